@@ -12,10 +12,12 @@ No number here depends on data, so the whole division is known before the ledger
 
 import math
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 import numpy as np
 
 from .._privacy._accounting import approx_dp_zcdp, gaussian_mu, rho_from_mu
+from .._privacy._budget import PrivacyBudget
 from .._privacy._checks import is_real
 from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._rounding import round_down
@@ -49,7 +51,7 @@ class Shares:
     score: float = 0.15
     steps: dict | None = field(default=None)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("search", "score"):
             value = getattr(self, name)
             if not is_real(value) or not 0 < value < 1:  # type: ignore[operator]
@@ -77,7 +79,7 @@ class BestOf:
     coverage: float = 0.9
     constant_time: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not is_real(self.coverage) or not 0 < self.coverage < 1:  # type: ignore[operator]
             raise ValueError("coverage must be a number between 0 and 1.")
         if not isinstance(self.constant_time, bool | np.bool_):
@@ -86,46 +88,29 @@ class BestOf:
 
 @dataclass(frozen=True)
 class Allowance:
-    """What each part of a search may spend, in zCDP.
+    """What each part of a search may spend, in zCDP."""
 
-    Attributes
-    ----------
-    prefix : float
-        Of the shared first steps together; 0 without them.
-    run : float
-        Of one run of a candidate, score included; 0 where there is nothing to choose.
-    refit : float
-        Of the last fit of the chosen candidate; 0 where the winning run itself is the answer.
-    delta : float
-        Failure probability of each fit, at most.
-    rule : Thin or NegativeBinomial or CappedGeometric or None
-        None: all candidates are run, and released.
-    """
-
-    prefix: float
-    run: float
+    prefix: float  # of the shared first steps together; 0 without them
+    run: float  # of one run of a candidate, score included; 0 where there is nothing to choose
+    # of the last fit of the chosen candidate; 0 where the winning run itself is the answer
     refit: float
-    delta: float
+    delta: float  # failure probability of each fit, at most
+    # `Thin`, `NegativeBinomial` or `CappedGeometric`; None: all candidates are run, and released
     rule: object = None
 
 
-def release_all(target, n_candidates, prefix_share, shares, refit, n_failing):
+def release_all(
+    target: PrivacyBudget,
+    n_candidates: int,
+    prefix_share: float,
+    shares: Shares,
+    refit: bool,
+    n_failing: int,
+) -> Allowance:
     """Every candidate is run once, and every model and score is released.
 
-    Parameters
-    ----------
-    target : PrivacyBudget
-    n_candidates : int
-    prefix_share : float
-        Part of the budget for the shared first steps.
-    shares : Shares
-    refit : bool
-    n_failing : int
-        Fits of single steps that have a failure probability; 0 where all releases are Gaussian.
-
-    Returns
-    -------
-    allowance : Allowance
+    `prefix_share` is the part of the budget for the shared first steps. `n_failing` fits of single
+    steps have a failure probability; 0 where all releases are Gaussian.
     """
     # Half of delta for failures: what is left converts the rest.
     delta = round_down(target.delta / 2 / n_failing) if n_failing else 0.0
@@ -139,7 +124,9 @@ def release_all(target, n_candidates, prefix_share, shares, refit, n_failing):
     return Allowance(prefix, run, round_down(left - search) if refit else 0.0, delta)
 
 
-def release_best(target, n_candidates, prefix_share, best_of, refit):
+def release_best(
+    target: PrivacyBudget, n_candidates: int, prefix_share: float, best_of: BestOf, refit: bool
+) -> Allowance:
     """Only the winner of a random number of runs is released: Theorem 1 of `_selection`.
 
     In order:
@@ -152,12 +139,9 @@ def release_best(target, n_candidates, prefix_share, best_of, refit):
        target's.
     5. With a refit, runs get half of that mu, and `selection_refit` tells what is left.
 
-    Returns
-    -------
-    allowance : Allowance
-        In rho, as plans are; without a failure probability.
+    The allowance is in rho, as plans are, and has no failure probability.
     """
-    epsilon, delta = target.epsilon, target.delta
+    epsilon, delta = cast(float, target.epsilon), target.delta
     largest = gaussian_mu(epsilon, delta)
     mu_prefix = math.sqrt(prefix_share) * largest
     rule = choose_rule(n_candidates, best_of.coverage, constant_time=best_of.constant_time)
@@ -175,25 +159,22 @@ def release_best(target, n_candidates, prefix_share, best_of, refit):
     )
 
 
-def one_step(target, unit, notes):
+def one_step(target: PrivacyBudget, unit: str, notes: tuple[str, ...]) -> PrivacyPlan:
     """The plan of a search that releases the winner only: one (epsilon, delta)-DP step.
 
     Its cost in zCDP serves a ledger that counts in it; the guarantee itself is the pair (epsilon,
     delta).
     """
-    rho, delta = approx_dp_zcdp(target.epsilon, target.delta)
+    rho, delta = approx_dp_zcdp(cast(float, target.epsilon), target.delta)
     entry = PlanEntry(
         "selection", Mechanism.APPROXIMATE, rho, delta, sensitivity="the best of secretly many fits"
     )
     return PrivacyPlan(target, (entry,), unit, notes)
 
 
-def longest(rule):
+def longest(rule: Any) -> int:
     """Runs that are made where the time must not tell: the most that a rule can draw.
 
-    Returns
-    -------
-    n_runs : int
-        A `Thin` rule draws each candidate once at most; the others have a cap.
+    A `Thin` rule draws each candidate once at most; the others have a cap.
     """
     return rule.m if isinstance(rule, Thin) else rule.cap

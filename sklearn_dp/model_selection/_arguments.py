@@ -5,6 +5,9 @@ finds most of these mistakes too, in words of its code ("object is not iterable"
 begins with the parameter.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from sklearn.base import BaseEstimator
 
@@ -18,29 +21,13 @@ NOT_PRIVATE = (
 )
 
 
-def listed(name, space, make):
-    """The candidates of a grid or of a sample, as a list.
+def listed(name: str, space: Any, make: Callable[[Any], Any]) -> list[dict[str, Any]]:
+    """The candidates of a grid or of a sample, as a list; an error names the parameter.
 
-    Parameters
-    ----------
-    name : str
-        Of the parameter that holds the space.
-    space : dict or list of dict
-        What the user has set. A generator is refused: it could be read only once, and a search
-        lists its candidates for each plan and for each fit.
-    make : callable
-        ``make(space)`` gives scikit-learn's collection of candidates.
+    `space` is what the user has set. A generator is refused: it could be read only once, and a
+    search lists its candidates for each plan and for each fit. ``make(space)`` gives scikit-learn's
+    collection of candidates.
 
-    Returns
-    -------
-    candidates : list of dict
-
-    Raises
-    ------
-    TypeError, ValueError
-
-    Examples
-    --------
     >>> from sklearn.model_selection import ParameterGrid
     >>> listed("param_grid", {"n_clusters": [2, 3]}, ParameterGrid)
     [{'n_clusters': 2}, {'n_clusters': 3}]
@@ -61,7 +48,7 @@ def listed(name, space, make):
     return candidates
 
 
-def check_final(estimator):
+def check_final(estimator: Any) -> None:
     """Raise unless this is a private estimator, and an instance."""
     if isinstance(estimator, type):
         raise TypeError("estimator must be an instance, not a class.")
@@ -69,28 +56,15 @@ def check_final(estimator):
         raise TypeError(NOT_PRIVATE)
 
 
-def set_values(estimator, params, grid):
-    """Set parameters of a candidate, or raise in the name of the grid.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Changed in place.
-    params : dict
-    grid : str
-        "param_grid" or "param_distributions".
-
-    Returns
-    -------
-    estimator : estimator
-    """
+def set_values(estimator: Any, params: dict[str, Any], grid: str) -> Any:
+    """Set parameters of a candidate in place, or raise in the name of the grid."""
     try:
         return estimator.set_params(**params)
     except (AttributeError, TypeError, ValueError) as error:
         raise ValueError(f"{grid}: {error}") from error
 
 
-def same(one, two):
+def same(one: Any, two: Any) -> bool:
     """Whether two values of parameters are the same.
 
     Values may be arrays, for which ``==`` gives an array, or missing ones, for which it gives no

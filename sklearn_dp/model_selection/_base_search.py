@@ -2,6 +2,8 @@
 
 import math
 import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
@@ -12,13 +14,16 @@ from .._aggregate.shared.beyond import is_ok
 from .._aggregate.shared.single_rows import row_guard, saturated
 from .._base import MOST_FEATURES, check_integer, validate_quietly
 from .._privacy._checks import check_choice
+from .._privacy._plan import PrivacyPlan
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units, unit_of
 from .._sklearn_compat import CallbackSupportMixin, Progress, num_features, with_callbacks
 from .._tables import entries
 from ..exceptions import UtilityWarning
-from ._plans import plan_search
-from ._runs import Runner
+from ._candidates import Candidate
+from ._fitted import Fitted
+from ._plans import SearchPlan, plan_search
+from ._runs import Outcome, Runner
 
 __all__ = ["BaseDPSearch"]
 
@@ -26,7 +31,7 @@ _CLOSE = 2 * math.sqrt(2)
 """Two scores within so many standard deviations of their noise may be in either order."""
 
 
-def _answer_has(name):
+def _answer_has(name: str) -> Callable[[Any], bool]:
     """Whether the answer has a method: the fitted one, or what it is a copy of."""
 
     def check(self):
@@ -47,10 +52,10 @@ class BaseDPSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
     _space = ""
     """Name of the parameter that holds the candidates."""
 
-    def _candidates(self):
+    def _candidates(self) -> list[dict[str, Any]]:
         raise TypeError("a subclass must list its candidates")
 
-    def privacy_plan(self, n_features, *, unit="row"):
+    def privacy_plan(self, n_features: int, *, unit: str = "row") -> PrivacyPlan:
         """What a search would release and spend, before any data are seen.
 
         Parameters
@@ -69,7 +74,7 @@ class BaseDPSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         n_features = check_integer(n_features, "n_features", low=1, high=MOST_FEATURES)
         return self._planned(n_features, unit).plan
 
-    def _planned(self, n_features, unit):
+    def _planned(self, n_features: int, unit: str) -> SearchPlan:
         # Refused here, and not when the threads are made: the ledger has been charged by then.
         if self.n_jobs is not None and check_integer(self.n_jobs, "n_jobs") == 0:
             raise ValueError("n_jobs must not be 0.")
@@ -77,7 +82,7 @@ class BaseDPSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
 
     @with_callbacks
     @row_guard
-    def fit(self, X, y=None, *, groups=None):
+    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
         """Search, and fit the best candidate.
 
         Parameters
@@ -135,21 +140,15 @@ class BaseDPSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         return self
 
     @staticmethod
-    def _units(X, groups):
+    def _units(X: Any, groups: Any) -> Units:
         return Units(len(X), groups)
 
-    def _keep(self, planned, outcome, session):
+    def _keep(self, planned: SearchPlan, outcome: Outcome, session: PrivacySession) -> None:
         """Store what was released: nothing of a losing run, unless all runs are released.
 
         Scores are sums above the middle of the range, over the released number of units where there
         is one. The table, the mean score and its noise are made of releases alone, so is the
         status.
-
-        Parameters
-        ----------
-        planned : SearchPlan
-        outcome : Outcome
-        session : PrivacySession
         """
         chosen = planned.candidates[outcome.index]
         self.best_index_, self.best_params_ = outcome.index, chosen.params
@@ -171,7 +170,7 @@ class BaseDPSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         if not is_ok(self.status_):
             warnings.warn(f"{type(self).__name__}: {self.status_}", UtilityWarning, stacklevel=3)
 
-    def _public(self, fitted):
+    def _public(self, fitted: Fitted) -> Any:
         """A fitted candidate that speaks of the guarantee of the search, not of one of its own."""
         names = getattr(self, "feature_names_in_", None)
         for place, (_, step) in enumerate(fitted.steps):
@@ -183,12 +182,12 @@ class BaseDPSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
 
     # -- the answer's methods -------------------------------------------------------------------
 
-    def _answer(self):
+    def _answer(self) -> Any:
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_
 
     @available_if(_answer_has("predict"))
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """Call `predict` of the best estimator.
 
         Parameters
@@ -204,7 +203,7 @@ class BaseDPSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         return self._answer().predict(X)
 
     @available_if(_answer_has("predict_proba"))
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> np.ndarray:
         """Call `predict_proba` of the best estimator.
 
         Parameters
@@ -220,7 +219,7 @@ class BaseDPSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         return self._answer().predict_proba(X)
 
     @available_if(_answer_has("transform"))
-    def transform(self, X):
+    def transform(self, X: Any) -> np.ndarray:
         """Call `transform` of the best estimator.
 
         Parameters
@@ -236,7 +235,7 @@ class BaseDPSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         return self._answer().transform(X)
 
     @available_if(_answer_has("transform"))
-    def fit_transform(self, X, y=None, *, groups=None):
+    def fit_transform(self, X: Any, y: Any = None, *, groups: Any = None) -> np.ndarray:
         """Search, and call `transform` of the best estimator for the same rows.
 
         Parameters
@@ -256,7 +255,7 @@ class BaseDPSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         return self.fit(X, y, groups=groups).transform(X)
 
     @available_if(_answer_has("inverse_transform"))
-    def inverse_transform(self, X):
+    def inverse_transform(self, X: Any) -> np.ndarray:
         """Call `inverse_transform` of the best estimator.
 
         Parameters
@@ -272,7 +271,7 @@ class BaseDPSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         return self._answer().inverse_transform(X)
 
     @available_if(_answer_has("score_samples"))
-    def score_samples(self, X):
+    def score_samples(self, X: Any) -> np.ndarray:
         """Call `score_samples` of the best estimator.
 
         Parameters
@@ -288,7 +287,7 @@ class BaseDPSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         return self._answer().score_samples(X)
 
     @available_if(_answer_has("score"))
-    def score(self, X, y=None):
+    def score(self, X: Any, y: Any = None) -> float:
         """Call `score` of the best estimator: without noise, so of private rows not private.
 
         Parameters
@@ -305,10 +304,10 @@ class BaseDPSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         """
         return self._answer().score(X, y)
 
-    def __sklearn_is_fitted__(self):
+    def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "best_estimator_")
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = getattr(self.estimator, "__sklearn_tags__", None)
         if inner is not None:
@@ -319,7 +318,7 @@ class BaseDPSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-def _target(y, n):
+def _target(y: Any, n: int) -> Any:
     if y is None:
         return None
     try:
@@ -331,7 +330,7 @@ def _target(y, n):
     return y
 
 
-def _released_size(model):
+def _released_size(model: Any) -> float:
     """Released number of units, or 1 where a model releases none: scores are then sums.
 
     At least one, as a noisy number may be negative and is divided by.
@@ -342,7 +341,7 @@ def _released_size(model):
     return 1.0
 
 
-def _results(candidates, means, noise):
+def _results(candidates: Sequence[Candidate], means: np.ndarray, noise: float) -> dict[str, Any]:
     """The table of candidates in the manner of scikit-learn's searches.
 
     Candidates without a released score share the rank after the last one that is known. So the
@@ -364,17 +363,12 @@ def _results(candidates, means, noise):
     return table
 
 
-def _status(outcome, model):
+def _status(outcome: Any, model: Any) -> str:
     """Begins with "ok", or says in words what the releases showed to be missing.
 
     The difference of two scores has sqrt(2) times the noise of one; two standard deviations of it
-    are the limit `_CLOSE`.
-
-    Parameters
-    ----------
-    outcome : Outcome
-    model : estimator
-        Its own status comes first: a model that is of no use is worse than an unclear choice.
+    are the limit `_CLOSE`. The model's own status comes first: a model that is of no use is worse
+    than an unclear choice.
     """
     own = getattr(model, "status_", "ok")
     if not is_ok(own):

@@ -13,6 +13,7 @@ Two things have to hold for the guarantee of a search, and both are decided here
 """
 
 import math
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -56,7 +57,7 @@ class Step:
     """One step of a candidate, not fitted (or fitted elsewhere, if it is public)."""
 
     name: str
-    estimator: object
+    estimator: Any
     private: bool
 
 
@@ -64,22 +65,15 @@ class Step:
 class Candidate:
     """One combination of parameters.
 
-    The steps are clones with these parameters set: the user's own estimator is never fitted. Public
-    steps are copied with what they have learned.
-
-    Attributes
-    ----------
-    params : dict
-        As in the grid.
-    steps : tuple of Step
-        The last one is private.
+    The steps, of which the last one is private, are clones with these parameters set: the user's
+    own estimator is never fitted. Public steps are copied with what they have learned.
     """
 
     params: dict
     steps: tuple
 
     @property
-    def private(self):
+    def private(self) -> tuple[Step, ...]:
         """The steps that spend budget."""
         return tuple(step for step in self.steps if step.private)
 
@@ -91,21 +85,13 @@ class Limits:
     A score needs a cap, for its sensitivity, and the cap must be the same for all candidates, or a
     candidate with a narrow cap would win by its cap. So it is made of what the search is given,
     never of what a candidate has.
-
-    Attributes
-    ----------
-    distance : float or None
-        What the user says is the largest distance that counts.
-    bounds : object
-        Of the first step; None if there are none, or if other steps come before it.
-    n_features : int
     """
 
-    distance: float | None
-    bounds: Any
+    distance: float | None  # what the user says is the largest distance that counts
+    bounds: Any  # of the first step; None if there are none, or if other steps come before it
     n_features: int
 
-    def max_distance(self, name):
+    def max_distance(self, name: str) -> float:
         """Cap of a distance, the same for all candidates.
 
         Without `max_distance` it is the radius of the domain of `bounds`, half of the largest
@@ -122,7 +108,7 @@ class Limits:
         radius = float(Domain.from_bounds(self.bounds, self.n_features).radius)
         return check_real(radius, "bounds: the radius", **SQUARABLE)
 
-    def log_uniform_density(self):
+    def log_uniform_density(self) -> float:
         """Log-density of the uniform law on the bounds.
 
         Minus the log of the volume. A ball of radius r in d dimensions has the volume pi^(d/2) r^d
@@ -142,28 +128,14 @@ class Limits:
         return -float((np.log(high / 2 - low / 2) + math.log(2)).sum())
 
 
-def candidate(estimator, params, public_steps, grid="param_grid"):
-    """Set one combination of parameters and check every step of it.
+def candidate(
+    estimator: Any, params: dict[str, Any], public_steps: tuple[str, ...], grid: str = "param_grid"
+) -> Candidate:
+    """Set one combination of parameters and check every step of it; errors name the `grid`.
 
-    Parameters
-    ----------
-    estimator : BaseDPEstimator or Pipeline
-    params : dict
-        One element of the grid.
-    public_steps : tuple of str
-        Names of steps that were fitted elsewhere, without private rows.
-    grid : str, default="param_grid"
-        Name of the parameter that `params` come from, for errors.
-
-    Returns
-    -------
-    candidate : Candidate
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a step is neither private, nor public, nor free of fitting; if a step or the grid sets
-        what the search sets; for parameters that do not exist.
+    `public_steps` are names of steps that were fitted elsewhere, without private rows. An error if
+    a step is neither private, nor public, nor free of fitting; if a step or the grid sets what the
+    search sets; for parameters that do not exist.
     """
     for name in params:
         if name.rpartition("__")[2] in _OWN:
@@ -184,7 +156,9 @@ def candidate(estimator, params, public_steps, grid="param_grid"):
     return Candidate(params, steps)
 
 
-def _pipeline_steps(pipeline, params, public_steps, grid):
+def _pipeline_steps(
+    pipeline: Any, params: dict[str, Any], public_steps: tuple[str, ...], grid: str
+) -> list[tuple[str, Any]]:
     """Names and unfitted steps with their parameters; public steps keep what they have learned.
 
     All steps are cloned, and the public ones then replaced by copies of what the user has fitted,
@@ -217,7 +191,7 @@ def _pipeline_steps(pipeline, params, public_steps, grid):
     ]
 
 
-def _step(name, estimator, public):
+def _step(name: str, estimator: Any, public: Any) -> Step:
     """Tell whether a step is private, public or without state; refuse any other.
 
     `requires_fit` is scikit-learn's tag for what has no state. It is the estimator's own word: the
@@ -239,7 +213,7 @@ def _step(name, estimator, public):
     )
 
 
-def _check_untouched(estimator, where):
+def _check_untouched(estimator: Any, where: str) -> None:
     """Refuse a private step that sets what the search sets.
 
     Such a value would be overwritten. An error is better than a budget that somebody believes in.
@@ -254,7 +228,7 @@ def _check_untouched(estimator, where):
             )
 
 
-def shared_prefix(candidates):
+def shared_prefix(candidates: Sequence[Candidate]) -> int:
     """Number of leading steps that are the same in all candidates, the last step left out.
 
     They are fitted once, for all candidates. A step counts as the same if the candidates differ in
@@ -263,12 +237,7 @@ def shared_prefix(candidates):
     The last step never belongs to it: what is scored has to be a candidate's own. Public and
     stateless steps count as shared where their classes and parameters agree. At the end, those
     after the last private step are given back to the candidates: to transform is all that they do,
-    and that costs no budget.
-
-    Returns
-    -------
-    size : int
-        0 where nothing that spends budget is shared.
+    and that costs no budget. So 0 where nothing that spends budget is shared.
     """
     first, size = candidates[0], 0
     for step in first.steps[:-1]:
@@ -280,7 +249,7 @@ def shared_prefix(candidates):
     return max((i + 1 for i in range(size) if first.steps[i].private), default=0)
 
 
-def _same(step, other):
+def _same(step: Step, other: Step | None) -> bool:
     """Whether two steps may be one that is fitted for both candidates.
 
     Position, class, name and parameters have to agree. Privately fitted steps may differ in
@@ -295,7 +264,7 @@ def _same(step, other):
     return _same_values(step.estimator, other.estimator, sliced_params(step.estimator, other))
 
 
-def sliced_params(estimator, other):
+def sliced_params(estimator: Any, other: Any) -> tuple[str, ...]:
     """Parameters that only say how much of what was released is kept: integers, or None.
 
     Only these can be compared by size, as :func:`_fit_plans._kept` has to. A value of another kind,
@@ -312,7 +281,7 @@ def sliced_params(estimator, other):
     )
 
 
-def _same_values(one, two, but):
+def _same_values(one: Any, two: Any, but: Any) -> bool:
     """Whether two estimators agree in all parameters `but` some.
 
     Deep parameters, so those of nested estimators are compared under their own names.
@@ -323,22 +292,11 @@ def _same_values(one, two, but):
     )
 
 
-def step_weights(steps, weights):
+def step_weights(steps: Sequence[Step], weights: dict[str, float] | None) -> dict[str, float]:
     """Part of the budget of each private step: they add up to one.
 
-    The last step is the model, and most of the error is its; 80 % is a convention, which
-    `Shares.steps` replaces.
-
-    Parameters
-    ----------
-    steps : sequence of Step
-        Private ones.
-    weights : dict or None
-        Positive numbers by name. None: .8 for the last step, .2 for the others together.
-
-    Returns
-    -------
-    weights : dict of str to float
+    The last step is the model, and most of the error is its; .8 for it, and .2 for the others
+    together, are a convention, which `Shares.steps` replaces by other positive numbers.
     """
     names = [step.name for step in steps]
     if weights is None:
@@ -351,7 +309,7 @@ def step_weights(steps, weights):
     return shares_of_one(weights, "shares: steps")
 
 
-def with_budget(estimator, rho, delta):
+def with_budget(estimator: Any, rho: float, delta: float) -> Any:
     """The estimator with the budget that the search has for it.
 
     In place. Budgets of a search are in rho, since zCDP is what adds up over steps and fits.
@@ -359,7 +317,7 @@ def with_budget(estimator, rho, delta):
     return estimator.set_params(rho=rho, delta=delta, epsilon=None)
 
 
-def plan_of(estimator, width, unit):
+def plan_of(estimator: Any, width: int, unit: str) -> PrivacyPlan:
     """The plan of a private step with its budget set.
 
     A plan is made of parameters, width and unit alone; nothing is fitted.

@@ -9,13 +9,16 @@ of several, the dearest plan is paid for.
 """
 
 import math
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from typing import Any
 
 from .._privacy._budget import PrivacyBudget
 from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._rounding import round_down, sum_down, sum_up
-from ._candidates import plan_of, with_budget
+from ._allowance import Allowance
+from ._candidates import Step, plan_of, with_budget
 from ._widths import widths
 
 __all__ = ["SCORE", "Fit", "Maker", "lump", "releases_are_gaussian"]
@@ -28,12 +31,8 @@ class Fit:
     """One fit of a candidate's steps, the prefix left out: what it may spend.
 
     The steps are copies that have their budget set already. So a run needs no arithmetic with
-    budgets: it fits them, and each one charges the run's session.
-
-    Attributes
-    ----------
-    plan : PrivacyPlan
-        One entry for each private step, and one for the score where there is one.
+    budgets: it fits them, and each one charges the run's session. The plan has one entry for each
+    private step, and one for the score where there is one.
     """
 
     steps: tuple
@@ -43,30 +42,29 @@ class Fit:
 class Maker:
     """Plans of single fits.
 
-    A fit's budget is divided in two stages: first the score's part is taken off, then the rest goes
-    to the private steps by their weights. Quotients are rounded down, so that the parts do not
-    exceed what the fit is allowed, and their sum is rounded up, so that no charge is too low.
+    A fit's budget is divided in two stages: first the score's part, `score_share`, is taken off,
+    then the rest goes to the private steps by their weights. Quotients are rounded down, so that
+    the parts do not exceed what the fit is allowed, and their sum is rounded up, so that no charge
+    is too low.
 
-    Parameters
-    ----------
-    target : PrivacyBudget
-        Of the whole search.
-    allowance : Allowance
-        What each part of the search may spend. Its `delta` is a failure probability of each fit of
-        a step; where it is 0, all releases are Gaussian, and the target's own delta only makes the
-        budgets of the steps complete.
-    n_features : int
-    unit : str
-    score_share : float
-        Part of a run's budget that goes to its score.
+    The target is that of the whole search. The delta of the allowance is a failure probability of
+    each fit of a step; where it is 0, all releases are Gaussian, and the target's own delta only
+    makes the budgets of the steps complete.
     """
 
-    def __init__(self, target, allowance, n_features, unit, score_share):
+    def __init__(
+        self,
+        target: PrivacyBudget,
+        allowance: Allowance,
+        n_features: int,
+        unit: str,
+        score_share: float,
+    ) -> None:
         self._target, self._delta = target, allowance.delta or target.delta
         self._allowance, self._n_features, self._unit = allowance, n_features, unit
         self._score_share = score_share
 
-    def prefix(self, prefixes, weights):
+    def prefix(self, prefixes: Sequence[Sequence[Step]], weights: dict[str, float]) -> Fit | None:
         """The shared first steps, each with the largest of the parameters that only slice it.
 
         Candidates may differ in a parameter that only slices what a step has released:
@@ -89,22 +87,21 @@ class Maker:
         }
         return self._fit(widest, 0, rho, None)
 
-    def fit(self, steps, size, weights, rho, *, scored):
+    def fit(
+        self,
+        steps: Sequence[Step],
+        size: int,
+        weights: dict[str, float],
+        rho: float,
+        *,
+        scored: bool,
+    ) -> Fit:
         """The other steps of a candidate, and its score.
 
-        Parameters
-        ----------
-        steps : tuple of Step
-            All steps of the candidate: widths are counted from the first one.
-        size : int
-            Number of leading steps that are shared, and fitted elsewhere.
-        weights : dict of str to float
-            Of all private steps of the candidate. Those of the steps that are left here are scaled
-            to add up to one.
-        rho : float
-            Of this fit: the allowance of a run, or of the last fit.
-        scored : bool
-            Whether a score is released too. The last fit has none: nothing is chosen by it.
+        All steps of the candidate are given, since widths are counted from the first one, and their
+        weights; `size` of them are shared, and fitted elsewhere. The weights of those that are left
+        are scaled to add up to one. `rho` is the allowance of a run, or of the last fit, which is
+        not `scored`: nothing is chosen by it.
         """
         score = round_down(rho * self._score_share) if scored else None
         left = sum_down([rho, -(score or 0.0)])
@@ -113,24 +110,15 @@ class Maker:
         shares = {step.name: round_down(left * weights[step.name] / total) for step in own}
         return self._fit(steps, size, shares, score)
 
-    def _fit(self, steps, size, rho, score):
+    def _fit(
+        self, steps: Sequence[Step], size: int, rho: dict[str, float], score: float | None
+    ) -> Fit:
         """The steps of a fit with their budgets, and its plan.
 
-        Parameters
-        ----------
-        steps : tuple of Step
-        size : int
-            Steps before this one are walked over for their widths only.
-        rho : dict of str to float
-            Of each private step that this fit pays for. Steps that are not named are not charged.
-        score : float or None
-            rho of the score.
-
-        Returns
-        -------
-        fit : Fit
-            Its target is the sum of its entries, rounded up, with the allowed failure probability
-            once for each entry.
+        Steps before `size` are walked over for their widths only. `rho` is that of each private
+        step that this fit pays for, and `score` that of the score, if there is one. The target of
+        the plan is the sum of its entries, rounded up, with the allowed failure probability once
+        for each entry.
         """
         entries, own = [], []
         for step, columns in widths(steps, self._n_features):
@@ -156,27 +144,20 @@ class Maker:
         return Fit(tuple(own[size:]), PrivacyPlan(budget, tuple(entries), self._unit))
 
 
-def _kept(step):
+def _kept(step: Step) -> tuple[float, ...]:
     """How much of a shared step's releases is kept: all of it where nothing is said."""
     names = getattr(step.estimator, "_post_processing_params", ())
     values = [getattr(step.estimator, name) for name in names]
     return tuple(math.inf if value is None else value for value in values)
 
 
-def lump(name, plan, uses=1):
+def lump(name: str, plan: Any, uses: int = 1) -> PlanEntry:
     """A plan entry that pays for whole fits of a plan (of the dearest one, if there are several).
 
     A fit that spends no more than its plan costs what one release of that rho costs; see
-    :mod:`sklearn_dp._privacy.laws.fits`.
-
-    Parameters
-    ----------
-    name : str
-    plan : PrivacyPlan or list of PrivacyPlan
-    uses : int, default=1
-        How many fits it pays for. With 1 only one of the plans is going to be made, and which one
-        is decided by releases: so it has to hold the dearest. With more, all of them are made, one
-        each, and their costs add up.
+    :mod:`sklearn_dp._privacy.laws.fits`. With one use only one of the plans is going to be made,
+    and which one is decided by releases: so it has to hold the dearest. With more, all of them are
+    made, one each, and their costs add up.
     """
     plans = [plan] if isinstance(plan, PrivacyPlan) else plan
     gaussian = all(each.gaussian for each in plans)
@@ -192,7 +173,7 @@ def lump(name, plan, uses=1):
     )
 
 
-def releases_are_gaussian(step, delta, columns, unit):
+def releases_are_gaussian(step: Step, delta: float, columns: tuple[int, ...], unit: str) -> bool:
     """Whether all that a step releases is Gaussian, whatever its budget and its number of columns.
 
     A budget is set because a plan needs one; 1.0 is arbitrary. It is a copy whose budget is set, as

@@ -12,6 +12,7 @@ Spaces: rows are given in the space of the search's input. Each step but the las
 """
 
 import math
+from typing import Any, Self
 from zlib import crc32
 
 import numpy as np
@@ -35,22 +36,13 @@ __all__ = ["Fitted", "square_sums", "transformed"]
 _ELEMENTWISE = (Binarizer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler)
 
 
-def transformed(step, X):
-    """What a fitted step makes of rows, each a function of its row alone, bit for bit.
+def transformed(step: Any, X: Any) -> np.ndarray:
+    """What a fitted step makes of rows, each a function of its row alone, bit for bit; finite.
 
     Private steps and scalers work number by number. Any other step, also inside a private one, gets
     one row at a time: the last bits of a matrix product hang on the rows beside a row, and a
     function of the user may look at all of them. What it draws from the global generators is a
     function of the row too. A row that it fails at counts as zeros.
-
-    Parameters
-    ----------
-    step : estimator
-    X : ndarray of shape (n, d)
-
-    Returns
-    -------
-    rows : ndarray of shape (n, width), finite
     """
     inner = getattr(step, "estimator_", step)  # of another library, if it has one
     if len(X) and (isinstance(inner, BaseDPEstimator) or type(inner) in _ELEMENTWISE):
@@ -68,7 +60,7 @@ def transformed(step, X):
     return rows
 
 
-def square_sums(rows):
+def square_sums(rows: np.ndarray) -> np.ndarray:
     """Squared lengths of rows, the columns one after the other."""
     total = np.zeros(len(rows))
     for column in rows.T:
@@ -77,22 +69,17 @@ def square_sums(rows):
 
 
 class Fitted:
-    """The fitted steps of a candidate.
+    """The fitted steps of a candidate, as (name, estimator); the last one is the model.
 
-    A thin view: it copies nothing, and what it computes is not kept.
-
-    Parameters
-    ----------
-    steps : list of (str, estimator)
-        Fitted; the last one is the model. The only step has the name "" where the candidate is no
-        pipeline.
+    A thin view: it copies nothing, and what it computes is not kept. The only step has the name ""
+    where the candidate is no pipeline.
     """
 
-    def __init__(self, steps):
+    def __init__(self, steps: list[tuple[str, Any]]) -> None:
         self.steps = steps
 
     @property
-    def model(self):
+    def model(self) -> Any:
         """What the user searched with, fitted: an estimator or a Pipeline.
 
         The steps of a pipeline are handed over as they are, fitted.
@@ -100,20 +87,16 @@ class Fitted:
         return self.steps[0][1] if self.steps[0][0] == "" else Pipeline(self.steps)
 
     @property
-    def final(self):
+    def final(self) -> Any:
         """The last step."""
         return self.steps[-1][1]
 
     @property
-    def centers(self):
-        """Released centers, in the space of the last step.
+    def centers(self) -> np.ndarray:
+        """Released centers (k, q), in the space of the last step.
 
-        Clusters, components of a mixture, or the one center of a mean; shape (k, q) in any case.
-
-        Raises
-        ------
-        TypeError
-            If the model has none. Which attributes a model has is a fact about its class.
+        Clusters, components of a mixture, or the one center of a mean. A TypeError if the model has
+        none: which attributes a model has is a fact about its class.
         """
         for name in ("cluster_centers_", "means_", "center_"):
             if hasattr(self.final, name):
@@ -121,7 +104,7 @@ class Fitted:
         raise TypeError(f"{type(self.final).__name__} has no centers to score by.")
 
     @property
-    def input_centers(self):
+    def input_centers(self) -> np.ndarray:
         """Released centers, in the space of the rows that the search was given.
 
         Candidates may end in spaces of different dimensions. Their costs are comparable only where
@@ -129,7 +112,7 @@ class Fitted:
         """
         return self._back(self.centers)
 
-    def last(self, X):
+    def last(self, X: Any) -> Any:
         """Rows in the space of the last step.
 
         `finite` replaces NaN and infinities, which a step may make of extreme rows.
@@ -138,7 +121,7 @@ class Fitted:
             X = transformed(step, X)
         return X
 
-    def _back(self, points):
+    def _back(self, points: Any) -> Any:
         """Points of the last step's space, in the space of the input.
 
         A step that has no `inverse_transform` raises AttributeError; which step that is, is public.
@@ -147,7 +130,7 @@ class Fitted:
             points = finite(step.inverse_transform(points))
         return points
 
-    def reconstructed(self, X):
+    def reconstructed(self, X: Any) -> Any:
         """Rows as far as the steps can give them back.
 
         What is lost is what a projection has dropped, or the distance to what a row was replaced
@@ -156,11 +139,11 @@ class Fitted:
         final = self.final
         return self._back(finite(final.inverse_transform(final.transform(self.last(X)))))
 
-    def predict(self, X):
+    def predict(self, X: Any) -> Any:
         """The last step's answer for rows."""
         return self.final.predict(self.last(X))
 
-    def log_density(self, X):
+    def log_density(self, X: Any) -> np.ndarray:
         """Log-density of a mixture at each row, each a function of its row alone.
 
         Not by the estimator's own `score_samples`: matrix products, whose last bits hang on the
@@ -175,15 +158,6 @@ class Fitted:
         triangular, so its determinant is the product of its diagonal. Components of weight zero
         have a log-weight of minus infinity and take no part in the sum. Its largest term is taken
         out, which keeps far rows from underflowing to log 0.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, d)
-
-        Returns
-        -------
-        densities : ndarray of shape (n,)
-            Natural logarithms.
         """
         mixture = self.final.to_sklearn()
         d = X.shape[1]
@@ -211,7 +185,7 @@ class Fitted:
 
         return for_rows(density, np.asarray(X, dtype=np.float64), 1)[:, 0]
 
-    def stripped(self):
+    def stripped(self) -> Self:
         """The same without what was not released.
 
         Labels of training rows are kept by an estimator for its owner. In a search they would
@@ -223,15 +197,10 @@ class Fitted:
         return self
 
 
-def _full_covariances(mixture, d):
-    """All four shapes of scikit-learn's covariances as one.
+def _full_covariances(mixture: Any, d: int) -> np.ndarray:
+    """All four shapes of scikit-learn's covariances as one, (k, d, d).
 
-    They are full (k, d, d), tied (d, d), diag (k, d),
-    spherical (k,).
-
-    Returns
-    -------
-    covariances : ndarray of shape (k, d, d)
+    They are full (k, d, d), tied (d, d), diag (k, d), spherical (k,).
     """
     k = len(mixture.means_)
     kind, values = mixture.covariance_type, np.asarray(mixture.covariances_)

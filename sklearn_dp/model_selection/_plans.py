@@ -20,11 +20,13 @@ costs nothing, because the ledger is charged later.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from sklearn.base import is_clusterer
 from sklearn.pipeline import Pipeline
 
 from .._base import budget_of
+from .._privacy._budget import PrivacyBudget
 from .._privacy._checks import check_choice
 from .._privacy._ledger import open_ledger
 from .._privacy._plan import Mechanism, PrivacyPlan
@@ -38,13 +40,14 @@ from ._allowance import (
     release_best,
 )
 from ._candidates import (
+    Candidate,
     Limits,
     candidate,
     shared_prefix,
     step_weights,
 )
 from ._fit_plans import Fit, Maker, lump, releases_are_gaussian
-from ._scorers import Scorer, check_scoring, scorer_of
+from ._scorers import check_scoring, scorer_of
 from ._widths import widths
 
 __all__ = ["SearchPlan", "plan_search"]
@@ -69,49 +72,22 @@ class SearchPlan:
     * a `BestOf`: `plan` has one entry, "selection", an (epsilon, delta)-DP step of the whole
       target. The budgets of the inner fits are in a note of the plan, as they do not add up to it:
       Theorem 1 of doc/development/private_search.md covers them together.
-
-    Attributes
-    ----------
-    candidates : list of Candidate
-    prefix : Fit or None
-        The shared first steps.
-    runs : list of Fit
-        One for each candidate; empty where there is nothing to choose.
-    refits : list of Fit or None
-        One for each candidate, of which the chosen one is made.
-    allowance : Allowance
-    scorer : Scorer or None
-    plan : PrivacyPlan
-        Of the whole search: what the ledger is charged.
-    best_of : BestOf or None
-        None: all candidates are released.
     """
 
-    candidates: list
-    prefix: Fit | None
-    runs: list
-    refits: list | None
+    candidates: list[Candidate]
+    prefix: Fit | None  # the shared first steps
+    runs: list[Fit]  # one for each candidate; empty where there is nothing to choose
+    refits: list[Fit] | None  # one for each candidate, of which the chosen one is made
     allowance: Allowance
-    scorer: Scorer | None
-    plan: PrivacyPlan
-    best_of: BestOf | None
+    scorer: Any  # `Scorer`, or None
+    plan: PrivacyPlan  # of the whole search: what the ledger is charged
+    best_of: Any  # `BestOf`; None: all candidates are released
 
 
-def plan_search(search, params, n_features, unit):
-    """Check the parameters of a search and plan all of its fits.
-
-    Parameters
-    ----------
-    search : DPGridSearch or DPRandomizedSearch
-    params : list of dict
-        The candidates.
-    n_features : int
-    unit : str
-
-    Returns
-    -------
-    plan : SearchPlan
-    """
+def plan_search(
+    search: Any, params: list[dict[str, Any]], n_features: int, unit: str
+) -> SearchPlan:
+    """Check the parameters of a search and plan all of its fits, with these candidates."""
     target = budget_of(search.epsilon, search.delta, search.rho)
     check_scoring(search.scoring)
     public = names_of(search.public_steps, "public_steps")
@@ -160,8 +136,8 @@ def plan_search(search, params, n_features, unit):
     return SearchPlan(candidates, prefix, runs, refits, allowance, scorer, outer, best_of)
 
 
-def _scoring(scoring, params, final):
-    """The default: a score with a maximum inside the grid where the number of clusters varies.
+def _scoring(scoring: Any, params: list[dict[str, Any]], final: Any) -> Any:
+    """What the user has set. By default a score with a maximum inside the grid where k varies.
 
     The default has to be a score that is comparable between candidates:
 
@@ -171,14 +147,7 @@ def _scoring(scoring, params, final):
     * "cost" is what clusterers minimize, and fair where all have as many centers;
     * what is left can at least be transformed and transformed back.
 
-    Parameters
-    ----------
-    scoring : str, PrivateScorer or None
-        What the user has set.
-    params : list of dict
-        The candidates.
-    final : estimator
-        The last step of a candidate.
+    `final` is the last step of a candidate.
     """
     names = {key.rpartition("__")[2] for each in params for key in each}
     if scoring is not None:
@@ -195,7 +164,7 @@ def _scoring(scoring, params, final):
     return "cost" if is_clusterer(final) else "reconstruction"
 
 
-def _limits(search, n_features):
+def _limits(search: Any, n_features: int) -> Limits:
     """What scorers may know of the rows.
 
     `bounds` are those of the first step, because rows reach later steps transformed, where no
@@ -207,7 +176,7 @@ def _limits(search, n_features):
     return Limits(search.max_distance, getattr(first, "bounds", None), n_features)
 
 
-def _selection(search, n_candidates, gaussian):
+def _selection(search: Any, n_candidates: int, gaussian: bool) -> BestOf | None:
     """How candidates are compared: None where all are released, else `BestOf`.
 
     The best of secretly many runs needs four things:
@@ -247,7 +216,7 @@ def _selection(search, n_candidates, gaussian):
     return asked if isinstance(asked, BestOf) else BestOf()
 
 
-def _final(search, best_of):
+def _final(search: Any, best_of: BestOf | None) -> bool:
     """Whether the chosen candidate is fitted again.
 
     Refitting is worth its budget where all runs are released: each of these has had a small part.
@@ -258,15 +227,20 @@ def _final(search, best_of):
     return search.final == "refit" or (search.final == "auto" and best_of is None)
 
 
-def _outer(search, target, unit, prefix, runs, refits, best_of, allowance):
+def _outer(
+    search: Any,
+    target: PrivacyBudget,
+    unit: str,
+    prefix: Fit | None,
+    runs: list[Fit],
+    refits: list[Fit] | None,
+    best_of: BestOf | None,
+    allowance: Allowance,
+) -> PrivacyPlan:
     """The plan of the whole search.
 
     Where all is released, the parts are plain entries in sequence. One part that is not Gaussian
     makes all of them `SEVERAL`: accounting as Gaussian needs that everything is.
-
-    Returns
-    -------
-    plan : PrivacyPlan
     """
     if best_of is not None:
         before = f"first steps: rho = {allowance.prefix:.4g}; " if prefix is not None else ""

@@ -1,6 +1,7 @@
 """What a search of scikit-learn's, or one fit of a pipeline, will be charged beforehand."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -49,7 +50,7 @@ class Preflight:
     remaining: dict
     scores: bool = True
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         lines = [
             f"{self.n_fits} private fits, together ({self.epsilon:.4g}, {self.delta:.3g})-DP by "
             f"basic composition{'; the scores of such a search are not private' * self.scores}"
@@ -60,7 +61,7 @@ class Preflight:
         return "\n".join(lines)
 
 
-def preflight(search, X, y=None, *, groups=None):
+def preflight(search: Any, X: Any, y: Any = None, *, groups: Any = None) -> Preflight:
     """Say what a search or a fit of a pipeline will cost, and refuse what a ledger cannot hold.
 
     ``GridSearchCV`` and its like fit each candidate on each split. Every fit is charged, and when
@@ -130,7 +131,9 @@ are not private
     )
 
 
-def _of_search(search, X, y, groups, width, unit):
+def _of_search(
+    search: Any, X: Any, y: Any, groups: Any, width: int, unit: str
+) -> list[tuple[Any, LedgerCharge]]:
     """Ledger and charge of all fits of a search; the last one is of the dearest candidate."""
     params = _candidates(search)
     splits = check_cv(search.cv, y).get_n_splits(X, y, groups)
@@ -141,7 +144,7 @@ def _of_search(search, X, y, groups, width, unit):
     return made
 
 
-def _candidates(search):
+def _candidates(search: Any) -> list[dict[str, Any]]:
     if hasattr(search, "param_grid"):
         return listed("search: param_grid", search.param_grid, ParameterGrid)
     if hasattr(search, "param_distributions"):
@@ -155,7 +158,7 @@ def _candidates(search):
     raise TypeError("search must have param_grid or param_distributions.")
 
 
-def _estimator(estimator, params):
+def _estimator(estimator: Any, params: dict[str, Any]) -> Any:
     """A clone with the parameters of a candidate."""
     try:
         if isinstance(estimator, Pipeline):
@@ -165,22 +168,12 @@ def _estimator(estimator, params):
         raise TypeError(f"search: {error}") from error
 
 
-def _charges(estimator, columns, unit):
+def _charges(estimator: Any, columns: tuple[int, ...], unit: str) -> list[tuple[Any, LedgerCharge]]:
     """Ledger and charge of each private step of one fit.
 
-    Parameters
-    ----------
-    estimator : estimator
-    columns : tuple of int
-        Numbers of columns that the rows may have: an earlier step may choose among them.
-    unit : {"row", "group"}
-
-    Returns
-    -------
-    charges : list of (ledger, LedgerCharge)
-        Widths are followed from step to step; of several that an earlier step may choose from, the
-        dearest. A step whose output has no width before it is fitted makes the costs of those after
-        it unknown, and that is an error.
+    Widths, of which there are several where an earlier step may choose among them, are followed
+    from step to step; of several the dearest. A step whose output has no width before it is fitted
+    makes the costs of those after it unknown, and that is an error.
     """
     if isinstance(estimator, BaseDPEstimator):
         plans = [estimator.privacy_plan(each, unit=unit) for each in columns]
@@ -207,7 +200,7 @@ def _charges(estimator, columns, unit):
     return found
 
 
-def _check_none_inside(estimator):
+def _check_none_inside(estimator: Any) -> None:
     """Refuse a private estimator inside another: how often it is fitted, nobody knows."""
     inside = estimator.get_params().values() if isinstance(estimator, BaseEstimator) else ()
     if any(isinstance(part, BaseDPEstimator) for part in inside):
@@ -217,7 +210,7 @@ def _check_none_inside(estimator):
         )
 
 
-def _too_many(charges, done, error):
+def _too_many(charges: Sequence[Any], done: int, error: Exception) -> str:
     """What all fits need, how many of them the ledger can hold, and what it says of the next."""
     if len(charges) == 1:
         return str(error)
@@ -229,7 +222,7 @@ def _too_many(charges, done, error):
     )
 
 
-def _remaining(made):
+def _remaining(made: Any) -> dict[str, dict[str, float]]:
     """What each ledger has left after all charges, or an error that counts those that fit.
 
     Charges are simulated in order, by the ledger's own rule for admitting one; nothing is written.
@@ -262,7 +255,8 @@ def _remaining(made):
 
 def _identity(book: PrivacyLedger) -> Any:
     """The object of a ledger in memory; the file behind the path of another: it may have several
-    names (symbolic links, ``folder/../folder``)."""
+    names (symbolic links, ``folder/../folder``).
+    """
     if book.path is None:
         return id(book)
     found = os.stat(book.path)

@@ -27,20 +27,26 @@ interrupt leaves no partial result behind: attributes are set when everything is
 """
 
 import math
+from collections.abc import Callable, Sequence
 from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from .._aggregate.shared.silence import attempt_silently, silent
 from .._aggregate.shared.threads import ask_all, n_threads
 from .._base import fits_inside
+from .._privacy._plan import PrivacyPlan
+from .._privacy._session import PrivacySession
+from .._privacy._units import Units
 from .._sklearn_compat import without_callbacks
 from ._allowance import longest
-from ._fit_plans import SCORE
+from ._candidates import Step
+from ._fit_plans import SCORE, Fit
 from ._fitted import Fitted, transformed
+from ._plans import SearchPlan
 from ._scorers import noisy_score
 
 __all__ = ["Outcome", "Runner"]
@@ -51,56 +57,41 @@ class Outcome:
     """What a search releases.
 
     `candidates` and all but one of the `scores` are there only where every run is released.
-
-    Attributes
-    ----------
-    index : int
-        Of the chosen candidate.
-    fitted : Fitted or None
-        The answer; while the last fit is still to come, the winning run.
-    scores : ndarray of shape (n_candidates,)
-        NaN where nothing was released.
-    candidates : list of Fitted or None
-        All of them, where all are released.
-    noise : float
-        Standard deviation of the noise of a score.
     """
 
-    index: int
-    fitted: Fitted | None
-    scores: np.ndarray
-    candidates: list | None
-    noise: float
+    index: int  # of the chosen candidate
+    fitted: Any  # the answer; while the last fit is still to come, the winning run
+    scores: np.ndarray  # (n_candidates,); NaN where nothing was released
+    candidates: list[Fitted | None] | None
+    noise: float  # standard deviation of the noise of a score
 
 
 class Runner:
     """Fits of one search, on one table.
 
-    `X` is checked and finite already. Runs are made by threads of this process, which share it.
-
-    Parameters
-    ----------
-    search_plan : SearchPlan
-    session : PrivacySession
-        Of ``search_plan.plan``.
-    X : ndarray of shape (n, d)
-    y : ndarray of shape (n,) or None
-    units : Units
-    groups : array-like or None
-    n_jobs : int or None
-        Threads that make runs side by side.
-    progress : callable
-        Called with the name of each step that is done, where all runs are released.
+    `X` is checked and finite already. Runs are made by `n_jobs` threads of this process, which
+    share it. The session is that of ``search_plan.plan``; `progress` is called with the name of
+    each step that is done, where all runs are released.
     """
 
-    def __init__(self, search_plan, session, X, y, units, groups, n_jobs, progress):
+    def __init__(
+        self,
+        search_plan: SearchPlan,
+        session: PrivacySession,
+        X: Any,
+        y: Any,
+        units: Units,
+        groups: Any,
+        n_jobs: int | None,
+        progress: Callable[[str], None],
+    ) -> None:
         self._plan, self._session = search_plan, session
         self._X, self._y, self._units, self._groups = X, y, units, groups
         self._n_jobs, self._progress = n_jobs, progress
         self._step: Any = None
         self._prefix: list[tuple[str, Any]] = []
 
-    def run(self):
+    def run(self) -> Outcome:
         """Make all fits and choose.
 
         The step is opened first, so that its cost is on the books before any fit. Its inner fits
@@ -108,15 +99,13 @@ class Runner:
 
         The first steps are fitted before the choice. Theorem 1 counts them as releases before it,
         on which every run may depend.
-
-        Returns
-        -------
-        outcome : Outcome
         """
         plan = self._plan
         if plan.best_of is not None:
             target = plan.plan.target
-            self._step = self._session.step("selection", epsilon=target.epsilon, delta=target.delta)
+            self._step = self._session.step(
+                "selection", epsilon=cast(float, target.epsilon), delta=target.delta
+            )
         if plan.prefix is not None:
             session = self._inner("first steps", plan.prefix.plan, "first steps")
             with silent():
@@ -139,18 +128,18 @@ class Runner:
             raise RuntimeError("no candidate could be fitted.")
         return outcome
 
-    def _tell(self, step):
+    def _tell(self, step: str) -> None:
         """A step is done; not told where the number of runs is secret: times would tell it."""
         if self._step is None:
             self._progress(step)
 
-    def _inner(self, entry, plan, tag):
+    def _inner(self, entry: str, plan: PrivacyPlan, tag: str) -> PrivacySession:
         """The session of one fit. In a step everything is paid at once, by Theorem 1."""
         if self._step is not None:
             return self._session.inside(plan, tag)
         return self._session.inner(entry, plan, tag)
 
-    def _all(self):
+    def _all(self) -> Outcome:
         """Every candidate once, all of them released.
 
         Sessions are made here, in the order of the candidates, and not in the threads: so noise
@@ -172,7 +161,7 @@ class Runner:
             _noise_of(sessions[index]),
         )
 
-    def _best(self):
+    def _best(self) -> Outcome:
         """Secretly many runs, of which the best is released and all others are forgotten.
 
         Nothing that leaves this method may tell how many runs there were, or the place of the
@@ -204,23 +193,15 @@ class Runner:
         scores[index] = score
         return Outcome(index, winner, scores, None, _noise_of(sessions[best]))
 
-    def _made(self, numbers, sessions):
+    def _made(
+        self, numbers: list[int], sessions: list[PrivacySession]
+    ) -> list[tuple[float, Fitted | None]]:
         """Score and model of each run; the number of tasks does not tell how many there are.
 
-        One task for each thread, with every `tasks`-th run, even if some get none. One task for
-        each run would be simpler, but then joblib would know a number that is secret.
-
-        Parameters
-        ----------
-        numbers : list of int
-            The candidate of each run.
-        sessions : list of PrivacySession
-            One for each run.
-
-        Returns
-        -------
-        found : list of (score, Fitted or None)
-            In the order of the runs, whoever made them.
+        `numbers` are the candidates of the runs, and each run has its session. One task for each
+        thread, with every `tasks`-th run, even if some get none. One task for each run would be
+        simpler, but then joblib would know a number that is secret. The order is that of the runs,
+        whoever made them.
         """
         tasks = n_threads(self._n_jobs)
         shares = [range(first, len(numbers), tasks) for first in range(tasks)]
@@ -229,7 +210,7 @@ class Runner:
             shares,
             n_jobs=self._n_jobs,
         )
-        found = [None] * len(numbers)
+        found: list[Any] = [None] * len(numbers)
         for share, (results, error) in zip(shares, answers, strict=True):
             if error is not None:
                 raise error
@@ -237,7 +218,7 @@ class Runner:
                 found[t] = result
         return found
 
-    def _attempt(self, number, session):
+    def _attempt(self, number: int, session: PrivacySession) -> tuple[float, Fitted | None]:
         """A run in silence; one that fails has the lowest score there is.
 
         That is private only if the failure follows from what the run released. The estimators of
@@ -249,7 +230,7 @@ class Runner:
         found, error = attempt_silently(self._scored, number, session)
         return found if error is None else (-math.inf, None)
 
-    def _scored(self, number, session):
+    def _scored(self, number: int, session: PrivacySession) -> tuple[float, Fitted]:
         """A run: the fits of a candidate, and its noisy score.
 
         The score is released from the session of its run, so the run as a whole is one mechanism:
@@ -261,7 +242,7 @@ class Runner:
         )
         return score, fitted
 
-    def _chain(self, fit, session, number):
+    def _chain(self, fit: Fit, session: PrivacySession, number: int) -> Fitted:
         """All fitted steps of a candidate, the shared ones as it wants them.
 
         A candidate may want fewer components than the shared step has released: it gets a slice.
@@ -279,7 +260,9 @@ class Runner:
             X = transformed(step, X)
         return Fitted(prefix + self._fitted(fit.steps, session, X)).stripped()
 
-    def _fitted(self, steps, session, X):
+    def _fitted(
+        self, steps: Sequence[Step], session: PrivacySession, X: Any
+    ) -> list[tuple[str, Any]]:
         """Fit some steps in turn, each on what the one before makes of the rows.
 
         A step is copied before it is fitted: the plan's own one stays as it is, because a candidate
@@ -298,7 +281,7 @@ class Runner:
         return done
 
 
-def _sliced(step, like):
+def _sliced(step: Any, like: Any) -> Any:
     """A fitted step as a candidate wants it: a copy that keeps fewer of its releases.
 
     `_post_processed` of the class does what a fit with the smaller parameter would have kept, from
@@ -311,7 +294,7 @@ def _sliced(step, like):
     return copy(step)._post_processed(**wanted)
 
 
-def _noise_of(session):
+def _noise_of(session: PrivacySession) -> float:
     """Standard deviation of the noise of the score of a run, as its report tells.
 
     NaN where the report names no noise. Scales are public, so this tells nothing about the rows.

@@ -24,6 +24,7 @@ Why not a mean: its denominator n is not public, and a change of n moves all ter
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -32,6 +33,9 @@ from .._aggregate.shared.global_generators import own_streams
 from .._aggregate.shared.single_rows import distances, for_rows, row_guard
 from .._privacy._checks import check_number
 from .._privacy._rounding import exact_integers
+from .._privacy._session import PrivacySession
+from .._privacy._units import Units
+from ._candidates import Limits
 from ._fitted import square_sums
 
 __all__ = ["PrivateScorer", "Scorer", "check_scoring", "noisy_score", "scorer_of"]
@@ -72,7 +76,7 @@ class PrivateScorer:
     high: float
     name: str = "score"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not callable(self.row_score):
             raise TypeError("row_score must be callable.")
         if not isinstance(self.name, str):
@@ -89,16 +93,9 @@ class PrivateScorer:
 class Scorer:
     """What a search needs of a scorer.
 
-    `low` and `high` are constants of the scorer, never of the rows or of a fit.
-
-    Attributes
-    ----------
-    name : str
-    low, high : float
-        Limits of a row's score.
-    values : callable
-        ``values(fitted, X, y)`` gives the scores of all rows. Each is a function of its row alone,
-        bit for bit: the rows beside it must not show in it.
+    `low` and `high`, the limits of a row's score, are constants of the scorer, never of the rows or
+    of a fit. ``values(fitted, X, y)`` gives the scores of all rows. Each is a function of its row
+    alone, bit for bit: the rows beside it must not show in it.
     """
 
     name: str
@@ -107,7 +104,7 @@ class Scorer:
     values: Callable
 
 
-def check_scoring(scoring):
+def check_scoring(scoring: Any) -> None:
     """Raise unless this is None, the name of a score, or a `PrivateScorer`."""
     if scoring is None or isinstance(scoring, PrivateScorer):
         return
@@ -116,19 +113,11 @@ def check_scoring(scoring):
         raise ValueError(f"scoring must be one of {names}, or a PrivateScorer.")
 
 
-def scorer_of(scoring, limits):
+def scorer_of(scoring: Any, limits: Limits) -> Scorer:
     """The scorer that a search asks for, or an error.
 
-    Parameters
-    ----------
-    scoring : str or PrivateScorer
-        As `check_scoring` lets it pass.
-    limits : Limits
-        Public facts about the space of the rows; see `_candidates`.
-
-    Returns
-    -------
-    scorer : Scorer
+    `scoring` is what `check_scoring` lets pass, `limits` are public facts about the space of the
+    rows.
     """
     if isinstance(scoring, PrivateScorer):
         return Scorer(scoring.name, scoring.low, scoring.high, _row_by_row(scoring))
@@ -136,24 +125,13 @@ def scorer_of(scoring, limits):
 
 
 @row_guard
-def noisy_score(session, entry, scorer, fitted, X, y, units):
+def noisy_score(
+    session: PrivacySession, entry: str, scorer: Scorer, fitted: Any, X: Any, y: Any, units: Units
+) -> float:
     """Release the mean score of the units, up to the unreleased number of units, with noise.
 
-    Parameters
-    ----------
-    session : PrivacySession
-    entry : str
-        Pays all that it has.
-    scorer : Scorer
-    fitted : object
-    X : ndarray of shape (n, d)
-    y : ndarray of shape (n,) or None
-    units : Units
-
-    Returns
-    -------
-    score : float
-        Sum over units of how far a unit's score is above the middle of the range.
+    That is the sum over units of how far a unit's score is above the middle of the range. The entry
+    pays all that it has.
     """
     # Halves first: the sum may be beyond the floats where the difference is not.
     middle, half = scorer.low / 2 + scorer.high / 2, (scorer.high - scorer.low) / 2
@@ -175,7 +153,7 @@ def noisy_score(session, entry, scorer, fitted, X, y, units):
     return float(session.gaussian(entry, total, sensitivity=largest, unit=half / largest)[0])
 
 
-def _row_by_row(scorer):
+def _row_by_row(scorer: PrivateScorer) -> Callable[..., np.ndarray]:
     """All scores by a user's function of one row.
 
     Slow on purpose: a user's function that saw all rows at once could make one row's score depend
@@ -202,7 +180,7 @@ def _row_by_row(scorer):
 # ---------------------------------------------------------------------------- built-in scorers
 
 
-def _silhouette(limits):
+def _silhouette(limits: Limits) -> Scorer:
     """1 - d1 / d2 with the distances to the two nearest centers: 0 between them, 1 on one.
 
     d1 <= d2, so it is within [0, 1] by itself. The silhouette of a clustering uses mean distances
@@ -224,7 +202,7 @@ def _silhouette(limits):
     return Scorer("silhouette", 0.0, 1.0, values)
 
 
-def _cost(limits):
+def _cost(limits: Limits) -> Scorer:
     """Minus the squared distance to the nearest center in the space of the input, capped.
 
     Sensitivity: with the cap the score is in [-cap^2, 0]. Distances of far rows count as the cap,
@@ -241,7 +219,7 @@ def _cost(limits):
     return Scorer("cost", -(cap**2), 0.0, values)
 
 
-def _reconstruction(limits):
+def _reconstruction(limits: Limits) -> Scorer:
     """Minus the squared distance of a row to what is left of it after transform and back.
 
     Capped like "cost": the score is in [-cap^2, 0].
@@ -255,7 +233,7 @@ def _reconstruction(limits):
     return Scorer("reconstruction", -(cap**2), 0.0, values)
 
 
-def _log_density(limits):
+def _log_density(limits: Limits) -> Scorer:
     """Log-density of the model over that of a uniform law on the bounds, capped at 10 both ways.
 
     A log-density has no limits: it is +-infinity where a component collapses, or far out. Relative
@@ -269,13 +247,10 @@ def _log_density(limits):
     return Scorer("log_density", -_LOG_DENSITY, _LOG_DENSITY, values)
 
 
-def _accuracy(limits):
+def _accuracy(limits: Limits) -> Scorer:
     """Whether a row is predicted to be what `y` says.
 
-    Raises
-    ------
-    TypeError
-        Without `y`: by the caller's doing, for all rows alike.
+    A TypeError without `y`: by the caller's doing, for all rows alike.
     """
 
     def values(fitted, X, y):
@@ -290,7 +265,7 @@ def _accuracy(limits):
     return Scorer("accuracy", 0.0, 1.0, values)
 
 
-def _hits(found, y):
+def _hits(found: np.ndarray, y: Any) -> np.ndarray:
     """1.0 where a label is the one that was found, each entry by itself.
 
     Entries of an object array may be anything. One that has no truth value (a missing one), or

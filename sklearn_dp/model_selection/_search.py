@@ -1,14 +1,17 @@
 """Searches with one privacy guarantee for all fits, all scores, the choice and the model."""
 
-from typing import cast
+from collections.abc import Sequence
+from typing import Any, cast
 
 import numpy as np
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 
 from .._privacy._randomness import seed_of
 from .._validation import check_integer, check_sklearn_seed
+from ._allowance import Shares
 from ._arguments import MOST_CANDIDATES, listed
 from ._base_search import BaseDPSearch
+from ._scorers import PrivateScorer
 
 __all__ = ["DPGridSearch", "DPRandomizedSearch"]
 
@@ -129,22 +132,22 @@ PrivateScorer, optional
 
     def __init__(
         self,
-        estimator,
-        param_grid,
+        estimator: Any,
+        param_grid: Any,
         *,
-        epsilon=1.0,
-        delta=1e-6,
-        rho=None,
-        ledger=None,
-        scoring=None,
-        selection="auto",
-        final="auto",
-        public_steps=(),
-        max_distance=None,
-        shares=None,
-        n_jobs=None,
-        random_state=None,
-    ):
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        rho: float | None = None,
+        ledger: Any = None,
+        scoring: str | PrivateScorer | None = None,
+        selection: Any = "auto",
+        final: str = "auto",
+        public_steps: Sequence[str] = (),
+        max_distance: float | None = None,
+        shares: Shares | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
         self.epsilon = epsilon
@@ -162,7 +165,7 @@ PrivateScorer, optional
 
     _space = "param_grid"
 
-    def _candidates(self):
+    def _candidates(self) -> list[dict[str, Any]]:
         return listed("param_grid", self.param_grid, ParameterGrid)
 
 
@@ -244,24 +247,24 @@ PrivateScorer, optional
 
     def __init__(
         self,
-        estimator,
-        param_distributions,
-        n_iter=10,
+        estimator: Any,
+        param_distributions: Any,
+        n_iter: int = 10,
         *,
-        epsilon=1.0,
-        delta=1e-6,
-        rho=None,
-        ledger=None,
-        scoring=None,
-        selection="auto",
-        final="auto",
-        public_steps=(),
-        max_distance=None,
-        shares=None,
-        n_jobs=None,
-        random_state=None,
-        candidates_state=None,
-    ):
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        rho: float | None = None,
+        ledger: Any = None,
+        scoring: str | PrivateScorer | None = None,
+        selection: Any = "auto",
+        final: str = "auto",
+        public_steps: Sequence[str] = (),
+        max_distance: float | None = None,
+        shares: Shares | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        candidates_state: Any = None,
+    ) -> None:
         self.estimator = estimator
         self.param_distributions = param_distributions
         self.n_iter = n_iter
@@ -281,7 +284,7 @@ PrivateScorer, optional
 
     _space = "param_distributions"
 
-    def _candidates(self):
+    def _candidates(self) -> list[dict[str, Any]]:
         n_iter = check_integer(self.n_iter, "n_iter", low=1, high=MOST_CANDIDATES)
         state = self.candidates_state
         if isinstance(state, np.random.Generator):  # scikit-learn's sampler takes none

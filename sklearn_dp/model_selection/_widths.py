@@ -5,45 +5,38 @@ number by its releases, as ``DPPCA("auto")`` and ``DPKMeans("auto")`` do, all nu
 choose are followed from step to step.
 """
 
+from collections.abc import Iterator, Sequence
+from typing import Any
+
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from .._base import check_number_of_clusters
+from ._candidates import Step
 
 __all__ = ["widths", "widths_after"]
 
 
-def widths(steps, n_features):
+def widths(steps: Sequence[Step], n_features: int) -> Iterator[tuple[Any, Any]]:
     """Each step with the public numbers of columns that it may get: one, unless one is chosen.
 
     Width counts the columns that come in, so what the last step puts out is not asked for.
     """
-    columns = (n_features,)
+    columns: tuple[int, ...] = (n_features,)
     for step in steps:
         yield step, columns
         if step is not steps[-1]:
             columns = widths_after(step, columns)
 
 
-def widths_after(step, widths):
-    """Numbers of columns that a step may make of any of `widths` columns: a public fact.
+def widths_after(step: Step, widths: tuple[int, ...]) -> tuple[int, ...]:
+    """Numbers of columns, increasing, that a step may make of any of `widths` columns: public.
 
     A step without fitting is asked with one row of zeros, which is no data. A private one that
     reduces to components or to distances from clusters tells their number by its parameters, or all
     numbers that it may choose from: which one it is, only its releases tell. Others keep the number
     of columns.
 
-    Parameters
-    ----------
-    step : Step
-    widths : tuple of int
-
-    Returns
-    -------
-    widths : tuple of int, increasing
-
-    Examples
-    --------
     >>> from sklearn_dp import DPKMeans
     >>> from sklearn_dp.model_selection._candidates import Step
     >>> widths_after(Step("clusters", DPKMeans((2, 5)), True), (7,))
@@ -56,7 +49,7 @@ def widths_after(step, widths):
     return tuple(sorted(found))
 
 
-def _width_of_answer(step, width):
+def _width_of_answer(step: Step, width: int) -> int:
     try:
         return int(np.asarray(step.estimator.transform(np.zeros((1, width)))).shape[1])
     except NotFittedError:
@@ -67,7 +60,7 @@ def _width_of_answer(step, width):
         ) from None
 
 
-def _widths_of_private(estimator, width):
+def _widths_of_private(estimator: Any, width: int) -> Any:
     if hasattr(estimator, "n_components"):
         value = estimator.n_components
         if isinstance(value, int | np.integer):

@@ -6,6 +6,8 @@ each names a test of the normal suite, which has to fail while the edit is there
 (`tests/test_outside_mutants.py`).
 """
 
+import __future__
+
 import inspect
 import textwrap
 from dataclasses import dataclass, field
@@ -76,7 +78,10 @@ class Edit:
             raise LookupError(f"{self.name}: {self.old!r} stands {source.count(self.old)} times")
         names: dict[str, Any] = {}
         text = source.replace(self.old, self.new)
-        exec(compile(text, inspect.getfile(function), "exec"), function.__globals__, names)
+        # Types are not looked up: some are imported for type checkers only.
+        flags = __future__.annotations.compiler_flag
+        code = compile(text, inspect.getfile(function), "exec", flags)
+        exec(code, function.__globals__, names)
         return names[function.__name__]
 
 
