@@ -36,10 +36,11 @@ from ._aggregate.shared.sparse_rows import as_rows
 from ._aggregate.shared.table import Table
 from ._partitions import InParts, engine_of
 from ._privacy import _grid
+from ._privacy._budget import PrivacyBudget
 from ._privacy._checks import check_choice
 from ._privacy._domain import Domain
 from ._privacy._ledger import PrivacyLedger
-from ._privacy._plan import PrivacyPlan
+from ._privacy._plan import PlanEntry, PrivacyPlan
 from ._privacy._session import PrivacySession
 from ._privacy._units import Units, unit_of
 from ._sklearn_compat import CallbackSupportMixin, Progress, num_features
@@ -86,10 +87,7 @@ _open_inside: ContextVar[Callable[[PrivacyPlan], PrivacySession] | None] = Conte
 def fits_inside(opened: Callable[[PrivacyPlan], PrivacySession]) -> Iterator[None]:
     """The next fit of this thread, in this block, gets its session from one that it is part of.
 
-    Parameters
-    ----------
-    opened : callable
-        From the plan of the inner fit to its session; charges what the fit costs.
+    `opened` makes it from the plan of the inner fit; it charges what the fit costs.
     """
     token = _open_inside.set(opened)
     try:
@@ -136,11 +134,11 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
 
     # -- parameters -----------------------------------------------------------------------------
 
-    def _target(self):
+    def _target(self) -> PrivacyBudget:
         """The budget of a fit; a subclass may set some of it aside."""
         return budget_of(self.epsilon, self.delta, self.rho)
 
-    def _check_shared(self):
+    def _check_shared(self) -> PrivacyBudget:
         """Check the parameters that all estimators share; the budget that they ask for."""
         if self.n_jobs is not None:
             check_integer(self.n_jobs, "n_jobs")
@@ -150,38 +148,23 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
             check_real(self.max_weight, "max_weight", low=1e-100, high=1e100)
         return self._target()
 
-    def _check_parameters(self, n_features):
-        """Raise for bad values of the parameters of a subclass.
+    def _check_parameters(self, n_features: int) -> None:
+        """Raise for bad values of a subclass's parameters, some with one for each feature."""
 
-        Parameters
-        ----------
-        n_features : int
-            Public; some parameters have one value for each feature.
-        """
-
-    def _domain(self, n_features):
+    def _domain(self, n_features: int) -> Any:
         """The public bounds, or None."""
         return Domain.from_bounds(self.bounds, n_features)
 
     # -- plan -----------------------------------------------------------------------------------
 
-    def _plan_entries(self, target, n_features):
-        """What a fit releases, as plan entries.
+    def _plan_entries(self, target: PrivacyBudget, n_features: int) -> tuple[PlanEntry, ...]:
+        """What a fit releases: a function of parameters and public facts.
 
-        Parameters
-        ----------
-        target : PrivacyBudget
-            The shares of the entries sum to at most `target.to_rho(...)`.
-        n_features : int
-
-        Returns
-        -------
-        entries : tuple of PlanEntry
-            A function of parameters and public facts.
+        The shares of the entries sum to at most `target.to_rho(...)`.
         """
         raise TypeError("a subclass must give its plan entries")
 
-    def _plan_notes(self):
+    def _plan_notes(self) -> tuple[str, ...]:
         """Sentences for the report: what the guarantee of this estimator assumes."""
         if self.max_weight is None:
             return ()
@@ -189,11 +172,11 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
         most = float(self.max_weight)
         return (f"with sample_weight, a unit is a row of weight max_weight={most:g}",)
 
-    def _relation(self, unit):
+    def _relation(self, unit: str) -> str:
         """What the neighbours of a fit do with a unit: one of `RELATIONS` of `_neighbours`."""
         return "add or remove"
 
-    def _make_plan(self, n_features, unit):
+    def _make_plan(self, n_features: int, unit: str) -> PrivacyPlan:
         """The plan of a fit, once all parameters have been checked."""
         target = self._check_shared()
         self._domain(n_features)
@@ -254,23 +237,12 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
             self.labels_ = self.predict(X)  # of rows without a weight too
         return self
 
-    def _open_session(self, X, unit, **public):
+    def _open_session(self, X: Any, unit: str, **public: Any) -> PrivacySession:
         """Plan and charge from the shape alone: the ledger is asked before data are looked at.
 
-        What has no countable features is not charged: validation refuses it next.
-
-        Parameters
-        ----------
-        X : object
-            What the user has given for data; only its number of columns is asked for.
-        unit : {"row", "group"}
-        **public
-            Further facts that the plan of a subclass depends on.
-
-        Returns
-        -------
-        session : PrivacySession
-            It has been charged.
+        Of what the user has given for data only the number of columns is asked for. What has no
+        countable features is not charged: validation refuses it next. A plan may depend on further
+        public facts.
         """
         try:
             n_features = num_features(X)
@@ -283,7 +255,7 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
             raise ValueError(f"X must have at most {_grid.MOST_COLUMNS} features. {PROJECT}")
         return self._start_session(self._make_plan(n_features, unit, **public))
 
-    def _start_session(self, plan):
+    def _start_session(self, plan: PrivacyPlan) -> PrivacySession:
         """Charge, and forget an earlier fit: one that fails half-way leaves no mixture of two."""
         inside = _open_inside.get()
         if inside is None:
@@ -321,13 +293,13 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
         progress.finish()
         return self
 
-    def _tell_limit(self):
+    def _tell_limit(self) -> None:
         """Without bounds "ok" speaks of what lies inside those that were found."""
         if hasattr(self, "rows_beyond_") and self.bounds is None:
             name = "bound_" if hasattr(self, "bound_") else "radius_"
             self.status_ = ok_inside(self.status_, self.rows_beyond_, name)
 
-    def _narrow(self):
+    def _narrow(self) -> None:
         """Released arrays in the type of the rows, which is public: post-processing."""
         for name, value in list(vars(self).items()):
             shown = name.endswith("_") and name[0] != "_" and isinstance(value, np.ndarray)
@@ -335,23 +307,15 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
                 setattr(self, name, narrowed(value, np.float32))
 
     @staticmethod
-    def _units(X, groups):
+    def _units(X: Any, groups: Any) -> Units:
         """The units of the rows; an error of `groups` names no value."""
         return Units(len(X), groups)
 
-    def _fit(self, X, units, session, progress):
+    def _fit(self, X: Any, units: Units, session: PrivacySession, progress: Progress) -> None:
         """Set the fitted attributes, from releases only.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features), or SparseRows
-            Finite rows.
-        units : Units
-            Which rows belong together.
-        session : PrivacySession
-            The only way from rows to attributes.
-        progress : Progress
-            To be called with the name of each step that is done.
+        The rows of `X`, an array or `SparseRows`, are finite. The session is the only way from rows
+        to attributes; `progress` is called with the name of each step that is done.
         """
         if not isinstance(X, Table):
             X = Table.in_memory(X, units, None if self._together() else self.n_jobs)
@@ -366,14 +330,14 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         return self._validated(X, reset=False)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._takes_sparse
         return tags
 
     # scikit-learn's check looks for any attribute with a trailing underscore, and validation has
     # set `n_features_in_` by the time a fit can fail.
-    def __sklearn_is_fitted__(self):
+    def __sklearn_is_fitted__(self) -> bool:
         """Whether a fit has come to its end: names and numbers of features are set before."""
         return hasattr(self, "privacy_report_")
 
@@ -385,14 +349,14 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
 
     # -- leaving memory ---------------------------------------------------------------------------
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         """What a pickle, a copy and a worker process get: released values only."""
         state = dict(super().__getstate__())
         for name in self._not_released:
             state.pop(name, None)
         return state
 
-    def _get_fitted_attr_html(self, doc_link=""):
+    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
         """Fitted attributes for scikit-learn's HTML display (>= 1.9): releases only."""
         attributes = super()._get_fitted_attr_html(doc_link)
         for name in self._not_released:

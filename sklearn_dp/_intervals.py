@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import norm
@@ -67,7 +67,7 @@ class Summary:
     level: float
     notes: tuple[str, ...] = ()
 
-    def to_frame(self):
+    def to_frame(self) -> Any:
         """All lines as a pandas DataFrame (extra ``pandas``).
 
         Returns
@@ -84,14 +84,10 @@ class Summary:
             index=[line[0] for line in self.lines],
         )
 
-    def _shown(self):
+    def _shown(self) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
         """Head and body of the table, and what else there is to say, as text.
 
-        Returns
-        -------
-        table : list of tuple of str
-            The head first, then at most 40 lines: 100 centers in 50 dimensions are 5,000.
-        notes : tuple of str
+        At most 40 lines: 100 centers in 50 dimensions are 5,000.
         """
         head = ("", "value", "std error", f"{100 * self.level:g} % low", "high")
         body = [(line[0], *(f"{value:.4g}" for value in line[1:])) for line in self.lines[:_SHOWN]]
@@ -99,7 +95,7 @@ class Summary:
         rest = (f"{more} more lines: see to_frame()",) if more > 0 else ()
         return [head, *body], (*rest, *self.notes)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         table, notes = self._shown()
         widths = [max(len(line[i]) for line in table) for i in range(len(table[0]))]
         lines = [
@@ -113,7 +109,7 @@ class Summary:
         ]
         return "\n".join([self.title, *(line.rstrip() for line in lines), *notes])
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         (head, *body), notes = self._shown()
         return framed(
             f"<p>{escape(self.title)}</p>{table(head, body)}"
@@ -124,15 +120,10 @@ class Summary:
 class StandardErrors:
     """Mixin of estimators that release `name_` with a standard error `name_std_error_`.
 
-    A subclass gives `_with_errors`: the attributes, and the range that each can be in. Their first
-    one is the main result, which :meth:`confidence_interval` is about by default.
-
-    Attributes
-    ----------
-    _with_errors : dict of str to tuple of two floats
-        Name of a fitted attribute, with its trailing underscore, to its lowest and highest value.
-    _feature_axes : dict of str to int
-        Of an attribute: how many of its last axes are features, which a summary calls by name.
+    A subclass gives `_with_errors`: the attributes, and the lowest and highest value that each can
+    be. Their first one is the main result, which :meth:`confidence_interval` is about by default.
+    `_feature_axes` tells how many of the last axes of an attribute are features, which a summary
+    calls by name.
     """
 
     _with_errors: dict[str, tuple[float, float]] = {}

@@ -10,7 +10,8 @@ Nothing is fitted, and the user's estimator is not changed.
 """
 
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
 from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
@@ -162,14 +163,14 @@ def privatize(
     return _with_twins(estimator, {**twins, **public})
 
 
-def _bounds(bounds):
+def _bounds(bounds: Any) -> dict[str, Any]:
     """Public bounds by the names of steps."""
     if bounds is not None and not isinstance(bounds, Mapping):
         raise TypeError("bounds must be a dict of names of steps and bounds.")
     return dict(bounds or {})
 
 
-def _public(name, part, bounds):
+def _public(name: str, part: Any, bounds: dict[str, Any]) -> Any:
     """What takes the place of a step that has nothing to learn; None where it may learn."""
     if type(part) in _PUBLIC:
         return clone(part)
@@ -181,19 +182,11 @@ def _public(name, part, bounds):
     return None
 
 
-def _parts(estimator, prefix=""):
+def _parts(estimator: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Pairs (name, estimator) of all that is no composition; a single estimator has no name.
 
-    Parameters
-    ----------
-    estimator : estimator
-    prefix : str
-        Names of the compositions around it, each followed by two underscores.
-
-    Yields
-    ------
-    name, part : str, estimator
-        Texts such as "passthrough" and "drop" are no parts: they learn nothing.
+    `prefix` has the names of the compositions around it, each followed by two underscores. Texts
+    such as "passthrough" and "drop" are no parts: they learn nothing.
     """
     holder = _COMPOSED.get(type(estimator))
     if holder is None:
@@ -207,7 +200,7 @@ def _parts(estimator, prefix=""):
             yield from _parts(part, f"{prefix}{name}__")
 
 
-def _twin_of(estimator):
+def _twin_of(estimator: Any) -> Any:
     """The private class that takes the place of an estimator; of a private one, its own.
 
     A twin may decline (`_cannot_replace`), as for some numbers of components.
@@ -223,7 +216,7 @@ def _twin_of(estimator):
     return None
 
 
-def _check_rest(rest, allow):
+def _check_rest(rest: dict[str, Any], allow: Collection[str]) -> None:
     """Refuse what sees rows without a private twin, or warn where it is allowed.
 
     Steps without a state are no exception. What they make of one row of 1e308 is an infinity, and
@@ -249,13 +242,13 @@ def _check_rest(rest, allow):
         )
 
 
-def _in_words(name, part):
+def _in_words(name: str, part: Any) -> str:
     kind = type(part).__name__
     advice = f" ({_ADVICE[kind]})" if kind in _ADVICE else ""
     return f"{kind} {name!r}{advice}" if name else f"{kind}{advice}"
 
 
-def _shares(shares, private):
+def _shares(shares: Mapping[str, float] | None, private: dict[str, Any]) -> dict[str, float]:
     """Share of each private step, of sum 1."""
     if shares is None:
         return {name: 1 / len(private) for name in private}
@@ -266,7 +259,7 @@ def _shares(shares, private):
     return shares_of_one({name: shares[name] for name in private}, "shares")
 
 
-def _budgets(target, shares):
+def _budgets(target: PrivacyBudget, shares: dict[str, float]) -> dict[str, PrivacyBudget]:
     """Budgets of the steps, which compose to the target.
 
     By zCDP: parts that are (rho_i, delta_i)-zCDP with sums rho and delta / 2 are
@@ -285,7 +278,7 @@ def _budgets(target, shares):
     return dict(zip(shares, whole.split([s * scale for s in shares.values()]), strict=True))
 
 
-def _converted(part, twin, budget, ledger):
+def _converted(part: Any, twin: Any, budget: PrivacyBudget, ledger: LedgerLike | None) -> Any:
     """The private twin of a part, not fitted.
 
     A private estimator keeps its parameters, and gets the budget and the ledger of the whole.
@@ -297,7 +290,7 @@ def _converted(part, twin, budget, ledger):
     return twin.from_sklearn(part, **options)
 
 
-def _with_twins(estimator, twins):
+def _with_twins(estimator: Any, twins: dict[str, Any]) -> Any:
     """A copy of a composition with these parts, that keeps no fitted parts on disk.
 
     `memory` of a pipeline is a cache of fitted transformers and transformed rows on disk. It would

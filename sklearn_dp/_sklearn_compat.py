@@ -7,7 +7,7 @@ Here and nowhere else, so that a new version of scikit-learn is looked up in one
 """
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -25,7 +25,7 @@ except ImportError:  # pragma: no cover - older scikit-learn
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands in where scikit-learn has no callbacks."""
 
-        def set_callbacks(self):
+        def set_callbacks(self) -> Any:
             """There are none."""
 
 
@@ -76,34 +76,25 @@ def complete_kmeans(estimator: object) -> None:
 
 
 class Progress:
-    """Tells scikit-learn's callbacks, and the logger, how far a fit is.
+    """Tells scikit-learn's callbacks, if the user of the estimator has set some, how far a fit is.
 
-    Callbacks learn the names of the public steps and nothing of the data; what they answer is
-    ignored, so they cannot steer the fit.
-
-    Parameters
-    ----------
-    estimator : BaseDPEstimator
-        Whose fit it is. Callbacks that its user has set are told; without any, nothing happens.
-
-    Notes
-    -----
-    How many steps there will be is not announced (``max_subtasks=None``): an adaptive fit decides
-    it from released values on the way.
+    The logger hears it too. Callbacks learn the names of the public steps and nothing of the data;
+    what they answer is ignored, so they cannot steer the fit. How many steps there will be is not
+    announced (``max_subtasks=None``): an adaptive fit decides it from released values on the way.
     """
 
-    def __init__(self, estimator):
+    def __init__(self, estimator: Any) -> None:
         start = getattr(estimator, "_init_callback_context", None)
         self._estimator = estimator
         self._context = start(max_subtasks=None) if start is not None else None
         self._tell(self._context, "call_on_fit_task_begin")
 
-    def _tell(self, context, hook):
+    def _tell(self, context: Any, hook: str) -> None:
         """Call a hook of the callbacks, if there are any."""
         if context is not None:
             getattr(context, hook)(estimator=self._estimator)
 
-    def __call__(self, name):
+    def __call__(self, name: str) -> None:
         """A step of that name is done.
 
         Told at the end of a step and not at its beginning: a step that fails is never announced.
@@ -114,7 +105,7 @@ class Progress:
             self._tell(context, "call_on_fit_task_begin")
             self._tell(context, "call_on_fit_task_end")
 
-    def finish(self):
+    def finish(self) -> None:
         """The fit is done; which way it went, and how, are post-processing of releases."""
         found = (getattr(self._estimator, name, None) for name in ("path_", "status_"))
         words = [

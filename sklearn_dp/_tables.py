@@ -79,19 +79,11 @@ _REWORDED = {
 
 
 @row_guard
-def validate_quietly(estimator, X, **options):
+def validate_quietly(estimator: Any, X: Any, **options: Any) -> Any:
     """Scikit-learn's `validate_data`, with errors that do not quote the data as some of its do.
 
     Only messages known to be harmless pass as they are. It is under the guard because its test of
     finiteness sums all entries: whether that overflows is something about the data.
-
-    Parameters
-    ----------
-    estimator : BaseDPEstimator
-    X : object
-        What the user has given for data.
-    **options
-        Of :func:`sklearn.utils.validation.validate_data`.
     """
     valid = _quiet("X", validate_data, estimator, X, **options)
     # What is no array by itself may state another shape than its values have. Plans believe it.
@@ -101,35 +93,15 @@ def validate_quietly(estimator, X, **options):
 
 
 @row_guard
-def check_table(X, name, **options):
-    """Scikit-learn's `check_array` of an argument, with the same care.
-
-    Parameters
-    ----------
-    X : object
-    name : str
-        Of the argument, for errors.
-    **options
-        Of :func:`sklearn.utils.check_array`.
-
-    Returns
-    -------
-    X : ndarray
-    """
+def check_table(X: Any, name: str, **options: Any) -> np.ndarray:
+    """Scikit-learn's `check_array` of the argument `name`, with the same care."""
     return _quiet(name, check_array, X, input_name=name, **options)
 
 
-def check_weights(sample_weight, n_rows):
-    """Weights of rows, or an error that names them and quotes nothing.
+def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
+    """Weights of rows, a number or one for each, or an error that names them and quotes nothing.
 
-    Parameters
-    ----------
-    sample_weight : float or array-like of shape (n_rows,)
-    n_rows : int
-
-    Returns
-    -------
-    weights : ndarray of float64 of shape (n_rows,), finite and at least 0
+    They are then float64, finite and at least 0.
     """
     options = {"ensure_2d": False, "ensure_min_samples": 0}
     try:
@@ -191,22 +163,11 @@ class _FitWithWeights:
         return MethodType(self.unweighted if instance.max_weight is None else self.fit, instance)
 
 
-def weighted_mean(values, sample_weight):
-    """Mean of a number for each row by the weights that the caller of a score gives.
+def weighted_mean(values: np.ndarray, sample_weight: Any) -> float:
+    """Mean of a number for each row by the weights that the caller of a score gives, unclipped.
 
-    Parameters
-    ----------
-    values : ndarray of float of shape (n_rows,)
-    sample_weight : float, array-like of shape (n_rows,) or None
-        As they are: nothing is clipped.
+    0 where no row has a weight.
 
-    Returns
-    -------
-    mean : float
-        Finite; 0 where no row has a weight.
-
-    Examples
-    --------
     >>> weighted_mean(np.array([1.0, 4.0]), [2, 1]), weighted_mean(np.array([1.0, 4.0]), 0)
     (2.0, 0.0)
     """
@@ -217,23 +178,12 @@ def weighted_mean(values, sample_weight):
     return float(narrowed((weights / max(weights.sum(), 1e-300) * values).sum(), np.float64))
 
 
-def entries(values):
-    """The entries of a target, each as it was given, in an array.
+def entries(values: Any) -> np.ndarray:
+    """The entries of a target, each as it was given: an array of objects for a list or a tuple.
 
     An array that is made of a list has one type for all: a text among numbers turns all of them
     into texts. So one row would change the labels of all others.
 
-    Parameters
-    ----------
-    values : array-like
-
-    Returns
-    -------
-    entries : ndarray
-        Of objects where a list or a tuple was given; else the array that was given.
-
-    Examples
-    --------
     >>> entries([0, 1, "x"])
     array([0, 1, 'x'], dtype=object)
     """
@@ -245,7 +195,7 @@ def entries(values):
     return array
 
 
-def _quiet(name, check, *arguments, **options):
+def _quiet(name: str, check: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     """What a check returns, or its error without what it may say of the data in `name`."""
     try:
         return check(*arguments, **options)
@@ -261,7 +211,7 @@ def _quiet(name, check, *arguments, **options):
     raise kind(message)
 
 
-def _without_data(message, name):
+def _without_data(message: str, name: str) -> str:
     """A message of scikit-learn as it is, in our words, or one that fits all."""
     for start, reworded in _REWORDED.items():
         if message.startswith(start):

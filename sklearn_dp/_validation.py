@@ -4,6 +4,7 @@ Tables, weights and targets are in :mod:`sklearn_dp._tables`.
 """
 
 from collections.abc import Collection, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -44,25 +45,12 @@ _LEAST_RHO = 1e-8  # shares of a few per cent of it still have noise below 2**50
 _LEAST_SHARE = 1e-9  # of any budget, for one step
 
 
-def check_integer(value, name, *, low=None, high=None):
-    """An integer parameter within public limits, or an error that names it.
+def check_integer(value: Any, name: str, *, low: int | None = None, high: int | None = None) -> int:
+    """An integer parameter within public limits, which are allowed, or an error that names it.
 
-    Parameters
-    ----------
-    value : object
-        What the user has set. A bool is no integer, and neither is 3.0.
-    name : str
-        Of the parameter.
-    low, high : int, optional
-        Both are allowed.
+    A bool is no integer, and neither is 3.0. A Python integer also for one of NumPy, whose
+    arithmetic could wrap.
 
-    Returns
-    -------
-    value : int
-        A Python integer also for one of NumPy, whose arithmetic could wrap.
-
-    Examples
-    --------
     >>> check_integer(np.int8(7), "n_clusters", low=1)
     7
     >>> check_integer(0, "n_clusters", low=1, high=9)
@@ -85,26 +73,14 @@ def check_integer(value, name, *, low=None, high=None):
     return int(value)
 
 
-def check_number_of_clusters(value, name, criterion="auto", *, high=MOST_CLUSTERS):
+def check_number_of_clusters(
+    value: Any, name: str, criterion: Any = "auto", *, high: int = MOST_CLUSTERS
+) -> int | Candidates:
     """A number of clusters, or the range that one is to be chosen from; an error names it.
 
-    Parameters
-    ----------
-    value : object
-        What the user has set: an integer, "auto", or a pair of the least and the largest number.
-    name : str
-        Of the parameter.
-    criterion : object
-        What a number is to be chosen by.
-    high : int
-        The largest number that may be given.
+    An integer up to `high`, "auto", or a pair of the least and the largest number; the criterion is
+    what a number is to be chosen by.
 
-    Returns
-    -------
-    n_clusters : int or Candidates
-
-    Examples
-    --------
     >>> check_number_of_clusters("auto", "n_clusters")
     Candidates(low=1, high=30, criterion='auto')
     >>> check_number_of_clusters((3, 2), "n_clusters")
@@ -124,23 +100,9 @@ def check_number_of_clusters(value, name, criterion="auto", *, high=MOST_CLUSTER
     return least if least == most else Candidates(least, most, criterion)
 
 
-def check_pair(value, high, words):
-    """The least and the largest of some numbers, integers from 1 to `high`, or an error.
+def check_pair(value: Any, high: int, words: str) -> tuple[int, int]:
+    """The least and the largest of some numbers, integers from 1 to `high`, or an error in `words`.
 
-    Parameters
-    ----------
-    value : object
-        What the user has set: a tuple or a list.
-    high : int
-    words : str
-        What the error says.
-
-    Returns
-    -------
-    least, most : int
-
-    Examples
-    --------
     >>> check_pair([2, 5], 9, "n_components must be a pair.")
     (2, 5)
     """
@@ -154,24 +116,9 @@ def check_pair(value, high, words):
     return least, most
 
 
-def check_real(value, name, *, low=0.0, high=np.inf):
+def check_real(value: Any, name: str, *, low: float = 0.0, high: float = np.inf) -> float:
     """A finite number in the open interval (low, high), or an error that names it.
 
-    Parameters
-    ----------
-    value : object
-        What the user has set; NaN lies in no interval.
-    name : str
-        Of the parameter.
-    low, high : float
-        Neither is allowed.
-
-    Returns
-    -------
-    value : float
-
-    Examples
-    --------
     >>> check_real(1, "diameter"), check_real(0.5, "fraction", high=1)
     (1.0, 0.5)
     """
@@ -186,7 +133,7 @@ def check_real(value, name, *, low=0.0, high=np.inf):
     return number
 
 
-def check_sklearn_seed(random_state, name="random_state"):
+def check_sklearn_seed(random_state: Any, name: str = "random_state") -> Any:
     """A `random_state` for randomness of scikit-learn, which draws no noise."""
     if random_state is None or isinstance(random_state, np.random.RandomState):
         return random_state
@@ -195,27 +142,12 @@ def check_sklearn_seed(random_state, name="random_state"):
     return check_integer(random_state, name, low=0, high=2**32 - 1)
 
 
-def shares_of_one(numbers, name):
+def shares_of_one(numbers: Any, name: str) -> dict[str, float]:
     """Positive numbers in proportion, with a sum of one: what each step gets of a budget.
 
-    Parameters
-    ----------
-    numbers : mapping of str to float
-        As the user gave them, by the names of the steps.
-    name : str
-        Of the parameter.
+    An error, with the name of the parameter, for what is no positive number, and where a step would
+    get next to nothing.
 
-    Returns
-    -------
-    shares : dict of str to float
-
-    Raises
-    ------
-    TypeError, ValueError
-        For what is no positive number, and where a step would get next to nothing.
-
-    Examples
-    --------
     >>> shares_of_one({"reduce": 1, "cluster": 3}, "shares")
     {'reduce': 0.25, 'cluster': 0.75}
     """
@@ -228,18 +160,10 @@ def shares_of_one(numbers, name):
     return shares
 
 
-def names_of(names, parameter):
+def names_of(names: Any, parameter: str) -> tuple[str, ...]:
     """Names of steps as a tuple, or an error; a text is one name and no collection of names.
 
-    Parameters
-    ----------
-    names : collection of str
-    parameter : str
-        That holds them.
-
-    Returns
-    -------
-    names : tuple of str
+    `parameter` is the one that holds them.
     """
     several = isinstance(names, Collection) and not isinstance(names, str | bytes | Mapping)
     found = tuple(names) if several and getattr(names, "ndim", 1) == 1 else (None,)
@@ -248,13 +172,10 @@ def names_of(names, parameter):
     return found
 
 
-def check_steps(steps):
+def check_steps(steps: list[tuple[Any, ...]]) -> None:
     """Raise unless these are steps of a composition: named, with names of their own, instances.
 
-    Parameters
-    ----------
-    steps : list of tuple
-        Of a ``Pipeline``, or the transformers of a ``FeatureUnion`` or ``ColumnTransformer``.
+    They are those of a ``Pipeline``, or of a ``FeatureUnion`` or ``ColumnTransformer``.
     """
     if not isinstance(steps, list | tuple) or not all(
         isinstance(step, list | tuple) and len(step) > 1 and isinstance(step[0], str)
@@ -269,26 +190,12 @@ def check_steps(steps):
             raise TypeError(f"estimator: step {name!r} is a class; give an instance.")
 
 
-def budget_of(epsilon, delta, rho):
+def budget_of(epsilon: Any, delta: Any, rho: Any) -> PrivacyBudget:
     """The budget that the parameters ask for: that of `rho`, where it is set.
 
     `epsilon` shows its default, 1.0, in signatures; beside `rho` that default, or None, means that
-    it was left out, and any other number is a contradiction.
-
-    Parameters
-    ----------
-    epsilon, delta, rho : object
-        What the user has set.
-
-    Returns
-    -------
-    budget : PrivacyBudget
-        With a positive delta; of epsilon and rho one is set.
-
-    Raises
-    ------
-    ValueError, TypeError
-        With the name of the parameter.
+    it was left out, and any other number is a contradiction. Errors name the parameter; delta is
+    positive.
     """
     if rho is None:
         budget = PrivacyBudget(epsilon=epsilon, delta=delta)

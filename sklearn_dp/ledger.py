@@ -135,15 +135,8 @@ def _show(arguments: argparse.Namespace) -> str:
 def _as_json(ledger: PrivacyLedger) -> dict:
     """Everything in a ledger, as what JSON can hold.
 
-    Parameters
-    ----------
-    ledger : PrivacyLedger
-
-    Returns
-    -------
-    content : dict
-        "path", "total" (with null for what is not set), "unit", "composition", "relation", "spent"
-        and "remaining" (in the two costs that this composition counts), "charges".
+    "path", "total" (with null for what is not set), "unit", "composition", "relation", "spent" and
+    "remaining" (in the two costs that this composition counts), "charges".
     """
     state = ledger.state()
     charges = [{name: getattr(charge, name) for name in _HEADINGS} for charge in state.charges]
@@ -192,8 +185,6 @@ def _as_text(ledger: PrivacyLedger) -> str:
 def _amounts(costs: dict[str, float]) -> str:
     """Costs by name, in one line.
 
-    Examples
-    --------
     >>> _amounts({"epsilon": 0.75, "delta": 1e-6})
     'epsilon 0.75, delta 1e-06'
     """
@@ -203,8 +194,6 @@ def _amounts(costs: dict[str, float]) -> str:
 def _cell(value: object) -> str:
     """A value of a table: words for flags, four digits for numbers.
 
-    Examples
-    --------
     >>> _cell(True), _cell(0.123456), _cell("DPKMeans")
     ('yes', '0.1235', 'DPKMeans')
     """
@@ -216,8 +205,6 @@ def _cell(value: object) -> str:
 def _table(rows: list) -> list[str]:
     """Lines of a table with columns as wide as their longest cell.
 
-    Examples
-    --------
     >>> _table([("label", "rho"), ("DPKMeans", "0.5")])
     ['label     rho', 'DPKMeans  0.5']
     """

@@ -40,7 +40,7 @@ ABSENT: dict[str, dict[str, str]] = {
 """Of our class: each attribute or method that the replaced class has, and why it is not there."""
 
 
-def reason(cls, name):
+def reason(cls: type, name: str) -> str | None:
     """Why a class, or one that derives from it, has no such attribute; None if it is not told."""
     for each in cls.__mro__:
         if name in ABSENT.get(each.__name__, {}):

@@ -89,7 +89,7 @@ class Replacing:
 
     if not TYPE_CHECKING:  # type checkers go on to know which attributes there are
 
-        def __getattr__(self, name):
+        def __getattr__(self, name: str) -> Any:
             """Called for what is not there: explain it, or raise Python's own error."""
             cls = type(self)
             text = reason(cls, name)
@@ -175,7 +175,7 @@ class Replacing:
         return twin
 
     @classmethod
-    def _check_replaced(cls, estimator):
+    def _check_replaced(cls, estimator: Any) -> None:
         known = REPLACED.get(cls._replaces, ())
         if not isinstance(estimator, known):
             names = ", ".join(each.__name__ for each in known)
@@ -185,19 +185,19 @@ class Replacing:
             raise ValueError(f"estimator: {text}")
 
     @classmethod
-    def _cannot_replace(cls, estimator):
+    def _cannot_replace(cls, estimator: Any) -> None:
         """Why this instance has no private twin, or None."""
         return None
 
     @classmethod
-    def _why_lost(cls, name):
+    def _why_lost(cls, name: str) -> str:
         if name == "random_state":
             return _SEED
         known = WORDS.get(cls._replaces, {}).get(name)
         return f"{cls.__name__} has no such parameter" if known is None else known.why
 
 
-def _is_default(value, default):
+def _is_default(value: Any, default: Any) -> bool:
     """Whether a parameter has been left alone. Values are told from it, never shown."""
     if value is default:
         return True

@@ -4,7 +4,7 @@ One table, by the class that is replaced. Each line says why the word is not nee
 write instead. A word that an estimator does have is never looked up.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 __all__ = ["WORDS", "Word", "explanation"]
 
@@ -112,7 +112,7 @@ WORDS: dict[str, dict[str, Word]] = {
 """Of the class that is replaced: each word that only it has."""
 
 
-def explanation(name, replaced, word):
+def explanation(name: str, replaced: str, word: Any) -> str | None:
     """What to tell who writes a word of the replaced class, or None if it is no such word."""
     known = WORDS.get(replaced, {}).get(word)
     if known is None:

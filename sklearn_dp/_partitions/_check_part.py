@@ -44,39 +44,18 @@ class Reason(Exception):
 
 @dataclass(frozen=True)
 class Columns:
-    """What is public of a table in parts: each of its parts has these columns.
-
-    Attributes
-    ----------
-    n_features : int
-    names : tuple of str or None
-        In their order; None where columns have no names.
-    dtype : dtype
-        float32 or float64: of the rows, once they have been checked.
-    """
+    """What is public of a table in parts: each of its parts has these columns."""
 
     n_features: int
-    names: tuple[str, ...] | None
-    dtype: np.dtype
+    names: tuple[str, ...] | None  # in their order; None where columns have no names
+    dtype: np.dtype  # float32 or float64: of the rows, once they have been checked
 
     @row_guard
     def check(self, piece: Any) -> np.ndarray:
         """The rows of a part as tables in memory are taken: real, finite, of bounded size.
 
-        Parameters
-        ----------
-        piece : array-like or data frame of shape (n_i, n_features)
-            Any number of rows, none as well.
-
-        Returns
-        -------
-        rows : ndarray of shape (n_i, n_features)
-            Of type `dtype`; not copied where it need not be.
-
-        Raises
-        ------
-        Reason
-            In words that quote nothing.
+        The piece is an array or a data frame of any number of rows, none as well. Of type `dtype`;
+        not copied where it need not be. A `Reason` says what is wrong, in words that quote nothing.
         """
         rows = _numbers(np.empty((0, self.n_features)) if has_no_columns(piece) else piece)
         if rows.shape[1] != self.n_features:
@@ -96,15 +75,8 @@ class Columns:
 class CheckedSource(PartSource):
     """Rows of a part, checked whenever they are read: what is read again may have changed.
 
-    Parameters
-    ----------
-    number : int
-        Of the part, for errors.
-    columns : Columns
-    rows : callable
-        Reads a piece: an array or a data frame.
-    groups, weights : callable, optional
-        Read the group and the weight of each row.
+    `rows` reads a piece: an array or a data frame; `groups` and `weights`, if there are any, the
+    group and the weight of each row. The number of the part is for errors.
     """
 
     def __init__(
@@ -150,10 +122,7 @@ class CheckedSource(PartSource):
     def counted(self, beside: str = "sample_weight") -> "CheckedSource":
         """The same source, which knows how many rows it has, and which rows it will have.
 
-        Parameters
-        ----------
-        beside : str
-            What the weights are, for errors: "sample_weight" or "y".
+        `beside` is what the weights are, for errors: "sample_weight" or "y".
         """
         other, rows = copy.copy(self), self.read()
         other._length, other._known = len(rows), {"X": digest(rows)}
@@ -214,10 +183,7 @@ _kept: ContextVar[dict[int, np.ndarray] | None] = ContextVar("sklearn_dp_kept", 
 def at_hand(pieces: tuple) -> Iterator[None]:
     """What sources read in this block has been brought here by the engine; it is read once.
 
-    Parameters
-    ----------
-    pieces : tuple
-        Rows, groups and weights of a part, as far as it has them.
+    The pieces are rows, groups and weights of a part, as far as it has them.
     """
     given, kept = _given.set(pieces), _kept.set({})
     try:
@@ -243,15 +209,8 @@ class Given:
 def columns_of(piece: Any) -> Columns:
     """The columns of a part, or of an empty table that stands for all of them.
 
-    Parameters
-    ----------
-    piece : array-like or data frame
-
-    Returns
-    -------
-    columns : Columns
-        Of the values nothing is told, not even whether they are finite, or numbers at all: a part
-        is asked for its columns before a fit is charged.
+    Of the values nothing is told, not even whether they are finite, or numbers at all: a part is
+    asked for its columns before a fit is charged.
     """
     rows = _numbers(_without_rows(piece), ensure_all_finite=False)
     return Columns(rows.shape[1], _names(piece), rows.dtype)
@@ -273,21 +232,10 @@ def _check_same(name: str, found: int, first: int) -> None:
 
 
 def quietly(call: Callable[[], Any], number: int | None = None, name: str = "X") -> Any:
-    """What a call returns; whatever it raises becomes an error that quotes nothing.
+    """What a call returns; whatever it raises becomes a `PartError` that quotes nothing.
 
-    Parameters
-    ----------
-    call : callable
-        May raise `Reason` and `PartError` in words of ours, anything else in words of others.
-    number : int, optional
-        Of the part.
-    name : str, default="X"
-        Of the parameter.
-
-    Raises
-    ------
-    PartError
-        It tells the parameter, the part, and the type of the error or what we say of it.
+    It tells the parameter, the part, and the type of the error or what we say of it: `Reason` and
+    `PartError` are words of ours, anything else is in words of others.
     """
     place = name if number is None else f"{name}, part {number}"
     try:

@@ -66,16 +66,9 @@ def _on_dask(call: Callable[[], Any], failed: Callable[[], int | None] = lambda:
 class DaskEngine:
     """Parts held by Dask; see :class:`sklearn_dp._aggregate.shared.table.Engine`.
 
-    Parameters
-    ----------
-    columns : Columns
-    rows : sequence of Delayed
-        Each gives the rows of a part.
-    groups, weights : sequence of Delayed, optional
-        The group and the weight of each row, in as many parts.
-    lengths : sequence of (int or nan), optional
-        Rows of each part, where the collection tells them. Not of use with weights: rows that have
-        none are left out.
+    Each element of `rows` is a Delayed that gives the rows of a part; so do those of `groups` and
+    `weights` the group and the weight of each row, in as many parts. `lengths` are numbers of rows,
+    where the collection tells them. Not of use with weights: rows that have none are left out.
     """
 
     def __init__(
@@ -195,19 +188,9 @@ def _sums_of(step: Step) -> Any:
 
 
 def _readers(*collections: Sequence[Any] | None) -> tuple[list[tuple], list[tuple]]:
-    """How sources read their pieces, and what Dask has to bring along for them.
+    """How sources read their pieces, and what Dask has to bring along for them in each step.
 
-    Parameters
-    ----------
-    *collections : sequence of Delayed, or None
-        Rows, groups and weights of each part.
-
-    Returns
-    -------
-    readers : list of tuple of (callable or None)
-        For each part, one for each collection.
-    pieces : list of tuple of Delayed
-        For each part, what is brought along in each step.
+    For each part, one reader (or None) for each collection: Delayed rows, groups and weights.
     """
     import dask
 
@@ -232,13 +215,8 @@ def _readers(*collections: Sequence[Any] | None) -> tuple[list[tuple], list[tupl
 def _stacked(parts: Sequence[Any], lengths: Sequence[Any] | None, example: np.ndarray) -> Any:
     """A `dask.array` whose blocks are what some tasks give.
 
-    Parameters
-    ----------
-    parts : sequence of Delayed
-    lengths : sequence of (int or nan), optional
-        Unknown by default.
-    example : ndarray
-        Without rows; of the type and the width of the blocks.
+    Lengths are unknown by default. The example has no rows, and the type and the width of the
+    blocks.
     """
     import dask.array as da
     from dask.highlevelgraph import HighLevelGraph
@@ -256,14 +234,9 @@ def _stacked(parts: Sequence[Any], lengths: Sequence[Any] | None, example: np.nd
 
 
 def from_dask(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
-    """A table from a Dask collection.
+    """A table from a Dask array or data frame, of unknown numbers of rows, too.
 
-    Parameters
-    ----------
-    X : dask.array.Array or dask.dataframe.DataFrame
-        Unknown numbers of rows, too.
-    groups, sample_weight : dask collection, optional
-        One-dimensional, in the parts of `X`.
+    Groups and weights are one-dimensional, in the parts of `X`.
     """
     check_clients("X", [X])
     if hasattr(X, "to_dask_array"):
@@ -277,12 +250,12 @@ def from_dask(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineIn
         columns = _quiet_columns(np.empty((0, X.shape[1]), dtype=X.dtype))
         lengths, n_parts = X.chunks[0], X.numblocks[0]
 
-        def cut():
+        def cut() -> Any:
             rows = X.rechunk({1: -1})
             # Where a client holds some of it, Dask would take that out of the graphs of the parts.
             return rows.to_delayed(optimize_graph=not any(futures([X]))).ravel()
 
-    def parts():
+    def parts() -> Any:
         check_clients("X", [X])  # again: what is gone leaves no trace in parts
         return cut()
 
@@ -295,11 +268,7 @@ def from_delayed(
 ) -> EngineInput:
     """A table from a list of delayed parts; a worker looks at the columns of the first.
 
-    Parameters
-    ----------
-    parts : sequence of Delayed
-    groups, sample_weight : sequence of Delayed, optional
-        As many.
+    There are as many groups and weights.
     """
     import dask
 

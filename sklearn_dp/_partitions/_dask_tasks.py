@@ -79,20 +79,8 @@ def tasks_of_pieces(
 ) -> list[Any]:
     """Tasks that get a piece of every part: a shuffle from worker to worker.
 
-    Parameters
-    ----------
-    task : callable
-        ``(number, message, pieces)``, with the pieces in the order of the parts.
-    parts : sequence of Delayed
-        Each gives a list of a piece for each task.
-    message : Delayed
-    n_tasks : int
-    piece_key, key : str
-        Of the pieces, and of the tasks.
-
-    Returns
-    -------
-    tasks : list of Delayed
+    Each part gives a list of a piece for each task; ``task(number, message, pieces)`` gets them in
+    the order of the parts. `piece_key` and `key` are for the pieces and the tasks.
     """
     from dask.delayed import Delayed
     from dask.highlevelgraph import HighLevelGraph
@@ -120,12 +108,7 @@ def _piece(pieces: list, number: int) -> Any:
 class OwnTasks:
     """Makes a part by its own tasks, inside of the task that asks for it.
 
-    Parameters
-    ----------
-    graph : dict
-        All tasks that the part needs.
-    key : object
-        The last of them.
+    The graph has all tasks that the part needs; the last of them is `key`.
     """
 
     def __init__(self, graph: dict, key: Any) -> None:
@@ -191,14 +174,7 @@ def check_workers(first: set[str], pieces: Sequence[tuple]) -> None:
 
 
 def check_clients(name: str, collections: Sequence[Any]) -> None:
-    """Raise if what Dask holds of some collections is gone with its client.
-
-    Parameters
-    ----------
-    name : str
-        Of the parameter.
-    collections : sequence of dask collection
-    """
+    """Raise if what Dask holds of a parameter's collections is gone with its client."""
     if any(map(_is_gone, futures(collections))):
         raise PartError(
             f"{name}: the client of Dask that holds it is closed or gone. Connect again, and make "

@@ -49,21 +49,9 @@ _CLUSTERS = ("dask", "dask_expr", "distributed", "pyspark", "ray")
 def engine_of(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput | None:
     """Who holds the parts of a table; None for an ordinary table in memory.
 
-    Parameters
-    ----------
-    X : object
-        What the user has given for data. Of its rows nothing is read.
-    groups, sample_weight : object, optional
-        In parts like those of `X`.
-
-    Returns
-    -------
-    table : EngineInput or None
-
-    Raises
-    ------
-    TypeError
-        For collections of these libraries that are no tables; it says which are.
+    `X` is what the user has given for data. Of its rows nothing is read. Groups and weights are in
+    parts like those of `X`. A TypeError for collections of these libraries that are no tables; it
+    says which are.
     """
     reader = _reader(type(X), _READERS)
     if reader is None and isinstance(X, list | tuple) and len(X):
@@ -86,18 +74,8 @@ def engine_with_targets(
 ) -> EngineInput | None:
     """Who holds the parts of a table and of a target; None for an ordinary table in memory.
 
-    A target comes in the parts of `X`, as weights do for other estimators.
-
-    Parameters
-    ----------
-    X, groups, y : object
-        As the user has given them.
-    reader : callable, default=engine_of
-        :func:`engine_of_parts` for parts that have no type of their own.
-
-    Returns
-    -------
-    table : EngineInput or None
+    A target comes in the parts of `X`, as weights do for other estimators. The reader is
+    :func:`engine_of_parts` for parts that have no type of their own.
     """
     try:
         found = reader(X, groups, y)
@@ -111,20 +89,10 @@ def engine_with_targets(
 def engine_of_parts(
     parts: Any, groups: Any = None, sample_weight: Any = None, *, name: str = "parts"
 ) -> EngineInput:
-    """Who holds parts that have no type of their own.
+    """Who holds parts that have no type of their own; `name` is that of the parameter, for errors.
 
-    Parameters
-    ----------
-    parts : iterable
-        What `engine_of` takes, or any iterable of arrays and data frames, which is read once.
-    groups, sample_weight : iterable, optional
-        As many parts.
-    name : str, default="parts"
-        Of the parameter, for errors.
-
-    Returns
-    -------
-    table : EngineInput
+    Parts are what `engine_of` takes, or any iterable of arrays and data frames, which is read once.
+    There are as many groups and weights.
     """
     found = engine_of(parts, groups, sample_weight)
     if found is not None:

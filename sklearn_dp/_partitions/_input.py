@@ -17,36 +17,23 @@ __all__ = ["EngineInput", "check_list", "is_list_of_values"]
 class EngineInput:
     """A table in parts: its public columns, and how to come by its engine.
 
-    Parameters
-    ----------
-    kind : str
-        Where the parts are, in a word: "dask", "spark", "ray" or "pieces".
-    columns : Columns
-        Public.
-    start : callable
-        Makes the engine, for a number of threads, which those on clusters ignore. It may begin to
-        read, so it is for fits that have been charged.
-    rowwise : callable
-        From a function ``(rows) -> array`` and an empty example of its answers to a collection of
-        its answers for all rows, lazy where the table is.
-    grouped, weighted, targets : bool
-        Whether rows have groups, weights of their own, or targets instead of weights.
-
-    Examples
-    --------
     >>> from sklearn_dp._partitions import engine_of
     >>> X = engine_of([np.zeros((3, 2)), np.ones((1, 2))])
     >>> X.n_features, X.feature_names, str(X.dtype), X.engine.n_parts
     (2, None, 'float64', 2)
     """
 
-    kind: str
-    columns: Columns
+    kind: str  # where the parts are, in a word: "dask", "spark", "ray" or "pieces"
+    columns: Columns  # public
+    # Makes the engine, for a number of threads, which those on clusters ignore. It may begin to
+    # read, so it is for fits that have been charged.
     start: Callable[[int | None], Engine]
+    # From a function ``(rows) -> array`` and an empty example of its answers to a collection of its
+    # answers for all rows, lazy where the table is.
     rowwise: Callable[[Callable[[np.ndarray], np.ndarray], np.ndarray], Any]
-    grouped: bool = False
-    weighted: bool = False
-    targets: bool = False
+    grouped: bool = False  # whether rows have groups
+    weighted: bool = False  # whether they have weights of their own
+    targets: bool = False  # whether they have targets instead of weights
 
     @property
     def n_features(self) -> int:
@@ -80,25 +67,10 @@ def check_list(
 ) -> None:
     """Refuse what is no list of a piece for each part, by types alone: before the charge.
 
-    Parameters
-    ----------
-    values : object
-        What a user has given for groups or weights; None is none.
-    name : str
-        Of the parameter.
-    n_parts : int or None
-        Of `X`; None: not known yet.
-    is_piece : callable
-        Whether something is one, by its type.
-    piece : str
-        What it should be, in words.
-
-    Raises
-    ------
-    TypeError
-        For a single value, other containers, and lists of other things.
-    ValueError
-        For another number of pieces.
+    `values` is what a user has given for groups or weights, under `name`; None is none. `n_parts`
+    is that of `X`; None: not known yet. `is_piece` tells by the type of something whether it is
+    what `piece` says in words. A TypeError for a single value, other containers, and lists of other
+    things; a ValueError for another number of pieces.
     """
     if values is None:
         return

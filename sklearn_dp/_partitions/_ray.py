@@ -41,13 +41,8 @@ _on_ray = partial(asked, "Ray", "an instance that is shut down")
 class RayEngine:
     """Parts held by Ray; see :class:`sklearn_dp._aggregate.shared.table.Engine`.
 
-    Parameters
-    ----------
-    columns : Columns
-    pieces : sequence of tuple of ObjectRef
-        The rows of each part; its groups and its weights, if there are any.
-    places : tuple of (int or None)
-        Where groups and weights are in a tuple.
+    A piece is a tuple of references: of the rows of a part; its groups and its weights, if there
+    are any, whose places in the tuple are told.
     """
 
     def __init__(self, columns: Columns, pieces: Sequence[tuple], places: tuple = ()) -> None:
@@ -181,11 +176,7 @@ def _nothing(*pieces: Any) -> None:
 def from_dataset(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
     """A table from a data set of Ray: columns of numbers, or one column of arrays of a length.
 
-    Parameters
-    ----------
-    X : ray.data.Dataset
-    groups, sample_weight : None
-        Not taken: the blocks of two data sets need not have the same rows.
+    Groups and weights are not taken: the blocks of two data sets need not have the same rows.
     """
     for name, values in (("groups", groups), ("sample_weight", sample_weight)):
         if values is not None:
@@ -218,11 +209,7 @@ def _empty(schema: Any) -> Any:
 def from_references(X: Sequence[Any], groups: Any = None, sample_weight: Any = None) -> EngineInput:
     """A table from references of its parts; a worker looks at the columns of the first.
 
-    Parameters
-    ----------
-    X : sequence of ObjectRef
-    groups, sample_weight : sequence of ObjectRef, optional
-        As many.
+    There are as many of groups and weights.
     """
     import ray
 

@@ -135,28 +135,13 @@ class InParts:
     def _fit_table(self, table: Table, session: Any, progress: Any) -> None:
         """What `_fit` does, for a subclass whose algorithm is a sequence of passes over parts.
 
-        Parameters
-        ----------
-        table : Table
-            In memory, or wherever its engine holds it.
-        session : PrivacySession
-        progress : Progress
+        The table is in memory, or wherever its engine holds it.
         """
         raise TypeError("a subclass must fit")
 
 
 def rowwise(method: Callable) -> Callable:
-    """A method that answers tables in parts part by part.
-
-    Parameters
-    ----------
-    method : callable
-        One of :data:`ROWS`, with ``(self, X)`` first.
-
-    Returns
-    -------
-    method : callable
-    """
+    """A method of :data:`ROWS`, ``(self, X, ...)``, that answers tables in parts part by part."""
 
     @wraps(method)
     def answer(self: Any, X: Any, *arguments: Any, **options: Any) -> Any:
@@ -172,15 +157,7 @@ def rowwise(method: Callable) -> Callable:
 def answers(estimator: Any, name: str, found: EngineInput, *arguments: Any, **options: Any) -> Any:
     """What a method of :data:`ROWS` says of the rows of a table in parts: a collection of its kind.
 
-    Parameters
-    ----------
-    estimator : BaseDPEstimator
-        Fitted.
-    name : str
-        Of the method.
-    found : EngineInput
-    *arguments, **options
-        Of the method; the rows of its answer do not depend on them.
+    The estimator is fitted. The rows of the answer do not depend on the arguments.
     """
     model = _released(estimator, found, name)
     example = getattr(model, name)(_one_row(found), *arguments, **options)[:0]
@@ -267,15 +244,7 @@ def _one_row(found: EngineInput) -> np.ndarray:
 def opened_table(estimator: Any, found: EngineInput) -> Table:
     """The table of a fit that has been charged: its parts have been read once, and are good.
 
-    Parameters
-    ----------
-    estimator : BaseDPEstimator
-        Its columns are set.
-    found : EngineInput
-
-    Returns
-    -------
-    table : Table
+    The columns of the estimator are set.
     """
     estimator.n_features_in_ = found.n_features
     if found.feature_names is not None:
@@ -286,16 +255,7 @@ def opened_table(estimator: Any, found: EngineInput) -> Table:
 def open_parts(found: EngineInput, n_jobs: int | None, max_weight: float = 1.0) -> Table:
     """The same, and nothing is said to an estimator.
 
-    Parameters
-    ----------
-    found : EngineInput
-    n_jobs : int, optional
-    max_weight : float
-        What a whole unit weighs, where rows have weights.
-
-    Returns
-    -------
-    table : Table
+    `max_weight` is what a whole unit weighs, where rows have weights.
     """
     engine = found.start(n_jobs)
     largest = max_weight if found.weighted else None

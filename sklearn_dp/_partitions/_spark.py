@@ -48,11 +48,7 @@ _TYPES = {
 class SparkEngine:
     """Parts held by Spark; see :class:`sklearn_dp._aggregate.shared.table.Engine`.
 
-    Parameters
-    ----------
-    columns : Columns
-    rows : RDD
-        One element for each partition: its rows, or a `Reason`.
+    The RDD has one element for each partition: its rows, or a `Reason`.
     """
 
     def __init__(self, columns: Columns, rows: Any) -> None:
@@ -178,11 +174,7 @@ def _two(one: Any, other: Any) -> Any:
 def from_frame(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
     """A table from a data frame of Spark: all of its columns, which must be numbers.
 
-    Parameters
-    ----------
-    X : pyspark.sql.DataFrame
-    groups, sample_weight : None
-        Not taken: two data frames of Spark have no common order of rows.
+    Groups and weights are not taken: two data frames of Spark have no common order of rows.
     """
     _refuse(groups, sample_weight)
     if ".connect." in type(X).__module__:

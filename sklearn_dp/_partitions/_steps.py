@@ -38,29 +38,17 @@ class Failure:
 
 @dataclass(frozen=True, repr=False)  # its state is nothing to print
 class Step:
-    """A part after a step: its state, which stays where it is, and its sums, which travel.
+    """A part after a step: its state, which stays where it is, and its sums, which travel."""
 
-    Attributes
-    ----------
-    part : int
-        Its number.
-    state : object
-    sums : tuple or Failure
-    """
-
-    part: int
+    part: int  # its number
     state: Any
     sums: Any = ()
 
 
 class Message:
-    """Released values on their way to the parts; no tuple, into which a cluster would look.
+    """Released values, and the function of a pass, on their way to the parts.
 
-    Parameters
-    ----------
-    function : callable
-        Of a pass.
-    broadcast : tuple
+    No tuple, into which a cluster would look.
     """
 
     def __init__(self, function: Callable, broadcast: tuple) -> None:
@@ -68,15 +56,9 @@ class Message:
 
 
 def run(before: Step, message: Message, *pieces: Any) -> Step:
-    """The next step of a part; a part that has failed stays so.
+    """The next step of a part, by a pure function; a part that has failed stays so.
 
-    Parameters
-    ----------
-    before : Step
-    message : Message
-        With a pure function.
-    *pieces : object
-        What the engine has brought along for the source of the part.
+    The pieces are what the engine has brought along for the source of the part.
     """
     if isinstance(before.sums, Failure):
         return before
@@ -110,13 +92,8 @@ class Split:
 def pieces_of(before: Step, message: Message, *pieces: Any) -> list:
     """What a part has for each task, or its failure for all of them.
 
-    Parameters
-    ----------
-    before : Step
-    message : Message
-        Its function is a :class:`Split`.
-    *pieces : object
-        What the engine has brought along for the source of the part.
+    The function of the message is a :class:`Split`. The pieces are what the engine has brought
+    along for the source of the part.
     """
     failed = before.sums if isinstance(before.sums, Failure) else None
     made = failed or _guarded(before, message, pieces)
@@ -126,16 +103,7 @@ def pieces_of(before: Step, message: Message, *pieces: Any) -> list:
 
 @row_guard
 def used(number: int, message: Message, pieces: Sequence[Any]) -> Any:
-    """What a task makes of the pieces of all parts, or the failure of the first part that has one.
-
-    Parameters
-    ----------
-    number : int
-        Of the task.
-    message : Message
-    pieces : sequence
-        In the order of the parts.
-    """
+    """What a task makes of the pieces of all parts, in their order, or the first failure."""
     failures = [piece for piece in pieces if isinstance(piece, Failure)]
     if failures:
         return min(failures)
@@ -147,16 +115,9 @@ def used(number: int, message: Message, pieces: Sequence[Any]) -> Any:
 
 
 def joined(number: int, message: Message, pieces: Sequence[Any]) -> Step:
-    """A new part, made of the pieces of all parts: the first step of it.
+    """A new part, made of the pieces of all parts in their order: the first step of it.
 
-    Parameters
-    ----------
-    number : int
-        Of the new part.
-    message : Message
-        Its function gives the state.
-    pieces : sequence
-        In the order of the parts.
+    The function of the message gives the state.
     """
     made = used(number, message, pieces)
     return Step(number, None, made) if isinstance(made, Failure) else Step(number, made)
@@ -204,15 +165,8 @@ def asked(
 ) -> Any:
     """What a cluster answers; an error of it tells its type, and the part where that is known.
 
-    Parameters
-    ----------
-    engine : str
-        Its name.
-    others : str
-        What else an error of it may be about, in words.
-    call : callable
-    failed : callable
-        Finds the number of the part. It may raise a `PartError` that tells more.
+    `engine` is its name, `others` says what else an error of it may be about. `failed` finds the
+    number of the part; it may raise a `PartError` that tells more.
     """
     try:
         return call()

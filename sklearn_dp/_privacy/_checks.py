@@ -44,7 +44,7 @@ def is_real(value: Any) -> TypeGuard[Real]:
     return isinstance(value, Real) and not isinstance(value, _NO_NUMBERS)
 
 
-def is_integer(value: Any) -> TypeGuard[Integral]:
+def is_integer(value: Any) -> TypeGuard[int]:
     """Whether this is a number of an integer type.
 
     >>> [is_integer(value) for value in (1, np.int8(1), 1.0, True)]

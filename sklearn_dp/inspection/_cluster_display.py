@@ -199,17 +199,7 @@ class ClusterDisplay:
 
 
 def _centers_name(estimator: BaseDPEstimator) -> str:
-    """The attribute that holds the centers, or an error where there is none.
-
-    Parameters
-    ----------
-    estimator : BaseDPEstimator
-        As the user gave it.
-
-    Returns
-    -------
-    name : str
-    """
+    """The attribute that holds the centers, or an error where there is none."""
     if not isinstance(estimator, BaseDPEstimator):
         raise TypeError("estimator must be a fitted private estimator of this package.")
     check_is_fitted(estimator)
@@ -220,15 +210,7 @@ def _centers_name(estimator: BaseDPEstimator) -> str:
 
 
 def _check_features(features: object, n_features: int) -> list[int]:
-    """Two different columns, or an error.
-
-    Parameters
-    ----------
-    features : object
-        As the user gave it.
-    n_features : int
-        Columns of the centers.
-    """
+    """Two different columns of the `n_features` of the centers, or an error."""
     if not isinstance(features, (tuple, list)) or len(features) != 2:
         raise TypeError("features must be a pair of columns.")
     first, second = (check_integer(f, "features", low=0, high=n_features - 1) for f in features)
@@ -240,19 +222,10 @@ def _check_features(features: object, n_features: int) -> list[int]:
 def _rows(
     X_public: ArrayLike | None, private_rows: ArrayLike | None, n_features: int
 ) -> np.ndarray | None:
-    """What is to be drawn below the centers; errors quote nothing of it.
+    """What is to be drawn below the centers, if anything; errors quote nothing of it.
 
-    Parameters
-    ----------
-    X_public, private_rows : array-like or None
-        At most one of them. Private rows have a name of their own, so that nobody draws them by
-        putting a table in the wrong place.
-    n_features : int
-        Columns of the centers.
-
-    Returns
-    -------
-    rows : ndarray of shape (n_samples, n_features) or None
+    At most one of the two is given. Private rows have a name of their own, so that nobody draws
+    them by putting a table in the wrong place.
     """
     if X_public is not None and private_rows is not None:
         raise TypeError("X_public and private_rows: give at most one of them.")
@@ -269,20 +242,9 @@ def _rows(
 def _half_widths(estimator: Any, name: str, level: float, pair: list[int]) -> np.ndarray | None:
     """Half of the width of the released confidence intervals; None where none were released.
 
-    Parameters
-    ----------
-    estimator : BaseDPEstimator
-        Fitted. The intervals are its own, so the picture says what `summary` says.
-    name : str
-        Of the attribute with the centers.
-    level : float
-    pair : list of int
-        The columns that are drawn.
-
-    Returns
-    -------
-    widths : ndarray of shape (n_clusters, 2) or None
-        Zero where a width is not finite: an endless line would hide the others.
+    They are the estimator's own, so the picture says what `summary` says: those of the attribute
+    `name` in the two columns that are drawn. Zero where a width is not finite: an endless line
+    would hide the others.
     """
     if getattr(estimator, f"{name}std_error_", None) is None:
         return None

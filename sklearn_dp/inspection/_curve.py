@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -58,7 +59,7 @@ class PrivacyUtilityCurve:
         """Lower quartile, median and upper quartile at each epsilon, in three rows."""
         return np.quantile(self.values, [0.25, 0.5, 0.75], axis=1)
 
-    def to_frame(self):
+    def to_frame(self) -> Any:
         """The curve as a pandas DataFrame (extra ``pandas``).
 
         Returns

@@ -32,23 +32,12 @@ _FLOOR = 1.4
 
 @dataclass(frozen=True)
 class Yardstick:
-    """What fits are measured by.
+    """What fits are measured by."""
 
-    Attributes
-    ----------
-    label : str
-        In words, for an axis.
-    value : callable
-        From a fitted estimator to a number.
-    reference : float
-        The number of the non-private twin; NaN where there is none.
-    is_cost : bool
-        Whether numbers are costs over that of the twin, which `cost_floor` bounds.
-    """
-
-    label: str
-    value: Callable[[Any], float]
-    reference: float
+    label: str  # in words, for an axis
+    value: Callable[[Any], float]  # from a fitted estimator to a number
+    reference: float  # the number of the non-private twin; NaN where there is none
+    # whether numbers are costs over that of the twin, which `cost_floor` bounds
     is_cost: bool = False
 
 
@@ -57,21 +46,9 @@ def yardstick(
 ) -> Yardstick:
     """The metric of the user, or the score beside that of the non-private twin.
 
-    Parameters
-    ----------
-    estimator : BaseDPEstimator
-    X : ndarray of shape (n_samples, n_features)
-        Public rows, which the twin is fitted on.
-    metric : callable or None
-        From a fitted estimator and rows to a number.
-    seed : int or None
-        Of the twin.
-
-    Returns
-    -------
-    yardstick : Yardstick
-        Scores of k-means are costs, and compared by their ratio. Log-densities have no zero, so
-        their difference counts.
+    A metric goes from a fitted estimator and rows to a number. The twin is fitted on the public
+    rows `X`. Scores of k-means are costs, and compared by their ratio. Log-densities have no zero,
+    so their difference counts.
     """
     twin = _fitted_twin(estimator, X, seed)
     # A function of the user may measure anything; how it compares is for the user to see.
@@ -98,8 +75,6 @@ def yardstick(
 def _number(value: Any) -> float:
     """What a metric has returned, as a float; an error names the metric and not its value.
 
-    Examples
-    --------
     >>> _number(np.float32(0.5))
     0.5
     """
@@ -115,14 +90,7 @@ def _fitted_twin(
 ) -> BaseEstimator | None:
     """The class that an estimator takes the place of, fitted on public rows; None without one.
 
-    Parameters
-    ----------
-    estimator : BaseDPEstimator
-        Its parameters of the same meaning carry over.
-    X : ndarray of shape (n_samples, n_features)
-        Public.
-    seed : int or None
-        Of its starts.
+    Parameters of the same meaning carry over; the seed is that of its starts.
     """
     name = getattr(estimator, "_replaces", "")
     if not name:
@@ -154,17 +122,8 @@ def cost_floor(
     standard deviation nu = sqrt(d) k / (n mu), in the scale of the clusters, and the cost exceeds
     the best by about 1.4 nu^2. Lost clusters and wrong basins come on top: it is a floor.
 
-    Parameters
-    ----------
-    estimator : BaseDPEstimator
-    plan : PrivacyPlan
-        Of the private fit.
-    n_features, n_units : int
-
-    Returns
-    -------
-    floor : float
-        NaN where a plan has no such sums, or the number of clusters is not known.
+    The plan is that of the private fit. NaN where it has no such sums, or the number of clusters is
+    not known.
     """
     sums = [entry.rho for entry in plan.entries if entry.name == "lloyd sums"]
     n_clusters = clusters_of(estimator)

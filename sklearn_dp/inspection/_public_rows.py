@@ -25,8 +25,6 @@ _SEPARATION = 6.0
 def clusters_of(estimator: BaseDPEstimator) -> int | None:
     """The number of clusters or components that an estimator was told, or None.
 
-    Examples
-    --------
     >>> from sklearn_dp import DPKMeans
     >>> clusters_of(DPKMeans(n_clusters=5))
     5
@@ -47,18 +45,9 @@ def public_rows(
 ) -> np.ndarray | tuple[int, int]:
     """The rows of the user, or the shape of a mixture to be made up.
 
-    Parameters
-    ----------
-    estimator : BaseDPEstimator
-        Says how many clusters there are, where `n_clusters` does not.
-    X_public : array-like of shape (n_samples, n_features) or None
-    n_features, n_clusters : object
-        Of the mixture; None where there are rows.
-
-    Returns
-    -------
-    rows : ndarray of shape (n_samples, n_features), or a pair of int
-        The pair has the numbers of features and clusters.
+    The shape is the numbers of features and clusters. The estimator says how many clusters there
+    are, where `n_clusters` does not. Both numbers are those of the mixture; None where there are
+    rows.
     """
     if X_public is not None:
         for name, value in (("n_features", n_features), ("n_clusters", n_clusters)):
@@ -82,20 +71,8 @@ def synthetic_rows(
 ) -> np.ndarray:
     """Rows of a mixture of round, separated Gaussian clusters of the same size.
 
-    Parameters
-    ----------
-    shape : pair of int
-        Numbers of features and clusters.
-    n_units : int
-        Number of the rows that they stand for.
-    exact : bool
-        Make as many as they stand for; otherwise fewer do, with noise scaled to their number.
-    seed : int or None
-        Of the mixture and its rows.
-
-    Returns
-    -------
-    X : ndarray of shape (n_samples, n_features)
+    The shape is the numbers of features and clusters. `n_units` rows are what they stand for: as
+    many are made if `exact`; otherwise fewer, with noise scaled to their number.
     """
     n_features, n_clusters = shape
     size = n_units if exact else min(n_units, max(_ROWS, _ROWS_PER_CLUSTER * n_clusters))
@@ -108,15 +85,6 @@ def inside_bounds(X: np.ndarray, estimator: BaseDPEstimator) -> np.ndarray:
 
     Bounds are where private rows are expected to be. A mixture elsewhere would be clipped to their
     edge, and the curve would tell about that.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    estimator : BaseDPEstimator
-
-    Returns
-    -------
-    X : ndarray of shape (n_samples, n_features)
     """
     domain = estimator._domain(X.shape[1])
     if domain is None:
@@ -136,10 +104,6 @@ def _separated(n_features: int, n_clusters: int, seed: int | None) -> np.ndarray
 
     The cube ends up about as small as can be: clusters a thousand deviations apart would be found
     by anybody, and their curve would promise too much.
-
-    Returns
-    -------
-    centers : ndarray of shape (n_clusters, n_features)
     """
     side: Any = _SEPARATION
     options = {"n_samples": n_clusters, "n_features": n_features, "random_state": seed}

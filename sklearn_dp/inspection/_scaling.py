@@ -25,20 +25,11 @@ __all__ = ["Setting", "fits", "plan_at", "scale_freely", "seeds", "settings"]
 
 @dataclass(frozen=True)
 class Setting:
-    """One point of a curve: an estimator to fit on the public rows.
+    """One point of a curve: an estimator to fit on the public rows."""
 
-    Attributes
-    ----------
-    epsilon : float
-        What the fit stands for.
-    plan : PrivacyPlan
-        Of the private fit that it stands for.
-    estimator : BaseDPEstimator
-        Not fitted, without a ledger, with the budget that the public rows need.
-    """
-
-    epsilon: float
-    plan: PrivacyPlan
+    epsilon: float  # what the fit stands for
+    plan: PrivacyPlan  # of the private fit that it stands for
+    # not fitted, without a ledger, with the budget that the public rows need
     estimator: BaseDPEstimator
 
 
@@ -63,23 +54,8 @@ def settings(
 ) -> Iterator[Setting]:
     """For each epsilon, what to fit on public rows in the place of private ones.
 
-    Parameters
-    ----------
-    estimator : BaseDPEstimator
-    epsilons : sequence of float
-    shape : pair of int
-        Of the public rows.
-    n_units : int
-        Number of private rows.
-
-    Yields
-    ------
-    setting : Setting
-
-    Raises
-    ------
-    ValueError
-        Where rows of this number cannot stand for the private ones.
+    The shape is that of the public rows; there are `n_units` private ones. A ValueError where rows
+    of this number cannot stand for the private ones.
     """
     n_public, n_features = shape
     for epsilon in epsilons:
@@ -130,19 +106,9 @@ def _releases(plan: PrivacyPlan) -> list[tuple]:
 def fits(setting: Setting, X: np.ndarray, fit_seeds: Sequence[int | None]) -> Iterator:
     """Fits of one setting, each with noise of its own.
 
-    Parameters
-    ----------
-    setting : Setting
-    X : ndarray of shape (n_samples, n_features)
-        Public rows, so a seed endangers nobody and a poor answer is what the curve is there to
-        show: neither gives a warning.
-    fit_seeds : sequence of int or None
-        One for each fit.
-
-    Yields
-    ------
-    model : BaseDPEstimator
-        Fitted. Its report would state a budget that stands for another, and is dropped.
+    The rows are public, so a seed endangers nobody and a poor answer is what the curve is there to
+    show: neither gives a warning. The report of a fit would state a budget that stands for another,
+    and is dropped.
     """
     for seed in fit_seeds:
         model = clone(setting.estimator).set_params(random_state=seed)

@@ -39,22 +39,7 @@ SETTINGS: dict[str, Any] = {
 def axes_for(ax: Axes | None, size: tuple[float, float]) -> Axes:
     """The axes to draw on, made if there are none, in the look of this package.
 
-    Parameters
-    ----------
-    ax : matplotlib Axes or None
-    size : pair of float
-        Of a new figure, in inches.
-
-    Returns
-    -------
-    ax : matplotlib Axes
-
-    Raises
-    ------
-    ImportError
-        Without Matplotlib; the message says how to get it.
-    TypeError
-        If `ax` is something else.
+    `size` is that of a new figure, in inches. An ImportError without Matplotlib says how to get it.
     """
     # Imported by name when a picture is drawn: the package works without it, and type checkers of
     # those who do not have it need not find it.
@@ -76,28 +61,15 @@ def axes_for(ax: Axes | None, size: tuple[float, float]) -> Axes:
 
 
 def title(ax: Axes, text: str, lines_below: int = 0) -> None:
-    """A title at the left, with room for further lines between it and the axes.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-    text : str
-    lines_below : int
-        As many lines as a legend will need there.
-    """
+    """A title at the left, with room for lines of a legend below, between it and the axes."""
     pad = 8 + 17 * lines_below
     ax.set_title(text, loc="left", fontsize=11, fontweight="bold", color=INK, pad=pad)
 
 
 def legend_above(ax: Axes, columns: int) -> None:
-    """A legend between title and axes, where no data are.
+    """A legend between title and axes, where no data are, of all artists with labels.
 
-    Parameters
-    ----------
-    ax : matplotlib Axes
-        With labels at all artists that are to be explained.
-    columns : int
-        As many as there are artists give one row.
+    As many columns as there are artists give one row.
     """
     ax.legend(
         loc="lower left",

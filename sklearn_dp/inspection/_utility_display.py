@@ -174,8 +174,6 @@ class PrivacyUtilityDisplay:
 def _per_cent(ratio: float) -> str:
     """How much a ratio is above one, without the digits that rounding adds.
 
-    Examples
-    --------
     >>> _per_cent(1.005), _per_cent(1.0), _per_cent(0.9)
     ('+0.5 %', '0 %', '-10 %')
     """
