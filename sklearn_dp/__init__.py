@@ -23,7 +23,7 @@ Which one to take:
   :class:`FriendlyCovariance`, :class:`DPPCA`, :class:`DPGaussianMixture`;
 * medians and quartiles of columns: :class:`DPQuantiles`; columns of different units, and
   categories: :class:`PublicScaler`, :class:`DPStandardScaler`, :class:`DPRobustScaler`,
-  :class:`PublicEncoder`;
+  :class:`PublicEncoder`, :class:`DPOneHotEncoder`;
 * any estimator of your own: :class:`SampleAndAggregate`; bounds for a pipeline:
   :class:`DPOutlierScreen`;
 * one budget for many fits: :class:`PrivacyLedger`; sums by hand: :mod:`sklearn_dp.accounting`.
@@ -48,6 +48,7 @@ from .federated import FederatedDPKMeans
 from .mean import FriendlyMean
 from .mixture import DPGaussianMixture
 from .preprocessing import (
+    DPOneHotEncoder,
     DPQuantiles,
     DPRobustScaler,
     DPStandardScaler,
@@ -62,6 +63,7 @@ __all__ = [
     "DPKTupleKMeans",
     "DPOneCluster",
     "DPOneClusterKMeans",
+    "DPOneHotEncoder",
     "DPOutlierScreen",
     "DPPCA",
     "DPQuantiles",

@@ -27,7 +27,13 @@ from .covariance import FriendlyCovariance
 from .decomposition import DPPCA
 from .exceptions import ConversionWarning, PrivacyWarning
 from .mixture import DPGaussianMixture
-from .preprocessing import DPRobustScaler, DPStandardScaler, PublicEncoder, PublicScaler
+from .preprocessing import (
+    DPOneHotEncoder,
+    DPRobustScaler,
+    DPStandardScaler,
+    PublicEncoder,
+    PublicScaler,
+)
 
 __all__ = ["privatize"]
 
@@ -38,6 +44,7 @@ _TWINS = (
     FriendlyCovariance,
     DPStandardScaler,
     DPRobustScaler,
+    DPOneHotEncoder,
 )
 _PUBLIC = (PublicScaler, PublicEncoder)  # they learn nothing, and fail at no row
 # Composed estimators, and the parameter that holds their parts.
@@ -46,7 +53,6 @@ _ADVICE = {
     "MinMaxScaler": "it learns the values of single rows: name the public bounds of the columns in "
     "`bounds`, which makes it PublicScaler",
     "MaxAbsScaler": "it learns the values of single rows: take PublicScaler with public bounds",
-    "OneHotEncoder": "with `categories` listed it becomes PublicEncoder",
     "OrdinalEncoder": "take PublicEncoder with a public list of categories",
     "SimpleImputer": "what it fills in is learned, or whether a column is empty: fill in a public "
     "constant before the fit",
@@ -78,7 +84,7 @@ def privatize(
     ----------
     estimator : estimator
         ``KMeans``, ``GaussianMixture``, ``PCA``, ``EmpiricalCovariance``,
-        ``StandardScaler``, ``RobustScaler``, a private estimator, or a
+        ``StandardScaler``, ``RobustScaler``, ``OneHotEncoder``, a private estimator, or a
         ``Pipeline``, ``FeatureUnion`` or ``ColumnTransformer`` of such. Steps of these may also be
         :class:`~sklearn_dp.PublicScaler` and :class:`~sklearn_dp.PublicEncoder`, which cost
         nothing, ``MinMaxScaler`` with `bounds`, which becomes the first of them, and

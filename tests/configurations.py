@@ -249,6 +249,11 @@ TABLE = {
         ({"epsilon": 30.0}, PATH),
         ({"epsilon": 30.0, "locate": "cells", "diameter": 10.0}, (*PATH, *MADE)),
     ],
+    "DPOneHotEncoder": [
+        ({}, (*BOTH, *PATH)),
+        (GENEROUS, ("privacy", *PATH, "mutants", *MADE)),
+        ({"handle_unknown": "ignore", "rho": 8.0}, (*OTHER, *PATH)),
+    ],
     "DPQuantiles": [
         ({}, (*BOTH, *PATH)),
         (GENEROUS, ("privacy", *PATH, *MADE)),

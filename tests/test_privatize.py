@@ -27,6 +27,7 @@ from sklearn_dp import (
     DPPCA,
     DPGaussianMixture,
     DPKMeans,
+    DPOneHotEncoder,
     DPRobustScaler,
     DPStandardScaler,
     FriendlyCovariance,
@@ -60,6 +61,7 @@ def quiet():
         (CENTER, DPStandardScaler),
         (StandardScaler(), DPStandardScaler),
         (RobustScaler(), DPRobustScaler),
+        (OneHotEncoder(), DPOneHotEncoder),
         (DPKMeans(3, epsilon=7.0), DPKMeans),
     ],
 )
@@ -176,7 +178,7 @@ def test_steps_that_need_no_budget():
     assert type(twin[1]) is DPRobustScaler and twin[1].rho == twin[2].rho
 
 
-@pytest.mark.parametrize("step", [MaxAbsScaler(), MinMaxScaler(), OneHotEncoder(), Normalizer()])
+@pytest.mark.parametrize("step", [MaxAbsScaler(), MinMaxScaler(), Normalizer()])
 def test_refusals_say_what_to_take_instead(step):
     with pytest.raises(ValueError, match=type(step).__name__) as told:
         privatize(make_pipeline(step, KMeans(2)))

@@ -11,7 +11,7 @@ from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
 from sklearn.covariance import EmpiricalCovariance
 from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
-from sklearn.preprocessing import RobustScaler, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, RobustScaler, StandardScaler
 
 from ..exceptions import ConversionWarning
 from .attributes import reason
@@ -24,6 +24,7 @@ REPLACED: dict[str, tuple[type, ...]] = {
     "GaussianMixture": (GaussianMixture,),
     "PCA": (PCA,),
     "EmpiricalCovariance": (EmpiricalCovariance,),
+    "OneHotEncoder": (OneHotEncoder,),
     "RobustScaler": (RobustScaler,),
     "StandardScaler": (StandardScaler,),
 }
@@ -44,6 +45,7 @@ _CARRIED = frozenset(
         "unit_variance",
         "with_mean",
         "with_std",
+        "handle_unknown",
     }
 )
 """Words that mean the same on both sides."""
@@ -157,7 +159,11 @@ class Replacing:
         cls._check_replaced(estimator)
         given = estimator.get_params(deep=False)
         known = inspect.signature(cls.__init__).parameters
-        carried = {name: given[name] for name in _CARRIED & given.keys() & known.keys()}
+        carried = {
+            name: given[name]
+            for name in _CARRIED & given.keys() & known.keys()
+            if given[name] not in ("error", "warn")  # of one row, which no private fit may be
+        }
         lost = [
             f"{name} ({cls._why_lost(name)})"
             for name, parameter in inspect.signature(type(estimator)).parameters.items()

@@ -101,11 +101,28 @@ _SCALER = {
     "copy": _COPY,
 }
 
+_ENCODER = {
+    "handle_unknown": Word(
+        "an error or a warning would tell that a row is there",
+        'Take "infrequent_if_exist" or "ignore".',
+    ),
+    "categories": Word(
+        "it finds the categories", "Take PublicEncoder where they are known: it costs nothing."
+    ),
+    "drop": Word("a column that is left out would make its category differ from all others"),
+    "sparse_output": Word("rows are dense, as private estimators need them"),
+    "dtype": Word("rows are float64"),
+    "min_frequency": Word("noise decides how rare a category may be: see `threshold_`"),
+    "max_categories": Word("all that stand out of the noise are released, at the same cost"),
+    "feature_name_combiner": Word("columns are called feature_category"),
+}
+
 WORDS: dict[str, dict[str, Word]] = {
     "KMeans": _KMEANS,
     "GaussianMixture": _MIXTURE,
     "PCA": _PCA,
     "EmpiricalCovariance": _COVARIANCE,
+    "OneHotEncoder": _ENCODER,
     "RobustScaler": {"copy": _COPY},
     "StandardScaler": _SCALER,
 }

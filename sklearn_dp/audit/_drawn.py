@@ -109,10 +109,12 @@ class Case:
             drawn |= {"epsilon": None, "rho": float(10 ** rng.uniform(-3, 2))}
         low = -(10 ** rng.uniform(-2, 6, self.d))
         bounds = (None, float(-low[0]), (float(low[0]), float(-2 * low[0])), (low, -3 * low))
-        drawn["bounds"] = bounds[rng.integers(0, 6) % 4]
+        place = rng.integers(0, 6) % 4
         size = int(rng.integers(1, 7))
         blocks = int(rng.integers(2, 7))
         known = estimator.get_params(deep=False)
+        if "bounds" in known:
+            drawn["bounds"] = bounds[place]
         return drawn | {
             name: number
             for names, number in ((_SIZES, size), (_BLOCKS, blocks))

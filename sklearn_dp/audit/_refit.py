@@ -86,8 +86,9 @@ def _other_parameters(used: Any, X: Any) -> Any:
     Budget, delta and bounds: a kept plan would show as another noise scale, kept bounds as another
     statistic.
     """
-    before = {name: getattr(used, name) for name in ("epsilon", "rho", "delta", "bounds")}
-    used.set_params(epsilon=7.0, rho=None, delta=1e-3, bounds=1e4)
+    other = {"epsilon": 7.0, "rho": None, "delta": 1e-3, "bounds": 1e4}
+    before = {name: getattr(used, name) for name in other.keys() & used.get_params(deep=False)}
+    used.set_params(**{name: other[name] for name in before})
     run_fit(used, _other_rows(X))
     return used.set_params(**before)
 

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -16,8 +15,9 @@ from .._partitions import engine_of
 from .._privacy._checks import is_real
 from .._privacy._domain import Domain
 from .._privacy._optional import extra
-from .._tables import check_table
+from .._tables import check_table, entries
 from .._validation import check_real
+from ._categories import PLAIN, UNKNOWN, keys_of, split_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,10 +87,8 @@ class _Category:
 
     def encode(self, values: np.ndarray) -> np.ndarray:
         """Values as rows; what is not in the list is at 0, as far from all that is."""
-        numbers = {_key(value): number for number, value in enumerate(self.values)}
-        codes = np.array(
-            [numbers.get(_key(value), -1) for value in values.tolist()], dtype=np.int64
-        )
+        numbers = {key: number for number, key in enumerate(keys_of(entries(self.values)))}
+        codes = np.array([numbers.get(key, -1) for key in keys_of(values)], dtype=np.int64)
         known, rows = codes >= 0, np.zeros((len(codes), len(self.values)))
         rows[known] = -1 / len(self.values)
         rows[known, codes[known]] += 1
@@ -294,7 +292,7 @@ class PublicEncoder(TransformerMixin, BaseEstimator):
             if missing:
                 raise ValueError(f"X has no column {missing[0]!r}, which is in the schema.")
         try:
-            values = _split(X, columns)
+            values = split_columns(X, [column.name for column in columns])
         except Exception:  # of the code that X brings along; it may quote values
             values = []
         if len(values) != len(columns) or any(each.ndim != 1 for each in values):
@@ -313,22 +311,6 @@ class PublicEncoder(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _split(X: Any, columns: list) -> list[np.ndarray]:
-    """The columns of a data frame by their names, or those of an array in their order."""
-    if hasattr(X, "columns"):
-        return [X[column.name].to_numpy() for column in columns]
-    if isinstance(X, list | tuple):
-        # Row by row: what one of them is decides about no other.
-        rows = np.full((len(X), len(columns)), None, dtype=object)
-        for i, row in enumerate(X):
-            if isinstance(row, list | tuple | np.ndarray) and np.shape(row)[:1] == (len(columns),):
-                for j, value in enumerate(row):
-                    rows[i, j] = value
-        return list(rows.T)
-    X = X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
-    return list(X.T) if X.ndim == 2 else []
-
-
 def _column(name: Hashable, kind: Any, weight: Any) -> _Number | _Category:
     """A column of a schema: a tuple of two numbers is a range, a list has categories."""
     weight = check_real(weight, "weights", low=1e-100, high=1e100)
@@ -344,49 +326,21 @@ def _column(name: Hashable, kind: Any, weight: Any) -> _Number | _Category:
             f"schema, column {name!r} must be a pair (low, high) of numbers, or a list of "
             "categories in square brackets."
         )
-    keys = [_key(value) for value in values]
-    distinct = _UNKNOWN not in keys and len(set(keys)) == len(keys)
+    keys = keys_of(entries(values))
+    distinct = UNKNOWN not in keys and len(set(keys)) == len(keys)
     values = tuple(None if key is None else value for key, value in zip(keys, values, strict=True))
     if not distinct:
         raise ValueError(f"schema, column {name!r}: categories must be different, plain values.")
     return _Category(name, weight, values)
 
 
-_PLAIN = (int, float, str, Decimal)
-_MISSING = ("NAType", "NaTType")  # of pandas
-_UNKNOWN = object()
-
-
 def _number(value: Any) -> float:
     """A value of a column of numbers, or NaN: no code runs that a value brings along."""
     if isinstance(value, np.generic) and value.dtype.kind in "biuf":
         return float(value)
-    if type(value) not in (*_PLAIN, bool):
+    if type(value) not in (*PLAIN, bool):
         return math.nan
     try:
         return float(value)
     except (ValueError, OverflowError):
         return math.nan
-
-
-def _key(value: Any) -> Hashable:
-    """What categories are compared by: of a value alone, whatever type its column has.
-
-    A number and a text that reads as one are the same, as one text in a column makes texts of its
-    numbers; so are True and "True". Missing values are None; what is no plain value is unknown.
-    """
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or type(value).__name__ in _MISSING:
-        return None
-    if type(value) is bool:
-        return str(value)
-    if type(value) not in _PLAIN:
-        return _UNKNOWN
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        return str(value)
-    if not math.isnan(number):
-        return number
-    return value if isinstance(value, str) else None

@@ -33,6 +33,7 @@ from sklearn_dp.audit import mutant
 from sklearn_dp.cluster import _nearest
 from sklearn_dp.cluster._centers import BaseDPCenters
 from sklearn_dp.cluster._dp_k_tuple_kmeans import DPKTupleKMeans
+from sklearn_dp.preprocessing import _dp_one_hot_encoder as _encoder
 
 
 def _rows_of(X):
@@ -380,3 +381,17 @@ def _(original):
         return replace(ranks, below=np.cumsum(counts, axis=1) * table.units.step)
 
     return release
+
+
+# -- categories ------------------------------------------------------------------------------------
+
+
+@mutant("Categories: every row of a group counted", "check_replay", _encoder, "_one_of_each")
+def _(original):
+    return lambda units, session: slice(None)
+
+
+@mutant("Categories: names by the order of the rows", "check_replay", _encoder, "code_of")
+def _(original):
+    names = {}
+    return lambda key: b"2%d." % names.setdefault(key, len(names))

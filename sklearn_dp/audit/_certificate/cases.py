@@ -133,6 +133,7 @@ CASES = {
     "DPGaussianMixture": Case({"n_components": 1, **_ONE}, (_ALONE,)),
     "DPKMeans": Case({"n_clusters": 1, **_ONE}, (_ALONE,)),
     "DPKTupleKMeans": Case({"n_clusters": 1, **_ONE}, (_ALONE,), _ZCDP),
+    "DPOneHotEncoder": Case({}, (equal_rows(1, place=1.0, record=1.0),)),
     "DPOneCluster": Case(_BALLS, (_RINGS,), _ZCDP),
     "DPOneClusterKMeans": Case({"n_clusters": 1, **_BALLS}, (_RINGS,), _ZCDP),
     "DPOutlierScreen": Case(_BALLS, (_RINGS,), _ZCDP),

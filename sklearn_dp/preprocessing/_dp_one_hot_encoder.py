@@ -1,0 +1,397 @@
+"""Categories found with differential privacy, and encoded as one column each."""
+
+import math
+from collections import Counter
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from .._aggregate.shared.single_rows import row_guard
+from .._base import BaseDPEstimator, LedgerLike, RandomStateLike
+from .._dropin.replacing import Replacing
+from .._intervals import StandardErrors
+from .._partitions import engine_of
+from .._privacy._checks import check_choice
+from .._privacy._plan import Mechanism, PlanEntry
+from .._privacy._rounding import exact_integers
+from .._privacy._session import PrivacySession
+from .._privacy._units import Units
+from .._privacy.laws.gaussian import sigma_of
+from .._privacy.laws.histograms import stability_threshold
+from .._sklearn_compat import num_features, with_callbacks
+from .._tables import check_table, validate_quietly
+from ._categories import code_of, in_order, keys_of, split_columns
+
+__all__ = ["DPOneHotEncoder"]
+
+_SIZE = 0.05  # of rho: the number of units
+_FAILURE = 0.5  # of delta: that a category of a single unit is seen
+_SAFE = 1 - 1e-12  # shares add up to one but for rounding
+_HIDDEN = 0.5  # share of the units: a column that hides more says little
+_INFREQUENT = "infrequent_sklearn"  # the name that scikit-learn has for it
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """The values of a table, column by column, as they are."""
+
+    values: list[np.ndarray]
+    dtype = np.dtype(object)
+
+    def __len__(self) -> int:
+        return len(self.values[0])
+
+
+class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimator):
+    """Find the categories of columns with differential privacy, and encode them as one column each.
+
+    The private twin of :class:`sklearn.preprocessing.OneHotEncoder`, for columns whose categories
+    are not known beforehand. A category is released with its noisy count if this reaches
+    `threshold_`, which is so large that a category of a single row stays hidden. Rarer ones are
+    encoded together, or as zeros. Where the categories are known, :class:`PublicEncoder` costs
+    nothing and hides none.
+
+    Parameters
+    ----------
+    handle_unknown : {"infrequent_if_exist", "ignore"}, default="infrequent_if_exist"
+        What becomes of a value that is not among the released categories: a last column of each
+        feature is 1 for it, or all its columns are 0. It is never an error, which would tell that
+        a row is there.
+    epsilon : float, optional
+        Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
+    delta : float, default=1e-6
+        In (0, 1); far below one over the number of units. Half of it is the chance that a category
+        of a single unit is seen, so a smaller one raises the threshold.
+    rho : float, optional
+        Budget in zero-concentrated DP, instead of `epsilon`.
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits; charged before the data are read.
+    random_state : int, RandomState instance or Generator, optional
+        None: noise from the operating system. Anything else makes the noise reproducible and
+        voids the guarantee against those who know it.
+
+    Attributes
+    ----------
+    categories_ : list of ndarray of object
+        The released categories of each column: numbers in their order, then texts, then None for
+        missing values.
+    counts_ : list of ndarray of float
+        Released noisy number of units of each of them.
+    count_std_error_ : float
+        Standard deviation of the noise of a count.
+    threshold_ : int
+        Public: a category is released if its noisy count is at least this. One with as many units
+        is found half of the time, one with two `count_std_error_` more in 98 %.
+    hidden_share_ : ndarray of shape (n_features,)
+        Estimated share of the units whose value is in no released category.
+    hidden_share_std_error_ : ndarray of shape (n_features,)
+        Standard errors of these, of the noise. Infinite where the number of units is lost in it.
+    size_ : float
+        Released noisy number of units.
+    size_std_error_ : float
+        Standard deviation of its noise.
+    column_status_ : ndarray of str of shape (n_features,)
+        For each column "ok"; "noise" where no category was found; or "hidden" where more than half
+        of the units may be in none of them.
+    trustworthy_ : bool
+        Whether all columns are "ok".
+    status_ : str
+        "ok", or the trouble in words with the columns that it is about.
+    privacy_report_ : PrivacyReport
+        The guarantee, and every release behind it.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        When `X` has string column names.
+
+    See Also
+    --------
+    PublicEncoder : Numbers and categories that are known, at no cost; it takes `schema_`.
+
+    Notes
+    -----
+    Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row (with
+    `groups`: all rows of a group, of which one row is drawn at random and counted). A row is in one
+    category of each column, and each column has the same part of rho and of delta. What becomes of
+    a row in `transform` is a function of that row and of released values, so a private estimator
+    behind this step keeps its own guarantee, and the two costs add up. Which columns there are is
+    public; give those that hold categories.
+
+    A value is read for itself, whatever else is in its column: 1, 1.0, "1" and "01" are one
+    category, and so are True and "True". None, NaN and other missing values are the category None.
+    Dates, objects and texts of more than about 250 bytes are in no category.
+
+    With ``epsilon=1``, ``delta=1e-6`` and five columns the threshold is about 60 rows, with
+    ``epsilon=0.1`` about 500. The table has to be in memory.
+
+    References
+    ----------
+    Korolova, A., Kenthapadi, K., Mishra, N. and Ntoulas, A. (2009). Releasing search queries and
+    clicks privately. WWW.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from sklearn_dp.preprocessing import DPOneHotEncoder, PublicEncoder
+    >>> rng = np.random.default_rng(0)
+    >>> work = rng.choice(["full", "part", "none"], 5000, p=[0.6, 0.3, 0.1]).astype(object)
+    >>> work[0] = "astronaut"
+    >>> table = pd.DataFrame({"work": work, "age": rng.normal(40, 10, 5000)})
+    >>> found = DPOneHotEncoder(epsilon=0.5).fit(table[["work"]])
+    >>> found.categories_[0].tolist(), found.status_
+    (['full', 'none', 'part'], 'ok')
+    >>> encoder = PublicEncoder({"age": (15, 95), **found.schema_})
+    >>> encoder.fit_transform(table).shape
+    (5000, 4)
+    """
+
+    _replaces = "OneHotEncoder"
+    _with_errors = {"hidden_share_": (0.0, 1.0), "size_": (0.0, math.inf)}
+    _feature_axes = {"hidden_share_": 1}
+    bounds = n_jobs = None
+
+    def __init__(
+        self,
+        *,
+        handle_unknown: str = "infrequent_if_exist",
+        epsilon: float | None = None,
+        delta: float = 1e-6,
+        rho: float | None = None,
+        ledger: LedgerLike | None = None,
+        random_state: RandomStateLike | None = None,
+    ) -> None:
+        self.handle_unknown = handle_unknown
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def _check_parameters(self, n_features: int) -> None:
+        check_choice("handle_unknown", self.handle_unknown, ("infrequent_if_exist", "ignore"))
+
+    def _plan_entries(self, target: Any, n_features: int) -> tuple[PlanEntry, ...]:
+        failure = target.delta * _FAILURE
+        rho = target.to_rho(gaussian=False, delta_failure=failure) * _SAFE
+        return (
+            PlanEntry("size", Mechanism.GAUSSIAN, rho * _SIZE, sensitivity="1 unit"),
+            PlanEntry(
+                "categories",
+                Mechanism.STABILITY_HISTOGRAM,
+                rho * (1 - _SIZE),
+                failure,
+                uses=n_features,
+                sensitivity="1 unit in each column",
+            ),
+        )
+
+    @with_callbacks
+    def fit(self, X: ArrayLike, y: object = None, *, groups: ArrayLike | None = None) -> Self:
+        """Release the categories of the columns of `X`.
+
+        Parameters
+        ----------
+        X : data frame or array-like of shape (n_samples, n_features)
+            Columns of texts, numbers or truth values; values may be missing.
+        y : Ignored
+            For the interface of scikit-learn.
+        groups : array-like of shape (n_samples,), optional
+            The privacy unit of each row; every row is a unit by default.
+
+        Returns
+        -------
+        self : DPOneHotEncoder
+            The fitted estimator.
+
+        Warns
+        -----
+        UtilityWarning
+            If most units may be in no released category, by released values only.
+        """
+        return self._fit_validated(X, groups)
+
+    def _validated(self, X: Any, **options: Any) -> _Columns:
+        if engine_of(X) is not None:
+            raise TypeError(f"X must be in memory here, and not {type(X).__name__}.")
+        if isinstance(X, list | tuple) and len(X):
+            X = np.column_stack(split_columns(X, list(range(num_features(X)))))
+        if not hasattr(X, "columns"):
+            options = {"dtype": None, "ensure_all_finite": False, **options}
+            return _Columns(list(np.asarray(validate_quietly(self, X, **options)).T))
+        # Columns are never made one array: whether they can be is up to each of their rows.
+        validate_quietly(self, X, skip_check_array=True, **options)
+        columns = split_columns(X, list(X.columns))
+        if any(values.ndim != 1 for values in columns):
+            raise ValueError("X: the names of columns must differ.")
+        if not columns or not len(columns[0]):
+            raise ValueError("X: Found array with 0 sample(s) or feature(s).")
+        return _Columns(columns)
+
+    def _fit(self, X: Any, units: Units, session: PrivacySession, progress: Any) -> None:
+        columns = X.values if isinstance(X, _Columns) else list(X.T)
+        # One unit more: the number of units is one more.
+        size = session.gaussian("size", units.size, sensitivity=1)
+        entry, rows = session.plan["categories"], _one_of_each(units, session)
+        rho, delta = (share / len(columns) * _SAFE for share in (entry.rho, entry.delta))
+        found = []
+        for values in columns:
+            # A row is in one category of the column, or in none, by itself; of a group one row is
+            # looked at, which is drawn from the group alone. So one unit more is one more in one
+            # count, and a category that only one of two neighbours has is of one unit.
+            codes = (code_of(key) for key in keys_of(values[rows]))
+            counted = Counter(code for code in codes if code is not None)
+            names, counts = session.stability_histogram(
+                "categories",
+                np.array(list(counted), dtype="S"),
+                exact_integers(list(counted.values())),
+                rho=rho,
+                delta=delta,
+            )
+            found.append(in_order(names.tolist(), counts))
+            progress("categories")
+        self.count_std_error_ = sigma_of(1.0, rho)
+        self.threshold_ = stability_threshold(self.count_std_error_, delta)
+        self.size_, self.size_std_error_ = float(size), sigma_of(1.0, session.plan["size"].rho)
+        self._keep([each[0] for each in found], [each[1] for each in found])
+
+    def _keep(self, categories: list[np.ndarray], counts: list[np.ndarray]) -> None:
+        """The fitted attributes, of what was released."""
+        self.categories_, self.counts_ = categories, counts
+        size, error = max(self.size_, self.size_std_error_), self.size_std_error_
+        seen = np.array([each.sum() for each in counts])
+        noise = np.sqrt([error**2 + len(each) * self.count_std_error_**2 for each in counts])
+        lost = self.size_ < 2 * error
+        self.hidden_share_ = np.clip(1 - seen / size, 0.0, 1.0)
+        self.hidden_share_std_error_ = np.where(lost, np.inf, noise / size)
+        none = np.array([not len(each) for each in counts])
+        hidden = self.hidden_share_ + 2 * self.hidden_share_std_error_ > _HIDDEN
+        self.column_status_ = np.where(none, "noise", np.where(hidden, "hidden", "ok"))
+        self.status_ = self._in_words()
+
+    def _in_words(self) -> str:
+        """The status: "ok", or the trouble of the columns."""
+        troubles = {
+            "noise": f"no category of these columns has the {self.threshold_} units that stand out "
+            "of the noise",
+            "hidden": "more than half of the units may be in hidden categories of these columns",
+        }
+        names = np.asarray(getattr(self, "feature_names_in_", range(self.n_features_in_)), object)
+        found = [
+            f"{words}: {', '.join(map(str, names[self.column_status_ == code]))}"
+            for code, words in troubles.items()
+            if (self.column_status_ == code).any()
+        ]
+        return "; ".join(found) or "ok"
+
+    @property
+    def schema_(self) -> dict[Any, list]:
+        """The categories by the names of the columns, or their numbers: for `PublicEncoder`.
+
+        Columns of which none was found are left out.
+        """
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", range(self.n_features_in_))
+        found = zip(names, self.categories_, strict=True)
+        return {name: values.tolist() for name, values in found if len(values)}
+
+    @row_guard
+    def transform(self, X: ArrayLike) -> np.ndarray:
+        """Encode rows.
+
+        Parameters
+        ----------
+        X : data frame or array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        X_encoded : ndarray of shape (n_samples, n_columns_out)
+            For each feature a column of zeros and ones for each of its categories, and a last one
+            for all others with ``handle_unknown="infrequent_if_exist"``.
+        """
+        check_is_fitted(self)
+        columns = self._validated(X, reset=False).values
+        blocks = zip(columns, self.categories_, strict=True)
+        return np.hstack([self._encoded(keys_of(values), known) for values, known in blocks])
+
+    def _encoded(self, keys: list[Hashable], categories: np.ndarray) -> np.ndarray:
+        numbers = {code_of(key): number for number, key in enumerate(keys_of(categories))}
+        # `None` is the code of what is in no category: it has the column after the last one.
+        codes = [numbers.get(code_of(key), len(numbers)) for key in keys]
+        return np.eye(len(numbers) + 1)[codes, : len(numbers) + self._others]
+
+    @property
+    def _others(self) -> int:
+        """Columns of a feature beside its categories: that of all others, or none."""
+        return int(self.handle_unknown == "infrequent_if_exist")
+
+    @row_guard
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray:
+        """Decode rows: the category whose column is largest.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_columns_out)
+            Encoded rows, or means of such, as the centers of clusters.
+
+        Returns
+        -------
+        X_original : ndarray of object of shape (n_samples, n_features)
+            Categories; "infrequent_sklearn" for all others, and None where no column is positive.
+        """
+        check_is_fitted(self)
+        X = np.asarray(check_table(X, "X", dtype=np.float64, ensure_min_features=0))
+        widths = [len(values) + self._others for values in self.categories_]
+        if X.shape[1] != sum(widths):
+            raise ValueError(f"X must have {sum(widths)} columns.")
+        table = np.full((len(X), len(widths)), None, dtype=object)
+        for number, block in enumerate(np.split(X, np.cumsum(widths)[:-1], axis=1)):
+            if block.shape[1]:
+                values = np.append(self.categories_[number], [_INFREQUENT] * self._others)
+                chosen = values[block.argmax(axis=1)]
+                table[:, number] = np.where(block.max(axis=1) > 0, chosen, None)
+        return table
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
+        """Name the encoded columns: ``feature_category``.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of the features; those of the fit by default.
+
+        Returns
+        -------
+        names : ndarray of str
+            Of the columns of `transform`.
+        """
+        check_is_fitted(self)
+        given = OneToOneFeatureMixin.get_feature_names_out(self, input_features)
+        others = [_INFREQUENT] * self._others
+        names = [
+            f"{feature}_{value}"
+            for feature, values in zip(given, self.categories_, strict=True)
+            for value in (*values, *others)
+        ]
+        return np.array(names, dtype=object)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
+        return tags
+
+
+def _one_of_each(units: Units, session: PrivacySession) -> np.ndarray | slice:
+    """A row of each unit, drawn at random: not released."""
+    if units.index is None:
+        return slice(None)
+    sizes = np.bincount(units.index)
+    # 31 random bits of the unit, times its number of rows, over 2^31: a place among its rows.
+    bits = exact_integers(session.unit_draws(units.size) >> np.uint64(33))
+    place = np.cumsum(sizes) - sizes + (bits * sizes >> 31)
+    return np.argsort(units.index, kind="stable")[place]

@@ -1,0 +1,227 @@
+"""Private lists of categories."""
+
+import pickle
+import warnings
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from sklearn_dp import DPKMeans, DPOneHotEncoder, PrivacyBudget, PrivacyLedger, PublicEncoder
+from sklearn_dp.audit import neighbouring_pairs, replay_audit
+from sklearn_dp.exceptions import UtilityWarning
+from sklearn_dp.preprocessing import _dp_one_hot_encoder
+
+pandas = pytest.importorskip("pandas")
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+
+
+def persons(n=5000, seed=0):
+    rng = np.random.default_rng(seed)
+    work = rng.choice(["full", "part", "none"], n, p=[0.6, 0.3, 0.1]).astype(object)
+    work[:3] = ["astronaut", "pope", "diver"]
+    return pandas.DataFrame({"work": work, "region": rng.integers(1, 5, n)})
+
+
+def test_frequent_categories_are_found_and_rare_ones_are_not():
+    table = persons()
+    model = DPOneHotEncoder(epsilon=1.0, random_state=0).fit(table)
+    assert [each.tolist() for each in model.categories_] == [["full", "none", "part"], [1, 2, 3, 4]]
+    assert model.status_ == "ok" and model.trustworthy_
+    exact = table["work"].value_counts()[["full", "none", "part"]]
+    np.testing.assert_allclose(model.counts_[0], exact, atol=5 * model.count_std_error_)
+    assert model.size_ == pytest.approx(5000, abs=5 * model.size_std_error_)
+    assert model.hidden_share_[0] == pytest.approx(3 / 5000, abs=5 * 0.01)
+    assert (model.hidden_share_std_error_ < 0.01).all()
+    assert "hidden_share_[work]" in repr(model.summary())
+    assert not {"astronaut", "pope"} & set(repr(vars(model)).split("'"))
+
+
+def test_rows_are_encoded_as_scikit_learn_encodes_them():
+    table = persons()
+    model = DPOneHotEncoder(random_state=0).fit(table)
+    theirs = OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=60).fit(table)
+    np.testing.assert_array_equal(
+        model.transform(table)[:, [0, 1, 2, 3]], theirs.transform(table).toarray()[:, [0, 1, 2, 3]]
+    )
+    assert model.get_feature_names_out()[:4].tolist() == theirs.get_feature_names_out()[:4].tolist()
+    assert model.inverse_transform(model.transform(table))[[0, 5]].tolist() == [
+        ["infrequent_sklearn", table["region"][0]],
+        table.loc[5].tolist(),
+    ]
+    ignoring = DPOneHotEncoder(handle_unknown="ignore", random_state=0).fit(table)
+    assert ignoring.transform(table)[0, :3].tolist() == [0, 0, 0]
+    assert ignoring.inverse_transform(ignoring.transform(table[:1])).tolist()[0][0] is None
+    assert ignoring.transform(table).shape[1] == 7 == model.transform(table).shape[1] - 2
+
+
+def test_what_it_finds_is_a_schema_for_the_encoder_of_mixed_tables():
+    table = persons().assign(name=[f"person {i}" for i in range(5000)], age=40.0)
+    with pytest.warns(UtilityWarning, match="stand out of the noise: name"):
+        found = DPOneHotEncoder(epsilon=1.0).fit(table[["work", "name"]])
+    assert found.column_status_.tolist() == ["ok", "noise"] and not found.trustworthy_
+    encoder = PublicEncoder({"age": (15, 95), **found.schema_}).fit(table)
+    assert encoder.get_feature_names_out().tolist() == [
+        "age",
+        "work_full",
+        "work_none",
+        "work_part",
+    ]
+    model = make_pipeline(DPOneHotEncoder(epsilon=0.5), DPKMeans(2, epsilon=0.5))
+    assert model.fit(persons()).predict(persons()[:3]).shape == (3,)
+
+
+VALUES = [1, 1.0, "1", "01", True, "True", -0.0, 0, None, np.nan, pandas.NaT, np.datetime64("NaT")]
+SAME = [0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 3, 3]
+
+
+def test_a_row_is_read_by_itself():
+    """Whatever else is in the column: a text that makes texts of numbers, a date, a huge number."""
+    odd = [
+        None,
+        "x",
+        10**400,
+        -(10**5000),
+        Decimal("sNaN"),
+        (),
+        "\ud800",
+        "a\0",
+        "a",
+        1j,
+        "y" * 999,
+    ]
+    dates = pandas.to_datetime(["2020-01-01", None, "2021-01-01"])
+    model = DPOneHotEncoder(epsilon=1000.0, random_state=0)
+
+    def found(values):
+        column = np.empty((len(values), 1), dtype=object)
+        column[:, 0] = values
+        return model.fit(column).transform(column)
+
+    many = found([value for value in VALUES for _ in range(9)])
+    assert model.categories_[0].tolist() == [0, 1, "True", None]
+    assert np.unique(many[::9].argmax(axis=1)).size == 4
+    for first, second, other in zip(VALUES, VALUES[1:], np.diff(SAME), strict=False):
+        rows = model.transform(np.array([[first], [second]], dtype=object))
+        assert (rows[0] == rows[1]).all() == (other == 0)
+    plain = pandas.DataFrame({"a": [1, 2, 2, 1] * 9, "b": [True, False] * 18}, dtype=object)
+    assert model.fit(plain.infer_objects()).schema_ == {"a": [1, 2], "b": ["False", "True"]}
+    for value in odd:
+        wider = pandas.concat([plain, pandas.DataFrame({"a": [value], "b": [value]}, dtype=object)])
+        alone = model.fit(plain)
+        expected = [each.tolist() for each in alone.categories_]
+        rows = alone.transform(plain)
+        assert [each.tolist() for each in model.fit(wider).categories_] == expected
+        np.testing.assert_array_equal(model.transform(wider)[:-1], rows)
+    for column in (dates, list(dates)):
+        frame = pandas.DataFrame({"day": pandas.Series(column, dtype=None).repeat(9)})
+        assert model.fit(frame).categories_[0].tolist() == [None]
+    lists = [["full", 1]] * 9 + [["part", 2]] * 9
+    for row in (["odd"], "text", [[1, 2], {}], [[[1], [2, 3]], 1j], np.zeros((2, 2)), 3):
+        assert model.fit([*lists, row]).schema_ == {0: ["full", "part"], 1: [1, 2]}
+
+
+@pytest.mark.parametrize("unit", ["row", "group"])
+def test_replays(unit):
+    X = np.random.default_rng(0).integers(0, 3, size=(60, 2)).astype(float)
+    groups = np.arange(60) // 3 if unit == "group" else None
+    audit = replay_audit(DPOneHotEncoder(epsilon=20.0), X, groups=groups)
+    assert audit.violations == [] and audit.ratios == {"size": 1.0, "categories": 1.0}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_dp_one_hot_encoder, "_one_of_each", lambda units, session: slice(None))
+        audit = replay_audit(DPOneHotEncoder(epsilon=20.0), X, groups=groups)
+        assert bool(audit.violations) == (unit == "group")
+
+
+def test_many_neighbours():
+    X = np.random.default_rng(1).integers(0, 4, size=(40, 3)).astype(float)
+    pairs = neighbouring_pairs(X, 0, repeats=20)
+    assert replay_audit(DPOneHotEncoder(epsilon=5.0), X, pairs).violations == []
+
+
+def test_of_a_group_one_row_counts_whatever_its_size():
+    """One group of 4,000 rows is one unit; of a group of two kinds each is drawn half of the time.
+
+    False alarms: the number of draws is binomial, here within bounds that fail once in 1e6.
+    """
+    kinds = np.array(["many"] * 4000 + ["a", "b"] * 2000, dtype=object)[:, None]
+    groups = np.append(np.zeros(4000), 1 + np.arange(4000) // 2)
+    model = DPOneHotEncoder(epsilon=1000.0, random_state=0).fit(kinds, groups=groups)
+    assert model.categories_[0].tolist() == ["a", "b"] and model.size_ == 2001
+    low, high = binom.ppf([5e-7, 1 - 5e-7], 2000, 0.5)
+    assert model.counts_[0].sum() == 2000 and low <= model.counts_[0][0] <= high
+
+
+def test_a_category_of_one_unit_is_seen_with_probability_delta():
+    """1,000 lone categories in each of 40 fits, at a delta of .02: half of it is for the failures.
+
+    The number that are seen is binomial with a chance of at most .01; the bound fails once in 1e6.
+    Twice the chance would be seen: 800 of 40,000 against at most 497.
+    """
+    X = np.array([f"person {i}" for i in range(1000)], dtype=object)[:, None]
+    seen = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for seed in range(40):
+            model = DPOneHotEncoder(epsilon=1.0, delta=0.02, random_state=seed).fit(X)
+            seen += len(model.categories_[0])
+    assert 0 < seen <= binom.ppf(1 - 1e-6, 40_000, 0.01)
+
+
+def test_the_threshold_is_what_it_says_it_is():
+    model = DPOneHotEncoder(epsilon=0.5, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = model.fit(np.zeros((10, 2)))
+        at = [
+            len(model.set_params(random_state=seed).fit(np.zeros((found.threshold_, 1))).counts_[0])
+            for seed in range(200)
+        ]
+        low = model.threshold_
+        least = [each for seed in range(50) for each in fitted_counts(low, seed)]
+    assert min(least) >= low
+    # Half of the time, for a count of the threshold of two columns: more often for one column.
+    assert np.mean(at) > 0.5
+
+
+def fitted_counts(n, seed):
+    return DPOneHotEncoder(epsilon=0.5, random_state=seed).fit(np.zeros((n, 1))).counts_[0]
+
+
+def test_hidden_rows_are_told():
+    rng = np.random.default_rng(0)
+    kinds = np.where(rng.random(8000) < 0.7, rng.integers(0, 4000, 8000), 9999)[:, None]
+    with pytest.warns(UtilityWarning, match="more than half of the units may be in hidden"):
+        model = DPOneHotEncoder(epsilon=1.0, random_state=0).fit(kinds)
+    assert model.column_status_.tolist() == ["hidden"]
+    low, high = model.confidence_interval(0.9999, "hidden_share_")
+    assert low[0] < (kinds != 9999).mean() < high[0]
+    with pytest.warns(UtilityWarning, match="stand out of the noise: 0"):
+        few = DPOneHotEncoder(epsilon=0.1, random_state=0).fit(kinds[:20])
+    assert np.isinf(few.hidden_share_std_error_).all() and few.categories_[0].tolist() == []
+
+
+def test_nothing_hidden_travels():
+    secret = "a name that nobody else has"
+    table = persons()
+    table.loc[7, "work"] = secret
+    model = DPOneHotEncoder(epsilon=1.0).fit(table)
+    assert secret.encode() not in pickle.dumps(model) and secret not in repr(vars(model))
+
+
+def test_parts_are_refused_before_the_charge():
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-5))
+    dask = pytest.importorskip("dask.dataframe")
+    parts = dask.from_pandas(persons(50), npartitions=2)
+    with pytest.raises(TypeError, match="X must be in memory for DPOneHotEncoder"):
+        DPOneHotEncoder(ledger=ledger).fit(parts)
+    assert not ledger.entries and not hasattr(DPOneHotEncoder(), "fit_partitions")
+
+
+@pytest.mark.parametrize("value", ["error", "warn", None, 3])
+def test_bad_parameters_are_named(value):
+    with pytest.raises((TypeError, ValueError), match="handle_unknown"):
+        DPOneHotEncoder(handle_unknown=value).privacy_plan(2)
