@@ -1,13 +1,9 @@
 """What all private steps of a fitted pipeline have released and cost together."""
 
-from collections.abc import Iterator
-
 from sklearn.base import BaseEstimator
-from sklearn.compose import ColumnTransformer
-from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ._base import BaseDPEstimator
+from ._compositions import private_steps
 from ._privacy._accounting import zcdp_epsilon
 from ._privacy._report import PrivacyReport
 from ._privacy._rounding import sum_up
@@ -54,7 +50,7 @@ def privacy_report(estimator: BaseEstimator) -> PrivacyReport:
     >>> privacy_report(pipeline).headline.split(" for ")[0]
     '(1, 1e-06)-DP'
     """
-    steps = list(_private(estimator))
+    steps = list(private_steps(estimator))
     if not steps:
         raise ValueError("estimator: no step of it is private.")
     for _, step in steps:
@@ -85,19 +81,3 @@ def privacy_report(estimator: BaseEstimator) -> PrivacyReport:
         notes=tuple(dict.fromkeys(note for each in reports for note in each.notes)),
         relation=first.relation,
     )
-
-
-def _private(estimator: BaseEstimator, prefix: str = "") -> Iterator[tuple[str, BaseDPEstimator]]:
-    """Name and private step, of all that a fitted composition is made of."""
-    if isinstance(estimator, BaseDPEstimator):
-        yield prefix.removesuffix("__"), estimator
-        return
-    steps: list = []
-    if isinstance(estimator, Pipeline):
-        steps = estimator.steps
-    elif isinstance(estimator, FeatureUnion):
-        steps = estimator.transformer_list
-    elif isinstance(estimator, ColumnTransformer):
-        steps = getattr(estimator, "transformers_", estimator.transformers)
-    for name, step, *_ in steps:
-        yield from _private(step, f"{prefix}{name}__")

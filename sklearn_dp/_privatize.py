@@ -9,6 +9,7 @@
 Nothing is fitted, and the user's estimator is not changed.
 """
 
+import math
 import warnings
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
@@ -19,6 +20,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 
 from ._base import BaseDPEstimator, Bounds, LedgerLike, budget_of
+from ._compositions import COMPOSED
 from ._dropin.replacing import REPLACED
 from ._privacy._budget import PrivacyBudget
 from ._validation import check_steps, names_of, shares_of_one
@@ -48,7 +50,12 @@ _TWINS = (
 )
 _PUBLIC = (PublicScaler, PublicEncoder)  # they learn nothing, and fail at no row
 # Composed estimators, and the parameter that holds their parts.
-_COMPOSED = {Pipeline: "steps", FeatureUnion: "transformer_list", ColumnTransformer: "transformers"}
+_HOLDERS = {Pipeline: "steps", FeatureUnion: "transformer_list", ColumnTransformer: "transformers"}
+_HOLDERS |= {COMPOSED[kind]: name for kind, name in _HOLDERS.items()}
+_LOST = {
+    "memory": "it would keep private rows on disk",
+    "n_jobs": "the steps are paid for together, in one thread",
+}
 _ADVICE = {
     "MinMaxScaler": "it learns the values of single rows: name the public bounds of the columns in "
     "`bounds`, which makes it PublicScaler",
@@ -98,9 +105,8 @@ def privatize(
     bounds : dict of str to bounds, optional
         Public bounds of what a step is given, by the name of the step: its parameter `bounds`.
     ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits. Every private step is charged to it when it is fitted, so that a
-        dry ledger can refuse a step after others have been paid for:
-        :func:`~sklearn_dp.model_selection.preflight` refuses before the first (see Notes).
+        Total budget of many fits. All private steps of a fit are charged to it at once, before the
+        first of them reads a row; nothing is given back where one of them fails.
     shares : dict of str to float, optional
         Share of the budget of each private step, by its name (``outer__inner`` inside a step), in
         any unit. By default all have the same.
@@ -110,7 +116,7 @@ def privatize(
     Returns
     -------
     twin : estimator
-        Of the same structure, not fitted.
+        Of the same structure, not fitted. A composition prints the guarantee of the whole.
 
     Warns
     -----
@@ -128,10 +134,10 @@ def privatize(
     may fail; the other half is for the conversion. One private step has all of it. Functions that
     choose the columns of a ``ColumnTransformer`` must look at names and types only.
 
-    A ledger with composition "zcdp" counts what the steps share: a fit costs it the budget of the
-    whole. One with "basic", the default for an epsilon, adds up the epsilons of the steps, which
-    come to more than `epsilon` where there are several. ``preflight(twin, X)`` tells both, and
-    raises BudgetExceededError where a ledger cannot hold all steps; it charges nothing.
+    A fit costs a ledger the budget of the whole, not the sum of what the steps would cost alone. A
+    step that is taken out, or that gets a budget in epsilon, is charged by itself. Steps are fitted
+    in one thread: others would not know that they have been paid for, and pay again.
+    ``preflight(twin, X)`` tells what a fit will cost, and charges nothing.
 
     Examples
     --------
@@ -194,7 +200,7 @@ def _parts(estimator: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
     `prefix` has the names of the compositions around it, each followed by two underscores. Texts
     such as "passthrough" and "drop" are no parts: they learn nothing.
     """
-    holder = _COMPOSED.get(type(estimator))
+    holder = _HOLDERS.get(type(estimator))
     if holder is None:
         yield prefix.removesuffix("__"), estimator
         return
@@ -280,7 +286,7 @@ def _budgets(target: PrivacyBudget, shares: dict[str, float]) -> dict[str, Priva
         whole = PrivacyBudget(
             rho=target.to_rho(gaussian=False, delta_failure=failure), delta=failure
         )
-    scale = 1 - 1e-12  # of shares that add up to one but for rounding
+    scale = 1.0 if math.fsum(shares.values()) <= 1 else 1 - 1e-12  # for rounding
     return dict(zip(shares, whole.split([s * scale for s in shares.values()]), strict=True))
 
 
@@ -297,21 +303,24 @@ def _converted(part: Any, twin: Any, budget: PrivacyBudget, ledger: LedgerLike |
 
 
 def _with_twins(estimator: Any, twins: dict[str, Any]) -> Any:
-    """A copy of a composition with these parts, that keeps no fitted parts on disk.
+    """A copy of a composition with these parts, which charges them together.
 
     `memory` of a pipeline is a cache of fitted transformers and transformed rows on disk. It would
-    hold private rows, so it is taken out with a warning.
+    hold private rows, so it is taken out with a warning. So is `n_jobs` of a union.
     """
     found = clone(estimator)
+    params = {"": found, **found.get_params()}
     kept = [
         name
-        for name, value in found.get_params().items()
-        if (name == "memory" or name.endswith("__memory")) and value is not None
+        for name, value in params.items()
+        for holder, _, word in [("__" + name).rpartition("__")]
+        if word in _LOST and value is not None
+        if type(params[holder.removeprefix("__")]) in _HOLDERS
     ]
     if kept:
+        words = (f"{name} ({_LOST[name.rpartition('__')[2]]})" for name in kept)
         warnings.warn(
-            f"privatize: not carried over: {', '.join(kept)} (it would keep private rows on disk)",
-            ConversionWarning,
-            stacklevel=3,
+            f"privatize: not carried over: {', '.join(words)}", ConversionWarning, stacklevel=3
         )
-    return found.set_params(**twins, **dict.fromkeys(kept))
+    kind = COMPOSED.get(type(found), type(found))
+    return kind(**found.get_params(deep=False)).set_params(**twins, **dict.fromkeys(kept))

@@ -251,7 +251,8 @@ TABLE = {
     ],
     "DPOneHotEncoder": [
         ({}, (*BOTH, *PATH)),
-        (GENEROUS, ("privacy", *PATH, "mutants", *MADE)),
+        (GENEROUS, ("privacy", *PATH, *MADE)),
+        ({"epsilon": 5.0}, ("mutants",)),
         ({"handle_unknown": "ignore", "rho": 8.0}, (*OTHER, *PATH)),
     ],
     "DPQuantiles": [

@@ -25,7 +25,16 @@ LAYERS = (
     {"_tables", "_validation"},
     {"_partitions"},
     {"_base"},
-    {"mean", "covariance", "decomposition", "cluster", "mixture", "ensemble", "preprocessing"},
+    {
+        "mean",
+        "covariance",
+        "decomposition",
+        "cluster",
+        "mixture",
+        "ensemble",
+        "preprocessing",
+        "_compositions",
+    },  # fmt: skip
     {"federated", "model_selection", "inspection", "audit", "_pipeline_report", "_privatize"},
     {"__init__"},
 )

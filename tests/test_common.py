@@ -36,6 +36,22 @@ HARMLESS = {
     # Halves of rows, and rows in a ball, are moved into the bounds before they are centered.
     "DPGaussianMixture": _NO_LABELS | {"rows out of bounds refused"},
     "DPCoreset": _NO_LABELS,
+    # There are no bounds, no threads and no weights: of a group one row counts. Rows are objects,
+    # however they were stored, and no numbers to compute with. And the noise of a table of eleven
+    # different rows is one number: that of their number.
+    "DPOneHotEncoder": {
+        *_NO_CLIP,
+        "bounds from the data",
+        "parameters changed by a fit",
+        "noise seeded by n_jobs",
+        "group weight ignored",
+        "the number of rows of an array in Fortran order",
+        "the number of rows of float32",
+        "data in the report",
+        "data in the repr",
+        "a sum in memory that pickles leave out",
+        "no noise for 11 rows",
+    },
     # Values are put into bins as they are, and nothing is clipped.
     "DPQuantiles": _NO_CLIP,
     "DPRobustScaler": _NO_CLIP,

@@ -25,6 +25,7 @@ SHOWS = {
         ["this needs epsilon 0.5 but nothing of 3 is left", "'epsilon': 3.0"],
     ),
     "tutorials/plot_3_many_rows": (3, ["PureDP(epsilon=14.0)", "480 bytes back"]),
+    "estimators/plot_categories": (1, ["status: ok"]),
     "estimators/plot_covariance": (1, ["covariance_[0, 1]", "status: ok"]),
     "estimators/plot_one_cluster_kmeans": (1, ["balls: "]),
     "estimators/plot_outlier_screen": (1, ["rows in the ball:"]),
@@ -37,7 +38,15 @@ SHOWS = {
 }
 CHEAP = ("tutorials/plot_1_from_kmeans",)
 PRIVATE = {name for name in sklearn_dp.__all__ if name[:2] in ("DP", "Fr", "Fe", "Sa")}
-BUNDLED = {"matplotlib", "numpy", "scipy", "sklearn", "sklearn_dp", *sys.stdlib_module_names}
+BUNDLED = {
+    "matplotlib",
+    "numpy",
+    "pandas",
+    "scipy",
+    "sklearn",
+    "sklearn_dp",
+    *sys.stdlib_module_names,
+}
 
 
 def source(name):

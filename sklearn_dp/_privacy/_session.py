@@ -31,6 +31,7 @@ from ._ledger_terms import LedgerCharge
 from ._log import log_plan, log_release
 from ._noise import NoiseSource
 from ._plan import Mechanism, PlanError, PrivacyPlan
+from ._prepaid import is_paid
 from ._process import process_mark
 from ._random_words import fresh_bytes
 from ._randomness import AlgorithmicRandomness, seed_of
@@ -119,7 +120,8 @@ class PrivacySession(Releases, PartsOfUnits, FitsInside, AlgorithmicRandomness):
         if book is None:
             return ()
         charge, terms = LedgerCharge.of(self.plan, label), book.state().terms
-        book.charge(charge)
+        if not is_paid(book, charge):
+            book.charge(charge)
         return tuple(zip(terms.columns, terms.costs(charge), terms.caps, strict=True))
 
     @property

@@ -203,8 +203,12 @@ def telling_fit(estimator: Any) -> tuple[Any, np.ndarray]:
     The estimator with the first budget at which the noise has enough bits, and few rows of 8
     columns, which are fast.
     """
-    for n, epsilon in ((3, 1.0), (3, 1000.0), (60, 30.0), (60, 1000.0)):
-        moderate, X = prepared(estimator, epsilon=epsilon, rho=None), check_data(n, d=8)
+    tables = [(check_data(3, d=8), 1.0), (check_data(3, d=8), 1000.0)]
+    tables += [(check_data(60, d=8), 30.0), (check_data(60, d=8), 1000.0)]
+    # A list of what is frequent has noise where there is something frequent.
+    tables += [(np.tile(np.arange(600.0)[:, None] % 5, 8), 1.0)]
+    for X, epsilon in tables:
+        moderate = prepared(estimator, epsilon=epsilon, rho=None)
         if fingerprint(moderate, X)[1] >= FINGERPRINT_BITS:
             break
     return moderate, X

@@ -182,7 +182,7 @@ def _visits(estimator: Any) -> Iterator[Any]:
     with suppress(Exception):  # what a mutant does to the kernel's own session, a check will tell
         kernel_problems(size=8000)
     yield
-    bounded = prepared(estimator, bounds=1.0)
+    bounded = prepared(estimator, **dict.fromkeys({"bounds"} & {*estimator.get_params()}, 1.0))
     for copy, X in (
         (prepared(estimator), check_data(400)),
         (bounded, check_data(20)),

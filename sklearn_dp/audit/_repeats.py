@@ -135,6 +135,12 @@ class _Fingerprint(Shares):
             self.marks += noise.tolist()
             # Bits that tell it apart: two draws agree with probability at most 1 / (2 scale).
             self.bits += float(np.sum(np.log2(np.maximum(2 * scale, 1.0))))
+        elif event.kind == "stability":
+            # Of the cells that are published; the lower half of the noise may stay hidden.
+            counts = dict(zip(*map(np.ndarray.tolist, event.value), strict=True))
+            seen = list(zip(*map(np.ndarray.tolist, event.output), strict=True))
+            self.marks += [float(value - counts[cell]) for cell, value in seen]
+            self.bits += len(seen) * float(np.log2(max(event.scale, 1.0)))
         if self.bits >= FINGERPRINT_BITS:
             raise _Enough
         return event.output

@@ -1,6 +1,5 @@
 """What a search of scikit-learn's, or one fit of a pipeline, will be charged beforehand."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -11,9 +10,11 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
 from sklearn.pipeline import FeatureUnion, Pipeline
 
 from .._base import BaseDPEstimator
+from .._compositions import ChargedTogether, parts_of, private_steps
 from .._privacy._checks import is_integer
 from .._privacy._ledger import PrivacyLedger, open_ledger
 from .._privacy._ledger_terms import LedgerCharge
+from .._privacy._prepaid import charges_together, identity
 from .._privacy._rounding import sum_up
 from .._privacy._units import unit_of
 from .._sklearn_compat import num_features
@@ -33,7 +34,8 @@ class Preflight:
     Parameters
     ----------
     n_fits : int
-        Fits of private estimators: candidates times splits, and the last fit.
+        Charges, of fits of private estimators: candidates times splits, and the last fit. The steps
+        of a pipeline that `privatize` has made have one together.
     epsilon, delta : float
         The guarantee of all fits together: their epsilons and deltas added up. A ledger may count
         more tightly.
@@ -51,8 +53,9 @@ class Preflight:
     scores: bool = True
 
     def __repr__(self) -> str:
+        fits = "private fit" if self.n_fits == 1 else "private fits"
         lines = [
-            f"{self.n_fits} private fits, together ({self.epsilon:.4g}, {self.delta:.3g})-DP by "
+            f"{self.n_fits} {fits}, together ({self.epsilon:.4g}, {self.delta:.3g})-DP by "
             f"basic composition{'; the scores of such a search are not private' * self.scores}"
         ]
         for name, left in self.remaining.items():
@@ -66,8 +69,8 @@ def preflight(search: Any, X: Any, y: Any = None, *, groups: Any = None) -> Pref
 
     ``GridSearchCV`` and its like fit each candidate on each split. Every fit is charged, and when
     a ledger runs dry in the middle, what was fitted is paid for and lost. So it is with the
-    steps of a pipeline (:func:`~sklearn_dp.privatize`): each is charged when it is fitted. This
-    function counts first. It reads the shape of `X` and charges nothing.
+    private steps of a pipeline, unless :func:`~sklearn_dp.privatize` has made it: its steps are
+    charged together. This function counts first. It reads the shape of `X` and charges nothing.
 
     Parameters
     ----------
@@ -175,6 +178,11 @@ def _charges(estimator: Any, columns: tuple[int, ...], unit: str) -> list[tuple[
     from step to step; of several the dearest. A step whose output has no width before it is fitted
     makes the costs of those after it unknown, and that is an error.
     """
+    if isinstance(estimator, ChargedTogether):
+        parts = parts_of(list(private_steps(estimator)), columns[0], lambda _: unit == "group")
+        together = [(ledger, charge) for ledger, charge, _ in charges_together(parts)]
+        if together:
+            return together
     if isinstance(estimator, BaseDPEstimator):
         plans = [estimator.privacy_plan(each, unit=unit) for each in columns]
         charges = [LedgerCharge.of(plan, type(estimator).__name__) for plan in plans]
@@ -233,7 +241,7 @@ def _remaining(made: Any) -> dict[str, dict[str, float]]:
         if ledger is not None:
             book = open_ledger(ledger)
             assert book is not None
-            books.setdefault(_identity(book), (book, []))[1].append(charge)
+            books.setdefault(identity(book), (book, []))[1].append(charge)
     left: dict[str, dict[str, float]] = {}
     for book, charges in books.values():
         state = book.state()
@@ -251,16 +259,6 @@ def _remaining(made: Any) -> dict[str, dict[str, float]]:
         after = type(state)(state.terms, (*state.charges, *charges))
         left[_name(book, left)] = after.remaining
     return left
-
-
-def _identity(book: PrivacyLedger) -> Any:
-    """The object of a ledger in memory; the file behind the path of another: it may have several
-    names (symbolic links, ``folder/../folder``).
-    """
-    if book.path is None:
-        return id(book)
-    found = os.stat(book.path)
-    return found.st_dev, found.st_ino
 
 
 def _name(book: PrivacyLedger, taken: dict) -> str:

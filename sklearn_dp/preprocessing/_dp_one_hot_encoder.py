@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -34,17 +33,6 @@ _FAILURE = 0.5  # of delta: that a category of a single unit is seen
 _SAFE = 1 - 1e-12  # shares add up to one but for rounding
 _HIDDEN = 0.5  # share of the units: a column that hides more says little
 _INFREQUENT = "infrequent_sklearn"  # the name that scikit-learn has for it
-
-
-@dataclass(frozen=True)
-class _Columns:
-    """The values of a table, column by column, as they are."""
-
-    values: list[np.ndarray]
-    dtype = np.dtype(object)
-
-    def __len__(self) -> int:
-        return len(self.values[0])
 
 
 class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimator):
@@ -215,14 +203,23 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         """
         return self._fit_validated(X, groups)
 
-    def _validated(self, X: Any, **options: Any) -> _Columns:
+    def _validated(self, X: Any, **options: Any) -> np.ndarray:
+        """The keys of all values, an array of objects."""
+        columns = self._columns(X, options)
+        keys = np.empty((len(columns[0]), len(columns)), dtype=object)
+        for number, values in enumerate(columns):
+            keys[:, number] = keys_of(values)
+        return keys
+
+    def _columns(self, X: Any, options: dict[str, Any]) -> list[np.ndarray]:
+        """The values of each column, as they are."""
         if engine_of(X) is not None:
             raise TypeError(f"X must be in memory here, and not {type(X).__name__}.")
         if isinstance(X, list | tuple) and len(X):
             X = np.column_stack(split_columns(X, list(range(num_features(X)))))
         if not hasattr(X, "columns"):
             options = {"dtype": None, "ensure_all_finite": False, **options}
-            return _Columns(list(np.asarray(validate_quietly(self, X, **options)).T))
+            return list(np.asarray(validate_quietly(self, X, **options)).T)
         # Columns are never made one array: whether they can be is up to each of their rows.
         validate_quietly(self, X, skip_check_array=True, **options)
         columns = split_columns(X, list(X.columns))
@@ -230,20 +227,19 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
             raise ValueError("X: the names of columns must differ.")
         if not columns or not len(columns[0]):
             raise ValueError("X: Found array with 0 sample(s) or feature(s).")
-        return _Columns(columns)
+        return columns
 
-    def _fit(self, X: Any, units: Units, session: PrivacySession, progress: Any) -> None:
-        columns = X.values if isinstance(X, _Columns) else list(X.T)
+    def _fit(self, X: np.ndarray, units: Units, session: PrivacySession, progress: Any) -> None:
         # One unit more: the number of units is one more.
         size = session.gaussian("size", units.size, sensitivity=1)
         entry, rows = session.plan["categories"], _one_of_each(units, session)
-        rho, delta = (share / len(columns) * _SAFE for share in (entry.rho, entry.delta))
+        rho, delta = (share / X.shape[1] * _SAFE for share in (entry.rho, entry.delta))
         found = []
-        for values in columns:
+        for keys in X[rows].T:
             # A row is in one category of the column, or in none, by itself; of a group one row is
             # looked at, which is drawn from the group alone. So one unit more is one more in one
             # count, and a category that only one of two neighbours has is of one unit.
-            codes = (code_of(key) for key in keys_of(values[rows]))
+            codes = (code_of(key) for key in keys_of(keys))
             counted = Counter(code for code in codes if code is not None)
             names, counts = session.stability_histogram(
                 "categories",
@@ -314,10 +310,8 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
             For each feature a column of zeros and ones for each of its categories, and a last one
             for all others with ``handle_unknown="infrequent_if_exist"``.
         """
-        check_is_fitted(self)
-        columns = self._validated(X, reset=False).values
-        blocks = zip(columns, self.categories_, strict=True)
-        return np.hstack([self._encoded(keys_of(values), known) for values, known in blocks])
+        blocks = zip(self._validate_predict(X).T, self.categories_, strict=True)
+        return np.hstack([self._encoded(keys.tolist(), known) for keys, known in blocks])
 
     def _encoded(self, keys: list[Hashable], categories: np.ndarray) -> np.ndarray:
         numbers = {code_of(key): number for number, key in enumerate(keys_of(categories))}

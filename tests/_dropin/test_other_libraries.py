@@ -46,6 +46,7 @@ FRAME = pd.DataFrame(np.hstack([X, X]), columns=list("abcd"))
 NO_TWIN = {
     "DPCoreset": "weighted points are what scikit-learn's estimators are fitted to",
     "DPOneCluster": "scikit-learn has no estimator of a ball",
+    "DPOneHotEncoder": "a column may have numbers and texts: scikit-learn refuses those",
     "DPQuantiles": "scikit-learn has no estimator of quantiles alone",
     "DPOutlierScreen": "scikit-learn has no estimator of a ball",
 }

@@ -391,7 +391,11 @@ def _(original):
     return lambda units, session: slice(None)
 
 
-@mutant("Categories: names by the order of the rows", "check_replay", _encoder, "code_of")
+@mutant("Categories: ranks among the values of a column", "check_replay", _encoder, "keys_of")
 def _(original):
-    names = {}
-    return lambda key: b"2%d." % names.setdefault(key, len(names))
+    def keys_of(values):
+        keys = original(values)
+        ranks = {key: float(rank) for rank, key in enumerate(sorted(set(keys), key=str))}
+        return [ranks[key] for key in keys]
+
+    return keys_of

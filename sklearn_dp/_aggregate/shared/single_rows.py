@@ -46,8 +46,8 @@ def saturated(X: np.ndarray, largest: float = LARGEST) -> np.ndarray:
     >>> saturated(np.array([[1.0, -1e200]])).tolist()
     [[1.0, -1e+150]]
     """
-    if not isinstance(X, np.ndarray):  # sparse rows are moved when they are read
-        return X
+    if not isinstance(X, np.ndarray) or X.dtype == object:
+        return X  # sparse rows are moved when they are read, and categories are no numbers
     # The largest float32 is smaller: a bound beyond it would let infinite sums through.
     largest = min(largest, float(np.finfo(X.dtype).max))
     if not X.size or (X.max() <= largest and X.min() >= -largest):

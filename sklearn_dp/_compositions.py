@@ -1,0 +1,139 @@
+"""Pipelines, unions and tables of columns whose private steps are charged together.
+
+`privatize` makes them. They have the parameters and methods of scikit-learn's classes; only before
+a fit the ledger is charged for all steps at once, so that it cannot run dry half-way, after a step
+has been paid for. See :mod:`sklearn_dp._privacy._prepaid` for the proof.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.utils.metaestimators import available_if
+
+from ._base import BaseDPEstimator
+from ._privacy._accounting import zcdp_epsilon
+from ._privacy._checks import is_real
+from ._privacy._ledger import open_ledger
+from ._privacy._prepaid import Part, paid_together
+from ._privacy._rounding import sum_up
+from ._sklearn_compat import num_features
+
+__all__ = [
+    "COMPOSED",
+    "ChargedTogether",
+    "PrivateColumnTransformer",
+    "PrivateFeatureUnion",
+    "PrivatePipeline",
+    "parts_of",
+    "private_steps",
+]
+
+
+def private_steps(
+    estimator: BaseEstimator, prefix: str = ""
+) -> Iterator[tuple[str, BaseDPEstimator]]:
+    """Name and private step, of all that a composition is made of."""
+    if isinstance(estimator, BaseDPEstimator):
+        yield prefix.removesuffix("__"), estimator
+        return
+    steps: list = []
+    if isinstance(estimator, Pipeline):
+        steps = estimator.steps
+    elif isinstance(estimator, FeatureUnion):
+        steps = estimator.transformer_list
+    elif isinstance(estimator, ColumnTransformer):
+        rest = [("remainder", estimator.remainder)]
+        steps = getattr(estimator, "transformers_", [*estimator.transformers, *rest])
+    for name, step, *_ in steps:
+        yield from private_steps(step, f"{prefix}{name}__")
+
+
+def parts_of(steps: list[tuple[str, BaseDPEstimator]], width: int, grouped: Any) -> list[Part]:
+    """What the steps of one fit may cost, of those that have a ledger and a budget in rho.
+
+    A step whose budget is in rho is (rho, delta)-zCDP, whatever its number of columns, which may be
+    known only when the steps before it have been fitted. Others are charged one by one.
+    """
+    parts = []
+    for name, step in steps:
+        book, unit = open_ledger(step.ledger), "group" if grouped(name) else "row"
+        if book is None or not (is_real(step.rho) and is_real(step.delta)):
+            continue
+        rho, delta = float(step.rho), float(step.delta)
+        gaussian = _is_gaussian(step, width, unit)
+        label, relation = type(step).__name__, step._relation(unit)
+        parts.append(Part(book, label, rho, delta, gaussian, unit, relation))
+    return parts
+
+
+def _is_gaussian(step: BaseDPEstimator, width: int, unit: str) -> bool:
+    """Whether a plan for about as many columns is; if that of the fit is not, it pays by itself."""
+    try:
+        return step.privacy_plan(width, unit=unit).gaussian
+    except (TypeError, ValueError):  # of this number of columns, or in the fit too
+        return False
+
+
+class ChargedTogether:
+    """Mixin of compositions of scikit-learn: one charge for all private steps of a fit."""
+
+    def _paid(self, X: Any, params: dict[str, Any]) -> Any:
+        """A block for the fit of the steps, which have been paid for."""
+        steps = list(private_steps(self))
+        try:
+            width = num_features(X)
+        except Exception:  # whatever `X` does when it is asked: the first step refuses it
+            return paid_together(())
+
+        def grouped(name: str) -> bool:
+            return any(params.get(key) is not None for key in ("groups", f"{name}__groups"))
+
+        return paid_together(parts_of(steps, width, grouped))
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Any:
+        """Charge all private steps at once, and fit; see scikit-learn's class."""
+        with self._paid(X, params):
+            return super().fit(X, y, **params)  # type: ignore[misc]
+
+    @available_if(lambda self: hasattr(super(), "fit_transform"))
+    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
+        """Charge all private steps at once, fit and transform; see scikit-learn's class."""
+        with self._paid(X, params):
+            return super().fit_transform(X, y, **params)  # type: ignore[misc]
+
+    @available_if(lambda self: hasattr(super(), "fit_predict"))
+    def fit_predict(self, X: Any, y: Any = None, **params: Any) -> Any:
+        """Charge all private steps at once, fit and predict; see scikit-learn's class."""
+        with self._paid(X, params):
+            return super().fit_predict(X, y, **params)  # type: ignore[misc]
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        text = super().__repr__(N_CHAR_MAX)  # type: ignore[call-arg]
+        steps = [step for _, step in private_steps(self)]
+        if len(steps) < 2 or not all(is_real(step.rho) for step in steps):
+            return text
+        rho, delta = (sum_up([getattr(step, cost) for step in steps]) for cost in ("rho", "delta"))
+        return f"{text}\n# all steps together: ({zcdp_epsilon(rho, delta):.6g}, {2 * delta:.3g})-DP"
+
+
+class PrivatePipeline(ChargedTogether, Pipeline):
+    """A pipeline whose private steps are charged together."""
+
+
+class PrivateFeatureUnion(ChargedTogether, FeatureUnion):
+    """A union whose private parts are charged together."""
+
+
+class PrivateColumnTransformer(ChargedTogether, ColumnTransformer):
+    """A transformer of columns whose private parts are charged together."""
+
+
+COMPOSED: dict[type, type] = {
+    Pipeline: PrivatePipeline,
+    FeatureUnion: PrivateFeatureUnion,
+    ColumnTransformer: PrivateColumnTransformer,
+}
+"""What `privatize` makes of a composition."""

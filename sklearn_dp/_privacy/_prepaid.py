@@ -1,0 +1,139 @@
+"""Fits that are paid for together, before the first of them: the steps of a pipeline.
+
+Each fit has a part of the payment, (rho, delta), which is fixed before any row is read. A fit may
+take a part that covers its own cost, in all that a ledger counts, and each part is taken once. So
+all fits together are (sum of rho, sum of delta)-zCDP, whatever the later ones do with what the
+earlier ones have released: see the proof for zCDP in :mod:`._ledger_terms`, where budgets may even
+be chosen on the way. That sum is what the ledger is charged. A fit that no part covers is charged
+by itself, as everywhere else.
+
+Nothing is given back, also where a fit fails or is never reached: that may be because of the rows.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+from . import _accounting as accounting
+from ._ledger import PrivacyLedger
+from ._ledger_terms import LedgerCharge
+from ._process import process_mark
+from ._rounding import sum_up
+
+__all__ = ["Part", "charges_together", "identity", "is_paid", "paid_together"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one fit may cost: it is (rho, delta)-zCDP, and (rho, 0)-zCDP if it is Gaussian."""
+
+    ledger: PrivacyLedger
+    label: str
+    rho: float
+    delta: float
+    gaussian: bool
+    unit: str
+    relation: str
+
+    @property
+    def account(self) -> tuple:
+        """Parts that are charged together agree in this."""
+        return identity(self.ledger), self.unit, self.relation
+
+    def covers(self, account: tuple, charge: LedgerCharge) -> bool:
+        """Whether a fit that would be charged so costs no more, in any composition."""
+        return (
+            account == self.account
+            and charge.rho is not None
+            and charge.rho <= self.rho
+            and charge.delta_failure <= self.delta
+            and charge.gaussian >= self.gaussian
+        )
+
+
+class _Untaken:
+    """Parts that have been paid for: of one process, as both sides of a fork would take them."""
+
+    def __init__(self) -> None:
+        self.parts: list[Part] = []
+        self._process, self._lock = process_mark(), Lock()
+
+    def take(self, ledger: PrivacyLedger, charge: LedgerCharge) -> bool:
+        """Take the smallest part that covers a fit, if there is one."""
+        if self._process != process_mark() or not self.parts:
+            return False
+        account = identity(ledger), charge.unit, charge.relation
+        with self._lock:
+            fitting = [part for part in self.parts if part.covers(account, charge)]
+            if fitting:
+                self.parts.remove(min(fitting, key=lambda part: part.rho))
+        return bool(fitting)
+
+
+_UNTAKEN: ContextVar[_Untaken | None] = ContextVar("sklearn_dp_prepaid", default=None)
+
+
+def charges_together(parts: Iterable[Part]) -> list[tuple[PrivacyLedger, LedgerCharge, list[Part]]]:
+    """One charge for all parts of an account, where there are several: and what it is for."""
+    accounts: dict[tuple, list[Part]] = {}
+    for part in parts:
+        accounts.setdefault(part.account, []).append(part)
+    return [
+        (several[0].ledger, _charge(several), several)
+        for several in accounts.values()
+        if len(several) > 1 and 2 * sum_up([part.delta for part in several]) < 1
+    ]
+
+
+def _charge(parts: list[Part]) -> LedgerCharge:
+    """Of some parts: (rho, delta)-zCDP together, which is (epsilon, 2 delta)-DP."""
+    rho, delta = (sum_up([getattr(part, cost) for part in parts]) for cost in ("rho", "delta"))
+    return LedgerCharge(
+        epsilon=accounting.zcdp_epsilon(rho, delta),
+        delta=2 * delta,
+        rho=rho,
+        delta_failure=sum_up([part.delta for part in parts if not part.gaussian]),
+        gaussian=all(part.gaussian for part in parts),
+        unit=parts[0].unit,
+        relation=parts[0].relation,
+        label=" + ".join(part.label for part in parts),
+    )
+
+
+@contextmanager
+def paid_together(parts: Iterable[Part]) -> Iterator[None]:
+    """Charge the parts now; fits of this thread, in this block, may take them.
+
+    Inside another such block nothing is charged: its parts are for all fits in it.
+    """
+    if _UNTAKEN.get() is not None:
+        yield
+        return
+    untaken = _Untaken()
+    for ledger, charge, several in charges_together(parts):
+        ledger.charge(charge)
+        untaken.parts += several
+    token = _UNTAKEN.set(untaken)
+    try:
+        yield
+    finally:
+        _UNTAKEN.reset(token)
+
+
+def is_paid(ledger: PrivacyLedger, charge: LedgerCharge) -> bool:
+    """Whether a fit has been paid for; its part is then taken."""
+    untaken = _UNTAKEN.get()
+    return untaken is not None and untaken.take(ledger, charge)
+
+
+def identity(ledger: PrivacyLedger) -> Any:
+    """The object of a ledger in memory; the file behind the path of another: it may have several
+    names (symbolic links, ``folder/../folder``)."""
+    if ledger.path is None:
+        return id(ledger)
+    found = os.stat(ledger.path)
+    return found.st_dev, found.st_ino
