@@ -27,6 +27,10 @@ from ._rounding import sum_up
 __all__ = ["Part", "charges_together", "identity", "is_paid", "paid_together"]
 
 
+_Account = tuple[Any, str, str]
+"""A ledger, a unit and a relation: parts that agree in these are charged together."""
+
+
 @dataclass(frozen=True)
 class Part:
     """What one fit may cost: it is (rho, delta)-zCDP, and (rho, 0)-zCDP if it is Gaussian."""
@@ -40,11 +44,11 @@ class Part:
     relation: str
 
     @property
-    def account(self) -> tuple:
-        """Parts that are charged together agree in this."""
+    def account(self) -> _Account:
+        """Where the part is charged."""
         return identity(self.ledger), self.unit, self.relation
 
-    def covers(self, account: tuple, charge: LedgerCharge) -> bool:
+    def covers(self, account: _Account, charge: LedgerCharge) -> bool:
         """Whether a fit that would be charged so costs no more, in any composition."""
         return (
             account == self.account
@@ -79,7 +83,7 @@ _UNTAKEN: ContextVar[_Untaken | None] = ContextVar("sklearn_dp_prepaid", default
 
 def charges_together(parts: Iterable[Part]) -> list[tuple[PrivacyLedger, LedgerCharge, list[Part]]]:
     """One charge for all parts of an account, where there are several: and what it is for."""
-    accounts: dict[tuple, list[Part]] = {}
+    accounts: dict[_Account, list[Part]] = {}
     for part in parts:
         accounts.setdefault(part.account, []).append(part)
     return [

@@ -139,7 +139,7 @@ class _Fingerprint(Shares):
             # Of the cells that are published; the lower half of the noise may stay hidden.
             counts = dict(zip(*map(np.ndarray.tolist, event.value), strict=True))
             seen = list(zip(*map(np.ndarray.tolist, event.output), strict=True))
-            self.marks += [float(value - counts[cell]) for cell, value in seen]
+            self.marks += [value - counts[cell] for cell, value in seen]
             self.bits += len(seen) * float(np.log2(max(event.scale, 1.0)))
         if self.bits >= FINGERPRINT_BITS:
             raise _Enough

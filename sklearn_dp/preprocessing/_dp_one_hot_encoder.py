@@ -46,19 +46,19 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
 
     Parameters
     ----------
-    handle_unknown : {"infrequent_if_exist", "ignore"}, default="infrequent_if_exist"
-        What becomes of a value that is not among the released categories: a last column of each
-        feature is 1 for it, or all its columns are 0. It is never an error, which would tell that
-        a row is there.
-    epsilon : float, optional
-        Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
+    epsilon : float, default=1.0
+        Privacy budget of one fit.
     delta : float, default=1e-6
         In (0, 1); far below one over the number of units. Half of it is the chance that a category
         of a single unit is seen, so a smaller one raises the threshold.
     rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`.
+        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
     ledger : str, path or PrivacyLedger, optional
         Total budget of many fits; charged before the data are read.
+    handle_unknown : {"infrequent_if_exist", "ignore"}, default="infrequent_if_exist"
+        What becomes of a value that is not among the released categories: a last column of each
+        feature is 1 for it, or all its columns are 0. It is never an error, which would tell that
+        a row is there.
     random_state : int, RandomState instance or Generator, optional
         None: noise from the operating system. Anything else makes the noise reproducible and
         voids the guarantee against those who know it.
@@ -146,18 +146,18 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
     def __init__(
         self,
         *,
-        handle_unknown: str = "infrequent_if_exist",
-        epsilon: float | None = None,
+        epsilon: float | None = 1.0,
         delta: float = 1e-6,
         rho: float | None = None,
         ledger: LedgerLike | None = None,
+        handle_unknown: str = "infrequent_if_exist",
         random_state: RandomStateLike | None = None,
     ) -> None:
-        self.handle_unknown = handle_unknown
         self.epsilon = epsilon
         self.delta = delta
         self.rho = rho
         self.ledger = ledger
+        self.handle_unknown = handle_unknown
         self.random_state = random_state
 
     def _check_parameters(self, n_features: int) -> None:

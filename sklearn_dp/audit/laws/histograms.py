@@ -68,7 +68,8 @@ def _replay_stability(player: Any, known: Any, event: Any) -> Any:
         player.voided.append(event.entry)
     both = before.keys() & after.keys()
     square = float(sum((after[c] - before[c]) ** 2 for c in both))
-    alone = max((d[c] for d in (before, after) for c in d.keys() - both), default=0)
+    lone = [[d[c] for c in d.keys() - both] for d in (before, after)]
+    alone = max(sum(counts) for counts in lone)
     player.account(
         event, max(math.sqrt(square), alone) / event.sensitivity, square / event.scale**2 / 2
     )
