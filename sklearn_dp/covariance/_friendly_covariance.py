@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._aggregate.moments.covariance_core import BLOCK_LIMIT, core_stage
-from .._aggregate.moments.ellipsoid import Ellipsoid
+from .._aggregate.moments.ellipsoid import Ellipsoid, Errors
 from .._aggregate.moments.matrices import matrix_errors, symmetric
-from .._aggregate.moments.moment_releases import moment_entries
+from .._aggregate.moments.moment_releases import DISTANCES, moment_entries
 from .._aggregate.moments.rounds import fit_gram, refine
+from .._aggregate.shared.bounds import at_bounds
 from .._aggregate.shared.columns import COLUMNS, column_entries, columns_of
 from .._aggregate.shared.grid_table import GridTable
 from .._aggregate.shared.location import about_origin, locate, location_entries
@@ -37,7 +38,7 @@ _LOCATION_SHARE = 0.06
 _COLUMN_SHARE = 0.06
 _CORE_SHARE = 0.35  # of rho, for the friendly core
 _DELTA_SHARE = 0.5  # of delta, for its failure events
-_WIDER = 8.0  # rows are kept up to this multiple of the radius that holds most of them
+_WIDER = 32.0  # rows are kept up to this multiple of the radius that holds most of them
 _UNSEEN = "too few rows for this budget: some directions are hidden in the noise"
 
 
@@ -98,8 +99,8 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
         Released noisy number of units; with `sample_weight`, their total weight.
     covariance_std_error_, location_std_error_, size_std_error_
         Standard errors of the three, of the same shapes: for the noise and, but for `size_`, for
-        the sampling of the units, as if these were normal. With `assume_centered` the location is
-        known.
+        the sampling of the units and for what the clip may have taken. Infinite where nothing was
+        found. With `assume_centered` the location is known.
     column_scale_ : ndarray of shape (n_features,)
         What one unit of each column is where lengths are compared: half of the side of a box, a
         released standard deviation, or 1 where columns are not scaled.
@@ -225,8 +226,11 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
         rest = sum_down([rho, *(-entry.rho for entry in first)])
         # What the columns leave goes to the moments.
         most = sum_down([rho, *(-entry.rho for entry in first if entry.name != COLUMNS)])
-        last = moment_entries(rest, centered=self.assume_centered)
-        return (*first, *(replace(entry, max_rho=most) for entry in last))
+        last = moment_entries(rest, centered=self.assume_centered, tails=self.method != "gram")
+        return (
+            *first,
+            *(entry if entry.name == DISTANCES else replace(entry, max_rho=most) for entry in last),
+        )
 
     @with_max_weight
     @with_callbacks
@@ -277,7 +281,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
         end, seen, rows, origin = find(table, domain, session, progress)
         if self.status_ == "ok":
             words = "the rows in some direction"
-            self.status_ = end.hidden(words, session.plan.epsilon) if seen else _UNSEEN
+            self.status_ = end.told(words, session.plan.epsilon) if seen else _UNSEEN
         factor = end.factor * (rows.unit * scale[:, None])
         self._whitening = end.axes / (end.scales * (rows.unit * scale[:, None]))
         self.covariance_ = symmetric(factor @ factor.T)
@@ -288,8 +292,12 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
         self.size_ = end.weight * table.units.unit_weight
         self.covariance_std_error_ = matrix_errors(self.covariance_, end.errors.second, "full")
         known = 0.0 if self.assume_centered else end.errors.mean
-        self.location_std_error_ = known * np.sqrt(np.diag(self.covariance_))
+        least = np.finfo(np.float64).tiny  # errors may be infinite
+        self.location_std_error_ = known * np.sqrt(np.maximum(np.diag(self.covariance_), least))
         self.size_std_error_ = end.errors.weight * table.units.unit_weight
+        if not self.assume_centered:
+            place = self.location_, self.location_std_error_
+            self.status_ = at_bounds(self.status_, columns.box, *place, self._column_names)
 
     # The two ways give an Ellipsoid in grid steps, whether it stands out of the noise, the rows
     # (which know how long a step is) and the point that they are about. They set `path_` and
@@ -321,6 +329,8 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
         self.status_ = place.weights.told(place.status)
         options = {"centered": centered, "pool": True, "square": place.weights.square}
         (end,), (seen,) = refine(session, rows, [start], **options)
+        if place.status != "ok":
+            end = replace(end, errors=Errors.unknown(rows.n_features, end.errors.weight))
         return end, seen, rows, place.domain.center
 
     def _start(self, session, place, centered):

@@ -14,6 +14,8 @@ from .._aggregate.mixture.plan import failure_delta, mixture_entries
 from .._aggregate.moments.ellipsoid import FORMS
 from .._aggregate.moments.matrices import as_matrices
 from .._aggregate.moments.moment_releases import MOMENTS
+from .._aggregate.shared.beyond import is_ok
+from .._aggregate.shared.bounds import at_bounds
 from .._base import Bounds, LedgerLike, RandomStateLike, check_number_of_clusters
 from .._dropin.replacing import Replacing
 from .._intervals import StandardErrors
@@ -110,8 +112,9 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
     n_iter_ : int
         Rounds of private expectation maximisation.
     means_std_error_, covariances_std_error_, weights_std_error_
-        Standard errors of the three, of the same shapes: for the noise and the sampling of the
-        units, as if these were normal and everybody knew which component they are of.
+        Standard errors of the three, of the same shapes: for the noise, the sampling of the units
+        and, where these are not normal, what the clip may have taken, as if everybody knew which
+        component they are of. Infinite where nothing was found.
     converged_ : bool
         Whether `status_` begins with "ok": by releases, all components stand out of the noise.
     status_ : str
@@ -358,7 +361,6 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
         self.size_, self.status_ = result.size * table.units.unit_weight, result.status
         self.radius_, self.column_scale_ = result.radius, result.column_scale
         self.rows_beyond_ = result.beyond * table.units.unit_weight
-        self.converged_ = self.status_ == "ok"
         self.n_iter_ = sum(line["release"] == MOMENTS for line in session.report().releases)
         shapes = [
             as_matrices(axes, scales, self.covariance_type)
@@ -371,3 +373,6 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
         self.covariance_type_ = self.covariance_type
         self.covariances_, self.precisions_, self.precisions_cholesky_ = parts
         self._keep_errors(result.errors, max(result.size, 1.0))
+        domain, means = self._domain(table.n_features), (self.means_, self.means_std_error_)
+        self.status_ = at_bounds(self.status_, domain, *means, self._column_names)
+        self.converged_ = is_ok(self.status_)

@@ -62,10 +62,14 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         elif form == "spherical":
             variances = variances[:, None]
         means = np.array([error.mean for error in errors])
-        self.means_std_error_ = means[:, None] * np.sqrt(np.broadcast_to(variances, (k, d)))
+        least = np.finfo(np.float64).tiny  # errors may be infinite
+        self.means_std_error_ = means * np.sqrt(
+            np.broadcast_to(np.maximum(variances, least), (k, d))
+        )
         # A share w of counts of noise s each has d w = ((1 - w) e_j - w sum of the others) / size.
-        w, noise = self.weights_, errors[0].weight / size
-        noise = noise * np.sqrt((1 - w) ** 2 + (k - 1) * w**2)
+        w, noise = self.weights_, np.zeros(k)
+        if k > 1:
+            noise = errors[0].weight / size * np.sqrt((1 - w) ** 2 + (k - 1) * w**2)
         self.weights_std_error_ = np.hypot(noise, np.sqrt(w * (1 - w) / size))
 
     def to_sklearn(self) -> GaussianMixture:

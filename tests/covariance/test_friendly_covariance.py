@@ -4,12 +4,15 @@ import warnings
 
 import numpy as np
 import pytest
+from grid_tools import parts_in_memory
 
+from sklearn_dp import DPGaussianMixture
 from sklearn_dp._aggregate.moments import covariance_core as _covariance_core
-from sklearn_dp._aggregate.moments import estimates, moment_releases, rounds
+from sklearn_dp._aggregate.moments import estimates, moment_releases, rounds, tails
 from sklearn_dp._aggregate.moments.ellipsoid import (
     Ellipsoid,
 )
+from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.covariance import FriendlyCovariance
 from sklearn_dp.exceptions import UtilityWarning
@@ -110,6 +113,28 @@ def test_an_answer_for_everything(X):
     assert np.linalg.eigvalsh(model.covariance_).min() > 0
 
 
+@pytest.mark.parametrize("cls", [FriendlyCovariance, DPGaussianMixture])
+@pytest.mark.parametrize("bounds", [([0, 0], [90, 400]), 400.0])
+def test_bounds_that_bite_are_told(cls, bounds):
+    """Pay of 42,000 in a box up to 400; a box that holds it says nothing."""
+    X = np.random.default_rng(0).normal(size=(20_000, 2)) * [9, 8000] + [45, 42_000]
+    model = cls(bounds=bounds, random_state=0).fit(X)
+    assert "at a bound" in model.status_ or "at the bound" in model.status_
+    model = cls(bounds=([0, 0], [90, 1e5]), random_state=0).fit(X)
+    assert model.status_ == "ok"
+
+
+@pytest.mark.parametrize("bounds", [None, ([0, 0], [90, 1e5])])
+def test_nothing_found_has_infinite_errors(bounds):
+    X = np.random.default_rng(0).normal(size=(20, 2)) * [9, 8000] + [45, 42_000]
+    model = FriendlyCovariance(bounds=bounds, random_state=0).fit(X)
+    assert model.status_.startswith("too few rows")
+    assert np.isinf(model.location_std_error_).all() and np.isinf(model.covariance_std_error_).all()
+    model = DPGaussianMixture(2, bounds=bounds, random_state=0).fit(X)
+    assert np.isinf(model.means_std_error_).all() and np.isinf(model.covariances_std_error_).all()
+    assert np.isinf(model.weights_std_error_).all()
+
+
 def test_a_few_rows_are_told_to_be_too_few():
     with pytest.warns(UtilityWarning, match="few|bound"):
         FriendlyCovariance(epsilon=0.5, random_state=0).fit(normal(200, 10, 1.0)[0])
@@ -158,6 +183,25 @@ def test_replay_audit(options, groups):
     )
     assert result.passed and result.n_pairs >= 24, result
     assert result.ratios["component moments"] > 0.9
+
+
+def long_tails(n=120):
+    rng = np.random.default_rng(3)
+    return rng.normal(size=(n, 2)) * np.exp(1.5 * rng.normal(size=(n, 1)))
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(120) // 2])
+def test_replay_audit_of_long_tails(groups):
+    """Fourth powers of two columns are beside the second moments, and clips follow the counts."""
+    X, estimator = long_tails(), FriendlyCovariance(epsilon=300.0)
+    recorder = Trace()
+    with trace(recorder):
+        estimator.fit(X)
+    moments = [event for event in recorder.events if event.entry == "component moments"]
+    assert moments[-1].output.shape == (3 + 2,)
+    result = replay_audit(estimator, X, groups=groups, repeats=2, strangers=groups is None)
+    assert result.passed and result.n_pairs >= 24, result
+    assert result.ratios["component distances"] == 1.0
 
 
 CORE = {"method": "friendly_core", "n_blocks": 60, "epsilon": 300.0}
@@ -212,10 +256,11 @@ class _Unclipped:
 def _clipped_before_whitening(original):
     """The clip at the wrong norm: whitened rows may then have any length."""
 
-    def moments(part, components, radius, *rest):
+    def moments(part, components, radii, *rest):
         white = [Ellipsoid(p.center, p.axes, p.scales / 3, p.square, p.weight) for p in components]
-        part, (counts, sums, moments) = original(part, white, 3 * radius, *rest)
-        return part, (counts, 3 * sums, 9 * moments)
+        radii = [3 * radius for radius in radii]
+        part, (counts, sums, moments, *powers) = original(part, white, radii, *rest)
+        return part, (counts, 3 * sums, 9 * moments, *powers)
 
     return moments
 
@@ -248,6 +293,35 @@ MUTATIONS = {
     "a row of weight two": (moment_releases, "component_weights", _order_of_rows),
     "repair that reads the data": (rounds, "exact_moments", _repair_reads_data),
 }
+
+
+def _powers_of_all(original):
+    return lambda x, ellipsoid, radius, weight: original(x, ellipsoid, 3 * radius, weight) * 81
+
+
+def _clips_from_the_rows(original):
+    def clips(session, prefix, rows, *others):
+        (number,) = (part.units.n_rows for part in parts_in_memory(rows.table))
+        found = original(session, prefix, rows, *others)
+        return found._replace(sums=found.sums * (1 + 1e-3 * (number % 2)))
+
+    return clips
+
+
+TAIL_MUTATIONS = {
+    "fourth powers without a clip": (moment_releases, "_fourth_powers", _powers_of_all),
+    "fourth powers for nothing": (moment_releases, "_FOURTHS", lambda share: share * 20),
+    "rows in two bins": (tails, "WEIGHT_STEPS", lambda steps: steps // 2),
+    "clips from the rows": (rounds, "last_clips", _clips_from_the_rows),
+}
+
+
+@pytest.mark.parametrize("name", TAIL_MUTATIONS)
+def test_mutants_of_long_tails_are_killed(name, monkeypatch):
+    module, attribute, change = TAIL_MUTATIONS[name]
+    monkeypatch.setattr(module, attribute, change(getattr(module, attribute)))
+    estimator = FriendlyCovariance(epsilon=300.0)
+    assert replay_audit(estimator, long_tails(), repeats=2, stop_at_first=True).violations
 
 
 @pytest.mark.parametrize("name", MUTATIONS)

@@ -17,7 +17,7 @@ from ..shared.row_sums import counted
 from ..shared.table import Part
 from .mean_facts import Facts, Here
 
-__all__ = ["FREE", "Clip", "clip_radius", "whole_bounds"]
+__all__ = ["FREE", "Clip", "Tail", "clip_radius", "tail_of", "whole_bounds"]
 
 FREE = 0.2
 """Part of the sampling error that noise may be and add next to nothing to: 2 % in all."""
@@ -88,7 +88,7 @@ def clip_radius(
     mean: noise and bias are then those of the mean and of a standard deviation.
 
     Where the counts would be too noisy to help, the radius that there was stands for all. The
-    counts show no tail of fewer points than their noise, so it is extrapolated (:func:`_tail`);
+    counts show no tail of fewer points than their noise, so it is extrapolated (:func:`tail_of`);
     and the radius is at least the one whose noise is `FREE` of the sampling error, which makes
     next to no difference: an unseen tail is then paid for by the rows themselves.
     """
@@ -103,7 +103,7 @@ def clip_radius(
     edges = np.append(edges, here.clip * (here.ball / here.clip) ** (np.arange(1, more + 1) / more))
     (exact,) = rows.sums(_distance_counts, np.square(edges[1:] / rows.unit))
     counts = noisy_counts(session, "distances", exact, rows.units, rho)
-    tail = _tail(counts, edges, sd, _CLEARER if squared else _CLEAR)
+    tail = tail_of(counts, edges, sd, _CLEARER if squared else _CLEAR)
     if tail is None:
         return Clip(here.clip, here.clip**2, 0.0, 0.0, 0.0)
     rho, n = session.remaining("mean"), facts.total
@@ -137,7 +137,7 @@ def clip_radius(
     return Clip(radius, square, excess, max(hidden / n, 0.0), of_square)
 
 
-class _Tail(NamedTuple):
+class Tail(NamedTuple):
     """How many points are farther out than a distance: beyond * (distance / start) ** -power."""
 
     start: float
@@ -157,7 +157,7 @@ class _Tail(NamedTuple):
         return order * self.beyond * self.start**order * (near - far) / fall
 
 
-def _tail(counts: np.ndarray, edges: np.ndarray, sd: float, clear: float = _CLEAR) -> _Tail | None:
+def tail_of(counts: np.ndarray, edges: np.ndarray, sd: float, clear: float = _CLEAR) -> Tail | None:
     """The tail beyond the farthest bin in which points stand out; None if none does.
 
     A power law through two numbers: of the points in the octave beyond that bin, which is at least
@@ -181,7 +181,7 @@ def _tail(counts: np.ndarray, edges: np.ndarray, sd: float, clear: float = _CLEA
     seen, noise = number(start)
     far = max(seen, _HIDDEN * noise)
     power = float(np.clip(math.log2(max(number(start / 2)[0] / far, 1.0)), *_INDICES))
-    return _Tail(start, far, power, max(end, start))
+    return Tail(start, far, power, max(end, start))
 
 
 def _distance_counts(part: Part, squares: np.ndarray) -> tuple[Part, tuple]:

@@ -19,8 +19,9 @@ import numpy as np
 from ..kmeans.candidates import Choice
 from ..moments.ellipsoid import Ellipsoid, Errors
 from ..moments.rounds import refine
+from ..shared.beyond import is_ok
 from ..shared.columns import Columns, columns_of
-from ..shared.location import locate
+from ..shared.location import Located, locate
 from .k_tuples import enough_rows, tuple_parts
 from .partition import partition_parts
 from .parts import MixtureContext, Parts
@@ -109,8 +110,9 @@ def fit_mixture(session, table, domain, settings, budget, progress):
     progress("components")
     status = _status(place, parts, seen)
     if status == "ok":
-        found = (e.hidden("a component", session.plan.epsilon) for e in ellipsoids)
-        status = next((words for words in found if words != "ok"), "ok")
+        found = [e.told("a component", session.plan.epsilon) for e in ellipsoids]
+        # What hides a component comes first.
+        status = next((words for words in sorted(found, key=is_ok) if words != "ok"), "ok")
     result = _result(ellipsoids, parts.rows, place, status, parts.path, columns)
     return dataclasses.replace(result, choice=parts.choice)
 
@@ -226,7 +228,7 @@ def _result(ellipsoids, rows, place, status, path, columns):
         counts[order] / counts.sum(),
         columns.to_table(place.domain.center + rows.unit * centers),
         *_shapes(ellipsoids, rows.unit, columns.scale),
-        [e.errors for e in ellipsoids if e.errors is not None],
+        _errors(ellipsoids, place),
         place.size,
         place.domain.radius,
         place.beyond,
@@ -234,6 +236,13 @@ def _result(ellipsoids, rows, place, status, path, columns):
         path,
         columns.scale,
     )
+
+
+def _errors(ellipsoids: list[Ellipsoid], place: Located) -> list[Errors]:
+    """Infinite where no location was found: nothing has to do with the rows then."""
+    if place.status != "ok":
+        return [Errors.unknown(place.rows.n_features)] * len(ellipsoids)
+    return [e.errors for e in ellipsoids if e.errors is not None]
 
 
 def _shapes(

@@ -13,7 +13,7 @@ import dataclasses
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
 from ..kmeans.engine import engine_entries
-from ..moments.moment_releases import moment_entries
+from ..moments.moment_releases import DISTANCES, moment_entries
 from ..shared.columns import column_entries
 from ..shared.location import location_entries
 from .k_tuples import tuple_stage
@@ -90,8 +90,11 @@ def mixture_entries(rho, delta, n_features, settings):
     spent = [-entry.rho for entry in found if entry.paths == paths]
     left = sum_down([rest, *spent, -radii.rho])
     # Where a path leaves something, it goes to the moments.
+    most = sum_down([rest, -radii.rho])
     moments = [
-        dataclasses.replace(entry, paths=paths, max_rho=sum_down([rest, -radii.rho]))
+        dataclasses.replace(
+            entry, paths=paths, max_rho=entry.max_rho if entry.name == DISTANCES else most
+        )
         for entry in moment_entries(left)
     ]
     return (*location, *found, radii, *moments)

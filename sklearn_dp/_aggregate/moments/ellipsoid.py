@@ -10,11 +10,12 @@ may add in another order when there is a row more.)
 
 import math
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from scipy.special import chdtri, exp2
 
-from ..shared.remedies import hidden_in_noise
+from ..shared.remedies import hidden_in_noise, plain
 
 __all__ = [
     "FORMS",
@@ -43,22 +44,30 @@ _FARTHEST = 2.0**20  # such steps: beyond 1024 standard deviations all is equall
 
 @dataclass(frozen=True)
 class Errors:
-    """How far a released component may be off, where it is whitened: standard deviations.
+    """How far a released component may be off, in the units of its columns: standard deviations.
 
     Attributes
     ----------
-    mean : float
-        Of a coordinate of the center.
-    second : float
-        Of an entry of the second moment that is released: on the diagonal, where others have
-        1 / sqrt(2) of it; of the mean of the diagonal where the form is "spherical".
+    mean : ndarray of shape (d,)
+        Of the center, in standard deviations of each column.
+    second : ndarray of shape (d,)
+        Of the variances of the columns, in parts of them.
     weight : float
         Of the released number of units; noise alone.
+    clipped : pair of float or None
+        About what a clip of long tails may have taken: of a mean, in standard deviations, and of a
+        variance, in parts of it. It is in `mean` and `second`, and may be more.
     """
 
-    mean: float
-    second: float
+    mean: np.ndarray
+    second: np.ndarray
     weight: float
+    clipped: tuple[float, float] | None = None
+
+    @classmethod
+    def unknown(cls, d: int, weight: float = math.inf) -> Self:
+        """Those of an answer that has nothing to do with the rows."""
+        return cls(np.full(d, math.inf), np.full(d, math.inf), weight)
 
 
 @dataclass(frozen=True)
@@ -113,31 +122,39 @@ class Ellipsoid:
         product = (x - self.center) @ np.rint(self.axes * _BASIS)
         return np.trunc(product * (steps / (_BASIS * self.scales)))
 
-    def hidden(self, what, epsilon):
-        """Whether its own standard errors hide it, in words: "ok" where they do not.
+    def squares(self, x):
+        """Squared whitened lengths of integer rows: exact integers over the square of a step."""
+        # A row has at most 2**14 features (see `Grid.quantise`): its sum of squares is below 2**53.
+        farthest = _FARTHEST if x.shape[1] < 2**13 else _FARTHEST / 2
+        white = np.clip(self.whiten(x, _FINE), -farthest, farthest)
+        return np.einsum("ij,ij->i", white, white) * (1.0 / _FINE**2)
 
-        Parameters
-        ----------
-        what : str
-            It is, in words.
-        epsilon : float
-            Of the guarantee.
-
-        Returns
-        -------
-        status : str
-        """
+    def told(self, what: str, epsilon: float) -> str:
+        """The status: what hides it (`what` it is, in words), or that long tails are clipped."""
         if self.errors is None:
             return "ok"
         # A whitened coordinate has the standard deviation 1, and its square sqrt(2).
-        error = max(self.errors.mean, self.errors.second / math.sqrt(2))
+        error = float(max(self.errors.mean.max(), self.errors.second.max() / math.sqrt(2)))
         least = self.weight - 2 * self.errors.weight
-        return hidden_in_noise(what, error, 1.0, epsilon, self.weight, least)
+        status = hidden_in_noise(what, error, 1.0, epsilon, self.weight, least)
+        if status != "ok" or self.errors.clipped is None:
+            return status
+        mean, variance = (plain(100 * max(part, 0.001), 1) for part in self.errors.clipped)
+        return (
+            f"ok, but long tails are clipped: standard errors allow for {mean} % of a standard "
+            f"deviation in a mean and {variance} % of a variance, and it may be more; more rows or "
+            "a larger epsilon would help"
+        )
 
     @property
     def factor(self):
         """A matrix B with covariance B B^T."""
         return self.axes * self.scales
+
+    @property
+    def deviations(self):
+        """Standard deviations of the columns, of shape (d,)."""
+        return np.sqrt(np.square(self.factor).sum(axis=1))
 
 
 def component_weights(x, ellipsoids):
@@ -168,7 +185,7 @@ def component_weights(x, ellipsoids):
     weights = np.empty((len(x), len(ellipsoids)), dtype=np.int32)
     offsets = [math.log(max(e.weight, 1e-300)) - float(np.log(e.scales).sum()) for e in ellipsoids]
     # Minus log-densities, but for a constant of all components.
-    energies = [_energy(e, x) - offset for e, offset in zip(ellipsoids, offsets, strict=True)]
+    energies = [e.squares(x) / 2 - offset for e, offset in zip(ellipsoids, offsets, strict=True)]
     least = np.minimum.reduce(energies)
     parts = [exp2((least - energy) * math.log2(math.e)) for energy in energies]
     total = np.zeros(len(x))
@@ -179,14 +196,6 @@ def component_weights(x, ellipsoids):
         level = np.floor(share / total * (_LEVELS + 1) * (1 - 2.0**-40))
         weights[:, j] = level * (WEIGHT_STEPS // _LEVELS)
     return weights
-
-
-def _energy(ellipsoid, x):
-    """Half of the squared whitened length."""
-    # A row has at most 2**14 features (see `Grid.quantise`): its sum of squares is below 2**53.
-    farthest = _FARTHEST if x.shape[1] < 2**13 else _FARTHEST / 2
-    white = np.clip(ellipsoid.whiten(x, _FINE), -farthest, farthest)
-    return np.einsum("ij,ij->i", white, white) * (0.5 / _FINE**2)
 
 
 def normal_quantile(share, d):

@@ -47,34 +47,27 @@ def as_matrices(axes, scales, form):
     )
 
 
-def matrix_errors(covariance, second, form):
-    """Standard errors of a covariance, of those of the second moment where it is whitened.
+def matrix_errors(
+    covariance: np.ndarray | float, second: np.ndarray, form: str
+) -> np.ndarray | float:
+    """Standard errors of a covariance, of the shape of it, from those of the variances.
 
-    With rows a_i of a factor, C = A A^T and a symmetric error E of variance s^2 on the diagonal and
-    s^2 / 2 off it, the error of C_ij is a_i^T E a_j, of variance s^2 (C_ii C_jj + C_ij^2) / 2.
-
-    Parameters
-    ----------
-    covariance : ndarray or float
-        As :func:`as_matrices` gives it.
-    second : float
-        Of an entry of the whitened second moment, on the diagonal.
-    form : str, one of `FORMS`
-
-    Returns
-    -------
-    errors : ndarray or float
-        Of the shape of `covariance`.
+    `second` has those of the columns, in parts of them, of shape (d,). With rows a_i of a factor,
+    C = A A^T and a symmetric error E of variance s^2 on the diagonal and s^2 / 2 off it, the error
+    of C_ij is a_i^T E a_j, of variance s^2 (C_ii C_jj + C_ij^2) / 2; s_i s_j takes the place of s^2
+    where the columns differ.
 
     Examples
     --------
-    >>> matrix_errors(np.diag([1.0, 4.0]), 0.1, "full").round(3).tolist()
+    >>> matrix_errors(np.diag([1.0, 4.0]), np.full(2, 0.1), "full").round(3).tolist()
     [[0.1, 0.141], [0.141, 0.4]]
     """
+    if np.isinf(second).any():
+        return np.full_like(covariance, np.inf)
     if form in ("diag", "spherical"):
-        return covariance * second
-    spread = np.diag(covariance)
-    return second * np.sqrt((np.outer(spread, spread) + covariance**2) / 2)
+        return covariance * (second if form == "diag" else second[0])
+    spread, both = np.diag(covariance), np.sqrt(np.outer(second, second))
+    return both * np.sqrt((np.outer(spread, spread) + covariance**2) / 2)
 
 
 def symmetric(matrix):

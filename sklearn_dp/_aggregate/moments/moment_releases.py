@@ -10,6 +10,9 @@ by the released ellipsoid of j and clipped to a radius r, white_j:
    sums by at most r, and the stacked second moments by at most r**2 in Frobenius norm, whatever
    the weights are. The proofs stand at the lines of the numbers.
 
+Where the rows are not those of a normal law, fourth powers of each column come with the second
+moments: they tell how uncertain these are.
+
 :func:`round_shares` divides the budget of a round among the three. A unit of many rows has weights
 that sum to at most one over all its rows, so that it counts as one row.
 """
@@ -22,117 +25,149 @@ import numpy as np
 from ..._privacy._grid import Grid, sum_type
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import exact_integers, round_up
+from ..._privacy._session import PrivacySession
+from ..._privacy._units import Units
 from ..shared.centering import noise_sd
 from ..shared.grid_table import ROWS
-from .ellipsoid import WEIGHT_STEPS, component_weights
+from ..shared.table import Part
+from .ellipsoid import WEIGHT_STEPS, Ellipsoid, component_weights
 
 __all__ = [
+    "DISTANCES",
     "LABELS",
     "MOMENTS",
     "exact_moments",
     "moment_entries",
     "release_moments",
     "round_shares",
+    "row_weights",
 ]
 
 LABELS = "component labels"
 """Name of the released component of each row in the state of a part."""
 
 _COUNTS, _SUMS, MOMENTS = "component counts", "component sums", "component moments"
+DISTANCES = "component distances"
+"""Plan entry of the counts of whitened distances, see :mod:`.tails`."""
+
 _WORDS = {
     _COUNTS: "a unit adds at most 1 to all the counts together",
     _SUMS: "a unit adds whitened rows clipped to the radius",
     MOMENTS: "squared radius in Frobenius norm, in whitened coordinates",
+    DISTANCES: "a unit adds at most 1 to all histograms of distances together",
 }
 _LIMIT = 2**15  # norm of a clipped whitened row in steps: its square and sums of it are exact
 _COUNT_SHARE = 0.04
+_DISTANCE_SHARE = 0.04
+_FOURTHS = 0.05  # of the second moments, in squared sensitivity, where fourth powers are released
+_FINE = 2.0**-15  # what squares are rounded by before they are squared
 
 
-def moment_entries(rho, *, centered=False, prefix=""):
-    """Plan entries of `refine` and `fit_gram`, worth `rho` in all.
+def moment_entries(
+    rho: float, *, centered: bool = False, prefix: str = "", tails: bool = True
+) -> tuple[PlanEntry, ...]:
+    """Plan entries of `refine` and, without `tails`, of `fit_gram`, worth `rho` in all.
 
     The shares of a round depend on released sizes, so each line may spend up to `rho`, and all
-    of them together no more than that.
-
-    Parameters
-    ----------
-    rho : float
-    centered : bool
-        Whether the centers are known, so that no sums are released.
-    prefix : str
-
-    Returns
-    -------
-    entries : tuple of PlanEntry
+    of them together no more than that. `centered`: the centers are known, so that no sums are
+    released.
     """
     names = (_COUNTS, MOMENTS) if centered else (_COUNTS, _SUMS, MOMENTS)
     shares = (_COUNT_SHARE, 1 - _COUNT_SHARE) if centered else (_COUNT_SHARE, 0.2, 0.76)
-    return tuple(
+    rest = rho * (1 - _DISTANCE_SHARE) if tails else rho
+    entries = tuple(
         PlanEntry(
             prefix + name,
             Mechanism.GAUSSIAN,
-            math.nextafter(rho * share, 0.0),
+            math.nextafter(rest * share, 0.0),
             uses=None,
             max_rho=rho,
             sensitivity=_WORDS[name],
         )
         for name, share in zip(names, shares, strict=True)
     )
+    if not tails:
+        return entries
+    own = math.nextafter(_DISTANCE_SHARE * rho * (1 - 1e-12), 0.0)
+    words = _WORDS[DISTANCES]
+    return (*entries, PlanEntry(prefix + DISTANCES, Mechanism.GAUSSIAN, own, sensitivity=words))
 
 
-def exact_moments(part, ellipsoids, radius, form, labelled=False):
-    """Counts, sums and second moments of the whitened rows, clipped to a radius, as integers.
+def exact_moments(
+    part: Part,
+    ellipsoids: list[Ellipsoid],
+    radii: tuple[float, float],
+    form: str,
+    labelled: bool = False,
+    fourths: bool = False,
+) -> tuple[Part, tuple]:
+    """Counts, sums and second moments of the whitened rows, clipped to two radii, as integers.
 
     Unreleased: sums of a term for each row, every term a function of its row alone and rounded
-    toward zero, so that none is longer than the bound of its release.
+    toward zero, so that none is longer than the bound of its release. The weights of units multiply
+    those of the components.
 
-    Parameters
-    ----------
-    part : Part
-        With integer rows. The weights of its units multiply those of the components.
-    ellipsoids : list of Ellipsoid
-    radius : float
-        In standard deviations.
-    form : str, one of `FORMS`
-    labelled : bool, default=False
-        Whether the whole weight of a row is in the component of its label, which the part has;
-        otherwise :func:`.ellipsoid.component_weights` tells.
+    `radii` of the sums and of the moments are in standard deviations; `form` one of `FORMS`.
+    `labelled`: the whole weight of a row is in the component of its label, which the part has;
+    otherwise :func:`.ellipsoid.component_weights` tells.
 
-    Returns
-    -------
-    part : Part
-        Without the labels: no later round asks for them.
-    counts : ndarray of integers of shape (k,), in steps of 2**-20
-    sums : ndarray of integers of shape (k, d), in steps of radius / 2**15
-    moments : ndarray of integers of shape (k or 1, p), in squared steps
-        Upper triangles; diagonals ("diag"); traces ("spherical"). One for all if "tied".
+    Returns the part without the labels, which no later round asks for; counts of shape (k,) in
+    steps of 2**-20; sums of shape (k, d) in steps of their radius / 2**15; moments of shape (k, p)
+    in squared steps: upper triangles, diagonals ("diag"), traces ("spherical"), or one for all if
+    "tied"; and with `fourths` those of :func:`_fourth_powers`, of shape (k, d).
     """
     rows, units = part[ROWS], part.units
     k, d = len(ellipsoids), rows.n_features
     exact = sum_type(rows.n_rows, 30)
     counts, sums = np.zeros(k, dtype=exact), np.zeros((k, d), dtype=exact)
     moments = np.zeros((k, _n_moments(d, form)), dtype=exact)
+    powers = np.zeros((k, d), dtype=exact)
     for place, x in rows.chunks(k):
         weights = _whole(part[LABELS][place], k) if labelled else component_weights(x, ellipsoids)
-        share = weights.astype(np.float64)
-        if units.weights is not None:
-            # Exact products of integers below 2**20 each, rounded down.
-            share = np.floor(share * (units.weights[place] * units.step)[:, None])
+        share = row_weights(weights, units, place)
         for j, ellipsoid in enumerate(ellipsoids):
             inside = np.flatnonzero(share[:, j])
             weight = share[inside, j]
-            white = Grid(1.0).quantise(ellipsoid.whiten(x[inside], _LIMIT / radius), _LIMIT)
+            near, white = (
+                Grid(1.0).quantise(ellipsoid.whiten(x[inside], _LIMIT / radius), _LIMIT)
+                for radius in radii
+            )
             counts[j] += int(weight.sum())
             # Rounding toward zero: |weighted row| <= weight |row|.
-            sums[j] += exact_integers(
-                np.trunc(white * (weight / WEIGHT_STEPS)[:, None]).sum(axis=0)
-            )
+            sums[j] += exact_integers(np.trunc(near * (weight / WEIGHT_STEPS)[:, None]).sum(axis=0))
             # The root of the weight scales the row, rounded down: its square is at most weight.
             root = np.floor(np.sqrt(weight) * 2.0**10) * 2.0**-20
             moments[j] += _moments_of(np.trunc(white * root[:, None]), form)
+            if fourths:
+                powers[j] += _fourth_powers(x[inside], ellipsoid, radii[1], weight)
     if form == "tied":
         moments = moments.sum(axis=0, keepdims=True)
-    return part.without(LABELS), (counts, sums, moments)
+    return part.without(LABELS), (counts, sums, moments, *([powers] if fourths else []))
+
+
+def row_weights(weights: np.ndarray, units: Units, place: slice) -> np.ndarray:
+    """Weights of rows in components times those of their units, as integers in steps of 2**-20."""
+    share = weights.astype(np.float64)
+    if units.weights is None:
+        return share
+    # Exact products of integers below 2**20 each, rounded down.
+    return np.floor(share * (units.weights[place] * units.step)[:, None])
+
+
+def _fourth_powers(
+    x: np.ndarray, ellipsoid: Ellipsoid, radius: float, weight: np.ndarray
+) -> np.ndarray:
+    """Weighted sums of the fourth powers of columns over their released standard deviations.
+
+    In 2**15 times their squares, of rows clipped to the radius: those of a row sum to at most its
+    weight times 2**30.
+    """
+    steps = _LIMIT / (radius * ellipsoid.deviations)
+    clipped = Grid(1.0).quantise(np.trunc((x - ellipsoid.center) * steps), _LIMIT)
+    # Squares sum to at most 2**30, so their multiples of 2**15 to 2**15, and the squares of these
+    # to 2**30. At most 2**16 of them: exact sums.
+    squares = np.square(np.floor(np.square(clipped) * _FINE))
+    return exact_integers(np.floor(squares * (weight / WEIGHT_STEPS)[:, None]).sum(axis=0))
 
 
 def _whole(labels, k):
@@ -207,6 +242,8 @@ class MomentRelease:
         Standard deviation of the noise of a coordinate of `means`.
     count_noise : float
         Of a count.
+    fourths : ndarray of shape (k, d) or None
+        Mean fourth powers of columns, in the standard deviations there were.
     """
 
     counts: np.ndarray
@@ -216,37 +253,29 @@ class MomentRelease:
     sizes: np.ndarray
     mean_noise: np.ndarray
     count_noise: float
+    fourths: np.ndarray | None
 
 
-def round_shares(rho, radius, d, centered, form="full", k=1):
+def round_shares(
+    rho: float,
+    radii: tuple[float, float],
+    d: int,
+    centered: bool,
+    form: str = "full",
+    k: int = 1,
+) -> RoundShares:
     """Sums and second moments in the ratio that makes the sum of their squared errors least.
 
     The loss of a component (its Kullback-Leibler divergence) is about
     |mean error|^2 / 2 + |covariance error|_F^2 / 4, where it is whitened. With noise of the
     variance r^2 / (2 rho_s) in each of d sums and r^4 / (2 rho_m) in an entry of the moments, that
     is a / rho_s + b / rho_m with a / b = 2 d / (entries r^2), which is least where
-    rho_s / rho_m = sqrt(a / b).
-
-    Parameters
-    ----------
-    rho : float
-        Of the round.
-    radius : float
-        r, in standard deviations.
-    d : int
-    centered : bool
-    form : str
-    k : int
-        Number of components. A tied moment is divided by the units of all of them, so its noise
-        is a k-th of that of one.
-
-    Returns
-    -------
-    shares : RoundShares
+    rho_s / rho_m = sqrt(a / b). A tied moment is divided by the units of all `k` components, so its
+    noise is a k-th of that of one. Where the two have different radii, r is that of the sums.
 
     Examples
     --------
-    >>> shares = round_shares(1.0, radius=3.0, d=4, centered=False)
+    >>> shares = round_shares(1.0, (3.0, 3.0), d=4, centered=False)
     >>> round(shares.counts, 2), round(shares.sums, 2), round(shares.moments, 2)
     (0.04, 0.22, 0.74)
     """
@@ -255,32 +284,24 @@ def round_shares(rho, radius, d, centered, form="full", k=1):
     if centered:
         return RoundShares(counts, None, rest)
     entries = noise_entries(d, form) / (k**2 if form == "tied" else 1)
-    ratio = math.sqrt(2 * d / entries) / radius
+    ratio = math.sqrt(2 * d / entries) / radii[0]
     return RoundShares(counts, rest * ratio / (1 + ratio), rest / (1 + ratio))
 
 
-def release_moments(session, prefix, exact, radius, shares, form):
-    """Release what a round has counted.
+def release_moments(
+    session: PrivacySession,
+    prefix: str,
+    exact: tuple,
+    radii: tuple[float, float],
+    shares: RoundShares,
+    form: str,
+) -> MomentRelease:
+    """Release what a round has counted, by `exact_moments` at these `radii`.
 
-    Parameters
-    ----------
-    session : PrivacySession
-        Its plan holds `moment_entries`.
-    prefix : str
-    exact : tuple
-        Of `exact_moments`, added up over all parts.
-    radius : float
-        That the rows were clipped to.
-    shares : RoundShares
-    form : str
-
-    Returns
-    -------
-    release : MomentRelease
-        Post-processing: the mean product is taken off the second moments, and counts are floored
-        at four standard deviations of their noise before anything is divided by them.
+    Post-processing: the mean product is taken off the second moments, and counts are floored at
+    four standard deviations of their noise before anything is divided by them.
     """
-    counts, sums, moments = exact
+    counts, sums, moments, *fourths = exact
     k, d = sums.shape
     # A row has weights of sum at most one, so a unit adds at most that to the counts together.
     noisy = session.gaussian(
@@ -288,19 +309,23 @@ def release_moments(session, prefix, exact, radius, shares, form):
     )
     floor = 4 * noise_sd(shares.counts)
     n = np.maximum(noisy, max(floor, 1.0))
-    means, mean_noise, unit = np.zeros((k, d)), np.zeros(k), radius / _LIMIT
+    means, mean_noise, (near, radius) = np.zeros((k, d)), np.zeros(k), radii
     if shares.sums is not None:
-        mean_noise = radius * noise_sd(shares.sums) / n
+        mean_noise = near * noise_sd(shares.sums) / n
         # The stacked sums move by sum_j w_j |white_j| <= max_j |white_j| <= limit.
-        means = (
-            session.gaussian(prefix + _SUMS, sums, sensitivity=_LIMIT, unit=unit, rho=shares.sums)
-            / n[:, None]
+        noisy_sums = session.gaussian(
+            prefix + _SUMS, sums, sensitivity=_LIMIT, unit=near / _LIMIT, rho=shares.sums
         )
-    square = float(_LIMIT) ** 2
-    sensitivity = np.broadcast_to(_moment_sensitivity(d, form, square), moments.shape)
-    values = session.gaussian(
-        prefix + MOMENTS, moments, sensitivity=sensitivity, unit=unit**2, rho=shares.moments
-    )
+        means = noisy_sums / n[:, None]
+    square, entry, rho = float(_LIMIT) ** 2, prefix + MOMENTS, shares.moments
+    unit = radius / _LIMIT
+    claims = np.broadcast_to(_moment_sensitivity(d, form, square), moments.shape)
+    powers = None
+    if fourths:
+        values, powers = _with_fourths(session, entry, moments, fourths[0], claims, unit**2, rho)
+        powers, rho = powers / n[:, None], rho * (1 - _FOURTHS)
+    else:
+        values = session.gaussian(entry, moments, sensitivity=claims, unit=unit**2, rho=rho)
     size = np.full(k, n.sum()) if form == "tied" else n
     seconds = _matrices(values, d, form)
     if form == "tied":
@@ -308,8 +333,33 @@ def release_moments(session, prefix, exact, radius, shares, form):
         seconds = np.repeat((seconds - shift) / n.sum(), k, axis=0)
     else:
         seconds = seconds / n[:, None, None] - _products(means, form)
-    noise, count_noise = radius**2 * noise_sd(shares.moments) / size, noise_sd(shares.counts)
-    return MomentRelease(noisy, means, seconds, noise, size, mean_noise, count_noise)
+    noise, count_noise = radius**2 * noise_sd(rho) / size, noise_sd(shares.counts)
+    return MomentRelease(noisy, means, seconds, noise, size, mean_noise, count_noise, powers)
+
+
+def _with_fourths(
+    session: PrivacySession,
+    entry: str,
+    moments: np.ndarray,
+    fourths: np.ndarray,
+    claims: np.ndarray,
+    unit: float,
+    rho: float,
+) -> list[np.ndarray]:
+    """Noisy second moments and fourth powers of columns, in one release."""
+    # A row's changes of the moments over their claims have a norm of at most one. So have its
+    # fourth powers over 2**30, as its weights sum to at most one. Each over its claim here,
+    # squared: (1 - share) + share = 1.
+    powers = np.full(fourths.size, round_up(2.0**30 / math.sqrt(_FOURTHS)))
+    noisy = session.gaussian(
+        entry,
+        np.concatenate([moments.ravel(), fourths.ravel()]),
+        sensitivity=np.append(round_up(claims.ravel() / math.sqrt(1 - _FOURTHS)), powers),
+        unit=np.repeat([unit, (unit / _FINE) ** 2], [moments.size, fourths.size]),
+        rho=rho,
+    )
+    parts = np.split(noisy, [moments.size])
+    return [part.reshape(of.shape) for part, of in zip(parts, (moments, fourths), strict=True)]
 
 
 def _moment_sensitivity(d, form, square):

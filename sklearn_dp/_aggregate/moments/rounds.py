@@ -15,10 +15,14 @@ to the covariance everywhere [1]_. A round of :func:`refine`
    the noise there is smaller. So a start that is too wide by any factor narrows round by round.
 
 Rounds end when no direction is hidden or when 0.6 of the budget is gone; the last one spends the
-rest. Both depend on released values only. A single release of rows clipped in the original norm
-would have noise of the largest variance in all directions, and narrow ones would drown in it. With
-rounds the error hardly depends on the condition number: see ``doc/benchmarks/covariance.md``, where
-at 2000 rows of ten dimensions it is 0.255 to 0.265 for condition numbers from 1 to 10^6.
+rest. Both depend on released values only. Before it, noisy counts of whitened distances tell
+whether the rows can be those of a normal law (:mod:`.tails`). If not, the last round corrects for
+nothing: it clips farther out, and counts what the clip may take into the errors.
+
+A single release of rows clipped in the original norm would have noise of the largest variance in
+all directions, and narrow ones would drown in it. With rounds the error hardly depends on the
+condition number: see ``doc/benchmarks/covariance.md``, where at 2000 rows of ten dimensions it is
+0.255 to 0.265 for condition numbers from 1 to 10^6.
 
 References
 ----------
@@ -37,7 +41,14 @@ from ..shared.centering import noise_sd
 from ..shared.grid_table import GridTable
 from .ellipsoid import Ellipsoid, Errors, normal_quantile
 from .estimates import composed, kept, noise_norm, pooled, shrunk, square_of, unclip, within
-from .moment_releases import MOMENTS, exact_moments, release_moments, round_shares
+from .moment_releases import (
+    MOMENTS,
+    MomentRelease,
+    exact_moments,
+    release_moments,
+    round_shares,
+)
+from .tails import Clips, Reach, last_clips
 
 __all__ = ["fit_gram", "refine"]
 
@@ -108,14 +119,24 @@ def refine(
         part = budget * (share or _round_share(ellipsoids, rows.n_features, form, budget))
         taken = repair(ellipsoids, number) if repair else ellipsoids
         by_label = labelled and number == 0
-        ellipsoids, seen, open_ = context.round(taken, radius, part, by_label=by_label)
+        clips = _same(radius, taken)
+        ellipsoids, seen, open_ = context.round(taken, clips, part, by_label=by_label)
         left = session.remaining(prefix + MOMENTS) * (1 - 1e-9)
         if number + 1 >= least_rounds and not open_.any() or left < (1 - _MOST_EXPLORED) * budget:
             break
     radius = _last_radius(ellipsoids, rows.n_features, left, seen)
     taken = repair(ellipsoids, number + 1) if repair else ellipsoids
-    ellipsoids, seen, _ = context.round(taken, radius, left, last=True)
+    clips = _same(radius, taken)
+    if all(seen):
+        clips = last_clips(session, prefix, rows, taken, radius, form, left)
+        left = session.remaining(prefix + MOMENTS) * (1 - 1e-9)
+    ellipsoids, seen, _ = context.round(taken, clips, left, last=True)
     return ellipsoids, seen
+
+
+def _same(radius: float, ellipsoids: list[Ellipsoid]) -> Clips:
+    """One clip of all that is taken to be normal."""
+    return Clips(radius, radius, [None] * len(ellipsoids))
 
 
 def _round_share(ellipsoids, d, form, budget):
@@ -173,63 +194,47 @@ class _Context:
     past: list | None = None
     square: float = 1.0
 
-    def round(self, ellipsoids, radius, rho, *, by_label=False, last=False):
+    def round(
+        self,
+        ellipsoids: list[Ellipsoid],
+        clips: Clips,
+        rho: float,
+        *,
+        by_label: bool = False,
+        last: bool = False,
+    ) -> tuple[list[Ellipsoid], np.ndarray, np.ndarray]:
         """One round of releases, of one pass over the rows.
 
-        Parameters
-        ----------
-        ellipsoids : list of Ellipsoid
-        radius : float
-            Of the clip, in standard deviations.
-        rho : float
-            Of the round.
-        by_label : bool
-            Whether each row counts in the component of its label.
-        last : bool
-            Whether no round follows.
+        `by_label`: each row counts in the component of its label. `last`: no round follows.
 
-        Returns
-        -------
-        ellipsoids : list of Ellipsoid
-        seen : ndarray of bool of shape (k,)
-        open_ : ndarray of bool of shape (k,)
-            Components that are not seen, and may be after another round: where the noise is
-            larger than the whitened component, another one only explores noise.
+        Returns the ellipsoids, which of them are seen, and which of the others may be after
+        another round: where the noise is larger than the whitened component, another one only
+        explores noise.
         """
-        d, k = self.rows.n_features, len(ellipsoids)
-        exact = self.rows.sums(exact_moments, ellipsoids, radius, self.form, by_label)
-        shares = round_shares(rho, radius, d, self.centered, self.form, k)
-        release = release_moments(self.session, self.prefix, exact, radius, shares, self.form)
+        k, (_, radius, reaches) = len(ellipsoids), clips
+        fourths = any(reach is not None for reach in reaches)
+        exact = self.rows.sums(exact_moments, ellipsoids, clips[:2], self.form, by_label, fourths)
+        shares = round_shares(rho, clips[:2], self.rows.n_features, self.centered, self.form, k)
+        release = release_moments(self.session, self.prefix, exact, clips[:2], shares, self.form)
         clipped = [replace(e, square=radius**2) for e in ellipsoids]
-        found = [self._updated(j, clipped[j], release, last) for j in range(k)]
+        found = [self._updated(j, clipped[j], release, last, reaches[j]) for j in range(k)]
         seen = np.array([result[1] for result in found])
         hopeless = np.array([result[2] > 1.0 for result in found])
         return [result[0] for result in found], seen, ~seen & ~hopeless
 
-    def _updated(self, j, ellipsoid, release, last):
-        """The next guess of one component.
+    def _updated(
+        self, j: int, ellipsoid: Ellipsoid, release: MomentRelease, last: bool, reach: Reach | None
+    ) -> tuple[Ellipsoid, bool, float]:
+        """The next guess of a component, whether all its directions stand out, and the noise.
 
-        Parameters
-        ----------
-        j : int
-            Its place.
-        ellipsoid : Ellipsoid
-            That its rows were whitened by, and the squared radius they were clipped to.
-        release : MomentRelease
-        last : bool
-
-        Returns
-        -------
-        ellipsoid : Ellipsoid
-        seen : bool
-            Whether all its directions stand out of the noise.
-        level : float
-            About the spectral norm of the noise.
+        `ellipsoid` whitened its rows, and has the squared radius that they were clipped to. The
+        noise is about its spectral norm.
         """
         d, form = len(release.means[j]), self.form
-        noise = release.noise[j]
-        second = unclip(release.seconds[j], ellipsoid.square, d)
-        if self.past is not None:
+        noise, second = release.noise[j], release.seconds[j]
+        if reach is None:
+            second = unclip(second, ellipsoid.square, d)
+        if self.past is not None and reach is None:
             second, noise = pooled(self.past[j], ellipsoid, second, noise)
         level = noise * noise_norm(d, form)
         second = shrunk(second, noise, d, form)
@@ -247,32 +252,32 @@ class _Context:
         shift = within(release.means[j], math.sqrt(ellipsoid.square))
         center = within(ellipsoid.center + ellipsoid.factor @ shift, self.rows.ball)
         weight = max(release.counts[j], 1.0)
-        errors = _errors(release, j, noise, ellipsoid.square, form, self.square)
-        return Ellipsoid(np.rint(center), axes, scales, square, weight, errors), seen, level
+        end = Ellipsoid(np.rint(center), axes, scales, square, weight)
+        wider = np.square(end.deviations / ellipsoid.deviations)
+        if reach is None:
+            # The noise of what is hidden in it is that of the larger guess before.
+            narrower = np.ones(d) if seen else np.minimum(wider, 1.0)
+            errors = _errors(release, j, noise, ellipsoid.square, form, self.square, narrower)
+        else:
+            errors = _tail_errors(release, j, wider, reach, form, self.square)
+        return replace(end, errors=errors), seen, level
 
 
-def _errors(release, j, noise, square, form, weights):
-    """Standard errors of a component for the noise and the sampling of its units.
+def _errors(
+    release: MomentRelease,
+    j: int,
+    noise: float,
+    square: float,
+    form: str,
+    weights: float,
+    wider: np.ndarray,
+) -> Errors:
+    """Standard errors of a normal component for the noise and the sampling of its units.
 
-    Parameters
-    ----------
-    release : MomentRelease
-    j : int
-        Which component.
-    noise : float
-        Of an entry of its second moment, after pooling.
-    square : float
-        Squared radius that whitened rows were clipped to.
-    form : str
-    weights : float
-        What those of rows multiply sampling variances by.
+    `noise` is that of an entry of its second moment, after pooling; `square` the squared radius
+    that whitened rows were clipped to; `weights` what those of rows multiply sampling variances by;
+    `wider` what the variances of columns were multiplied by.
 
-    Returns
-    -------
-    errors : Errors
-
-    Notes
-    -----
     A whitened normal row has coordinates of variance 1, squares of variance 2 and products of
     variance 1; the mean of d squares has 2 / d. What is left of a deviation after clipping is
     divided by, which multiplies noise and sampling alike.
@@ -282,9 +287,40 @@ def _errors(release, j, noise, square, form, weights):
     noise, of_squares = (noise / d, 2 / (n * d)) if form == "spherical" else (noise, 2 / n)
     count = max(release.counts[j], 1.0) / weights
     return Errors(
-        math.hypot(release.mean_noise[j], 1 / math.sqrt(count)),
-        math.hypot(noise, math.sqrt(of_squares)) / left,
+        np.hypot(release.mean_noise[j] / np.sqrt(wider), 1 / math.sqrt(count)),
+        np.hypot(noise / wider, math.sqrt(of_squares)) / left,
         release.count_noise,
+    )
+
+
+def _tail_errors(
+    release: MomentRelease, j: int, wider: np.ndarray, reach: Reach, form: str, weights: float
+) -> Errors:
+    """The same for rows of any law, with what the clip may have taken.
+
+    `wider`: what the variances of the columns were multiplied by. Fourth powers tell how uncertain
+    a variance is, and which columns have the long tails that are clipped.
+    """
+    assert release.fourths is not None  # as there is a reach
+    those = slice(None) if form == "tied" else slice(j, j + 1)
+    sizes = np.maximum(release.counts[those], 1.0)
+    fourths = np.average(release.fourths[those], axis=0, weights=sizes)
+    fourths = np.maximum(fourths, 3 * wider**2)
+    share = np.sqrt(fourths / fourths.sum())
+    size, count = (max(n[j], 1.0) / weights for n in (release.sizes, release.counts))
+    taken = reach.square_excess * share / wider
+    noise = release.noise[j] / wider
+    squares = np.square(taken) + (fourths / wider**2 - 1) / size
+    if form == "spherical":
+        d = len(share)
+        noise, squares = noise / d, np.full(d, squares.sum() / d**2)
+    away = reach.excess * share
+    mean = np.square(release.mean_noise[j]) + np.square(away)
+    return Errors(
+        np.sqrt(mean / wider + 1 / count),
+        np.sqrt(np.square(noise) + squares),
+        release.count_noise,
+        (float(np.max(away / np.sqrt(wider))), float(taken.max())) if reach.heavy else None,
     )
 
 
@@ -311,5 +347,5 @@ def fit_gram(session, rows, radius, *, centered=False, prefix=""):
     start = Ellipsoid.ball(np.zeros(rows.n_features), radius)
     context = _Context(session, rows, "full", centered, prefix)
     rho = session.remaining(prefix + MOMENTS) * (1 - 1e-9)
-    (end,), seen, _ = context.round([start], 1.0, rho, last=True)
+    (end,), seen, _ = context.round([start], _same(1.0, [start]), rho, last=True)
     return end, bool(seen[0])

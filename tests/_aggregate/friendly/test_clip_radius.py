@@ -7,7 +7,7 @@ import pytest
 
 from sklearn_dp import FriendlyMean
 from sklearn_dp._aggregate.friendly import clip_radius as _clip
-from sklearn_dp._aggregate.friendly.clip_radius import _tail, whole_bounds
+from sklearn_dp._aggregate.friendly.clip_radius import tail_of, whole_bounds
 from sklearn_dp._aggregate.friendly.column_moments import column_moment_entries
 from sklearn_dp._aggregate.friendly.mean_facts import Facts, Here
 from sklearn_dp._aggregate.shared.grid_table import GridTable
@@ -26,7 +26,7 @@ EDGES = np.append(0.0, 2.0 ** (np.arange(-8, 25) / 4))
 def test_a_power_law_is_found_again():
     """Pareto(3): the mean excess over r is r^-2 / 2, and that of squares 2 / r."""
     counts = 1e6 * -np.diff(np.minimum(1.0, np.maximum(EDGES, 1e-9) ** -3.0))
-    tail = _tail(counts, EDGES, 20.0)
+    tail = tail_of(counts, EDGES, 20.0)
     assert tail.power == pytest.approx(3.0, abs=0.4)
     r = 2 * tail.start
     whole = 1e6 * (r**-2 - EDGES[-1] ** -2) / 2
@@ -57,7 +57,7 @@ def test_noise_far_out_is_no_tail_of_squares(monkeypatch):
 def test_noise_alone_has_no_tail():
     """4 standard deviations of 130 windows: one histogram in 200. Of 400, more than 12: 1e-6."""
     noise = np.random.default_rng(0).normal(0, 30, (400, len(EDGES) - 1))
-    assert sum(_tail(counts, EDGES, 30.0) is not None for counts in noise) <= 12
+    assert sum(tail_of(counts, EDGES, 30.0) is not None for counts in noise) <= 12
 
 
 def test_all_points_of_a_box_are_within_its_radius_of_the_middle():

@@ -1,0 +1,166 @@
+"""How far the rows of components reach: the clip of the last round, and what it takes away.
+
+The moments of a normal law are known from those of its clipped rows, so a clip that saves noise
+costs no bias. Rows of another law are clipped where noise and bias together are least
+(:mod:`..friendly.clip_radius`), nothing is corrected, and the bias is counted into the errors.
+Which of the two it is, noisy counts of whitened distances tell: one release of all components.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import chdtr, chdtri
+
+from ..._privacy._grid import sum_type
+from ..._privacy._rounding import exact_integers
+from ..._privacy._session import PrivacySession
+from ..friendly.clip_radius import FREE, Tail, tail_of
+from ..shared.centering import noise_sd
+from ..shared.grid_table import ROWS, GridTable
+from ..shared.table import Part
+from .ellipsoid import WEIGHT_STEPS, Ellipsoid, component_weights, normal_quantile
+from .moment_releases import DISTANCES, noise_entries, row_weights
+
+__all__ = ["Clips", "Reach", "last_clips"]
+
+_QUANTILES = (0.5, 0.9, 0.99, 0.999)  # of a normal law, that the edges of the first bins are
+_FARTHEST = 32.0  # times the last of them
+_FEWEST = 40.0  # rows of a component, in standard deviations of a count, or counts do not help
+_WINDOWS, _STARTS = (1, 2, 3, 4, 8), slice(2, 6)  # bins of distances together, and the first ones
+_SURELY = 3.0  # standard deviations from a normal law
+_LIKE = 0.3  # of the rows that a normal law has in the bins: what whitening that is not exact moves
+_CLEAR = 4.0  # standard deviations of noise, that counts of a tail stand out by
+_LIKELY, _HEAVY = 0.5, 3.0  # of a power law; the index up to which variances are uncertain
+_BIAS = 0.5, 0.25  # standard deviations of noise that one of a power law is worth
+_SUMS, _MOMENTS = 0.2, 0.7  # of the last round, about
+
+
+class Reach(NamedTuple):
+    """By how much whitened rows exceed the clips, on average over all rows of a component.
+
+    About: half of what a power law through the counts says, which is steeper far out.
+    """
+
+    excess: float  # of the distances, over the clip of the sums
+    square_excess: float  # of the squared distances, over the clip of the second moments
+    heavy: bool  # whether it may well be more, as far as the counts tell
+
+
+class Clips(NamedTuple):
+    """Radii that whitened rows are clipped to, and what that takes from each component.
+
+    No reach: nothing contradicts a normal law, whose clip is corrected for.
+    """
+
+    sums: float
+    moments: float
+    reaches: list[Reach | None]
+
+
+def last_clips(
+    session: PrivacySession,
+    prefix: str,
+    rows: GridTable,
+    ellipsoids: list[Ellipsoid],
+    radius: float,
+    form: str,
+    rho: float,
+) -> Clips:
+    """Those of the last round, of `rho` with this release; `radius` is the best for normal laws."""
+    d, k, own = rows.n_features, len(ellipsoids), session.remaining(prefix + DISTANCES)
+    sd, least = noise_sd(own), min(e.weight for e in ellipsoids)
+    if least < _FEWEST * sd:
+        return Clips(radius, radius, [None] * k)
+    edges = _edges(rows, ellipsoids)
+    (exact,) = rows.sums(_distance_counts, ellipsoids, edges)
+    # The weights of a row sum to at most one, each in one bin of its component.
+    counts = session.gaussian(
+        prefix + DISTANCES, exact, sensitivity=WEIGHT_STEPS, unit=1 / WEIGHT_STEPS, rho=own
+    )
+    if form == "tied":
+        counts, sd = counts.sum(axis=0, keepdims=True), sd * math.sqrt(k)
+    sizes = np.maximum(counts.sum(axis=1), _FEWEST / 2 * sd)
+    tails = [
+        None if _normal(row, edges, sd, d) else tail_of(row, edges, sd, _CLEAR) for row in counts
+    ]
+    if all(tail is None for tail in tails):
+        return Clips(radius, radius, [None] * k)
+    # A tail tells what lies beyond its start.
+    start = max(radius, *(tail.start for tail in tails if tail is not None))
+    choices = edges[edges >= start * (1 - 1e-9)]
+    entries, rest = noise_entries(d, form), rho - own
+    sums = _radius(tails, sizes, choices, 1, d, rest)
+    moments = _radius(tails, sizes, choices, 2, entries, rest)
+    reaches = [
+        None if tail is None else _reach(tail, n, sums, moments)
+        for tail, n in zip(tails, sizes, strict=True)
+    ]
+    return Clips(sums, moments, reaches * (k // len(reaches)))
+
+
+def _reach(tail: Tail, size: float, sums: float, moments: float) -> Reach:
+    """What a tail of a component of that size has beyond two radii."""
+    first, second = float(tail.excess(sums)), float(tail.excess(moments, 2))
+    return Reach(_LIKELY * first / size, _LIKELY * second / size, tail.power < _HEAVY)
+
+
+def _edges(rows: GridTable, ellipsoids: list[Ellipsoid]) -> np.ndarray:
+    """Of bins of distances: quantiles of a normal law, and half octaves to the farthest rows."""
+    near = np.sqrt([normal_quantile(q, rows.n_features) for q in _QUANTILES])
+    far = max((rows.ball + np.linalg.norm(e.center)) / e.scales.min() for e in ellipsoids)
+    number = math.ceil(2 * math.log2(min(max(far / near[-1], 2.0), _FARTHEST)))
+    return np.concatenate([[0.0], near, near[-1] * 2.0 ** (np.arange(1, number + 1) / 2)])
+
+
+def _normal(counts: np.ndarray, edges: np.ndarray, sd: float, d: int) -> bool:
+    """Whether noisy counts of distances can be those of a normal law, of any scale."""
+    n = max(float(counts.sum()), 1.0)
+    inside = float(np.clip(counts[0] / n, 0.05, 0.95))
+    scale = edges[1] ** 2 / float(chdtri(d, 1 - inside))
+    expected = n * np.diff(chdtr(d, np.square(edges) / scale))
+    like = _LIKE * (1 - 2 / (3 * d))
+    for width in _WINDOWS:
+        ones = np.ones(width)
+        found, normal = (np.convolve(c, ones, "valid")[_STARTS] for c in (counts, expected))
+        noise = np.sqrt(width * sd**2 + normal + np.square(like * normal))
+        if np.any(np.abs(found - normal) > _SURELY * noise):
+            return False
+    return True
+
+
+def _radius(
+    tails: list[Tail | None],
+    sizes: np.ndarray,
+    choices: np.ndarray,
+    power: int,
+    entries: float,
+    rho: float,
+) -> float:
+    """Where noise and bias of sums (power 1) or of second moments (2) together are least.
+
+    Of so many `entries`. At least where noise adds next to nothing to sampling errors.
+    """
+    share, sampling = ((_SUMS, 1.0), (_MOMENTS, 2.0))[power - 1]
+    noise, cost = noise_sd(share * rho), np.zeros(len(choices))
+    for tail, n in zip(tails, sizes, strict=True):
+        cost += entries * np.square(noise / n * choices**power)
+        if tail is not None:
+            cost += np.square(_BIAS[power - 1] * tail.excess(choices, power) / n)
+    free = (FREE * math.sqrt(sampling * float(np.min(sizes))) / noise) ** (1 / power)
+    return min(max(float(choices[np.argmin(cost)]), free), float(choices[-1]))
+
+
+def _distance_counts(
+    part: Part, ellipsoids: list[Ellipsoid], edges: np.ndarray
+) -> tuple[Part, tuple]:
+    """A pass: for each component, the weights of rows in bins of whitened squared distances."""
+    rows, units, k, bins = part[ROWS], part.units, len(ellipsoids), len(edges) - 1
+    counts = np.zeros((k, bins), dtype=sum_type(rows.n_rows, 30))
+    for place, x in rows.chunks(k):
+        share = row_weights(component_weights(x, ellipsoids), units, place)
+        for j, ellipsoid in enumerate(ellipsoids):
+            cell = np.searchsorted(np.square(edges[1:-1]), ellipsoid.squares(x), side="right")
+            # Integers of at most 2**20, at most 2**16 of them: exact sums.
+            counts[j] += exact_integers(np.bincount(cell, share[:, j], minlength=bins))
+    return part, (counts,)
