@@ -163,7 +163,7 @@ TABLE = {
         ),
         ({"n_blocks": 12, "epsilon": 20.0}, ("mutants",)),
         ({"n_blocks": 12, "agreement": 0.2, **GENEROUS}, MADE),
-        ({"n_blocks": 6, "aggregator": "friendly_core", **GENEROUS}, MADE),
+        ({"n_blocks": 6, "aggregator": "friendly_core", "output_bounds": 100.0, **GENEROUS}, MADE),
         ({"n_blocks": 20, "aggregator": "mean", "output_bounds": 3.0, **GENEROUS}, MADE),
         ({"n_blocks": 20, "sampling": "with_replacement", **GENEROUS}, MADE),
     ],

@@ -93,7 +93,7 @@ def halves(values):
 
 def fit(name, **beside):
     model = clone(MODELS[name]).set_params(random_state=0)
-    if model.rho is None and model.epsilon is None:
+    if model.rho is None and model.epsilon == 1.0:
         model.set_params(epsilon=20.0)
     if name == "aggregate of targets":
         beside["y"] = halves(Y)

@@ -6,8 +6,10 @@ may be any vector in either of them: sensitivities below are for *replacing* a r
 on what the estimator does with its block.
 
 1. How many blocks worked is released.
-2. Without bounds of the outputs, a radius that holds nine in ten of them is chosen.
-3. The outputs, clipped to the bounds, are aggregated: "one_cluster" by a small ball that holds an
+2. The outputs are put into comparable units, column by column: those of the sides of a box of
+   bounds, or released ones (:mod:`._output_units`) if the blocks are enough to tell them.
+3. Without bounds of the outputs, a radius that holds nine in ten of them is chosen.
+4. The outputs, clipped to the bounds, are aggregated: "one_cluster" by a small ball that holds an
    agreed fraction of them, and their mean there; "friendly_core" by the average of those that are
    near to most others; "mean" by the mean of all, whose noise is that of the whole bounds.
 """
@@ -27,13 +29,17 @@ from .._aggregate.one_cluster.search import (
     seen_ball,
 )
 from .._aggregate.shared.centering import noise_sd
+from .._aggregate.shared.columns import Columns
 from .._aggregate.shared.remedies import hidden_in_noise, would_help
 from .._aggregate.shared.rows import Rows
 from .._aggregate.tuples.core_aggregation import tuple_average
 from .._aggregate.tuples.core_plan import tuple_entries, tuples_needed
+from .._privacy._budget import PrivacyBudget
 from .._privacy._domain import Domain
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
+from .._privacy._session import PrivacySession
+from ._output_units import blocks_for_units, release_units, unit_entries
 
 __all__ = ["AGGREGATORS", "Aggregate", "Aggregation"]
 
@@ -44,8 +50,17 @@ _DELTA_SHARE = {"one_cluster": 0.1, "friendly_core": 0.5, "mean": 0.0}
 # Times 1 / sqrt(rho), to which the noise of a count of blocks is in proportion. More blocks mean
 # less noise and worse fits in each.
 _BLOCKS = {"one_cluster": 50.0, "mean": 16.0}
-_BLOCKS_UNBOUNDED = 50.0  # to find bounds
+_BLOCKS_UNBOUNDED = {"one_cluster": 50.0, "mean": 100.0}  # to find units and bounds
 _FEWEST_BLOCKS, _MOST_BLOCKS, _MOST_TUPLES = 8, 4096, 1000
+_TOO_FAR = 2.0**12  # times a unit: where outputs do not lie
+_ONE_UNIT = (
+    "ok, but the blocks are too few to tell the units of the outputs: all have the same error, "
+    "which hides small ones; output_bounds, a larger n_blocks or epsilon would help"
+)
+_LOST_UNITS = (
+    "the units of the outputs are lost in the noise; output_bounds, a larger n_blocks or epsilon "
+    "would help"
+)
 _LARGEST = 1e100  # entries of outputs: squares of larger ones may overflow
 _BOUND_SQUARES = np.append(0.0, 4.0 ** np.arange(-20, 41))  # radii 2**-20 ... 2**40
 
@@ -117,7 +132,7 @@ class Aggregation:
         gaussian = self.kind == "mean" and self.bounds is not None
         return target.to_rho(gaussian=gaussian, delta_failure=failure), failure
 
-    def size(self, target):
+    def size(self, target: PrivacyBudget, n_outputs: int) -> int:
         """The number of blocks: a function of parameters alone."""
         if self.n_blocks != "auto":
             return int(self.n_blocks)
@@ -125,26 +140,19 @@ class Aggregation:
         if self.kind == "friendly_core":
             return tuples_needed(0.9 * rho, failure, most=_MOST_TUPLES) or _MOST_TUPLES
         bounded = self.bounds is not None
-        wanted = (_BLOCKS[self.kind] if bounded else _BLOCKS_UNBOUNDED) / math.sqrt(rho)
+        wanted = (_BLOCKS if bounded else _BLOCKS_UNBOUNDED)[self.kind] / math.sqrt(rho)
         if self.kind == "one_cluster":
             wanted /= self.agreement
+        if not bounded:
+            wanted = blocks_for_units(rho, n_outputs, wanted)
         return int(min(max(wanted, _FEWEST_BLOCKS), _MOST_BLOCKS))
 
     def _search(self):
         """Where most outputs agree, their mean leads to them."""
         return Search(center_method="clip" if self.agreement >= 0.5 else "grid", replace=True)
 
-    def entries(self, target):
-        """Releases from the outputs of the blocks, of which one is replaced.
-
-        Parameters
-        ----------
-        target : PrivacyBudget
-
-        Returns
-        -------
-        entries : tuple of PlanEntry
-        """
+    def entries(self, target: PrivacyBudget, n_outputs: int) -> tuple[PlanEntry, ...]:
+        """Releases from the outputs of the blocks, of which one is replaced."""
         rho, failure = self.spending(target)
         entries = [
             PlanEntry(
@@ -152,6 +160,7 @@ class Aggregation:
             )
         ]
         if self.bounds is None:
+            entries += unit_entries(rho, self.size(target, n_outputs), n_outputs)
             entries.append(
                 PlanEntry("bound", Mechanism.EXPONENTIAL, _BOUND_SHARE * rho, sensitivity="1 block")
             )
@@ -186,32 +195,36 @@ class Aggregation:
         # Another output instead of one changes the number that worked by at most one.
         sd = noise_sd(session.remaining("working blocks"))
         n_working = float(session.gaussian("working blocks", int(working.sum()), sensitivity=1.0))
-        domain = self._output_domain(session, results, working)
+        d = results.shape[1]
+        columns = (
+            release_units(session, results[working], n_working)
+            if self.bounds is None
+            else Columns.of(Domain.from_bounds(self.bounds, d), d)
+        )
+        results = np.where(working[:, None], columns.of_table(results), 0.0)
+        domain = self._output_domain(session, results, working, columns)
         by = getattr(self, f"_by_{self.kind}")
         vector, status, error = by(session, results, working, domain)
+        vector = columns.to_table(domain.clip_points(vector))
         if n_working < len(results) / 2:
             status = "most blocks failed"
         elif status == "ok" and n_working < 2 * sd:
             words = would_help(max(2.0, 4 * sd / len(results)), self.epsilon, None, "blocks")
             status = f"few blocks for this budget: their number is lost in the noise{words}"
-        return Aggregate(domain.clip_points(vector), n_working, status, sd, error)
+        elif status == "ok" and self.bounds is None and d > 1:
+            # In the right units half of each column is within one of the origin.
+            lost = domain.radius > _TOO_FAR * math.sqrt(d)
+            status = _ONE_UNIT if not columns.scaled else _LOST_UNITS if lost else status
+        return Aggregate(
+            vector, n_working, status, sd, None if error is None else error * columns.scale
+        )
 
-    def _output_domain(self, session, results, working):
-        """The public bounds of the outputs, or a ball that holds nine in ten, paid for.
-
-        Parameters
-        ----------
-        session : PrivacySession
-        results : ndarray of shape (n_blocks, n_outputs)
-            Zeros where a fit did not work.
-        working : ndarray of bool of shape (n_blocks,)
-
-        Returns
-        -------
-        domain : Domain
-        """
-        if self.bounds is not None:
-            return Domain.from_bounds(self.bounds, results.shape[1])
+    def _output_domain(
+        self, session: PrivacySession, results: np.ndarray, working: np.ndarray, columns: Columns
+    ) -> Domain:
+        """The public bounds in these columns, or a ball that holds nine in ten, paid for."""
+        if columns.domain is not None:
+            return columns.domain
         squared = np.zeros(len(results))
         for column in results.T:  # elementwise: each a function of its own block
             squared += np.square(column)

@@ -24,6 +24,14 @@ __all__ = ["Output", "WithTarget", "clip_features", "probe", "target_column"]
 _PROBE_ROWS = 128
 _MOST_COLUMNS = 2**19  # half a gigabyte of dummy rows
 _GOLDEN_ANGLE = 2.399963  # radians
+_USUAL = (
+    ("coef_", "intercept_"),
+    ("center_", "scale_"),
+    ("center_",),
+    ("mean_", "scale_"),
+    ("location_", "covariance_"),
+)
+"""What an estimator is read off by where the user names nothing: the first that it has."""
 
 
 class WithTarget(BaseEstimator):
@@ -183,7 +191,9 @@ def probe(trainable, n_columns, names, signs, n_classes=None):
     trainable : estimator
     n_columns : int
         Of its rows; a target is the last of them.
-    names, signs : sequence of str
+    names : sequence of str or None
+        None: the first of `_USUAL` that a fit has.
+    signs : sequence of str
     n_classes : int, optional
         Of a classifier, whose targets are 0, 1 and so on.
 
@@ -209,18 +219,34 @@ def probe(trainable, n_columns, names, signs, n_classes=None):
 
     def values_of_a_fit():
         fitted = without_callbacks(clone(trainable)).fit(rows)
-        fitted = getattr(fitted, "fitted_", fitted)
-        return [np.asarray(getattr(fitted, name), dtype=float) for name in names]
+        return _numbers(getattr(fitted, "fitted_", fitted))
 
     with silent(), own_streams() as start_stream:
         start_stream(0)
         values = attempt_silently(values_of_a_fit)[0]
-    # None is a NaN to numpy.
-    if values is None or not all(np.isfinite(value).all() for value in values):
+    if values is None:
+        raise ValueError("estimator: it could not be fitted to dummy data.")
+    wanted = _USUAL if names is None else (tuple(names),)
+    found = next((each for each in wanted if values.keys() >= {*each}), None)
+    if found is None:
+        asked = "none of the usual attributes" if names is None else f"not {', '.join(names)}"
         raise ValueError(
-            "output or estimator: no fit to dummy data has these attributes as numbers."
+            f"output: fitted to dummy data, the estimator has {asked} as numbers, but has "
+            f"{', '.join(sorted(values)) or 'none at all'}."
         )
-    return Output(tuple(names), tuple(value.shape for value in values), tuple(signs))
+    return Output(found, tuple(values[name].shape for name in found), tuple(signs))
+
+
+def _numbers(fitted):
+    """Attributes of a fitted estimator that are arrays of finite numbers, by name."""
+    found = {}
+    for name in dir(fitted):
+        if name.endswith("_") and name[0] != "_" and name != "n_features_in_":
+            # Some are properties, which may ask for what is not there. None is a NaN to numpy.
+            value = attempt_silently(lambda name=name: np.asarray(getattr(fitted, name), float))[0]
+            if value is not None and np.isfinite(value).all():
+                found[name] = value
+    return found
 
 
 def clip_features(domain, n_features, rows):

@@ -67,16 +67,18 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
         Total budget of many fits; charged before the data are read.
     output : tuple of str, optional
         Fitted attributes to release: arrays of a shape that depends on parameters and on the
-        number of features only, such as ``("coef_", "intercept_")``; ``("center_",)`` by default.
+        number of features only. By default the first of these that the estimator has:
+        ``("coef_", "intercept_")``, ``("center_", "scale_")``, ``("center_",)``,
+        ``("mean_", "scale_")``, ``("location_", "covariance_")``.
     aggregator : {"one_cluster", "friendly_core", "mean"}, default="one_cluster"
         "one_cluster": the mean of a small ball that holds an `agreement` fraction of the outputs;
         the others may be anything. "friendly_core": the average of those that most others are
         near to. "mean": the mean of the outputs clipped to the bounds, the simplest.
     output_bounds : float or pair (low, high), optional
-        Public bounds of the flat output vector. None: a radius about the origin is found
-        privately, and paid for.
+        Public bounds of the flat output vector; the sides of a box tell the units of its numbers.
+        None: units, and a radius, are found privately, and paid for.
     n_blocks : int or "auto", default="auto"
-        Public. "auto" depends on the budget and the aggregator only.
+        Public. "auto" depends on the budget, the aggregator and the number of outputs only.
     agreement : float, default=0.5
         Fraction of the outputs in the ball.
     sampling : {"disjoint", "with_replacement"}, default="disjoint"
@@ -153,8 +155,7 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
     >>> from sklearn.linear_model import Ridge
     >>> from sklearn_dp import SampleAndAggregate
     >>> X = np.random.default_rng(0).normal(size=(20000, 2))
-    >>> model = SampleAndAggregate(Ridge(), output=("coef_", "intercept_"), epsilon=2.0,
-    ...                            output_bounds=10.0)
+    >>> model = SampleAndAggregate(Ridge(), epsilon=2.0, output_bounds=10.0)
     >>> model.fit(X, X @ [1.0, -2.0] + 3).estimator_.coef_.round(1)
     array([ 1., -2.])
     """
@@ -168,7 +169,7 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
         rho: float | None = None,
         bounds: Bounds | None = None,
         ledger: LedgerLike | None = None,
-        output: tuple[str, ...] = ("center_",),
+        output: tuple[str, ...] | None = None,
         aggregator: str = "one_cluster",
         output_bounds: Bounds | None = None,
         n_blocks: int | str = "auto",
@@ -224,11 +225,11 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
         check_choice("sampling", self.sampling, SAMPLINGS)
         for name in ("output", "fix_signs"):
             value = getattr(self, name)
-            if not isinstance(value, (tuple, list)) or not all(
-                isinstance(item, str) for item in value
-            ):
+            if name == "output" and value is None:
+                continue
+            if not isinstance(value, (tuple, list)) or {*map(type, value)} - {str}:
                 raise TypeError(f"{name} must be a tuple of names of attributes.")
-        if not self.output:
+        if self.output is not None and not self.output:
             raise ValueError("output must name at least one attribute.")
         check_real(self.agreement, "agreement", high=1.0)
         if not isinstance(self.n_blocks, str):
@@ -267,7 +268,7 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
 
     def _plan_entries(self, target, n_features):
         if self.sampling == "disjoint":
-            return self._aggregation().entries(target)
+            return self._aggregation().entries(target, self._probe(n_features).size)
         epsilon, delta = self._step_cost(target)
         rho, delta = approx_dp_zcdp(epsilon, delta)
         words = f"the copies of a unit: ({epsilon:.3g}, {delta:.2g})-DP"
@@ -323,15 +324,16 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
             table.dtype = np.dtype(np.float64)  # so are rows beside a target in memory
         output, target = self._probe(n_features), self._block_target(session.plan.target)
         aggregation = self._aggregation(session.plan.epsilon)
-        self.n_blocks_ = aggregation.size(target)
+        self.n_blocks_ = aggregation.size(target, output.size)
         results = self._inner_fits(table, session, output, n_features)
         progress("inner fits")
-        found = aggregation.run(self._step(session, aggregation, target), results)
+        step = self._step(session, aggregation, target, output.size)
+        found = aggregation.run(step, results)
         self._keep(found)
         self.estimator_ = self._released(output, n_features)
         progress("aggregation")
 
-    def _step(self, session, aggregation, target):
+    def _step(self, session, aggregation, target, n_outputs):
         """The session of the aggregation.
 
         With copies, a unit may be in any number of blocks. The aggregation then is one step with
@@ -342,7 +344,7 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
         if self.sampling == "disjoint":
             return session
         epsilon, delta = self._step_cost(session.plan.target)
-        plan = PrivacyPlan(target, aggregation.entries(target))
+        plan = PrivacyPlan(target, aggregation.entries(target, n_outputs))
         return session.nested("blocks", plan, epsilon=epsilon, delta=delta)
 
     def _inner_fits(self, table, session, output, n_features):

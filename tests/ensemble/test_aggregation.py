@@ -25,7 +25,7 @@ TARGETS = [
 def test_a_plan_spends_nearly_all_of_its_target_and_no_more(kind, bounds, target):
     aggregation = Aggregation(kind, "auto", bounds, 0.5)
     rho, failure = aggregation.spending(target)
-    plan = PrivacyPlan(target, aggregation.entries(target))  # more would be an error
+    plan = PrivacyPlan(target, aggregation.entries(target, 3))  # more would be an error
     assert 0.95 * rho < plan.rho <= rho
     assert plan.delta_failure <= failure <= target.delta
     assert plan.gaussian == (kind == "mean" and bounds is not None)
@@ -34,18 +34,18 @@ def test_a_plan_spends_nearly_all_of_its_target_and_no_more(kind, bounds, target
 @pytest.mark.parametrize("kind", AGGREGATORS)
 def test_the_number_of_blocks_is_public_and_falls_with_the_budget(kind):
     sizes = [
-        Aggregation(kind, "auto", 3.0, 0.5).size(PrivacyBudget(epsilon=epsilon, delta=1e-6))
+        Aggregation(kind, "auto", 3.0, 0.5).size(PrivacyBudget(epsilon=epsilon, delta=1e-6), 3)
         for epsilon in (0.1, 1.0, 10.0, 1000.0)
     ]
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[0] <= 4096
     assert sizes[-1] >= (2 if kind == "friendly_core" else 8)
-    assert Aggregation(kind, 77, 3.0, 0.5).size(TARGETS[0]) == 77
+    assert Aggregation(kind, 77, 3.0, 0.5).size(TARGETS[0], 3) == 77
 
 
 def test_fewer_that_agree_need_more_blocks():
     few, many = (
-        Aggregation("one_cluster", "auto", 3.0, share).size(TARGETS[1]) for share in (0.25, 0.5)
+        Aggregation("one_cluster", "auto", 3.0, share).size(TARGETS[1], 3) for share in (0.25, 0.5)
     )
     assert few == pytest.approx(2 * many, abs=2)
 
@@ -57,7 +57,9 @@ def test_outputs_that_agree_are_found_and_failures_are_counted(kind):
     results[:5] = np.nan
     aggregation = Aggregation(kind, 100, 5.0, 0.5)
     target = PrivacyBudget(epsilon=50.0, delta=1e-6)
-    session = PrivacySession(PrivacyPlan(target, aggregation.entries(target)), random_state=0)
+    session = PrivacySession(
+        PrivacyPlan(target, aggregation.entries(target, results.shape[1])), random_state=0
+    )
     found = aggregation.run(session, results)
     assert found.status == "ok"
     assert found.n_working == pytest.approx(95, abs=4)
@@ -67,7 +69,9 @@ def test_outputs_that_agree_are_found_and_failures_are_counted(kind):
 def aggregate(results, kind, *, epsilon, bounds=5.0, seed=0):
     aggregation = Aggregation(kind, len(results), bounds, 0.5, epsilon)
     target = PrivacyBudget(epsilon=epsilon, delta=1e-6)
-    session = PrivacySession(PrivacyPlan(target, aggregation.entries(target)), random_state=seed)
+    session = PrivacySession(
+        PrivacyPlan(target, aggregation.entries(target, results.shape[1])), random_state=seed
+    )
     return aggregation.run(session, results)
 
 

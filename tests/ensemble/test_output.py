@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator
+from sklearn.covariance import EmpiricalCovariance
 from sklearn.decomposition import PCA
-from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.preprocessing import RobustScaler
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.preprocessing import RobustScaler, StandardScaler
 
 from sklearn_dp.ensemble._output import WithTarget, probe, target_column
 
@@ -89,6 +90,17 @@ def test_signs_are_fixed_by_a_public_direction():
     assert np.array_equal(plain.read(fitted), fitted.components_.ravel())
 
 
+class Nothing(BaseEstimator):
+    """Learns nothing, and has a property that asks for what is not there."""
+
+    def fit(self, rows):
+        return self
+
+    @property
+    def lost_(self):
+        raise RuntimeError(f"my rows are {self.rows}")
+
+
 class Refuses(BaseEstimator):
     """Says what its rows are."""
 
@@ -96,11 +108,36 @@ class Refuses(BaseEstimator):
         raise RuntimeError(f"my rows are {rows}")
 
 
-@pytest.mark.parametrize("estimator", [Refuses(), Ridge(), RobustScaler(with_centering=False)])
-def test_an_estimator_without_these_numbers_is_refused_in_our_words(estimator):
-    with pytest.raises(ValueError, match="no fit to dummy data has these attributes") as error:
-        probe(estimator, 3, ("center_",), ())
+@pytest.mark.parametrize(
+    "estimator, names, words",
+    [
+        (Refuses(), ("center_",), "^estimator: it could not be fitted to dummy data.$"),
+        (WithTarget(Ridge()), ("center_",), "not center_ as numbers, but has coef_, intercept_"),
+        (RobustScaler(with_centering=False), ("center_",), "not center_ .*but has scale_.$"),
+        (PCA(2), None, "none of the usual attributes as numbers, but has components_, "),
+        (Nothing(), None, "but has none at all.$"),
+    ],
+    ids=str,
+)
+def test_an_estimator_without_these_numbers_is_refused_in_our_words(estimator, names, words):
+    with pytest.raises(ValueError, match=words) as error:
+        probe(estimator, 3, names, ())
     assert error.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    "estimator, names",
+    [
+        (WithTarget(LinearRegression()), ("coef_", "intercept_")),
+        (RobustScaler(), ("center_", "scale_")),
+        (RobustScaler(with_scaling=False), ("center_",)),
+        (StandardScaler(), ("mean_", "scale_")),
+        (EmpiricalCovariance(), ("location_", "covariance_")),
+    ],
+    ids=str,
+)
+def test_what_is_read_by_default(estimator, names):
+    assert probe(estimator, 3, None, ()).names == names
 
 
 def test_rows_too_wide_for_a_probe_are_refused_before_any_are_made():

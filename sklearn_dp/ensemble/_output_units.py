@@ -1,0 +1,103 @@
+"""Comparable units of the outputs of blocks: an origin and a scale for each column, released.
+
+A coefficient of an age and one of an income differ by factors of thousands, and noise that is the
+same in both would hide one of them. For each column up to three numbers are chosen, at equal cost:
+
+1. a power of two within which half of the outputs lie in absolute value: its unit,
+2. of 128 equal steps between minus and plus that number, the one that has the median,
+3. a power of two within which half of them lie about it.
+
+Where the blocks are not enough for the last two, columns that lie far from zero by their own
+standards keep the first. A choice is right if its rank is off by less than half of the blocks; of
+the same noise, a histogram of octaves would want half of them in one bin. A column that is zero in
+most blocks keeps the unit that it has.
+"""
+
+import math
+
+import numpy as np
+
+from .._aggregate.one_cluster.pair_counts import counts_within
+from .._aggregate.one_cluster.radius import exponential_epsilon
+from .._aggregate.shared.columns import Columns
+from .._privacy._plan import Mechanism, PlanEntry
+from .._privacy._session import PrivacySession
+
+__all__ = ["UNITS", "blocks_for_units", "release_units", "unit_entries"]
+
+UNITS = "units"
+"""Name of the plan entry that pays for them."""
+
+_SHARE = 0.25  # of the budget, at most
+_MISSED, _WELL = 0.5, 0.25  # of the blocks: by which a rank may be off; which is exact enough
+_FAILURE = 0.01  # chance that the rank of any choice is off by more
+_MAGNITUDES = np.append(0.0, 2.0 ** np.arange(-63, 64))
+_STEPS = 64  # on each side of zero
+_SPREADS = 2.0 ** np.arange(-20, 2)  # times the magnitude
+
+
+def _each(rho: float, n_choices: int) -> float:
+    """What a choice may cost."""
+    return rho / n_choices * (1 - 1e-9)
+
+
+def _off(rho: float, n_choices: int) -> float:
+    """By how many blocks no rank of so many choices is off, but for `_FAILURE`."""
+    # By the exponential mechanism: the chance of a score t below the best is at most the number of
+    # candidates times exp(-epsilon t / 2).
+    epsilon = exponential_epsilon(_each(rho, n_choices))
+    return 2 / epsilon * math.log(2 * _STEPS * n_choices / _FAILURE)
+
+
+def _enough(rho: float, n_choices: int) -> int:
+    """How many blocks it takes to make so many choices, out of `rho` for all of a fit."""
+    return math.ceil(_off(_SHARE * rho, n_choices) / _MISSED)
+
+
+def blocks_for_units(rho: float, n_outputs: int, n_blocks: float) -> float:
+    """`n_blocks`, or as many as units take: at most twice as many, but enough for magnitudes."""
+    for choices in (3 * n_outputs, n_outputs):
+        enough = _enough(rho, choices)
+        if enough <= 2 * n_blocks:
+            return max(enough, n_blocks)
+    return enough
+
+
+def unit_entries(rho: float, n_blocks: int, n_outputs: int) -> tuple[PlanEntry, ...]:
+    """The plan entry for units, out of `rho` for all; none where the noise would hide them."""
+    for choices in (3 * n_outputs, n_outputs):
+        if n_blocks >= _enough(rho, choices):
+            # Ranks are off in proportion to 1 / sqrt(share): no more is spent than is of use.
+            off = _off(_SHARE * rho, choices) / (_WELL * n_blocks)
+            cost = _SHARE * rho * min(1.0, off**2)
+            words = "1 block"
+            return (PlanEntry(UNITS, Mechanism.EXPONENTIAL, cost, uses=choices, sensitivity=words),)
+    return ()
+
+
+def release_units(session: PrivacySession, outputs: np.ndarray, n_working: float) -> Columns:
+    """Origins and scales of the columns of the outputs that worked, as the plan pays for them."""
+    d = outputs.shape[1]
+    entry = next((each for each in session.plan.entries if each.name == UNITS), None)
+    if entry is None:
+        return Columns(np.zeros(d), np.ones(d), False)
+    assert entry.uses is not None
+    epsilon = exponential_epsilon(_each(entry.rho, entry.uses))
+    half = max(1, int(n_working / 2))
+
+    def choose(values: np.ndarray, grid: np.ndarray) -> float:
+        """About the smallest number of a public or released grid that half are no more than."""
+        within = counts_within(values, grid)
+        # Another output in the place of one moves each number by at most 1, and so each score.
+        scores = np.minimum(np.minimum(within - half, half - np.append(0, within[:-1])), 0)
+        return float(grid[session.exponential(UNITS, scores, sensitivity=1, epsilon=epsilon)])
+
+    magnitude = np.array([choose(np.abs(column), _MAGNITUDES) for column in outputs.T])
+    unit = np.where(magnitude > 0, magnitude, 1.0)
+    if entry.uses == d:
+        return Columns(np.zeros(d), unit, True)
+    step = unit / _STEPS
+    grid = np.arange(1 - _STEPS, _STEPS + 1)
+    median = np.array([choose(outputs[:, j], step[j] * grid) for j in range(d)]) - step / 2
+    spread = [choose(np.abs(outputs[:, j] - median[j]), unit[j] * _SPREADS) for j in range(d)]
+    return Columns(np.where(magnitude > 0, median, 0.0), np.where(magnitude > 0, spread, 1.0), True)
