@@ -53,14 +53,14 @@ _IMPLIED = {"with_mean", "with_std"}  # of a scaler: others are refused
 _SEED = "it would make the noise reproducible and void the guarantee; give it here if you want that"
 
 
-def _refusing_words(init: Callable) -> Callable:
+def _refusing_words(init: Callable[..., Any]) -> Callable[..., Any]:
     """A constructor that explains words of the replaced class; its signature stays."""
     parameters = inspect.signature(init).parameters
     if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
         return init  # what it does with other words is its own affair
 
     @wraps(init)
-    def __init__(self, *values, **options):
+    def __init__(self: Any, *values: Any, **options: Any) -> None:
         for word in options.keys() - parameters.keys():
             text = explanation(type(self).__name__, self._replaces, word)
             if text is not None:

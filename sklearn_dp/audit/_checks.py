@@ -188,7 +188,7 @@ def check_exhausted_ledger_refuses(estimator: Any) -> None:
     A refusal that came after a look at the data would be an answer that depends on them.
     """
 
-    def touch():
+    def touch() -> None:
         raise AssertionError("data were looked at although the ledger is exhausted")
 
     ledger = PrivacyLedger(PrivacyBudget(epsilon=1e-9, delta=1e-12))

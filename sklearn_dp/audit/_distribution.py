@@ -19,6 +19,7 @@ leans to the sign of the value          60
 """
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 from scipy.special import bdtr, bdtrc, chdtr, chdtrc, fdtr, fdtrc, ndtr
@@ -79,7 +80,7 @@ def within_release_tests(releases: list[np.ndarray]) -> Iterator[tuple[str, floa
 
     The standard numbers of each release come in its own shape.
     """
-    found: dict[str, list] = {}
+    found: dict[str, list[Any]] = {}
     for numbers in releases:
         for what, pair in _partners(numbers):
             found.setdefault(what, []).append(pair)

@@ -88,8 +88,8 @@ class Needles:
     """What would betray a value, each with what it betrays: whole numbers in a text, and bytes."""
 
     # decimals without a sign: a text may show a minus as something else
-    numbers: dict = field(default_factory=dict)
-    binary: dict = field(default_factory=dict)
+    numbers: dict[bytes, str] = field(default_factory=dict)
+    binary: dict[bytes, str] = field(default_factory=dict)
 
 
 def needles(X: Any) -> Needles:

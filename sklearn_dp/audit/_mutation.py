@@ -55,7 +55,7 @@ class Mutant:
 
     name: str
     killed_by: tuple[str, ...]
-    changes: tuple[tuple[Any, str, Callable], ...]
+    changes: tuple[tuple[Any, str, Callable[..., Any]], ...]
 
     @contextmanager
     def planted(self) -> Iterator[Planted]:
@@ -75,7 +75,7 @@ class Mutant:
             yield happened
 
 
-def mutant(name: str, killed_by: str, owner: Any, attribute: str) -> Callable:
+def mutant(name: str, killed_by: str, owner: Any, attribute: str) -> Callable[..., Any]:
     """Register the decorated change as a mutant.
 
     Parameters
@@ -99,7 +99,7 @@ def mutant(name: str, killed_by: str, owner: Any, attribute: str) -> Callable:
     Mutant : What is registered in `MUTANTS`.
     """
 
-    def register(change):
+    def register(change: Callable[..., Any]) -> Callable[..., Any]:
         MUTANTS.append(Mutant(name, tuple(killed_by.split()), ((owner, attribute, change),)))
         return change
 
@@ -207,7 +207,7 @@ def _visits(estimator: Any) -> Iterator[Any]:
             yield
 
 
-def complaint(check: Callable, estimator: BaseEstimator) -> str | None:
+def complaint(check: Callable[..., Any], estimator: BaseEstimator) -> str | None:
     """What a check finds wrong with an estimator, in words; None if it passes.
 
     The check is one of those of :func:`check_dp_estimator`. A crash of the estimator or of the
@@ -231,7 +231,7 @@ def _noting(function: Callable[..., Any], happened: Planted) -> Callable[..., An
         happened.append(True)
         return function
 
-    def noted(*args, **options):
+    def noted(*args: Any, **options: Any) -> Any:
         happened.append(True)
         try:
             return function(*args, **options)
@@ -283,8 +283,8 @@ def after_fit(change: Callable[..., Any]) -> Callable[..., Any]:
     its place.
     """
 
-    def wrap(original):
-        def fit(self, X, units, session, **options):
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        def fit(self: Any, X: Any, units: Any, session: Any, **options: Any) -> Any:
             # Options: what single estimators give besides, as a server's public rows.
             result = original(self, X, units, session, **options)
             change(self, X, session)

@@ -32,25 +32,25 @@ _COMPARED = ("sensitivity", "scale", "cost", "public")
 class Replay(Shares):
     """Force a recording on a neighboring data set and compare."""
 
-    recorded: list
+    recorded: list[Event]
     # for each unit of the present data set its index in the recorded one, or -1 for the unit that
     # was added
     units: np.ndarray
     # what a friendly-core filter decides about an added unit, whenever it is allowed to survive
     keep_added: bool = True
-    violations: list = field(default_factory=list)
+    violations: list[str] = field(default_factory=list)
     # events of the failure probability delta that the recording ran into; the pair then proves
     # nothing
-    voided: list = field(default_factory=list)
+    voided: list[str] = field(default_factory=list)
     # realized cost of each plan entry, at most what it was charged
-    loss: dict = field(default_factory=dict)
+    loss: dict[str, float] = field(default_factory=dict)
     # largest realized distance over claimed sensitivity of each plan entry
-    ratios: dict = field(default_factory=dict)
+    ratios: dict[str, float] = field(default_factory=dict)
     # the parts of the units (see `_privacy._parts`) whose releases have moved: one unit must not
     # move any that do not lie in each other
-    moved: set = field(default_factory=set)
+    moved: set[Any] = field(default_factory=set)
     _next: int = 0
-    _added: dict = field(default_factory=dict)
+    _added: dict[str, Any] = field(default_factory=dict)
 
     @np.errstate(all="ignore")  # a fit may be strict, but what overflows here is compared as inf
     def record(self, event: Event) -> Any:

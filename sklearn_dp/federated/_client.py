@@ -111,7 +111,7 @@ def client_update(
     }
 
 
-def read_rows(message: Arrays, read: Callable, *arguments: Any) -> Any:
+def read_rows(message: Arrays, read: Callable[..., Any], *arguments: Any) -> Any:
     """What a client's function `read` returns; nothing if it fails where others count on its noise.
 
     `read` may be a database, a file, a Flower context. The message's ``noise`` says whether clients

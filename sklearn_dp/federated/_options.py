@@ -34,7 +34,7 @@ class FederatedOptions:
     """
 
     count_noise: str = "gaussian"
-    client_bounds: Mapping | None = None
+    client_bounds: Mapping[str, float] | None = None
 
 
 def check_options(options: FederatedOptions | None) -> FederatedOptions:

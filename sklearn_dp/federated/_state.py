@@ -45,7 +45,7 @@ class Setup:
     # rows that a client uses at most; the number that its bounds are made for
     most_rows: int | None = None
     # bounds of the vectors of a client over those of a row; None: from the server data
-    shares: Mapping | None = None
+    shares: Mapping[str, float] | None = None
     laplace: bool = False  # whether counts get Laplace noise, as in the paper
     # whether only rows that are clearly next to one center are lifted (the paper's theory)
     margin: bool = False

@@ -119,7 +119,7 @@ class BudgetDisplay:
         """
         _check("report", report, PrivacyReport)
         whole = report.rho or 1.0
-        groups: dict[str, list] = {}
+        groups: dict[str, list[Any]] = {}
         for row in report.releases:
             groups.setdefault(row["release"], []).append(row)
         labels = [in_plain_words(name) + _times(len(rows)) for name, rows in groups.items()]

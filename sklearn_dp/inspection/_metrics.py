@@ -42,7 +42,7 @@ class Yardstick:
 
 
 def yardstick(
-    estimator: BaseDPEstimator, X: np.ndarray, metric: Callable | None, seed: int | None
+    estimator: BaseDPEstimator, X: np.ndarray, metric: Callable[..., Any] | None, seed: int | None
 ) -> Yardstick:
     """The metric of the user, or the score beside that of the non-private twin.
 

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -98,12 +99,12 @@ def _check_same_releases(scaled: BaseDPEstimator, plan: PrivacyPlan, n_features:
         )
 
 
-def _releases(plan: PrivacyPlan) -> list[tuple]:
+def _releases(plan: PrivacyPlan) -> list[tuple[Any, ...]]:
     """What a plan releases and by which laws."""
     return [(entry.name, entry.mechanism) for entry in plan.entries]
 
 
-def fits(setting: Setting, X: np.ndarray, fit_seeds: Sequence[int | None]) -> Iterator:
+def fits(setting: Setting, X: np.ndarray, fit_seeds: Sequence[int | None]) -> Iterator[Any]:
     """Fits of one setting, each with noise of its own.
 
     The rows are public, so a seed endangers nobody and a poor answer is what the curve is there to

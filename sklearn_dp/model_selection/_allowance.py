@@ -49,7 +49,7 @@ class Shares:
 
     search: float = 0.3
     score: float = 0.15
-    steps: dict | None = field(default=None)
+    steps: dict[str, float] | None = field(default=None)
 
     def __post_init__(self) -> None:
         for name in ("search", "score"):

@@ -34,7 +34,7 @@ _CLOSE = 2 * math.sqrt(2)
 def _answer_has(name: str) -> Callable[[Any], bool]:
     """Whether the answer has a method: the fitted one, or what it is a copy of."""
 
-    def check(self):
+    def check(self: Any) -> bool:
         getattr(getattr(self, "best_estimator_", self.estimator), name)
         return True
 

@@ -69,8 +69,8 @@ class Candidate:
     own estimator is never fitted. Public steps are copied with what they have learned.
     """
 
-    params: dict
-    steps: tuple
+    params: dict[str, Any]
+    steps: tuple[Step, ...]
 
     @property
     def private(self) -> tuple[Step, ...]:

@@ -35,7 +35,7 @@ class Fit:
     private step, and one for the score where there is one.
     """
 
-    steps: tuple
+    steps: tuple[Step, ...]
     plan: PrivacyPlan
 
 

@@ -172,7 +172,7 @@ class Fitted:
             for shape, weight in zip(shapes, mixture.weights_, strict=True)
         ]
 
-        def density(rows):
+        def density(rows: np.ndarray) -> np.ndarray:
             columns = [
                 log - 0.5 * square_sums(products(rows - mean, shape))
                 for log, mean, shape in zip(logs, mixture.means_, shapes, strict=True)

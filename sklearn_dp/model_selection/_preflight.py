@@ -49,7 +49,7 @@ class Preflight:
     n_fits: int
     epsilon: float
     delta: float
-    remaining: dict
+    remaining: dict[str, dict[str, float]]
     scores: bool = True
 
     def __repr__(self) -> str:
@@ -261,7 +261,7 @@ def _remaining(made: Any) -> dict[str, dict[str, float]]:
     return left
 
 
-def _name(book: PrivacyLedger, taken: dict) -> str:
+def _name(book: PrivacyLedger, taken: dict[str, Any]) -> str:
     """What a ledger is called in the answer; several in memory are numbered."""
     if book.path is not None:
         return book.path

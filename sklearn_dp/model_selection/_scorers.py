@@ -71,7 +71,7 @@ class PrivateScorer:
     'score'
     """
 
-    row_score: Callable
+    row_score: Callable[..., Any]
     low: float
     high: float
     name: str = "score"
@@ -101,7 +101,7 @@ class Scorer:
     name: str
     low: float
     high: float
-    values: Callable
+    values: Callable[..., Any]
 
 
 def check_scoring(scoring: Any) -> None:
@@ -161,7 +161,7 @@ def _row_by_row(scorer: PrivateScorer) -> Callable[..., np.ndarray]:
     the row too.
     """
 
-    def values(fitted, X, y):
+    def values(fitted: Any, X: Any, y: Any) -> np.ndarray:
         scores, model = np.full(len(X), scorer.low), fitted.model
         with own_streams() as start_stream:
             for i, row in enumerate(X):
@@ -188,12 +188,12 @@ def _silhouette(limits: Limits) -> Scorer:
     centers do not. One center alone has no second nearest: all of its scores are 0, the lowest.
     """
 
-    def values(fitted, X, y):
+    def values(fitted: Any, X: Any, y: Any) -> np.ndarray:
         centers = fitted.centers
         if len(centers) < 2:
             return np.zeros(len(X))
 
-        def ratio(rows):
+        def ratio(rows: np.ndarray) -> np.ndarray:
             nearest = np.partition(distances(rows, centers), 1, axis=1)[:, :2]
             return 1 - nearest[:, :1] / np.maximum(nearest[:, 1:], 1e-300)
 
@@ -210,7 +210,7 @@ def _cost(limits: Limits) -> Scorer:
     """
     cap = limits.max_distance("cost")
 
-    def values(fitted, X, y):
+    def values(fitted: Any, X: Any, y: Any) -> np.ndarray:
         centers = fitted.input_centers
         return -for_rows(
             lambda rows: np.minimum(distances(rows, centers).min(axis=1), cap)[:, None] ** 2, X, 1
@@ -226,7 +226,7 @@ def _reconstruction(limits: Limits) -> Scorer:
     """
     cap = limits.max_distance("reconstruction")
 
-    def values(fitted, X, y):
+    def values(fitted: Any, X: Any, y: Any) -> np.ndarray:
         gone = np.asarray(X, dtype=np.float64) - fitted.reconstructed(X)
         return -np.square(np.minimum(np.sqrt(square_sums(gone)), cap))
 
@@ -241,7 +241,7 @@ def _log_density(limits: Limits) -> Scorer:
     """
     uniform = limits.log_uniform_density()
 
-    def values(fitted, X, y):
+    def values(fitted: Any, X: Any, y: Any) -> np.ndarray:
         return fitted.log_density(X) - uniform
 
     return Scorer("log_density", -_LOG_DENSITY, _LOG_DENSITY, values)
@@ -253,7 +253,7 @@ def _accuracy(limits: Limits) -> Scorer:
     A TypeError without `y`: by the caller's doing, for all rows alike.
     """
 
-    def values(fitted, X, y):
+    def values(fitted: Any, X: Any, y: Any) -> np.ndarray:
         if y is None:
             raise TypeError("scoring='accuracy' needs y.")
         if not hasattr(fitted.final, "estimator_"):

@@ -99,8 +99,8 @@ class Detector(ClusterMixin, BaseEstimator):
 class Case:
     """How an estimator of this package is tested."""
 
-    params: dict  # of the estimator, besides its budget
-    pairs: tuple  # neighbors that move every release by nearly all that is claimed
+    params: dict[str, Any]  # of the estimator, besides its budget
+    pairs: tuple[Pair, ...]  # neighbors that move every release by nearly all that is claimed
     # Where a given number of fits sees most. A test of Gaussian noise has the smallest relative
     # error at a mu of about 3; but noise of less than a step, as on counts at large budgets, has
     # rounding added to it. The two rates of a claim by zCDP must not be near 0 and 1.

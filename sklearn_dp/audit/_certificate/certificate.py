@@ -261,9 +261,12 @@ class _View:
     """
 
     name: str
-    scores: dict
-    ends: tuple  # parts of the fits: up to the first to learn from, up to the second to choose with
-    levels: tuple | None = None  # thresholds to choose from; quantiles of the numbers by default
+    scores: dict[str, np.ndarray]
+    # parts of the fits: up to the first to learn from, up to the second to choose with
+    ends: tuple[float, float]
+    levels: tuple[float, ...] | None = (
+        None  # thresholds to choose from; quantiles of the numbers by default
+    )
 
 
 def _view_of_releases(ratios: np.ndarray, claim: Claim) -> _View:
@@ -325,7 +328,7 @@ def _choice(
     if len(options) == 1:
         return options[0]
 
-    def worth(option):
+    def worth(option: Any) -> Any:
         rates = _rates(view.scores[option[0]][choose] > option[1], is_other[choose])
         return claim.least(*rates.limits(error)), rates.counted[0] - rates.counted[1]
 

@@ -171,7 +171,7 @@ def smallest_deficit(claim: Claim, rates: Rates, alpha: float) -> float:
     if true <= false:
         return math.inf
 
-    def is_found(factor):
+    def is_found(factor: float) -> bool:
         # Each count is as unfavourable as it is in one of twenty certificates.
         seen = Rates(
             int(binom.ppf((1 - _POWER) / 2, rates.n_true, ndtr(factor * true))),

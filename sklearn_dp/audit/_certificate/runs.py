@@ -1,6 +1,7 @@
 """Fits for a certificate: many, with system noise, in several processes if asked for."""
 
 import os
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ _CHUNK = 50
 class Runs:
     """What many fits on two data sets have shown."""
 
-    rows: list  # numbers and words
+    rows: list[Any]  # numbers and words
     is_other: np.ndarray  # whether the fit had the data set with the record
     # log-likelihood ratio of all releases; None where they cannot be seen
     ratios: np.ndarray | None
@@ -44,14 +45,14 @@ def less_noise(factor: float) -> Mutant:
     accounting stays as it is: this is the deficit that a certificate has to find.
     """
 
-    def scaled(original):
-        def draw(self, scale, size=None):
+    def scaled(original: Callable[..., Any]) -> Callable[..., Any]:
+        def draw(self: Any, scale: Any, size: Any = None) -> Any:
             return original(self, np.asarray(scale) / factor, size)
 
         return draw
 
-    def choice(original):
-        def exponential_choice(self, gaps, rate):
+    def choice(original: Callable[..., Any]) -> Callable[..., Any]:
+        def exponential_choice(self: Any, gaps: np.ndarray, rate: float) -> Any:
             return original(self, gaps, rate * factor)
 
         return exponential_choice

@@ -10,6 +10,8 @@ A kind of event that no module knows is an error of the audit: to pass it in sil
 vouch for it. Start reading at :mod:`~sklearn_dp.audit.laws._law`, then `gaussian`.
 """
 
+from typing import Any
+
 from . import (
     _no_noise,
     filters,
@@ -41,7 +43,7 @@ KINDS = {kind: law for module in _MODULES for kind, law in module.LAWS.items()}
 """All the kinds of events that the audit knows."""
 
 
-def law_of(event):
+def law_of(event: Any) -> Law:
     """The law of a recorded event.
 
     Parameters

@@ -71,11 +71,11 @@ class Law:
         is an epsilon, which is compared with the event's own and does not add up with the others.
     """
 
-    replay: Callable
-    numbers: Callable
-    claims: Callable
-    rho: Callable | None = None
-    delta: Callable = field(default_factory=lambda: stated_delta)
+    replay: Callable[..., Any]
+    numbers: Callable[..., Any]
+    claims: Callable[..., Any]
+    rho: Any = None
+    delta: Callable[..., Any] = field(default_factory=lambda: stated_delta)
     folded: bool = False
     in_rho: bool = False
 

@@ -89,7 +89,7 @@ def _(self: Any, X: Any, session: Any) -> None:
 # Sizes of groups are as private as rows.
 @mutant("the largest group shown", "check_replay", BaseDPEstimator, "_fit_session")
 def _(original: Callable[..., Any]) -> Any:
-    def fit_session(self, X, units, session, **options):
+    def fit_session(self: Any, X: Any, units: Any, session: Any, **options: Any) -> Any:
         result = original(self, X, units, session, **options)
         self.largest_ = 1 if units.index is None else int(np.bincount(units.index).max(initial=0))
         return result
@@ -151,7 +151,7 @@ def _(self: Any, X: Any, session: Any) -> None:
 # An error that depends on n tells n, and one row decides it.
 @mutant("few rows refused", "check_small_data", BaseDPEstimator, "_fit_session")
 def _(original: Callable[..., Any]) -> Any:
-    def fit_session(self, X, units, session, **options):
+    def fit_session(self: Any, X: Any, units: Any, session: Any, **options: Any) -> Any:
         if len(X) < 3:
             raise ValueError("X has too few rows.")
         return original(self, X, units, session, **options)
@@ -167,7 +167,7 @@ def _(original: Callable[..., Any]) -> Any:
     "_validate_predict",
 )
 def _(original: Callable[..., Any]) -> Any:
-    def validate_predict(self, X):
+    def validate_predict(self: Any, X: Any) -> Any:
         X = original(self, X)
         self.n_asked_ = len(X)
         return X
@@ -183,7 +183,7 @@ def _(original: Callable[..., Any]) -> Any:
     "_fit_validated",
 )
 def _(original: Callable[..., Any]) -> Any:
-    def fit_validated(self, X, *rest, **options):
+    def fit_validated(self: Any, X: Any, *rest: Any, **options: Any) -> Any:
         treatment = np.geterr()["over"]
         result = original(self, X, *rest, **options)
         self.treatment_ = treatment

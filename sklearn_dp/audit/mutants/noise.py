@@ -69,7 +69,7 @@ def _(original: Callable[..., Any]) -> Any:
 # Whoever calls numpy.random.seed can take the noise off.
 @mutant("noise from numpy's global generator", "check_noise_is_fresh", _session, "seed_of")
 def _(original: Callable[..., Any]) -> Any:
-    def seed_of(random_state):
+    def seed_of(random_state: Any) -> Any:
         state = np.random.randint(2**31) if random_state is None else random_state  # noqa: NPY002
         return original(state)
 
@@ -79,7 +79,7 @@ def _(original: Callable[..., Any]) -> Any:
 # Noise from a parameter: fits with the same parameter share it.
 @mutant("noise seeded by n_jobs", "check_n_jobs_has_no_effect", BaseDPEstimator, "_open_session")
 def _(original: Callable[..., Any]) -> Any:
-    def open_session(self, X, unit, **public):
+    def open_session(self: Any, X: Any, unit: str, **public: Any) -> Any:
         before, self.random_state = self.random_state, self.random_state + (self.n_jobs or 1)
         try:
             return original(self, X, unit, **public)

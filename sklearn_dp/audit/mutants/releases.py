@@ -34,7 +34,7 @@ def _(original: Callable[..., Any]) -> Any:
 # A proof that forgot a case.
 @mutant("sensitivity too small by 1.25", "check_replay", PrivacySession, "gaussian")
 def _(original: Callable[..., Any]) -> Any:
-    def gaussian(self, entry, value, *, sensitivity, **options):
+    def gaussian(self: Any, entry: str, value: Any, *, sensitivity: Any, **options: Any) -> Any:
         return original(self, entry, value, sensitivity=np.asarray(sensitivity) / 1.25, **options)
 
     return gaussian
@@ -43,7 +43,7 @@ def _(original: Callable[..., Any]) -> Any:
 # Local sensitivity: the noise itself then tells how large the data are.
 @mutant("sensitivity from the data", "check_replay", PrivacySession, "gaussian")
 def _(original: Callable[..., Any]) -> Any:
-    def gaussian(self, entry, value, *, sensitivity, **options):
+    def gaussian(self: Any, entry: str, value: Any, *, sensitivity: Any, **options: Any) -> Any:
         local = max(1.0, float(np.abs(np.asarray(value, dtype=float)).max(initial=0.0)))
         return original(self, entry, value, sensitivity=local, **options)
 
@@ -53,7 +53,7 @@ def _(original: Callable[..., Any]) -> Any:
 # The same for histograms, whose comparison is another one.
 @mutant("cells: sensitivity too small by 1.25", "check_replay", PrivacySession, "sparse_histogram")
 def _(original: Callable[..., Any]) -> Any:
-    def sparse_histogram(self, *args, sensitivity, **options):
+    def sparse_histogram(self: Any, *args: Any, sensitivity: Any, **options: Any) -> Any:
         return original(self, *args, sensitivity=sensitivity / 1.25, **options)
 
     return sparse_histogram
@@ -62,7 +62,7 @@ def _(original: Callable[..., Any]) -> Any:
 # Every row of a large group counts fully: its unit moves sums by more than one unit may.
 @mutant("group weight ignored", "check_replay", Units, "__init__")
 def _(original: Callable[..., Any]) -> Any:
-    def init(self, n_rows, groups=None):
+    def init(self: Any, n_rows: int, groups: Any = None) -> None:
         original(self, n_rows, groups)
         if groups is not None:
             self.weights = np.full(self.n_rows, self.scale)
@@ -73,7 +73,7 @@ def _(original: Callable[..., Any]) -> Any:
 # The classic: scale to the largest row, and claim bounds of one.
 @mutant("bounds from the data", "check_replay", BaseDPEstimator, "_fit_session")
 def _(original: Callable[..., Any]) -> Any:
-    def fit_session(self, X, units, session, **options):
+    def fit_session(self: Any, X: Any, units: Any, session: Any, **options: Any) -> Any:
         before, self.bounds = self.bounds, float(np.abs(X).max(initial=1.0))
         try:
             return original(self, X, units, session, **options)
@@ -86,7 +86,7 @@ def _(original: Callable[..., Any]) -> Any:
 # The release is paid for, recorded and reported, and its exact value used.
 @mutant("value released without noise", "check_replay", PrivacySession, "gaussian")
 def _(original: Callable[..., Any]) -> Any:
-    def gaussian(self, entry, value, *, unit=1.0, **options):
+    def gaussian(self: Any, entry: str, value: Any, *, unit: float = 1.0, **options: Any) -> Any:
         original(self, entry, value, unit=unit, **options)
         return np.asarray(value, dtype=float) * np.asarray(unit)
 
@@ -96,7 +96,7 @@ def _(original: Callable[..., Any]) -> Any:
 # Control flow on the exact statistic: that nothing was released tells that it was zero.
 @mutant("empty release skipped", "check_replay", PrivacySession, "gaussian")
 def _(original: Callable[..., Any]) -> Any:
-    def gaussian(self, entry, value, **options):
+    def gaussian(self: Any, entry: str, value: Any, **options: Any) -> Any:
         if not np.any(value):
             return np.zeros(np.shape(value))
         return original(self, entry, value, **options)
@@ -107,7 +107,15 @@ def _(original: Callable[..., Any]) -> Any:
 # The noisy histogram is drawn, and the exact one goes on.
 @mutant("cells without noise", "check_replay", PrivacySession, "sparse_histogram")
 def _(original: Callable[..., Any]) -> Any:
-    def sparse_histogram(self, entry, codes, counts, *, unit=1.0, **options):
+    def sparse_histogram(
+        self: Any,
+        entry: str,
+        codes: np.ndarray,
+        counts: np.ndarray,
+        *,
+        unit: float = 1.0,
+        **options: Any,
+    ) -> Any:
         original(self, entry, codes, counts, unit=unit, **options)
         order = np.argsort(codes)
         return codes[order], counts[order] * float(unit)
@@ -124,7 +132,7 @@ def _(original: Callable[..., Any]) -> Any:
 # Who survives is then a fact about the data, whatever the average does later.
 @mutant("friendly core without noise", "check_replay", PrivacySession, "unit_filter")
 def _(original: Callable[..., Any]) -> Any:
-    def unit_filter(self, *args, sigma, **options):
+    def unit_filter(self: Any, *args: Any, sigma: Any, **options: Any) -> Any:
         return original(self, *args, sigma=1e-3, **options)
 
     return unit_filter
@@ -133,7 +141,7 @@ def _(original: Callable[..., Any]) -> Any:
 # A score moves by one; with less claimed, the noise is for another theorem.
 @mutant("friendly core: sensitivity too small", "check_replay", PrivacySession, "unit_filter")
 def _(original: Callable[..., Any]) -> Any:
-    def unit_filter(self, *args, sensitivity, **options):
+    def unit_filter(self: Any, *args: Any, sensitivity: Any, **options: Any) -> Any:
         return original(self, *args, sensitivity=sensitivity / 1.25, **options)
 
     return unit_filter

@@ -92,7 +92,7 @@ def _(self: Any, X: Any, session: Any) -> None:
 # Of fits that are audited once each: only their scales are tested, one by one.
 @_drawn("no noise for 11 rows")
 def _(original: Callable[..., Any]) -> Any:
-    def fit_session(self, X, units, session, **options):
+    def fit_session(self: Any, X: Any, units: Any, session: Any, **options: Any) -> Any:
         if len(X) == 11:
             session._source = _Silent(0)
         return original(self, X, units, session, **options)
@@ -120,7 +120,7 @@ class _Silent(NoiseSource):
     "rounded_gaussian",
 )
 def _(original: Callable[..., Any]) -> Any:
-    def rounded(self, sigma, size=None):
+    def rounded(self: Any, sigma: Any, size: Any = None) -> Any:
         wide = np.size(sigma) > 12 or (size is not None and np.prod(size) > 12)
         return original(self, np.asarray(sigma) / (2 if wide else 1), size)
 
@@ -136,7 +136,7 @@ def _note_columns(original: Callable[..., Any]) -> Any:
     So the number of columns is left here for it.
     """
 
-    def fit_session(self, X, units, session, **options):
+    def fit_session(self: Any, X: Any, units: Any, session: Any, **options: Any) -> Any:
         _FITTED["columns"] = X.shape[1]
         return original(self, X, units, session, **options)
 
@@ -158,7 +158,7 @@ MUTANTS.append(
 )
 
 # What neither a pickle nor the attributes show.
-_ROWS: WeakKeyDictionary = WeakKeyDictionary()
+_ROWS: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
 
 def _keep_rows(original: Callable[..., Any]) -> Any:
@@ -167,7 +167,7 @@ def _keep_rows(original: Callable[..., Any]) -> Any:
     By a weak reference to the estimator: neither its attributes nor its pickle hold anything.
     """
 
-    def fit_session(self, X, units, session, **options):
+    def fit_session(self: Any, X: Any, units: Any, session: Any, **options: Any) -> Any:
         result = original(self, X, units, session, **options)
         _ROWS[self] = np.array(X, dtype=float)
         return result
@@ -181,8 +181,8 @@ def _spoil_answers(when: Callable[..., Any]) -> Any:
     `when` says from the number of training rows whether answers are spoilt.
     """
 
-    def change(original):
-        def validated(self, X):
+    def change(original: Callable[..., Any]) -> Callable[..., Any]:
+        def validated(self: Any, X: Any) -> Any:
             X = original(self, X)
             return X[:1] if when(len(_ROWS.get(self, ()))) else X
 
@@ -210,7 +210,7 @@ for _name, _check, _when in (
 # A buffer of the object that is filled again from its end.
 @mutant("a refit mixes in the rows of the last fit", "check_refit", BaseDPEstimator, "_fit_session")
 def _(original: Callable[..., Any]) -> Any:
-    def fit_session(self, X, units, session, **options):
+    def fit_session(self: Any, X: Any, units: Any, session: Any, **options: Any) -> Any:
         before = _ROWS.get(self)
         _ROWS[self] = np.array(X, dtype=float)
         if before is not None and before.shape == X.shape and len(X) > 3:
@@ -223,7 +223,7 @@ def _(original: Callable[..., Any]) -> Any:
 # A cached plan: set_params has no effect, and the ledger hears the old cost.
 @mutant("a refit keeps the budget of the first fit", "check_refit", BaseDPEstimator, "_target")
 def _(original: Callable[..., Any]) -> Any:
-    known: WeakKeyDictionary = WeakKeyDictionary()
+    known: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
     return lambda self: known.setdefault(self, original(self))
 
 
@@ -237,7 +237,7 @@ def _(self: Any, X: Any, session: Any) -> None:
 # The second fit claims less than it spends.
 @mutant("a refit is cheaper", "check_refit", BaseDPEstimator, "_make_plan")
 def _(original: Callable[..., Any]) -> Any:
-    def make_plan(self, n_features, unit, **public):
+    def make_plan(self: Any, n_features: int, unit: str, **public: Any) -> Any:
         before, self.delta = self.delta, self.delta / (2 if hasattr(self, "status_") else 1)
         try:
             return original(self, n_features, unit, **public)
