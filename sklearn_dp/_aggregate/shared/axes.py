@@ -23,43 +23,20 @@ _FLUCTUATIONS = 2.5  # of the largest eigenvalue of noise, which it exceeds in l
 
 @dataclass(frozen=True)
 class Axes:
-    """An integer basis of a subspace, and the released spread along it.
+    """An integer basis of a subspace, and the released spread along it."""
 
-    Attributes
-    ----------
-    basis : ndarray of shape (d, q) or None
-        Orthonormal up to rounding to multiples of 2**-20, in such steps. None: the identity.
-    spread : ndarray of shape (q,)
-        Standard deviations, in grid steps.
-    half_widths : ndarray of shape (q,)
-        Of the box that is searched.
-    limit : float
-        Rows are clipped to this norm where there is no basis.
-    rest : float, default=0.0
-        Released mean squared length off these axes.
-    """
-
+    # (d, q), orthonormal up to rounding to multiples of 2**-20, in such steps; None: the identity
     basis: np.ndarray | None
-    spread: np.ndarray
-    half_widths: np.ndarray
-    limit: float
-    rest: float = 0.0
+    spread: np.ndarray  # (q,), standard deviations, in grid steps
+    half_widths: np.ndarray  # (q,), of the box that is searched
+    limit: float  # rows are clipped to this norm where there is no basis
+    rest: float = 0.0  # released mean squared length off these axes
 
     def project(self, rows: np.ndarray, squares: np.ndarray) -> np.ndarray:
-        """Integer rows to integer coordinates on the axes.
+        """Integer rows (m, d), of norm at most 2**25, to integer coordinates (m, q) on the axes.
 
         Far rows stay far where there is a basis: a clip would pull a small cluster far out
-        towards the others.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (m, d), integer-valued, of norm at most 2**25
-        squares : ndarray of shape (m,)
-            Their squared norms.
-
-        Returns
-        -------
-        coordinates : ndarray of shape (m, q), integer-valued
+        towards the others. `squares` are the squared norms of the rows.
         """
         if self.basis is None:
             return clip_integer_rows(rows, self.limit, squares)
@@ -102,23 +79,12 @@ def plain_axes(n_features: int, limit: float) -> Axes:
 def second_moment(
     session: PrivacySession, entry: str, rows: GridTable, limit: float, rho: float
 ) -> np.ndarray:
-    """Noisy sum of x x^T over rows clipped to a norm; see `gram` for the sensitivity.
+    """Noisy sum (d, d) of x x^T over rows clipped to a norm; see `gram` for the sensitivity.
 
-    Parameters
-    ----------
-    session : PrivacySession
-    entry : str
-    rows : GridTable
-    limit : float
-        Public or released, in steps.
-    rho : float
-
-    Returns
-    -------
-    moment : ndarray of shape (d, d), symmetric, in squared steps
+    The limit is public or released, in steps; the moment is symmetric, in squared steps.
     """
 
-    def exact(coarse):
+    def exact(coarse: float) -> np.ndarray:
         return rows.sums(_gram, limit, coarse)[0]
 
     return (

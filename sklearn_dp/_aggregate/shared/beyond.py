@@ -42,22 +42,11 @@ _SEEN_WINDOWS, _SEEN = (1, 2, 4, 8, 16), 4.5  # bins, and standard deviations of
 
 
 def most_beyond(norms: NoisyNorms, radius: float, size: float, size_sd: float) -> float:
-    """The most units that may be farther out than a radius, with probability 95 %.
+    """The most units that may be farther out than a radius, with probability 95 %; at least 0.
 
-    Parameters
-    ----------
-    norms : NoisyNorms
-        Of all units, about the center of the ball.
-    radius : float
-        However it was chosen.
-    size, size_sd : float
-        Another release of the number of units, and its standard deviation; infinite where there
-        is none.
-
-    Returns
-    -------
-    beyond : float
-        At least 0.
+    The norms are those of all units, about the center of the ball, however its radius was chosen.
+    `size` is another release of the number of units, and `size_sd` its standard deviation; infinite
+    where there is none.
     """
     # Bins that end at the radius or before: what is in the others may be beyond it.
     inside = int(np.searchsorted(norms.edges, radius, side="right")) - 1
@@ -86,23 +75,9 @@ def ok_inside(status: str, most: float, name: str) -> str:
     """The status of a fit without public bounds: what is good is what lies inside.
 
     Rows farther out that are fewer than the noise show in no release, whatever they cost. So no
-    such fit may be called "ok" without that limit.
+    such fit may be called "ok" without that limit: `most`, of `most_beyond`. `name` is the
+    attribute that holds the radius. A status that is not "ok" is unchanged.
 
-    Parameters
-    ----------
-    status : str
-    most : float
-        Of `most_beyond`.
-    name : str
-        Attribute that holds the radius.
-
-    Returns
-    -------
-    status : str
-        Unchanged if it is not "ok".
-
-    Examples
-    --------
     >>> ok_inside("ok", 338.2, "bound_")  # doctest: +NORMALIZE_WHITESPACE
     'ok inside bound_: up to 339 units (95 %) may lie farther out, and what they cost is not known
     (bounds= ends that)'
@@ -120,26 +95,12 @@ def ok_inside(status: str, most: float, name: str) -> str:
 def clipped_in_words(status: str, norms: NoisyNorms, radius: float, inertia: float) -> str:
     """The status where rows beyond a released radius are seen to cost as much as half of the rest.
 
-    A radius holds 99 % of the rows, and a few rows far out may cost more than the others. Windows
-    of 1, 2, 4, ... bins beyond it are compared with their noise: by noise alone, one histogram in
-    200 has a window that passes. What does not pass cannot be told from none.
+    A radius, chosen by the norms, holds 99 % of the rows, and a few rows far out may cost more than
+    the others. Windows of 1, 2, 4, ... bins beyond it are compared with their noise: by noise
+    alone, one histogram in 200 has a window that passes. What does not pass cannot be told from
+    none. `inertia` is the released sum of squares of the units, those beyond counted as if they
+    were nearer. A status that is not "ok" is unchanged.
 
-    Parameters
-    ----------
-    status : str
-    norms : NoisyNorms
-    radius : float
-        Chosen by the norms.
-    inertia : float
-        Released sum of squares of the units, those beyond counted as if they were nearer.
-
-    Returns
-    -------
-    status : str
-        Unchanged if it is not "ok".
-
-    Examples
-    --------
     >>> counts = np.array([900.0, 0.0, 0.0, 40.0, 0.0])
     >>> norms = NoisyNorms(counts, np.array([0.0, 1.0, 2.0, 4.0, 8.0, 16.0]), 5.0)
     >>> clipped_in_words("ok", norms, 1.0, 1800.0)

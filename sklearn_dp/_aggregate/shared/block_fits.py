@@ -35,39 +35,22 @@ MOST_PIECES = 2**18
 class BlockFits:
     """What is fitted to the blocks, and which units take part.
 
-    Attributes
-    ----------
-    estimator : estimator
-        Never fitted itself. It travels to whoever holds the rows.
-    n_blocks : int
-        Public.
-    extract : callable
-        From a fitted estimator to an array of shape `shape`.
-    shape : tuple of int
-        Public shape of one result.
-    min_rows : int, default=1
-        Smaller blocks are not fitted.
-    prepare : callable, optional
-        What becomes of the rows of a block before the fit, from these rows alone.
-    rate : float, optional
-        Expected number of copies of a unit, where blocks are drawn with replacement. None: each
-        unit is in one block.
-    takes_part : callable, optional
-        From the draws of units to whether they are in a block at all. None: all are.
-    within : Domain, optional
-        Public bounds that rows are moved into first, before they are doubles.
-
     All callables are functions of a module, or partials of these.
     """
 
-    estimator: Any
-    n_blocks: int
-    extract: Callable[[Any], Any]
-    shape: tuple[int, ...]
-    min_rows: int = 1
+    estimator: Any  # never fitted itself; travels to whoever holds the rows
+    n_blocks: int  # public
+    extract: Callable[[Any], Any]  # from a fitted estimator to an array of shape `shape`
+    shape: tuple[int, ...]  # public shape of one result
+    min_rows: int = 1  # smaller blocks are not fitted
+    # what becomes of the rows of a block before the fit, from these rows alone
     prepare: Callable[[np.ndarray], np.ndarray] | None = None
+    # expected number of copies of a unit, where blocks are drawn with replacement; None: each unit
+    # is in one block
     rate: float | None = None
+    # from the draws of units to whether they are in a block at all; None: all are
     takes_part: Callable[[np.ndarray], np.ndarray] | None = None
+    # public bounds that rows are moved into first, before they are doubles
     within: Domain | None = None
 
     def tasks(self, n_parts: int) -> list[np.ndarray]:
@@ -83,22 +66,11 @@ def fit_table_blocks(
 
     With replacement, a unit with m copies is in up to m blocks, so what it may change is a matter
     of group privacy. The number of copies is noted in the session's trace for audits; it is no
-    release.
+    release: nothing is released here. The session is for the blocks and for seeds of the fits.
 
-    Parameters
-    ----------
-    session : PrivacySession
-        Of the blocks and of seeds for the fits; nothing is released here.
-    table : Table
-    fits : BlockFits
-    numbers : UnitNumbers, optional
-        Of the table; counted here by default.
-
-    Returns
-    -------
-    results : ndarray of shape (n_blocks, *shape)
-        Unreleased. All NaN for a block that failed in any way: too small, an exception, a result of
-        another shape or one that is not finite. Failures never show otherwise.
+    The results (n_blocks, *shape) are unreleased. All NaN for a block that failed in any way: too
+    small, an exception, a result of another shape or one that is not finite. Failures never show
+    otherwise.
     """
     numbers = UnitNumbers.of(table) if numbers is None else numbers
     draws = session.addressed_draws(numbers.size)
@@ -113,23 +85,13 @@ def fit_table_blocks(
 
 @dataclass(frozen=True, repr=False)  # nothing of it is released
 class _Drawn:
-    """The rows of a part by the task that their blocks are in.
+    """The rows of a part by the task that their blocks are in."""
 
-    Attributes
-    ----------
-    X : ndarray of shape (n, d)
-        Read once, for all tasks.
-    rows, blocks, copies : ndarray of shape (m,)
-        Of all copies of rows, in the order of the blocks.
-    ends : ndarray of int
-        Where the tasks begin and end.
-    """
-
-    X: np.ndarray
-    rows: np.ndarray
+    X: np.ndarray  # (n, d), read once, for all tasks
+    rows: np.ndarray  # (m,), of all copies of rows, in the order of the blocks
     blocks: np.ndarray
     copies: np.ndarray
-    ends: np.ndarray = field(compare=False)
+    ends: np.ndarray = field(compare=False)  # where the tasks begin and end
 
     def __getitem__(self, task: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         inside = slice(self.ends[task], self.ends[task + 1])

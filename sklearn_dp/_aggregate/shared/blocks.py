@@ -64,19 +64,9 @@ def block_rows(blocks: np.ndarray, n_blocks: int) -> list[np.ndarray]:
 
 
 def unit_copies(draws: np.ndarray, rate: float) -> np.ndarray:
-    """Poisson(`rate`) numbers of copies, made of 64 random bits of each unit.
+    """Poisson(`rate`) numbers of copies, made of 64 random bits (uint64) of each unit; unreleased.
 
     By inversion of the distribution function on the upper 53 bits, at most 63 copies.
-
-    Parameters
-    ----------
-    draws : ndarray of uint64 of shape (n_units,)
-    rate : float, positive
-
-    Returns
-    -------
-    copies : ndarray of int of shape (n_units,)
-        Unreleased.
     """
     # Rounded up, so that no number of copies is exceeded more often than by the Poisson law.
     steps = np.minimum(pdtr(np.arange(_MOST_COPIES), rate) * (1 + 1e-12), 1.0)
@@ -86,24 +76,12 @@ def unit_copies(draws: np.ndarray, rate: float) -> np.ndarray:
 def drawn_rows(
     draws: np.ndarray, n_blocks: int, rate: float | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Every copy of every row, and its block.
+    """Every copy of every row, and its block: rows, copies and blocks, each (m,).
 
     Each unit has one copy, or a Poisson(`rate`) number of them, independent of everything else, and
     each copy its own uniform block: so the copies in a block are a sample with replacement, of a
-    size that tells nothing about any one unit.
-
-    Parameters
-    ----------
-    draws : ndarray of uint64 of shape (n,)
-        Of each row: those of its unit.
-    n_blocks : int
-    rate : float or None
-        None: one copy of each.
-
-    Returns
-    -------
-    rows, copies, blocks : ndarray of int of shape (m,)
-        The first copies come first, in the order of the rows.
+    size that tells nothing about any one unit. The draws (uint64) of a row are those of its unit.
+    The first copies come first, in the order of the rows.
     """
     if rate is None:
         n = len(draws)
@@ -159,20 +137,6 @@ def fit_some(
     Blocks are grouped in 64 tasks, because handing one to a worker costs as much as a small fit.
     Which blocks are in a task is a matter of their public numbers. A worker process has its own
     doors and its own thread limit, so both are set again here.
-
-    Parameters
-    ----------
-    estimator : estimator
-    blocks : list of ndarray
-        The rows of each block.
-    seeds : list of int
-    extract : callable
-    shape : tuple of int
-    min_rows : int
-
-    Returns
-    -------
-    results : ndarray of shape (len(blocks), *shape)
     """
     names = [
         name
@@ -206,19 +170,10 @@ def _fit_block(
 ) -> np.ndarray:
     """The result of one block, of a public shape: all NaN if anything at all has gone wrong.
 
-    Parameters
-    ----------
-    estimator : estimator
-    names : list of str
-        Its parameters that are random states, or make it talk.
-    rows : ndarray of shape (m, d)
-    seed : int
-    extract : callable
-    shape : tuple of int
-    min_rows : int
+    `names` are parameters of the estimator that are random states, or make it talk.
     """
 
-    def result():
+    def result() -> np.ndarray | None:
         fitted = _seeded_clone(estimator, names, seed).fit(rows)
         found = np.array(extract(fitted), dtype=np.float64)
         return found if found.shape == shape and np.isfinite(found).all() else None

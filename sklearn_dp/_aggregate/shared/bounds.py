@@ -28,22 +28,10 @@ NO_BOUND = "no bound found: the unit ball is used; public bounds, or more rows, 
 def known_or_paid(
     session: PrivacySession, entry: str, table: Table, domain: Domain | None
 ) -> tuple[Domain, str, NoisyNorms | None]:
-    """The public domain, or a ball whose radius is released.
+    """The public domain, or a ball whose radius is released, with a status.
 
-    Parameters
-    ----------
-    session : PrivacySession
-    entry : str
-        Pays for the histogram of norms, where there is no domain.
-    table : Table
-    domain : Domain or None
-
-    Returns
-    -------
-    domain : Domain
-    status : str
-    norms : NoisyNorms or None
-        What the radius was chosen by; None for a public domain.
+    The entry pays for the histogram of norms, where there is no domain; the norms are what the
+    radius was chosen by, None for a public domain.
     """
     if domain is not None:
         return domain, "ok", None
@@ -61,24 +49,15 @@ def radius_about(
 ) -> tuple[float | None, NoisyNorms]:
     """A released radius that most rows are within, or None, and the norms; see `private_radius`.
 
-    Parameters
-    ----------
-    session : PrivacySession
-    entry : str
-    table : Table
-    center : Domain, optional
-        Public or released: the radius is about its center, after a cut to its box if it has one.
-    within : Domain, optional
-        Public bounds that the rows are moved into first.
-    **options
-        Of `private_radius`.
+    The radius is about the center of `center`, public or released, after a cut to its box if it has
+    one. `within` are public bounds that the rows are moved into first.
     """
     (counts,) = table.sums(_norm_counts, center, within)
     return private_radius(session, entry, counts, table.units, **options)
 
 
 def _norm_counts(part: Part, center: Domain | None, within: Domain | None) -> tuple[Part, tuple]:
-    def prepared(rows):
+    def prepared(rows: Any) -> Any:
         rows = rows if within is None else within.move_rows(rows)
         return rows if center is None else center.center_rows(rows)
 

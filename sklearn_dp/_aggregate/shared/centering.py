@@ -51,27 +51,14 @@ def noise_sd(rho: float) -> float:
 
 @dataclass(frozen=True)
 class Size:
-    """The released number of units, and what it means at this budget.
+    """The released number of units, and what it means at this budget."""
 
-    Attributes
-    ----------
-    n : float
-        Released number of units, positive.
-    mu : float
-        GDP parameter of the whole fit.
-    tail : float, default=1.0
-        Distance that few units are beyond, over the median distance; 1 where it is not known.
-    sd : float, default=inf
-        Standard deviation of the number.
-    weights : Weights
-        What was released of the weights of rows.
-    """
-
-    n: float
-    mu: float
+    n: float  # released number of units, positive
+    mu: float  # GDP parameter of the whole fit
+    # distance that few units are beyond, over the median distance; 1 where it is not known
     tail: float = 1.0
-    sd: float = math.inf
-    weights: Weights = Weights()
+    sd: float = math.inf  # standard deviation of the number
+    weights: Weights = Weights()  # what was released of the weights of rows
 
     @property
     def signal(self) -> float:
@@ -169,13 +156,7 @@ def exact_totals(part: Part) -> tuple[Part, tuple]:
 def _shrunk(mean: np.ndarray, noise: float, radius: float) -> np.ndarray:
     """Positive-part James-Stein towards the public center, as integers inside the ball.
 
-    Parameters
-    ----------
-    mean : ndarray of shape (d,)
-        About the public center.
-    noise : float
-        Standard deviation of a coordinate.
-    radius : float
+    The mean (d,) is about that center; `noise` is the standard deviation of a coordinate.
     """
     length = max(float(np.linalg.norm(mean)), 1e-300)
     if len(mean) > 2:

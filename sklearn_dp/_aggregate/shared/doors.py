@@ -47,17 +47,7 @@ class _InSilence:
     """
 
     def match(self, text: str) -> bool:
-        """What `warnings` asks of a pattern; the text does not matter.
-
-        Parameters
-        ----------
-        text : str
-            Of the warning.
-
-        Returns
-        -------
-        silent : bool
-        """
+        """What `warnings` asks of a pattern; the text of the warning does not matter."""
         return section_of_thread() is not None
 
 
@@ -82,55 +72,50 @@ class _Stream:
     _stream: Any = None
 
     def __init__(self, name: str, stream: Any) -> None:
-        """A stand-in for one stream.
+        """A stand-in for one stream, `name` in `sys`: a section redirects by it.
 
-        Parameters
-        ----------
-        name : str
-            In `sys`; a section redirects by it.
-        stream : file object
-            What threads without a section write to.
+        `stream` is what threads without a section write to.
         """
         # Past our own __setattr__, which sets the attributes of the stream behind.
         vars(self).update(_name=name, _stream=stream)
 
-    def _target(self):
+    def _target(self) -> Any:
         """Asked for at every access and never kept: the same object is used by many threads."""
         section = section_of_thread()
         return self._stream if section is None else section.stream(self._name)
 
     @property  # type: ignore[misc]
-    def __class__(self):
+    def __class__(self) -> Any:
         return type(self._target())
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._target(), name)
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         setattr(self._target(), name, value)
 
-    def __delattr__(self, name):
+    def __delattr__(self, name: str) -> None:
         delattr(self._target(), name)
 
-    def __dir__(self):
+    def __dir__(self) -> Any:
         return dir(self._target())
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return repr(self._target())
 
-    def __reduce_ex__(self, protocol):
+    def __reduce_ex__(self, protocol: Any) -> Any:
         return self._target().__reduce_ex__(protocol)
 
-    def __iter__(self):
+    def __iter__(self) -> Any:
         return iter(self._target())
 
-    def __next__(self):
+    def __next__(self) -> Any:
         return next(self._target())
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         return self._target().__enter__()
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: Any) -> Any:
         return self._target().__exit__(*error)
 
 
@@ -139,13 +124,8 @@ class _Doors:
 
     Doors are counted, not nested: `_inside` is how many blocks of silence are open in all threads.
     The first one puts them up, the last one takes them down. They cannot be stacked and removed one
-    by one, as threads leave in another order than they came.
-
-    Attributes
-    ----------
-    lock : RLock
-        Held while anything of the process is changed. Reentrant: a door that holds it may call
-        another one.
+    by one, as threads leave in another order than they came. The lock is held while anything of the
+    process is changed. Reentrant: a door that holds it may call another one.
     """
 
     def __init__(self) -> None:
@@ -159,13 +139,13 @@ class _Doors:
         self._lists: list[list] = []
         self._streams: dict[str, _Stream] = {}
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         """One more block of silence; the first one puts the doors up."""
         with self.lock:
             self._inside += 1
             self.tighten()
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: Any) -> None:
         """One block of silence less; the last one takes the doors down."""
         with self.lock:
             self._inside -= 1
@@ -197,14 +177,8 @@ class _Doors:
     def _close(self, owner: Any, name: str, make: Callable[[Any, Any], Any]) -> None:
         """Put a door up, unless what is there is one of ours already.
 
-        Parameters
-        ----------
-        owner : module or class
-        name : str
-            Looked for in the owner itself and not in what it inherits. That way the original can be
-            put back as it was.
-        make : callable
-            From the original, and from these doors, to the door.
+        `name` is looked for in the owner itself and not in what it inherits. That way the original
+        can be put back as it was. `make` goes from the original, and from these doors, to the door.
         """
         original = vars(owner).get(name)
         if original is None or id(original) in self._doors:
@@ -229,15 +203,8 @@ class _Doors:
             self._lists.append(filters)
 
     def _wrap(self, name: str) -> None:
-        """Put a stand-in in the place of a stream.
+        """Put a stand-in in the place of a stream of `sys`.
 
-        Parameters
-        ----------
-        name : str
-            Of a stream in `sys`.
-
-        Notes
-        -----
         Three cases of what is found there:
 
         1. a stand-in: nothing to do;
@@ -259,14 +226,7 @@ class _Doors:
     def behind(self, stream: Any) -> Any:
         """The stream that a stand-in stands for; any other one as it is.
 
-        Parameters
-        ----------
-        stream : file object
-
-        Returns
-        -------
-        behind : file object
-            It leads nowhere else when the doors are gone.
+        It leads nowhere else when the doors are gone.
         """
         return stream._stream if isinstance(stream, _Stream) else stream
 

@@ -12,22 +12,9 @@ __all__ = ["Frame"]
 class Frame:
     """The public geometry of integer rows: a ball on a grid, and the origin they are served about.
 
-    Parameters
-    ----------
-    n_features : int
-    ball : float
-        Bound of the norms of the rows about their first origin, in steps.
-    unit : float, default=1.0
-        Length of a step, a power of two: what is released is stated in lengths.
-
-    Attributes
-    ----------
-    origin : ndarray of shape (n_features,)
-        Integers; the rows served are those read minus the origin.
-    ball : float
-        Radius of the ball about the first origin that all the rows lie in, in steps.
-    limit : float
-        Bound of the norms about the present origin.
+    `ball` bounds the norms of the rows about their first origin, `limit` those about the present
+    one, in steps. `origin` (n_features,) are integers; the rows served are those read minus it.
+    `unit`, the length of a step, is a power of two: what is released is stated in lengths.
     """
 
     def __init__(self, n_features: int, ball: float, unit: float = 1.0) -> None:
@@ -43,16 +30,9 @@ class Frame:
         self.limit = self.ball + float(np.linalg.norm(origin))
 
     def inside(self, points: np.ndarray) -> np.ndarray:
-        """Points as integers in the ball that the rows were clipped to: as `nearest` needs them.
+        """Released points (m, n_features) as integers in the ball that the rows were clipped to.
 
-        Parameters
-        ----------
-        points : ndarray of shape (m, n_features)
-            Released, about the origin; noise may have taken them anywhere.
-
-        Returns
-        -------
-        points : ndarray of shape (m, n_features), integer-valued
+        As `nearest` needs them; noise may have taken them anywhere. They are about the origin.
         """
         absolute = points + self.origin
         length = np.maximum(np.linalg.norm(absolute, axis=1, keepdims=True), 1e-300)

@@ -19,15 +19,9 @@ ROWS = "rows"
 
 
 class GridTable(Frame):
-    """Integer rows that the parts of a table hold, and the frame that they are in.
+    """Integer rows that the parts of a table hold, and the :class:`.frame.Frame` that they are in.
 
     A table has one such set of rows at a time: to put it on another grid ends the one before.
-
-    Parameters
-    ----------
-    table : Table
-    ball, unit : float
-        As for :class:`.frame.Frame`.
     """
 
     def __init__(self, table: Table, ball: float, unit: float = 1.0) -> None:
@@ -38,13 +32,8 @@ class GridTable(Frame):
     def quantise(cls, table: Table, domain: Domain, within: Domain | None = None) -> Self:
         """Clip the rows into a domain, and round them to its grid: done in the next pass.
 
-        Parameters
-        ----------
-        table : Table
-        domain : Domain
-            Public or released.
-        within : Domain, optional
-            Public bounds that the rows are moved into first.
+        The domain is public or released; `within` are public bounds that the rows are moved into
+        first.
         """
         grid = Grid.for_radius(domain.radius)
         table.update(_quantised, domain, within, table.engine.n_parts)

@@ -21,12 +21,7 @@ __all__ = ["InnerEngine", "drop", "inner_table"]
 class InnerEngine:
     """Computes on parts that parts of another table hold; see :class:`.table.Engine`.
 
-    Parameters
-    ----------
-    table : Table
-        The outer one.
-    name : str
-        Of the inner parts, in the state of the outer ones.
+    `name` is that of the inner parts, in the state of the outer ones.
     """
 
     def __init__(self, table: Table, name: str) -> None:
@@ -67,23 +62,8 @@ def inner_table(
 ) -> Table:
     """A table of what a function makes of each part; made in the next pass.
 
-    Parameters
-    ----------
-    table : Table
-    name : str
-        Another table of the same name ends.
-    n_features : int
-        Of the inner rows.
-    units : UnitFacts
-        Of these.
-    make : callable
-        From a part, and the broadcast values, to the inner part: a pure function of a module.
-    *broadcast
-        Released or public values.
-
-    Returns
-    -------
-    inner : Table
+    Another table of the same name ends. `make`, a pure function of a module, goes from a part, and
+    the broadcast values, released or public, to the inner part.
     """
     table.update(_made, name, make, broadcast)
     return Table(InnerEngine(table, name), n_features, np.float64, units)

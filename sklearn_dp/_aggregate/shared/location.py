@@ -48,59 +48,28 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Located:
-    """Where most of the rows are.
+    """Where most of the rows are."""
 
-    Attributes
-    ----------
-    rows : GridTable
-        About the released center, clipped to the domain, on its grid.
-    domain : Domain
-    radius : float
-        Of the released ball about the center that holds most of the rows, in grid steps.
-    size : float
-        Released number of units, positive.
-    status : str
-    beyond : float
-        The most units that may lie beyond the radius of the domain (95 %).
-    error : ndarray of shape (d,)
-        Standard deviation of the noise of the center, in the user's unit; 0 where it is known.
-    size_sd : float
-        Standard deviation of the size; infinite where that is.
-    weights : Weights
-        What was released of the weights of rows.
-    """
-
-    rows: GridTable
+    rows: GridTable  # about the released center, clipped to the domain, on its grid
     domain: Domain
+    # of the released ball about the center that holds most of the rows, in grid steps
     radius: float
-    size: float
+    size: float  # released number of units, positive
     status: str
-    beyond: float
+    beyond: float  # the most units that may lie beyond the radius of the domain (95 %)
+    # (d,), standard deviation of the noise of the center, in the user's unit; 0 where it is known
     error: np.ndarray
-    size_sd: float
-    weights: Weights = Weights()
+    size_sd: float  # standard deviation of the size; infinite where that is
+    weights: Weights = Weights()  # what was released of the weights of rows
 
 
 def location_entries(
     rho: float, share: float, *, centered: bool = False, prefix: str = ""
 ) -> tuple[PlanEntry, ...]:
-    """Plan entries of `locate`, or of `about_origin`.
+    """Plan entries of `locate`, or of `about_origin`: at most ``share * rho``, in equal parts.
 
     `nextafter` rounds each part down, so that the parts do not come to more than the share.
-
-    Parameters
-    ----------
-    rho : float
-        Of the whole fit.
-    share : float in (0, 1)
-        The entries come to at most ``share * rho``, in equal parts.
-    centered : bool
-        Whether the mean is known to be the origin: then only the reach is released.
-    prefix : str
-
-    Returns
-    -------
-    entries : tuple of PlanEntry
+    `centered`: the mean is known to be the origin, so only the reach is released.
     """
     names = (_REACH,) if centered else (_BOUND, _CENTER, _REACH)
     part = math.nextafter(rho * share / len(names), 0.0)
@@ -135,30 +104,11 @@ def locate(
     3. Release the radius about that mean that holds `fraction` of the units. It may be found as
        large as twice the ball before: a mean at its border can have rows at the opposite one.
     4. If the radius is at most a quarter of the one before, go on with 2; three rounds at most.
-    5. Widen the ball by `wider` and put the rows on its grid.
+    5. Widen the ball by `wider`, how much farther rows may reach, and put the rows on its grid.
 
     A radius that is not found (too few rows for the noise) leaves the ball as it was. All of these
-    decisions follow from releases, so they cost nothing.
+    decisions follow from releases, so they cost nothing. The plan holds `location_entries`.
 
-    Parameters
-    ----------
-    session : PrivacySession
-        Its plan holds `location_entries`.
-    table : Table
-    domain : Domain or None
-        None: no public bound is known.
-    fraction : float, default=0.99
-        Share of the units that the ball should hold.
-    wider : float, default=1.0
-        How much farther than this ball the rows may reach.
-    prefix : str
-
-    Returns
-    -------
-    located : Located
-
-    Notes
-    -----
     Even where there is a public bound, most rows may be much nearer, so a radius about its center
     is released first. A round then releases the mean of the rows in the present ball and the
     distance from it that holds most of them, on a public grid of all scales. From far away the
@@ -207,25 +157,11 @@ def about_origin(
     wider: float = 1.0,
     prefix: str = "",
 ) -> Located:
-    """As :func:`locate`, where the origin is known to be the mean; the size stays unknown.
+    """As :func:`locate`, where the origin is known to be the mean; the size is infinite.
 
     With the mean known, only the radius is to be found. A ball about the origin that holds public
-    bounds has the radius of these plus the distance of their center.
-
-    Parameters
-    ----------
-    session : PrivacySession
-        Its plan holds ``location_entries(..., centered=True)``.
-    table : Table
-    domain : Domain or None
-    fraction : float, default=0.99
-    wider : float, default=1.0
-    prefix : str
-
-    Returns
-    -------
-    located : Located
-        With an infinite size.
+    bounds has the radius of these plus the distance of their center. The plan holds
+    ``location_entries(..., centered=True)``.
     """
     known, center, most = domain, *_known(table, domain)
     most, center = most + float(np.linalg.norm(center)), np.zeros(table.n_features)
@@ -239,14 +175,7 @@ def about_origin(
 
 
 def _known(table: Table, domain: Domain | None) -> tuple[np.ndarray, float]:
-    """The center and radius of public bounds, if there are any.
-
-    Returns
-    -------
-    center : ndarray of shape (d,)
-    radius : float
-        Infinite without bounds.
-    """
+    """The center (d,) and radius of public bounds, if there are any; infinite without bounds."""
     if domain is None:
         return np.zeros(table.n_features), math.inf
     return domain.center, domain.radius

@@ -16,20 +16,10 @@ _KEPT_BYTES = 2**28  # beyond this size pieces go to a temporary file
 
 
 def kept(pieces: Iterable[np.ndarray]) -> list[np.ndarray]:
-    """Copies of arrays of rows, each of which is read once.
+    """Copies of arrays of rows, of one width and type, each of which is read once.
 
     Beyond 256 MB they are kept in a temporary file without a name, which goes away with the last of
-    them, even after a crash.
-
-    Parameters
-    ----------
-    pieces : iterable of ndarray of shape (n_i, n_features)
-        All of one width and type; at least one.
-
-    Returns
-    -------
-    pieces : list of ndarray
-        Views of a read-only `numpy.memmap` where they are in a file.
+    them, even after a crash: what is returned are views of a read-only `numpy.memmap`.
     """
     held, size, pieces = [], 0, iter(pieces)
     for rows in pieces:

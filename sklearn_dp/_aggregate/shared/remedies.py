@@ -19,25 +19,10 @@ _MOST_TIMES = 1000.0  # what is asked for at most: more would be no advice
 def would_help(times: float, epsilon: float, size: float | None = None, units: str = "rows") -> str:
     """So many times the units, or a larger epsilon: the end of a status.
 
-    Parameters
-    ----------
-    times : float
-        By which the noise is too large.
-    epsilon : float
-        Of the guarantee.
-    size : float, optional
-        Released number of units, where it is known well: the words then say how many there
-        should be.
-    units : str, default="rows"
-        What there should be more of.
+    `times` is by how much the noise is too large; empty if more than a thousand times. `size` is
+    the released number of units, where it is known well: the words then say how many there should
+    be. `units` are what there should be more of.
 
-    Returns
-    -------
-    words : str
-        Empty where it would be more than a thousand times.
-
-    Examples
-    --------
     >>> would_help(2.5, 0.1)
     '; about 2.5 times the rows, or an epsilon of about 0.25, would help'
     >>> would_help(2.5, 0.1, 480.0)
@@ -64,30 +49,12 @@ def hidden_in_noise(
 ) -> str:
     """The status of an answer whose standard error is about as large as what it is to tell.
 
-    Parameters
-    ----------
-    what : str
-        What the spread is of, in words.
-    error, spread : float
-        Released.
-    epsilon : float
-        Of the guarantee.
-    size, least : float
-        Number of units that the error was divided by, and what there is at least, by its noise.
-        Where there may be none, the error says nothing.
-    power : float, default=1.0
-        An error of several spreads falls with this root of the number of units: less than one
-        where clips follow the noise of earlier steps, which makes the noise of all later ones.
-    units : str, default="rows"
-        What the size is the number of.
+    "ok" where the error, released, is less than half of the released spread, of what `what` says.
+    `size` is the number of units that the error was divided by, and `least` what there is at least,
+    by its noise. Where there may be none, the error says nothing. `power`: an error of several
+    spreads falls with this root of the number of units: less than one where clips follow the noise
+    of earlier steps, which makes the noise of all later ones.
 
-    Returns
-    -------
-    status : str
-        "ok" where the error is less than half of the spread.
-
-    Examples
-    --------
     >>> hidden_in_noise("the rows", 0.1, 1.0, 1.0, 1000.0, 980.0)
     'ok'
     >>> hidden_in_noise("the rows", 0.8, 1.0, 1.0, 50.0, 30.0)  # doctest: +NORMALIZE_WHITESPACE

@@ -32,18 +32,9 @@ ERROR_STEPS = 2.0**26  # that a row adds to a sum of squares over their caps, at
 
 
 def nearest(rows: Rows, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest of some integer centers, and the squared distance to it, exactly.
+    """The nearest of some integer centers, and the squared distance to it, exactly; unreleased.
 
-    Parameters
-    ----------
-    rows : Rows
-    centers : ndarray of shape (k, d), integer-valued, of norm at most 2**25
-
-    Returns
-    -------
-    labels : ndarray of int of shape (n,); the lowest index among equals
-    squared : ndarray of float of shape (n,)
-        Both unreleased.
+    Centers (k, d) have norm at most 2**25. The label is the lowest index among equals.
     """
     labels, squared = np.empty(rows.n_rows, dtype=np.int32), rows.squares.copy()
     # |x - c|^2 = |x|^2 + (|c|^2 - 2 x.c), every term an integer of at most 2**51.
@@ -57,17 +48,10 @@ def nearest(rows: Rows, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def nearest_in(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The least of the scores of each row, and its index: the lowest among equals.
+    """The least of the scores (k, ...) of each row, and its index: the lowest among equals.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (k, ...)
-        A row of scores for each center: whole rows are compared faster than short columns.
-
-    Returns
-    -------
-    labels : ndarray of int of shape (...)
-    best : ndarray of shape (...)
+    A row of scores for each center: whole rows are compared faster than short columns. Labels come
+    before scores.
     """
     best = scores.min(axis=0)
     # At each center the rows are counted that have met their best by then: k minus the label.
@@ -82,16 +66,7 @@ def nearest_in(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def to_centers(rows: Rows, centers: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Squared distance of each row to the center of its label, exactly; 0 for a negative label.
 
-    Parameters
-    ----------
-    rows : Rows
-    centers : ndarray of shape (k, d), integer-valued
-    labels : ndarray of int of shape (n,)
-
-    Returns
-    -------
-    squared : ndarray of shape (n,)
-        Unreleased.
+    Unreleased. Centers are integers.
     """
     squared = np.zeros(rows.n_rows)
     for part, x in rows.chunks():
@@ -108,23 +83,11 @@ def clipped_sums(
     limits: np.ndarray,
     units: Units,
 ) -> np.ndarray:
-    """Exact sums, for each label, of the rows' residuals clipped to a norm.
+    """Exact sums (k, d), for each label, of the rows' residuals clipped to a norm.
 
-    Parameters
-    ----------
-    rows : Rows
-    centers : ndarray of shape (k, d), integer-valued
-    labels : ndarray of int of shape (n,); negative ones are left out
-    squared : ndarray of shape (n,) or None
-        Squared lengths of the residuals, where they are known.
-    limits : ndarray of shape (k,), in steps
-    units : Units
-
-    Returns
-    -------
-    sums : ndarray of integers of shape (k, d), in steps of 2**-WEIGHT_BITS of the grid
-        A unit adds to it residuals of total length, each over its limit, of at most
-        2**WEIGHT_BITS.
+    Rows of negative labels are left out. `squared` are the squared lengths of the residuals, where
+    they are known; `limits` (k,) are in steps. In steps of 2**-WEIGHT_BITS of the grid: a unit adds
+    residuals of total length, each over its limit, of at most 2**WEIGHT_BITS.
     """
     # f (x - c) is at most 2**36, and so are f x and f c.
     exact = sum_type(rows.n_rows, 36)
@@ -165,23 +128,11 @@ def square_sums(
     n_labels: int,
     units: Units,
 ) -> np.ndarray:
-    """Exact sums of min(squared, cap) / cap for each label.
+    """Exact sums of min(squared, cap) / cap for each label, of which none is negative.
 
-    Parameters
-    ----------
-    labels : ndarray of int of shape (n,), not negative
-    squared : ndarray of shape (n,)
-    cap : float or ndarray of shape (n_labels,)
-        Public or released, positive.
-    n_labels : int
-    units : Units
-
-    Returns
-    -------
-    sums : ndarray of integers of shape (n_labels,)
-        In steps of which a unit adds `ERROR_STEPS` at the most, all of them to one label if its
-        rows have one. Rows of a unit with several labels share them out, as their weights sum to
-        one at most.
+    Caps are public or released, positive. In steps of which a unit adds `ERROR_STEPS` at the most,
+    all of them to one label if its rows have one. Rows of a unit with several labels share them
+    out, as their weights sum to one at most.
     """
     cap = np.broadcast_to(np.asarray(cap, dtype=np.float64), n_labels)
     # A row adds at most min(squared, cap) / cap <= 1 of the steps: only while the quotient is one.
@@ -206,17 +157,7 @@ def counted(
 ) -> np.ndarray:
     """Exact weight in each cell, as int64 steps: of cells that are found a piece at a time.
 
-    Parameters
-    ----------
-    cells : callable
-        From a slice to the cells of these rows; negative ones are left out.
-    n_rows : int
-    units : Units
-    n_cells : int
-
-    Returns
-    -------
-    counts : ndarray of int64 of shape (n_cells,)
+    `cells` goes from a slice to the cells of these rows; negative ones are left out.
     """
     counts = np.zeros(n_cells, dtype=np.int64)
     for part in row_slices(n_rows, 1):

@@ -55,16 +55,8 @@ class Rows(Frame):
     features. Up to 2**23 entries are also kept as they are served: in a fit of 10,000 or 100,000
     rows of 50 features to make them anew in each pass takes a tenth of the CPU.
 
-    Parameters
-    ----------
-    begin : callable
-        Called at the beginning of a pass; gives a function from a slice to a new array of
-        integer-valued float64 rows.
-    n_rows, n_features : int
-    ball : float
-        Bound of the norms of what is read, in steps.
-    unit : float, default=1.0
-        Length of a step.
+    `begin`, called at the beginning of a pass, gives a function from a slice to a new array of
+    integer-valued float64 rows; `ball` bounds the norms of what is read, in steps of length `unit`.
     """
 
     def __init__(
@@ -91,19 +83,18 @@ class Rows(Frame):
 
     @classmethod
     def of_source(
-        cls, source: PartSource, domain: Domain, n_rows: int, *, within=None, n_parts: int = 1
+        cls,
+        source: PartSource,
+        domain: Domain,
+        n_rows: int,
+        *,
+        within: Domain | None = None,
+        n_parts: int = 1,
     ) -> "Rows":
         """The rows of a part of a table, as :meth:`quantise` makes them.
 
-        Parameters
-        ----------
-        source : PartSource
-        domain : Domain
-        n_rows : int
-        within : Domain, optional
-            Public bounds that the rows are moved into first.
-        n_parts : int
-            What is kept in memory is limited for all parts together.
+        `within` are public bounds that the rows are moved into first. What is kept in memory is
+        limited for all parts together.
         """
         grid, begin = Grid.for_radius(domain.radius), _Quantised(source, domain, within)
         d = len(domain.center)
@@ -142,12 +133,8 @@ class Rows(Frame):
     ) -> "Rows":
         """Rows made of these by a function of (rows, squared norms), each row on its own.
 
-        Parameters
-        ----------
-        function : callable
-            Gives integers, of about the same norms at the most: `limit` is passed on.
-        n_features : int
-            Of the result.
+        It gives integers of `n_features` columns, of about the same norms at the most: `limit` is
+        passed on.
         """
         mapped = Rows(_Mapped(self, function), self.n_rows, n_features, self.limit, self.unit)
         # A few coordinates of some rows are less than the rows, and are read several times.
@@ -203,7 +190,7 @@ class Rows(Frame):
         assert self._begin is not None
         anew = self._begin()
 
-        def read(part):
+        def read(part: slice) -> np.ndarray:
             if part.start >= held:
                 return anew(part)
             rows = stored[part].astype(np.float64)
@@ -244,7 +231,7 @@ class _Quantised:
         X, domain, within = self.source.read(), self.domain, self.within
         grid = Grid.for_radius(domain.radius)
 
-        def read(part):
+        def read(part: slice) -> np.ndarray:
             rows = X[part] if within is None else within.move_rows(X[part])
             return grid.quantise(domain.center_rows(rows), domain.radius)
 
@@ -261,7 +248,7 @@ class _Mapped:
         rows, function = self.rows, self.function
         read = rows.begin()
 
-        def mapped(part):
+        def mapped(part: slice) -> np.ndarray:
             # A part of rows with few entries may be many rows of these.
             places = row_slices(part.stop, rows.n_features, part.start)
             found = [function(read(place), rows.squares[place]) for place in places]

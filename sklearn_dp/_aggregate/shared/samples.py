@@ -19,13 +19,7 @@ _DRAWS = 2**16  # at a time
 
 
 class ByPart(Summed):
-    """A value of each part, under its number: for what has to be in the order of the rows.
-
-    Parameters
-    ----------
-    values : dict of int to object
-        Unreleased.
-    """
+    """A value of each part, under its number: for what has to be in the order of the rows."""
 
     def __init__(self, values: dict) -> None:
         self.values = values
@@ -46,36 +40,17 @@ class ByPart(Summed):
 
 
 class Coins(NamedTuple):
-    """Which rows are in a sample, each by a coin of its own.
+    """Which rows are in a sample, each by a coin of its own."""
 
-    Attributes
-    ----------
-    draws : UnitDraws
-        64 bits for each row, by its number.
-    bound : uint64
-        The largest draw of a row that is in the sample.
-    firsts : dict of int to int
-        Number of the first row of each part.
-    """
-
-    draws: Any
-    bound: np.uint64
-    firsts: dict[int, int]
+    draws: Any  # 64 bits for each row, by its number
+    bound: np.uint64  # the largest draw of a row that is in the sample
+    firsts: dict[int, int]  # number of the first row of each part
 
     def __repr__(self) -> str:
         return "Coins"  # how many rows a part has is nothing to print
 
     def mask(self, part: Part) -> np.ndarray:
-        """Which rows of a part are in the sample.
-
-        Parameters
-        ----------
-        part : Part
-
-        Returns
-        -------
-        mask : ndarray of bool of shape (n_i,)
-        """
+        """Which rows of a part are in the sample."""
         units: Any = part.units
         if units.index is None and units.numbers is not None:  # rows that stand for groups
             return self.draws.at(units.numbers) <= self.bound
@@ -88,17 +63,7 @@ class Coins(NamedTuple):
 def drawn_places(draws: Any, bound: np.uint64, first: int, n_rows: int) -> np.ndarray:
     """Places of those rows of a part whose draw is at most a bound, in their order.
 
-    Parameters
-    ----------
-    draws : UnitDraws
-    bound : uint64
-    first : int
-        Number of the first row of the part.
-    n_rows : int
-
-    Returns
-    -------
-    places : ndarray of int64 of shape (m,)
+    `first` is the number of the first row of the part.
     """
     chosen = [np.empty(0, dtype=np.int64)]
     for start, drawn in _drawn(draws, first, n_rows):

@@ -22,18 +22,11 @@ class Section:
     One is made for each block of silence and each inner fit. It holds what would be the process's
     state in ordinary Python: so what one fit sets, no other fit and no other thread meets.
 
-    Attributes
-    ----------
-    active : bool
-        Whether it is still in use. Threads that outlive it are heard again.
-    filters : list of tuple
-        Warning filters that the code inside has set, as in `warnings.filters`.
-    logs : list of list
-        Of the blocks ``catch_warnings(record=True)`` that it is in, the innermost one last.
-    targets : dict
-        Where it has redirected streams to, by their names.
-    has_turn : bool
-        Whether it is in a block of :func:`.global_generators.own_streams`.
+    * `active`: whether it is still in use. Threads that outlive it are heard again;
+    * `filters`: warning filters that the code inside has set, as in `warnings.filters`;
+    * `logs`: of the blocks ``catch_warnings(record=True)`` that it is in, the innermost one last;
+    * `targets`: where it has redirected streams to, by their names;
+    * `has_turn`: whether it is in a block of :func:`.global_generators.own_streams`.
     """
 
     def __init__(self) -> None:

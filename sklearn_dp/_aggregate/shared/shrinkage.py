@@ -9,23 +9,11 @@ __all__ = ["excess_of_each", "normal_points"]
 def excess_of_each(excess: np.ndarray, weights: np.ndarray, own: float) -> np.ndarray:
     """How far clusters have moved beyond noise, each on its own or all together.
 
-    Parameters
-    ----------
-    excess : ndarray of shape (k,)
-        Squared displacement per feature, less what noise alone would show.
-    weights : ndarray of shape (k,)
-        Released counts.
-    own : float in [0, 1]
-        How much a cluster's own displacement says. Squares of few features scatter so much that
-        the mean over all clusters says more.
+    `excess` (k,) is the squared displacement per feature, less what noise alone would show,
+    `weights` are released counts. `own`, in [0, 1], is how much a cluster's own displacement says:
+    squares of few features scatter so much that the mean over all clusters says more. What is
+    returned, not negative, is the variance of a prior for the displacement of each.
 
-    Returns
-    -------
-    excess : ndarray of shape (k,), not negative
-        The variance of a prior for the displacement of each.
-
-    Examples
-    --------
     One cluster of two has moved. Its own excess counts in full; the other one gets the mean:
 
     >>> excess_of_each(np.array([4.0, -2.0]), np.ones(2), 0.0).tolist()
@@ -36,19 +24,9 @@ def excess_of_each(excess: np.ndarray, weights: np.ndarray, own: float) -> np.nd
 
 
 def normal_points(rng: np.random.Generator, n: int, spread: np.ndarray) -> np.ndarray:
-    """Public points of a normal law with a released spread along each axis.
+    """Public points (n, q) of a normal law with a released spread (q,) along each axis.
 
-    Parameters
-    ----------
-    rng : Generator
-        Of algorithms: these points are no noise, and hide nothing.
-    n : int
-    spread : ndarray of shape (q,)
-        Standard deviations.
-
-    Returns
-    -------
-    points : ndarray of shape (n, q)
+    The generator is one of algorithms: these points are no noise, and hide nothing.
     """
     uniform = rng.random((n, len(spread)))
     return ndtri(np.clip(uniform, 1e-9, 1 - 1e-9)) * spread

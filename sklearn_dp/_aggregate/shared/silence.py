@@ -59,17 +59,6 @@ def attempt(function: Callable[..., Any], *arguments: Any) -> tuple[Any, BaseExc
     What a signal handler raises (Ctrl-C, an alarm, a request to end) is no matter of the function:
     where signals are relayed, as in a block of :func:`silent`, it passes, even if the function has
     swallowed it.
-
-    Parameters
-    ----------
-    function : callable
-    *arguments
-        What it is called with.
-
-    Returns
-    -------
-    found : tuple
-        ``(result, None)`` or ``(None, error)``.
     """
     found: tuple[Any, BaseException | None]
     try:
@@ -109,11 +98,6 @@ class _Relay:
     Python runs handlers between two instructions of whatever runs in the main thread: perhaps of an
     inner fit that catches everything. What is noted is raised again by :func:`attempt`, so that
     Ctrl-C ends a fit in any case.
-
-    Parameters
-    ----------
-    handler : callable
-        As ``signal.signal`` takes it.
     """
 
     def __init__(self, handler: Callable[[int, FrameType | None], Any]) -> None:

@@ -73,18 +73,9 @@ def finite(values: Any) -> np.ndarray:
 
 
 def for_rows(function: Callable[[np.ndarray], np.ndarray], X: np.ndarray, width: int) -> np.ndarray:
-    """A function of rows, chunk by chunk, in the type of the rows.
+    """A function of finite rows, chunk by chunk, in the type of the rows: (n, width), finite.
 
-    Parameters
-    ----------
-    function : callable
-        From float64 rows to an array of as many rows of `width` entries, each on its own.
-    X : ndarray or SparseRows of float of shape (n, d), finite
-    width : int
-
-    Returns
-    -------
-    values : ndarray of shape (n, width), finite
+    It goes from float64 rows to an array of as many rows of `width` entries, each on its own.
     """
     values = np.empty((len(X), width), dtype=X.dtype)
     step = max(1, min(_CHUNK, _CHUNK_ENTRIES // max(1, X.shape[1])))
@@ -111,7 +102,7 @@ def products(X: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     return total
 
 
-def squared_lengths(offsets, precision):
+def squared_lengths(offsets: np.ndarray, precision: np.ndarray) -> np.ndarray:
     """Squared lengths of rows by a positive semidefinite matrix; infinite ones are the largest."""
     # Scaled by powers of two, which changes no bits of what does not overflow.
     exponents = np.frexp(np.abs(offsets).max(axis=1, initial=0.0))[1]

@@ -25,21 +25,8 @@ _BLOCK = 256
 class SparseRows:
     """A table of sparse rows that gives dense chunks, and takes the place of an array in a fit.
 
-    Parameters
-    ----------
-    table : csr_array of float
-        Finite.
+    Its numbers are finite. `size` counts the entries of the dense copy that nobody makes.
 
-    Attributes
-    ----------
-    shape : tuple of int
-    dtype : dtype
-        Of the entries of the table.
-    size : int
-        Entries of the dense copy that nobody makes.
-
-    Examples
-    --------
     >>> table = SparseRows(csr_array(np.eye(3)))
     >>> len(table), table[1:].tolist()
     (3, [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])

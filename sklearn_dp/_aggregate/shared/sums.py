@@ -23,16 +23,10 @@ class Summed:
 
 @dataclass(frozen=True, repr=False)
 class CellCounts(Summed):
-    """Counts of those cells, of very many, that hold anything: unreleased.
+    """Counts of those cells, of very many, that hold anything: unreleased."""
 
-    Attributes
-    ----------
-    cells : ndarray of int64 of shape (m,), increasing
-    counts : ndarray of int64 of shape (m,), positive
-    """
-
-    cells: np.ndarray
-    counts: np.ndarray
+    cells: np.ndarray  # int64, increasing
+    counts: np.ndarray  # int64, positive
 
     @classmethod
     def of(cls, dense: np.ndarray) -> Self:
@@ -50,8 +44,6 @@ class CellCounts(Summed):
 def add_sums(one: tuple, other: tuple) -> tuple:
     """Exact totals of two parts, or of totals so far: integers that never wrap.
 
-    Examples
-    --------
     >>> add_sums((np.array([1, 2**62]), 3), (np.array([1, 2**62]), 4))
     (array([2, 9223372036854775808], dtype=object), 7)
     """

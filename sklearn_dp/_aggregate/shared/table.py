@@ -50,14 +50,8 @@ __all__ = [
 class PartSource:
     """How the rows of a part are read, and what belongs to them. Engines derive from it.
 
-    Attributes
-    ----------
-    sparse : bool
-        Whether `read` gives `SparseRows`.
-    in_memory : bool
-        Whether reading the rows costs next to nothing.
-    number : int
-        Of the part: the rows of a table are numbered part after part.
+    `sparse`: whether `read` gives `SparseRows`; `in_memory`: whether reading the rows costs next to
+    nothing; `number` of the part: the rows of a table are numbered part after part.
     """
 
     sparse = False
@@ -99,19 +93,11 @@ class ArraySource(PartSource):
 
 @dataclass(frozen=True, repr=False)  # neither is anything to print, or to log
 class Part:
-    """The rows of a part, and what passes have found out about them; unreleased.
-
-    Attributes
-    ----------
-    source : PartSource
-    units : Units
-        Of these rows; a group of several parts has a share of its weight in each.
-    state : dict
-        Values that later passes need, by name: mostly arrays with an entry for each row.
-    """
+    """The rows of a part, and what passes have found out about them; unreleased."""
 
     source: PartSource
-    units: Units
+    units: Units  # of these rows; a group of several parts has a share of its weight in each
+    # values that later passes need, by name: mostly arrays with an entry for each row
     state: Mapping[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Any:
@@ -135,17 +121,12 @@ SplitFunction = Callable[..., Any]
 
 
 class Engine(Protocol):
-    """Who holds the parts of a table and computes on them.
+    """Who holds the parts of a table, at least one, a public number, and computes on them.
 
     The state of a part is its :class:`PartSource` at first. A function maps ``(state, *broadcast)``
     to ``(new state, sums)``; the sums are a tuple of integers, integer arrays and :class:`Summed`.
     Each part counts exactly once, whatever is retried or computed twice. No
     result depends on the order of the parts.
-
-    Attributes
-    ----------
-    n_parts : int
-        Public; at least one.
     """
 
     n_parts: int
@@ -187,15 +168,9 @@ class Engine(Protocol):
 class LocalEngine:
     """Parts of this process, in turn or by threads.
 
-    Parameters
-    ----------
-    sources : sequence of PartSource
-        At least one.
-    n_jobs : int, optional
-        Threads; numpy works in several at once. No bit of a sum depends on it.
-    guarded : bool, default=True
-        Whether an error tells its type and its part, and nothing else. False where no code of
-        others runs: for rows in memory, which have been checked.
+    There is at least one source. Numpy works in `n_jobs` threads at once; no bit of a sum depends
+    on it. `guarded`: an error tells its type and its part, and nothing else. False where no code of
+    others runs: for rows in memory, which have been checked.
     """
 
     def __init__(self, sources: Any, n_jobs: int | None = None, *, guarded: bool = True) -> None:
@@ -285,14 +260,8 @@ def _guarded(function: Callable[[int], Any], number: int, place: str | None = No
 class Table:
     """Rows in parts, as algorithms see them: passes over all rows, and public facts.
 
-    Parameters
-    ----------
-    engine : Engine
-    n_features : int
-    dtype : dtype
-        float32 or float64, of what the engine reads: public.
-    units : UnitFacts
-        What is public of the units.
+    `dtype`, float32 or float64, is that of what the engine reads; `units` is what is public of
+    these.
     """
 
     def __init__(self, engine: Engine, n_features: int, dtype: Any, units: Any) -> None:
@@ -302,15 +271,7 @@ class Table:
 
     @classmethod
     def in_memory(cls, X: Any, units: Units, n_jobs: int | None = None) -> Self:
-        """A table of rows in memory: one part, or one for each thread.
-
-        Parameters
-        ----------
-        X : ndarray or SparseRows of shape (n, d), finite
-        units : Units
-            Of all the rows.
-        n_jobs : int, optional
-        """
+        """A table of rows in memory, an array or `SparseRows`: one part, or one for each thread."""
         n_parts = n_threads(n_jobs) if isinstance(X, np.ndarray) else 1
         ends = [len(X) * number // n_parts for number in range(n_parts + 1)]
         places = [slice(start, stop) for start, stop in zip(ends, ends[1:], strict=False)]
@@ -329,12 +290,8 @@ class Table:
     def sums(self, function: PassFunction, *broadcast: Any) -> tuple:
         """Unreleased: the exact totals of a function of the parts. One pass.
 
-        Parameters
-        ----------
-        function : callable
-            From a :class:`Part` and the broadcast values to (:class:`Part`, tuple of sums).
-        *broadcast
-            Released or public values.
+        The function goes from a :class:`Part` and the broadcast values, released or public, to
+        (:class:`Part`, tuple of sums).
         """
         steps, self._waiting = (*self._waiting, (function, broadcast)), []
         return self.engine.reduce(chained, steps)

@@ -30,10 +30,7 @@ _PART_ROWS = 2**40  # more than any part has
 class GroupSizes(Summed):
     """Numbers of rows of groups and the places of their first ones, by their ids: unreleased.
 
-    Parameters
-    ----------
-    found : dict of id to pair of int
-        Number of rows; number of the part times 2**40, plus the place of the row in it.
+    A place is the number of the part times 2**40, plus the place of the row in it.
     """
 
     def __init__(self, found: dict) -> None:
@@ -67,21 +64,12 @@ class _There(PartSource):
 
 
 def open_units(table: Table, *, grouped: bool = False, largest: float | None = None) -> None:
-    """Open the parts of a table, and find out what each of their rows weighs.
+    """Open the parts of a table, and find out what each of their rows weighs: sets its `units`.
 
-    Parameters
-    ----------
-    table : Table
-        Its engine has not been asked for anything yet. Its `units` are set here.
-    grouped : bool
-        Whether the sources have groups: then one pass tells their sizes.
-    largest : float, optional
-        Where the sources have weights: what a whole unit weighs, as for :meth:`Units.weighted`.
-
-    Raises
-    ------
-    TypeError
-        For groups that are dates of several types, which cannot be compared.
+    Its engine has not been asked for anything yet. Where the sources have groups (`grouped`), one
+    pass tells their sizes; where they have weights, `largest` is what a whole unit weighs, as for
+    :meth:`Units.weighted`. A TypeError for groups that are dates of several types, which cannot be
+    compared.
     """
     whole = Units.of_sizes(np.empty(0, np.int64), np.empty(0, np.int64)) if grouped else Units(0)
     own = largest is not None

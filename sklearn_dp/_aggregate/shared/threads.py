@@ -43,20 +43,10 @@ def ask_all(
 ) -> list[tuple[Any, BaseException | None]]:
     """Call a function on every client, in threads; what fails or hangs says so.
 
-    Errors are returned and not raised, so that one client's failure does not decide about the
-    others. A thread that hangs is left behind as a daemon: Python has no safe way of ending it.
-
-    Parameters
-    ----------
-    function : callable
-    clients : sequence
-    n_jobs : int, optional
-    seconds : float, optional
-        A client that takes longer is given up; None: wait for ever.
-
-    Returns
-    -------
-    results : list of (result, error), in the order of the clients
+    Pairs (result, error), in the order of the clients. Errors are returned and not raised, so that
+    one client's failure does not decide about the others. One that takes longer than `seconds` is
+    given up; None: wait for ever. A thread that hangs is left behind as a daemon: Python has no
+    safe way of ending it.
     """
     with relayed_signals(), thread_pools().limit(limits=1):
         return Parallel(n_jobs=workers(n_jobs, _MOST), prefer="threads")(
@@ -90,14 +80,8 @@ def in_workers(
 ) -> list[Any]:
     """What a function makes of each tuple of arguments, in silence; by processes where asked for.
 
-    Parameters
-    ----------
-    function : callable
-    tasks : iterable of tuple
-        Made one after the other, shortly before they are worked on.
-    n_jobs : int, optional
-    most : int, default=1024
-        Workers that it makes sense to start.
+    Tasks are made one after the other, shortly before they are worked on. It makes sense to start
+    at most `most` workers.
     """
     # This thread is silent too: what joblib says of its workers may be what the rows did to them.
     with silent(), one_thread():

@@ -29,21 +29,11 @@ class _Largest(Summed):
 
 @dataclass(frozen=True, repr=False)  # nothing of it is released
 class UnitNumbers:
-    """How the units of a table are numbered, and how many there are.
+    """How the units of a table are numbered, and how many there are."""
 
-    Attributes
-    ----------
-    size : int
-        Number of all units.
-    totals : ndarray of int
-        Theirs: see :attr:`Units.totals`.
-    starts : dict of int to int
-        Number of the first row of each part.
-    """
-
-    size: int
-    totals: np.ndarray
-    starts: dict
+    size: int  # number of all units
+    totals: np.ndarray  # theirs: see :attr:`Units.totals`
+    starts: dict  # number of the first row of each part
 
     @classmethod
     def of(cls, table: Table) -> Self:

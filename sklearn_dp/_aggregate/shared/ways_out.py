@@ -35,34 +35,34 @@ from .sections import Section, inside, section_of_thread
 __all__ = ["WAYS"]
 
 
-def _closed(original, doors):
+def _closed(original: Callable[..., Any], doors: Any) -> Callable[..., Any]:
     """A function that does nothing in a silent thread.
 
     For what only has effects: logging, and the hook for errors in finalizers. Their callers expect
     None.
     """
 
-    def door(*arguments, **options):
+    def door(*arguments: Any, **options: Any) -> Any:
         return None if section_of_thread() is not None else original(*arguments, **options)
 
     return door
 
 
-def _show(original, doors):
+def _show(original: Callable[..., Any], doors: Any) -> Callable[..., Any]:
     """`warnings._showwarnmsg`: a warning of a silent thread goes to its section.
 
     Our filter has let the warning pass this far, whatever the process's own filters say of it. What
     the code of the fit wanted to happen is decided by the section's filters.
     """
 
-    def door(message):
+    def door(message: Any) -> Any:
         section = section_of_thread()
         return original(message) if section is None else section.show(message)
 
     return door
 
 
-def _add_filter(original, doors):
+def _add_filter(original: Callable[..., Any], doors: Any) -> Callable[..., Any]:
     """`simplefilter` and `filterwarnings`: those of a silent thread are its section's.
 
     Filters for a module are left out: which one a warning came from is not told.
@@ -72,7 +72,7 @@ def _add_filter(original, doors):
     something.
     """
 
-    def door(*item, append):
+    def door(*item: Any, append: Any) -> None:
         section = section_of_thread()
         if section is None:
             original(*item, append=append)
@@ -83,10 +83,10 @@ def _add_filter(original, doors):
     return door
 
 
-def _reset_filters(original, doors):
+def _reset_filters(original: Callable[..., Any], doors: Any) -> Callable[..., Any]:
     """`resetwarnings`: a silent thread forgets its own filters."""
 
-    def door():
+    def door() -> None:
         section = section_of_thread()
         if section is None:
             original()
@@ -97,7 +97,7 @@ def _reset_filters(original, doors):
     return door
 
 
-def _enter_catch(original, doors):
+def _enter_catch(original: Callable[..., Any], doors: Any) -> Callable[..., Any]:
     """`catch_warnings`: a silent thread notes its own filters, and gets a log if it asks for one.
 
     The original would copy the filters of the process, and put the copy back at the exit: with
@@ -108,7 +108,7 @@ def _enter_catch(original, doors):
     order.
     """
 
-    def door(self):
+    def door(self: Any) -> Any:
         section = section_of_thread()
         if section is None:
             with doors.lock:
@@ -126,14 +126,14 @@ def _enter_catch(original, doors):
     return door
 
 
-def _exit_catch(original, doors):
+def _exit_catch(original: Callable[..., Any], doors: Any) -> Callable[..., Any]:
     """The end of `catch_warnings`: the section, or the process, gets back what it had.
 
     How the block was entered decides how it is left: a block that was entered in silence is undone
     in the section that it was entered in, even if that section has ended.
     """
 
-    def door(self, *error):
+    def door(self: Any, *error: Any) -> None:
         entered = vars(self).pop("_silent", None)
         with doors.lock:
             if entered is None:
@@ -159,14 +159,14 @@ class _Redirected:
     when the block is left.
     """
 
-    def __init__(self, section, name):
+    def __init__(self, section: Section, name: str) -> None:
         self.section, self.name, self.target = section, name, section.targets.get(name)
 
-    def put_back(self):
+    def put_back(self) -> None:
         self.section.targets[self.name] = self.target
 
 
-def _enter_redirect(original, doors):
+def _enter_redirect(original: Callable[..., Any], doors: Any) -> Callable[..., Any]:
     """`redirect_stdout` and `redirect_stderr`: a silent thread redirects in its own section.
 
     ``redirect_stdout`` keeps a stack of what it has to put back, `_old_targets`. A stand-in on it
@@ -174,7 +174,7 @@ def _enter_redirect(original, doors):
     stream behind is put on the stack.
     """
 
-    def door(self):
+    def door(self: Any) -> Any:
         section = section_of_thread()
         if section is not None:
             self._old_targets.append(_Redirected(section, self._stream))
@@ -190,13 +190,13 @@ def _enter_redirect(original, doors):
     return door
 
 
-def _exit_redirect(original, doors):
+def _exit_redirect(original: Callable[..., Any], doors: Any) -> Callable[..., Any]:
     """The end of a redirection, by whoever began it.
 
     The top of the stack tells whether a silent thread began it.
     """
 
-    def door(self, *error):
+    def door(self: Any, *error: Any) -> None:
         if isinstance(self._old_targets[-1], _Redirected):
             self._old_targets.pop().put_back()
             return
@@ -207,7 +207,7 @@ def _exit_redirect(original, doors):
     return door
 
 
-def _start(original, doors):
+def _start(original: Callable[..., Any], doors: Any) -> Callable[..., Any]:
     """A thread that a silent one starts is as silent, for as long.
 
     A thread has no section of its own. Without this door a fit that starts a thread would be heard
@@ -215,7 +215,7 @@ def _start(original, doors):
     again, as `SECURITY.md` says.
     """
 
-    def door(self):
+    def door(self: Any) -> Any:
         section = section_of_thread()
         if section is not None:
             self.run = _silent_run(section, self.run)
@@ -225,21 +225,11 @@ def _start(original, doors):
 
 
 def _silent_run(section: Section, run: Callable[[], None]) -> Callable[[], None]:
-    """What a thread runs, inside the section of the thread that started it.
+    """What a thread runs, inside the section of the thread that started it: its own `run`.
 
     An error that ends a thread goes to ``threading.excepthook``, which prints it. So it is
     swallowed here while the section is in use. The fit cannot rely on seeing it: threads never hand
     errors to whoever started them.
-
-    Parameters
-    ----------
-    section : Section
-    run : callable
-        The thread's own `run`.
-
-    Returns
-    -------
-    silent_run : callable
     """
 
     def silent_run():

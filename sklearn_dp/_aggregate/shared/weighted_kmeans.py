@@ -39,19 +39,9 @@ def weighted_kmeans(
 ) -> np.ndarray:
     """Centers of low weighted cost: k-means++ starts, Lloyd's iterations, the best of them.
 
-    Parameters
-    ----------
-    points : ndarray of shape (m, q)
-    weights : ndarray of shape (m,), positive
-    n_clusters : int
-    rng : numpy Generator
-    n_starts : int
-        At most; fewer where there are many clusters and points.
-
-    Returns
-    -------
-    centers : ndarray of shape (n_clusters, q)
-        The points themselves, some of them more than once, where there are no more than clusters.
+    Of weights that are positive. At most `n_starts`; fewer where there are many clusters and
+    points. The points themselves, some of them more than once, where there are no more than
+    clusters.
     """
     if len(points) <= n_clusters:
         return points[np.arange(n_clusters) % len(points)]
@@ -70,27 +60,10 @@ def several_solutions(
     apart: float,
     n_starts: int = 20,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Solutions of low weighted costs that differ: local optima, or nearly so.
+    """Solutions of low weighted costs that differ: local optima, or nearly so, and their costs.
 
-    Parameters
-    ----------
-    points : ndarray of shape (m, q)
-        More than clusters.
-    weights : ndarray of shape (m,), positive
-    n_clusters : int
-    rng : numpy Generator
-    most : int
-        Solutions.
-    apart : float
-        Part of the lowest cost by which any two differ.
-    n_starts : int
-        At most.
-
-    Returns
-    -------
-    centers : ndarray of shape (s, n_clusters, q)
-        The best first, and at least that.
-    costs : ndarray of shape (s,)
+    There are more points than clusters. Up to `most` centers (n_clusters, q), the best first, and
+    at least that; any two differ by `apart`, a part of the lowest cost. At most `n_starts`.
     """
     centers, cost = _short_runs(points, weights, n_clusters, rng, n_starts)
     centers, cost = _iterate(points, weights, centers[_distinct(cost, most, apart)], _LONG)
@@ -128,22 +101,10 @@ def _short_runs(
 def best_start(
     points: np.ndarray, n_clusters: int, rng: np.random.Generator, n_starts: int
 ) -> np.ndarray:
-    """The best of a few greedy k-means++ starts for points of equal weight.
+    """The best of a few greedy k-means++ starts for points of equal weight: some of the points.
 
     No Lloyd's iterations follow. A start alone is within O(log k) of the best cost in expectation
     (Arthur and Vassilvitskii), and cheap enough to be made in each block of a table.
-
-    Parameters
-    ----------
-    points : ndarray of shape (m, q)
-    n_clusters : int
-    rng : Generator
-    n_starts : int
-
-    Returns
-    -------
-    centers : ndarray of shape (n_clusters, q)
-        Some of the points, not averages of them.
     """
     centers, cost = _starts(points, np.ones(len(points)), n_clusters, rng, n_starts)
     return centers[np.argmin(cost)]
@@ -155,12 +116,7 @@ def _distances(
     """Squared distances to all centers: some starts, some points, and an array (s, k, m) for both.
 
     Starts are taken side by side, as many as keep the distances within `_MOST_ENTRIES`, and points
-    in blocks where a single start has more of them.
-
-    Parameters
-    ----------
-    points : ndarray of shape (m, q)
-    centers : ndarray of shape (n_starts, n_clusters, q)
+    in blocks where a single start has more of them. Centers are (n_starts, n_clusters, q).
     """
     n_starts, n_clusters, _ = centers.shape
     rows = max(1, min(len(points), _MOST_ENTRIES // n_clusters))
@@ -209,17 +165,7 @@ def _squared(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
 def _draw(mass: np.ndarray, shape: int, rng: np.random.Generator) -> np.ndarray:
     """Indices with probabilities proportional to the last axis of `mass`, by inversion.
 
-    Parameters
-    ----------
-    mass : ndarray of shape (..., m), not negative
-    shape : int
-        Number of draws for each.
-    rng : Generator
-
-    Returns
-    -------
-    indices : ndarray of int of shape (..., shape)
-        The last index where all mass is zero.
+    `shape` draws for each; the last index where all mass is zero.
     """
     total = np.cumsum(mass, axis=-1)
     # Inversion: the first index whose cumulated mass exceeds a uniform number times the total.
@@ -236,28 +182,15 @@ def _starts(
     rng: np.random.Generator,
     n_starts: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Greedy k-means++, all starts at once.
+    """Greedy k-means++, all starts at once: centers (n_starts, n_clusters, q) and costs.
 
     A step of each start: draw four points in proportion to weight times squared distance from the
     nearest center so far, take the one after which the cost is least. A wrong draw (an outlier, a
     second point of one cluster) survives only if all four are wrong.
-
-    Parameters
-    ----------
-    points : ndarray of shape (m, q)
-    weights : ndarray of shape (m,)
-    n_clusters : int
-    rng : Generator
-    n_starts : int
-
-    Returns
-    -------
-    centers : ndarray of shape (n_starts, n_clusters, q)
-    costs : ndarray of shape (n_starts,)
     """
     norms, directions = np.einsum("ij,ij->i", points, points), -2.0 * points.T
 
-    def squared(which):
+    def squared(which: np.ndarray) -> np.ndarray:
         square = points[which.ravel()] @ directions
         square += norms
         square += norms[which.ravel(), None]
@@ -285,27 +218,15 @@ def _iterate(
 
     All starts are one `bincount`: the label of a point in start i is shifted by i k, so that sums
     of all starts fall into separate cells. Its additions are made in the order of the points, so
-    bits do not depend on threads.
-
-    Parameters
-    ----------
-    points : ndarray of shape (m, q)
-    weights : ndarray of shape (m,)
-    centers : ndarray of shape (n_starts, n_clusters, q)
-    n_iterations : int
-        At most: fewer when no point changes its center.
-
-    Returns
-    -------
-    centers : ndarray of shape (n_starts, n_clusters, q)
-    costs : ndarray of shape (n_starts,)
+    bits do not depend on threads. Centers are (n_starts, n_clusters, q); fewer iterations where no
+    point changes its center.
     """
     n_starts, n_clusters, q = centers.shape
     offset = np.arange(n_starts)[:, None] * n_clusters
     columns = [*np.multiply(points.T, weights, order="C"), weights]
     tiled = np.empty((n_starts, len(points)))
 
-    def total(column):
+    def total(column: np.ndarray) -> np.ndarray:
         tiled[:] = column
         return np.bincount(labels, tiled.reshape(-1), minlength=n_starts * n_clusters)
 
