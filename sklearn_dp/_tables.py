@@ -54,6 +54,10 @@ _MISSING = (
     "data: both look at one row at a time. What an imputer of scikit-learn fills in is learned "
     "from the rows, and is not private."
 )
+_OTHER_COLUMNS = (
+    "Leave out columns that are no features; give whose row it is as groups; put categories and "
+    "dates into numbers by PublicEncoder or another rule that is known without the data."
+)
 # How messages of scikit-learn's checks begin that hold public facts only (names of parameters, the
 # number of features, types). An unknown message is never passed on: it may quote data.
 _HARMLESS = (
@@ -69,7 +73,9 @@ _REWORDED = {
     "Expected 2D array": "Expected 2D array: {0} must have shape (n_samples, n_features). "
     "Reshape your data: {0}.reshape(-1, 1) if it has one feature, {0}.reshape(1, -1) if it is one "
     "row.",
-    "could not convert": "{} must be numeric: it holds what is no number.",
+    "Expected a 2-dimensional container": "Expected 2D array: {0} must have shape (n_samples, "
+    "n_features). Reshape your data: {0}.to_frame() if it is a Series of one feature.",
+    "could not convert": "{} must be numeric: it holds text or other objects.",
     "float() argument": "{} must be numeric: its argument must be a string or a real number.",
     "Sparse data was passed": "{} is sparse, and this estimator needs dense rows. " + PROJECT,
     "Found array with 0 feature": "{}: Found array with 0 feature(s) (shape=(, 0)) while a minimum "
@@ -201,7 +207,7 @@ def _quiet(name: str, check: Callable[..., Any], *arguments: Any, **options: Any
         return check(*arguments, **options)
     except (TypeError, ValueError, OverflowError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        message = _without_data(str(error), name)
+        message = _not_numeric(arguments[-1], name) or _without_data(str(error), name)
     except MemoryError:
         raise
     except Exception as error:  # of the code that `X` brings along, such as that of a database
@@ -209,6 +215,26 @@ def _quiet(name: str, check: Callable[..., Any], *arguments: Any, **options: Any
     # What the check has raised may hold values of the data, and so may the frames of its traceback.
     # Outside the handler: an error raised inside it would carry the original one along.
     raise kind(message)
+
+
+def _not_numeric(table: Any, name: str) -> str | None:
+    """The columns of a DataFrame whose types are no numbers, by name: a schema is public."""
+    try:
+        types = dict(zip(table.columns, table.dtypes, strict=True))
+        wrong = [f"{key}"[:40] for key, kind in types.items() if not _is_numeric(kind)]
+    except Exception:  # no DataFrame, or one of a kind that we do not know
+        return None
+    if not wrong:
+        return None
+    others = f" (and {len(wrong) - 1} more)" * (len(wrong) > 1)
+    return f"{name} must be numeric: column {wrong[0]!r}{others} is not. {_OTHER_COLUMNS}"
+
+
+def _is_numeric(kind: Any) -> bool:
+    """Whether a type of pandas or polars is one of numbers or truth values."""
+    if hasattr(kind, "is_numeric"):
+        return kind.is_numeric() or str(kind) == "Boolean"
+    return kind.kind in "biuf"
 
 
 def _without_data(message: str, name: str) -> str:

@@ -6,6 +6,8 @@
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from sklearn.base import BaseEstimator
 
@@ -125,3 +127,48 @@ def test_missing_values_get_advice_that_is_private():
     with pytest.raises(ValueError, match="Input X contains NaN. Leave out the rows") as told:
         DPKMeans(2).fit(np.array([[1.0, np.nan], [2.0, 3.0]]))
     assert "sklearn.impute" not in str(told.value) and "HistGradient" not in str(told.value)
+
+
+def ages(**columns):
+    return {"age": [1.0, 2.0, 3.0], **columns}
+
+
+@pytest.mark.parametrize(
+    "table, words",
+    [
+        (pd.DataFrame(ages(pid=["p7319", "b", "c"])), "column 'pid' is not"),
+        (
+            pd.DataFrame(ages(a=["7319", "b", "c"], b=list("abc"))),
+            r"column 'a' \(and 1 more\) is not",
+        ),
+        (pd.DataFrame(ages(day=pd.to_datetime(["7319-01-01"] * 3))), "column 'day' is not"),
+        (pd.DataFrame(ages(kind=pd.Categorical(["7319", "b", "b"]))), "column 'kind' is not"),
+        (pl.DataFrame(ages(pid=["p7319", "b", "c"])), "column 'pid' is not"),
+    ],
+    ids=["text", "two", "dates", "categories", "polars"],
+)
+def test_columns_that_are_no_numbers_are_named(table, words):
+    with pytest.raises(
+        (TypeError, ValueError), match=f"^X must be numeric: {words}. Leave"
+    ) as told:
+        DPKMeans(2).fit(table)
+    assert "7319" not in str(told.value)
+
+
+def test_types_of_numbers_are_not_blamed_for_another_error():
+    table = pd.DataFrame(ages(a=[True, False, True], b=[1, 2, 3]))
+    for numbers in (table.astype({"b": "Int64", "a": "boolean"}), pl.DataFrame(table)):
+        DPKMeans(2, bounds=3.0, random_state=0).fit(numbers)
+    table.loc[0, "age"] = np.nan
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        DPKMeans(2).fit(table)
+
+
+def test_one_column_is_told_how_to_become_a_table():
+    for column, words in (
+        (np.arange(9.0), r"X.reshape\(-1, 1\)"),
+        (list(range(9)), r"X.reshape\(-1, 1\)"),
+        (pd.Series(range(9)), r"X.to_frame\(\)"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            DPKMeans(2).fit(column)

@@ -13,6 +13,10 @@ from ._accounting import mu_from_rho
 from ._checks import SMALLEST_DELTA, check_delta, check_non_negative, check_positive
 from ._rounding import float_down, sum_down
 
+_NO_DELTA = (
+    "PrivacyBudget needs a delta beside epsilon: each fit spends some, 1e-6 by default. Give the "
+    "total of all fits, such as delta=1e-5 for ten."
+)
 _MOST = 1e100  # epsilon or rho: beyond it, conversions leave the floats
 
 # Functions of two public numbers, each with a root search inside: a plan, its session and its
@@ -51,22 +55,23 @@ def epsilon_of(
 class PrivacyBudget:
     """A privacy target: (epsilon, delta)-DP or (rho, delta)-zCDP.
 
-    Exactly one of ``epsilon`` and ``rho`` is given. ``delta=0`` means pure DP (which no Gaussian
-    release can serve) or pure zCDP.
+    Exactly one of ``epsilon`` and ``rho`` is given.
 
     Parameters
     ----------
     epsilon : float, optional
         Positive and finite.
-    delta : float, default=0.0
-        In [0, 1).
+    delta : float
+        In [0, 1); 0 by default beside `rho`, required beside `epsilon`. Fits spend delta too, one
+        in a million each unless told otherwise: ``PrivacyBudget(1.0, 1e-5)`` pays for ten. 0 is
+        pure DP, which no Gaussian release can serve, or pure zCDP.
     rho : float, optional
         Positive and finite.
 
     Raises
     ------
     TypeError
-        If a value is not a real number (a bool is none).
+        If a value is not a real number (a bool is none), or `delta` is missing.
     ValueError
         If a value is out of range, or both or neither of ``epsilon`` and ``rho`` are given.
 
@@ -80,12 +85,16 @@ class PrivacyBudget:
     """
 
     epsilon: float | None = None
-    delta: float = 0.0
+    delta: float = None  # type: ignore[assignment]  # a number once it is made
     rho: float | None = None
 
     def __post_init__(self) -> None:
         if (self.epsilon is None) == (self.rho is None):
             raise ValueError("exactly one of epsilon and rho must be given")
+        if self.delta is None:
+            if self.rho is None:
+                raise TypeError(_NO_DELTA)
+            object.__setattr__(self, "delta", 0.0)
         for name in ("epsilon", "rho"):
             if getattr(self, name) is not None:
                 value = check_positive(name, getattr(self, name))

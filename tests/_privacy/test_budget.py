@@ -30,7 +30,7 @@ CONCENTRATED = PrivacyBudget(rho=0.5, delta=1e-6)
 def test_is_a_frozen_hashable_value():
     assert PrivacyBudget(1, 1e-6) == APPROX
     assert hash(PrivacyBudget(np.float64(1.0), 1e-6)) == hash(APPROX)
-    assert len({APPROX, CONCENTRATED, PrivacyBudget(rho=1.0), PrivacyBudget(epsilon=1.0)}) == 4
+    assert len({APPROX, CONCENTRATED, PrivacyBudget(rho=1.0), PrivacyBudget(1.0, 0.0)}) == 4
     assert type(PrivacyBudget(np.float32(1), 0).epsilon) is float
     for field in ("epsilon", "delta", "rho"):
         with pytest.raises(dataclasses.FrozenInstanceError):
@@ -67,9 +67,15 @@ def test_delta_out_of_range_is_refused_by_name(bad):
 @pytest.mark.parametrize("name", ["epsilon", "delta", "rho"])
 def test_what_is_no_number_is_refused_by_name(name, bad):
     with pytest.raises(TypeError, match=name):
-        PrivacyBudget(**({"epsilon": 1.0} if name == "delta" else {}) | {name: bad})
-    with pytest.raises(TypeError, match="delta"):
-        PrivacyBudget(epsilon=1.0, delta=None)
+        PrivacyBudget(**({"epsilon": 1.0} if name == "delta" else {"delta": 1e-6}) | {name: bad})
+
+
+def test_a_budget_in_epsilon_has_a_delta_that_fits_can_use_or_says_so():
+    for missing in ({}, {"delta": None}):
+        with pytest.raises(TypeError, match="needs a delta beside epsilon.*1e-5 for ten"):
+            PrivacyBudget(1.0, **missing)
+        assert PrivacyBudget(rho=1.0, **missing).delta == 0.0
+    assert PrivacyBudget(1.0, 0).delta == 0.0  # of a mechanism that is charged by hand
 
 
 def test_exactly_one_of_epsilon_and_rho():
@@ -81,7 +87,7 @@ def test_exactly_one_of_epsilon_and_rho():
 # --------------------------------------------------------------------------------------- split
 
 
-@pytest.mark.parametrize("whole", [APPROX, CONCENTRATED, PrivacyBudget(epsilon=3)])
+@pytest.mark.parametrize("whole", [APPROX, CONCENTRATED, PrivacyBudget(epsilon=3, delta=0)])
 @given(weights=st.lists(st.floats(1e-9, 1.0), min_size=1, max_size=20))
 def test_parts_never_exceed_the_whole_and_lose_next_to_nothing(whole, weights):
     shares = [weight / math.fsum(weights) for weight in weights]
@@ -168,7 +174,7 @@ def test_without_delta_zcdp_bounds_no_epsilon():
 def test_pure_dp_target_serves_no_gaussian_or_zcdp_release():
     for arguments in ((True,), (False,)):
         with pytest.raises(ValueError, match="delta"):
-            PrivacyBudget(epsilon=1.0).to_rho(*arguments)
+            PrivacyBudget(1.0, 0.0).to_rho(*arguments)
     with pytest.raises(ValueError, match="delta_failure"):
         APPROX.to_rho(False, 1e-6)
 

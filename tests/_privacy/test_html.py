@@ -182,7 +182,7 @@ def test_the_sentence_of_a_ledger_follows_its_composition(options, percent):
 
 def test_a_ledger_whose_file_has_gone_is_still_shown(tmp_path):
     path = tmp_path / "<b>.sqlite"
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0), path)
+    ledger = PrivacyLedger(PrivacyBudget(1.0, 0.0), path)
     assert "&lt;b&gt;" in ledger._repr_html_()
     path.unlink()
     assert "PrivacyLedger" in ledger._repr_html_() and "<b>" not in ledger._repr_html_()

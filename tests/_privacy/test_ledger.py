@@ -33,7 +33,7 @@ def test_only_charges_can_be_charged(ledger):
     with pytest.raises(TypeError, match="LedgerCharge"):
         ledger.charge(0.5)
     with pytest.raises(TypeError, match="LedgerCharge"):
-        ledger.charge(PrivacyBudget(epsilon=0.5))
+        ledger.charge(PrivacyBudget(epsilon=0.5, delta=0.0))
 
 
 def test_a_refused_charge_leaves_no_trace(ledger):
@@ -151,7 +151,7 @@ from sklearn_dp._privacy._ledger_terms import LedgerCharge
 from sklearn_dp.exceptions import LedgerError
 
 charge = LedgerCharge(0.25, 1e-6)
-shared, private = PrivacyLedger(path=sys.argv[1]), PrivacyLedger(PrivacyBudget(epsilon=1.0))
+shared, private = PrivacyLedger(path=sys.argv[1]), PrivacyLedger(PrivacyBudget(1.0, 0.0))
 if sys.argv[2] == "same number":
     number = os.getpid()
     os.getpid = lambda: number

@@ -459,7 +459,7 @@ def test_kill_9_at_random_moments(tmp_path):
     `torn` counts the victims that died inside a transaction: the test is void without them.
     """
     path = tmp_path / "ledger"
-    PrivacyLedger(PrivacyBudget(epsilon=1e6), path)
+    PrivacyLedger(PrivacyBudget(1e6, 0.0), path)
     result = run_python(KILLED, path, 60)
     assert result["wrong"] == []
     assert result["torn"] >= 5

@@ -215,7 +215,7 @@ def test_relations_are_not_mixed(own, other, tmp_path):
 def test_what_mixed_relations_would_have_claimed():
     """0.55 for replacing, then 0.55 for adding: of neighbours by one row more, the first says
     nothing, and of neighbours by replacing, the second says twice 0.55; no sum is within 1.1."""
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=1.1), relation="replace")
+    ledger = PrivacyLedger(PrivacyBudget(1.1, 0.0), relation="replace")
     ledger.charge(LedgerCharge(0.55, 0.0, relation="replace"))
     with pytest.raises(LedgerError, match="relation='add or remove'"):
         ledger.charge(LedgerCharge(0.55, 0.0))
@@ -230,7 +230,7 @@ def test_what_mixed_relations_would_have_claimed():
      (BUDGET, {"relation": UNTOLD}, ValueError, "relation"),
      (BUDGET, {"composition": "best"}, ValueError, "composition"),
      (PrivacyBudget(rho=1.0), {"composition": "basic"}, ValueError, "composition"),
-     (PrivacyBudget(epsilon=1.0), {"composition": "zcdp"}, ValueError, "delta")],
+     (PrivacyBudget(1.0, 0.0), {"composition": "zcdp"}, ValueError, "delta")],
 )  # fmt: skip
 def test_invalid_terms_are_refused(tmp_path, budget, options, error, match):
     with pytest.raises(error, match=match):

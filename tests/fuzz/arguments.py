@@ -139,7 +139,7 @@ JUNK = {
     "an error": ValueError("no"),
     "series": pd.Series([1.0, 2.0]),
     "random state": np.random.RandomState(0),
-    "a budget": PrivacyBudget(epsilon=1.0),  # noqa: NPY002
+    "a budget": PrivacyBudget(epsilon=1.0, delta=0.0),  # noqa: NPY002
     "rude": Rude(),
     "rude text": Rude("print"),
 }
