@@ -88,6 +88,8 @@ TABLE = {
         ({"n_clusters": 4, "epsilon": 100.0, "bounds": 8.0}, PATH),
         ({"n_clusters": 2, "rho": 3.0, "bounds": (-4.0, 5.0)}, PATH),
         ({"n_clusters": 2, "rho": 3.0, "bounds": UNEQUAL}, MADE),
+        ({"n_clusters": 1, "rho": 3.0}, MADE),
+        ({"n_clusters": 1, "rho": 3.0, "bounds": (-4.0, 5.0)}, MADE),
         ({"n_clusters": "auto"}, ("sklearn, slow", "privacy, shown")),
         ({"n_clusters": (1, 5), "epsilon": 100.0}, PATH),
         ({"n_clusters": (2, 5), "criterion": "bic", "epsilon": 100.0, "bounds": 8.0}, PATH),
@@ -109,6 +111,7 @@ TABLE = {
         ({**TUPLES, "n_clusters": (1, 4)}, PATH),
         ({"n_clusters": 2, "n_tuples": 20, "epsilon": 1000.0, "bounds": 30.0}, ("mutants",)),
         ({"n_tuples": 200, **GENEROUS}, MADE),
+        ({"n_clusters": 1, "rho": 3.0}, MADE),
         ({"n_clusters": (1, 4), "epsilon": 0.1}, MADE),
         ({"n_clusters": (1, 4), "n_tuples": 4, "criterion": "silhouette", **GENEROUS}, MADE),
         (

@@ -59,7 +59,7 @@ class Accounts:
         self._plan = plan
         self._most = in_steps(plan.exact_rho), in_steps(plan.exact_delta)
         self._of = {entry.name: _Spent() for entry in plan.entries}
-        # (cap of rho, cap of delta) of each entry, exactly; never changed either.
+        # (cap of rho, cap of delta) of each entry, exactly; `waive` lowers them.
         self._caps = {e.name: (in_steps(e.cap), in_steps(e.delta)) for e in plan.entries}
         self._total = _Spent()  # kept, so that a release need not add all accounts
 
@@ -92,6 +92,12 @@ class Accounts:
             entry = self._plan[name].name  # or an error
             left = min(left, self._caps[entry][0] - self._of[entry].rho)
         return steps_down(left)
+
+    def waive(self, name: str) -> None:
+        """Lower the cap of an entry to what it has spent: the rest is there for other entries."""
+        entry = self._plan[name].name  # or an error
+        spent = self._of[entry]
+        self._caps = {**self._caps, entry: (spent.rho, spent.delta)}
 
     def pay(self, name: str, rho: float, delta: float, mechanism: Mechanism) -> None:
         """Pay for one release, or raise a `PlanError` and leave all as it was.

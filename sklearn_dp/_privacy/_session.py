@@ -136,6 +136,13 @@ class PrivacySession(Releases, PartsOfUnits, FitsInside, AlgorithmicRandomness):
         """
         return self._accounts.remaining(entry)
 
+    def waive(self, entry: str) -> None:
+        """Spend no more on an entry, by released values alone: others may take what it has left.
+
+        Their own caps, and the total of the plan, stay as they are.
+        """
+        self._accounts.waive(entry)
+
     def _charge(self, entry: str, release: Release) -> None:
         """Pay for one release; the caps are checked before anything is drawn.
 

@@ -46,6 +46,7 @@ CENTERS_WITH_ERRORS = {
     "cluster_weights_": (0.0, np.inf),
     "explained_": (0.0, 1.0),
     "inertia_": (0.0, np.inf),
+    "size_": (0.0, np.inf),
 }
 """What the k-means estimators release with a standard error, and the range that it can be in."""
 
@@ -133,7 +134,7 @@ class BaseDPCenters(
         else:
             self.labels_ = self._nearest(X)
 
-    def _store(self, X, result, unit_weight=1.0, columns=None):
+    def _store(self, X, result, columns=None, unit_weight=1.0):
         """Store what an engine released: an `EngineResult`, with its standard errors.
 
         A whole unit of it weighs `unit_weight`. `columns`: the centers, refined column by column.
@@ -146,6 +147,7 @@ class BaseDPCenters(
             self.bound_, self.rows_beyond_ = result.bound, unit_weight * result.beyond
         quality = result.quality
         costs = unit_weight * np.array([quality.inertia, quality.inertia_sd])
+        self.size_, self.size_std_error_ = unit_weight * result.size, unit_weight * result.size_sd
         self.inertia_, self.inertia_std_error_ = narrowed(costs, np.float64).tolist()
         self.explained_, self.explained_std_error_ = quality.explained, quality.explained_sd
         d = result.centers.shape[1]

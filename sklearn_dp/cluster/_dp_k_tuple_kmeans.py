@@ -36,6 +36,7 @@ from .._privacy._mechanisms import noisy_count_and_totals
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
 from ._centers import CENTERS_WITH_ERRORS, BaseWeightedCenters
+from ._columns import ColumnsOfCenters
 from ._options import FarBallsOptions, FriendlyCoreOptions, aggregator_settings
 from ._tuple_routes import TupleContext, centers_of, clipped
 
@@ -124,7 +125,7 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
     ----------
     cluster_centers_, cluster_weights_, labels_, radius_, status_, privacy_report_ :
         See :class:`DPKMeans`.
-    n_clusters_, n_clusters_criterion_, bound_, rows_beyond_ :
+    n_clusters_, n_clusters_criterion_, bound_, rows_beyond_, size_, size_std_error_ :
         See :class:`DPKMeans`.
     inertia_, inertia_std_error_, explained_, explained_std_error_ : float
         See :class:`DPKMeans`.
@@ -286,24 +287,32 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         """
         bounded, asked = self.bounds is not None, self._asked_number()
         stage, rho = self._stage(target, n_features)
+        columns = self._columns(n_features)
         if not stage.size:
-            return engine_entries(
-                target.to_rho(), n_features, bounds_known=bounded, quality=True, n_clusters=asked
-            )
+            last = columns.entries(target.to_rho())
+            engine_rho = sum_down([target.to_rho(), *(-entry.rho for entry in last)])
+            engine = partial(engine_entries, bounds_known=bounded, quality=True, n_clusters=asked)
+            return (*engine(engine_rho, n_features), *last)
+        last = columns.entries(math.nextafter((1 - _TUPLE_SHARE) * rho, 0.0))
         entries = [_gaussian("count", _COUNT_SHARE * rho, "one unit")]
         if not bounded:
             words = "one unit in the histogram of norms"
             entries.append(_gaussian("bound", _BOUND_SHARE * rho, words))
         if isinstance(asked, Candidates):
             entries += separate_entries(_CHOICE_SHARE * rho, n_features, asked, _CHOICE)
-        rest = sum_down([rho, *(-entry.rho for entry in entries)])
+        rest = sum_down([rho, *(-entry.rho for entry in (*entries, *last))])
         tuples = stage.entries()
         left = sum_down([rest, *(-entry.rho for entry in tuples)])
         engine = partial(engine_entries, n_features=n_features, bounds_known=True, quality=True)
         coreset, again = engine(rest), engine(left, prefix="fallback/")
         refine = last_entries(left, left, "refine/", quality=True)
         entries += _on_path(tuples, _TUPLES, _FALLBACK) + _on_path(refine, _TUPLES)
-        return tuple(entries + _on_path(coreset, _CORESET) + _on_path(again, _FALLBACK))
+        entries += _on_path(coreset, _CORESET) + _on_path(again, _FALLBACK)
+        return (*entries, *last)
+
+    def _columns(self, n_features):
+        one = self._asked_number() == 1
+        return ColumnsOfCenters(self._domain(n_features), n_features, one)
 
     # -- fit --------------------------------------------------------------------------------------
 
@@ -312,8 +321,11 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         self.n_tuples_, self.aggregator_, self.path_ = stage.size, stage.kind, _CORESET
         domain, unit_weight = self._domain(table.n_features), table.units.unit_weight
         context = TupleContext(session, table, domain, self._asked_number(), progress)
+        columns = self._columns(table.n_features)
+        look = columns.look(session, table)
         if not stage.size:
-            return self._store(table, context.coreset(), unit_weight)
+            found = columns.finish(session, table, context.coreset(once_sized=look))
+            return self._store(table, *found, unit_weight)
         context, status, norms = context.bounded("bound")
         # Blocks need rows, whatever these weigh; the iterations see weights.
         numbers = UnitNumbers.of(table)
@@ -321,6 +333,8 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         size, totals = noisy_count_and_totals(session, "count", *exact, table.units)
         weight, sd = float(totals[0]), 2.0 * noise_sd(_COUNT_SHARE * rho)
         status = Weights.of(totals, sd).told(status)
+        if look is not None:
+            look(weight)
         context, choice = context.numbered(_CHOICE, _CHOICE_SHARE * rho)
         copies = size * (1.0 if self.sampling == "disjoint" else COPY_RATE)
         if copies < self.n_tuples_ * _ROWS_PER_CENTER * context.n_clusters:
@@ -330,24 +344,10 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         if found.status == "ok":
             found = dataclasses.replace(found, status=status)
         found = context.judged(found.chosen(choice), norms, weight, _COUNT_SHARE * rho)
-        return self._store(table, found, unit_weight)
+        return self._store(table, *columns.finish(session, table, found), unit_weight)
 
     def _fit_tuples(self, context, stage, numbers, weight):
-        """The tuple stage, and Lloyd iterations from what it finds.
-
-        Parameters
-        ----------
-        context : TupleContext
-        stage : TupleStage
-        numbers : UnitNumbers
-            Of the table: unreleased.
-        weight : float
-            Released weight of all units.
-
-        Returns
-        -------
-        result : EngineResult
-        """
+        """The tuple stage, and Lloyd iterations from what it finds: an `EngineResult`."""
         domain = context.domain
         tuples = self._inner_fits(
             context.table, numbers, context.session, domain, context.n_clusters
@@ -362,23 +362,10 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         return context.refined(context.public_centers() if centers is None else centers, weight)
 
     def _inner_fits(self, table, numbers, session, domain, n_clusters):
-        """The k-tuples of the blocks: one for each, whatever happens in it.
+        """The k-tuples of the blocks, (n_tuples, k, d): one for each, whatever happens in it.
 
-        Parameters
-        ----------
-        table : Table
-        numbers : UnitNumbers
-            Of the table.
-        session : PrivacySession
-            Of the blocks and of seeds for the fits; nothing is released here.
-        domain : Domain
-            That the rows of a block are clipped to before its fit.
-        n_clusters : int
-
-        Returns
-        -------
-        tuples : ndarray of shape (n_tuples, k, d)
-            NaN where a block has fewer than k rows, or its fit failed in any way.
+        NaN where a block has fewer than k rows, or its fit failed in any way. Rows are clipped to
+        the domain before a fit; the session gives blocks and seeds, and releases nothing here.
         """
         fits = BlockFits(
             BlockKMeans(n_clusters) if self.inner is None else self.inner,

@@ -12,17 +12,14 @@ import numpy as np
 from .._aggregate.kmeans.engine import engine_entries, fit_engine
 from .._aggregate.kmeans.travel import kmeans_cost
 from .._aggregate.shared.beyond import is_ok
-from .._aggregate.shared.column_means import refined_centers, refinement_entry, unequal
-from .._aggregate.shared.columns import Columns
 from .._base import Bounds, LedgerLike, RandomStateLike
 from .._intervals import StandardErrors
-from .._privacy._plan import PlanEntry
 from .._privacy._rounding import sum_down
 from ._centers import CENTERS_WITH_ERRORS, BaseWeightedCenters
+from ._columns import ColumnsOfCenters
 
 __all__ = ["DPKMeans"]
 
-_COLUMNS = 0.15  # of the budget, to refine centers whose columns have different units
 _FILLED = 0.9  # part of the radius of bounds: rows that are farther out fill them
 
 
@@ -49,7 +46,8 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
     bounds : float or pair (low, high), optional
         Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
         (n_features,). Rows outside are clipped. None: a radius is estimated privately, and paid
-        for. Honest bounds help most when there are few rows.
+        for; up to 100 features, so are the units of the columns. Honest bounds help most when there
+        are few rows.
     ledger : str, path or PrivacyLedger, optional
         Total budget of many fits; charged before the data are read.
     criterion : {"auto", "gap", "bic", "silhouette"}, default="auto"
@@ -83,7 +81,8 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
         Released number of units near each center; with `sample_weight`, their total weight.
     cluster_centers_std_error_ : ndarray of shape (n_clusters, n_features)
         Standard error of each coordinate as an estimate of the center of its cluster: the noise,
-        and the chance of which rows were drawn, from released counts and spreads.
+        and the chance of which rows were drawn, from released counts and spreads. Where columns
+        have different units, in the unit of each.
     cluster_weights_std_error_ : ndarray of shape (n_clusters,)
         Standard deviation of the noise of each weight.
     labels_ : ndarray of int32 of shape (n_samples,)
@@ -96,6 +95,9 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
     explained_, explained_std_error_ : float
         Released part, between 0 and 1, of the sum of squares about one center that the clusters
         explain.
+    size_, size_std_error_ : float
+        Released number of units (with `sample_weight`, their total weight), and the standard
+        deviation of its noise.
     radius_ : float
         Released (or public) radius of the ball that the rows were clipped to.
     bound_ : float
@@ -109,7 +111,8 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
         Noisy Lloyd iterations, as many as the budget and earlier releases asked for.
     status_ : str
         "ok", without `bounds` "ok inside `bound_`: ..." with `rows_beyond_`; or in words what the
-        releases showed to be missing.
+        releases showed to be missing. It names columns that are noise in some centers, that are
+        clipped at bounds, or that rule all distances.
     privacy_report_ : PrivacyReport
         The guarantee, and every release behind it.
     n_features_in_ : int
@@ -127,6 +130,12 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
     (with `groups`: all rows of a group) with whatever weight, by exact Gaussian-DP accounting. The
     number of rows is not public. An empty data set is refused, as everywhere in scikit-learn; all
     other sizes get an answer.
+
+    Distances are in the units of the table, as in scikit-learn: the column with the largest numbers
+    rules them. Where the sides of a box differ by more than a factor of four, or released units of
+    columns by more than eight, a part of the budget refines each coordinate of the centers in the
+    unit of its column. A single center, which is the mean of the table, is always refined so, but
+    in a ball: a skewed column is then not clipped where that would be a bias.
 
     A number of clusters that is chosen is a release, and so is the number of centers. It is made
     of earlier releases, and what a fit may spend does not depend on it.
@@ -177,11 +186,12 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    def _columns(self, n_features):
+        return ColumnsOfCenters(self._domain(n_features), n_features, self._asked_number() == 1)
+
     def _plan_entries(self, target, n_features):
         rho = target.to_rho()
-        last: tuple[PlanEntry, ...] = ()
-        if unequal(self._domain(n_features)):
-            last = (refinement_entry(_COLUMNS * rho),)
+        last = self._columns(n_features).entries(rho)
         first = engine_entries(
             sum_down([rho, *(-entry.rho for entry in last)]),
             n_features,
@@ -195,6 +205,7 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
         number = self._asked_number()
         if not isinstance(number, int):
             return None  # a choice of the number adds passes that depend on what is released
+        columns = self._columns(n_features)
         return partial(
             kmeans_cost,
             n_features,
@@ -202,21 +213,21 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
             self._target().to_rho(),
             self.bounds is not None,
             unit == "group",
-            unequal(self._domain(n_features)),
+            (columns.scales, columns.refined),
         )
 
     def _fit_table(self, table, session, progress):
-        domain = self._domain(table.n_features)
+        domain, columns = self._domain(table.n_features), self._columns(table.n_features)
         result = fit_engine(
-            session, table, domain, self._asked_number(), callback=progress, quality=True
+            session,
+            table,
+            domain,
+            self._asked_number(),
+            callback=progress,
+            quality=True,
+            once_sized=columns.look(session, table),
         )
-        columns = None
-        if domain is not None and result.centers_sd is not None and unequal(domain):
-            of_box = Columns.of(domain, table.n_features)
-            columns = refined_centers(
-                session, table, of_box, result.centers, result.centers_sd, result.square
-            )
-        self._store(table, result, table.units.unit_weight, columns)
+        self._store(table, *columns.finish(session, table, result), table.units.unit_weight)
 
     def _beyond(self):
         """Also whether rows fill public bounds, as they do where these cut most of them off."""

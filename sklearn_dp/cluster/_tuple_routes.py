@@ -97,7 +97,7 @@ class TupleContext:
         self.progress("number of clusters")
         return replace(self, n_clusters=choice.n_clusters), choice
 
-    def coreset(self, prefix=""):
+    def coreset(self, prefix="", once_sized=None):
         """What the k-means engine releases, with the plan entries of a prefix."""
         return fit_engine(
             self.session,
@@ -107,6 +107,7 @@ class TupleContext:
             prefix=prefix,
             callback=self.progress,
             quality=True,
+            once_sized=once_sized,
         )
 
     def public_centers(self):

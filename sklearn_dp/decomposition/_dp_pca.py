@@ -276,7 +276,7 @@ class DPPCA(
         columns = columns_of(session, table, self._domain(d))
         if refines := self._unequal(d) and columns.scaled:
             start = self.mean_[None], error[None], place.weights.square
-            (self.mean_,), (error,), _ = refined_centers(session, table, columns, *start)
+            (self.mean_,), (error,), *_ = refined_centers(session, table, columns, *start)
         self.rows_beyond_ = place.beyond * table.units.unit_weight
         progress("location")
         rho, limit = session.remaining(_MOMENT), place.rows.ball

@@ -78,3 +78,19 @@ def test_unknown_entries_have_no_account():
     for use in (lambda book: book.remaining("c"), lambda book: book.pay("c", 0.1, 0.0, GAUSSIAN)):
         with pytest.raises(PlanError, match="no plan entry 'c'"):
             use(accounts())
+
+
+def test_what_is_waived_is_there_for_others_up_to_their_caps():
+    book = accounts()
+    book.pay("b", 0.125, 0.0, GAUSSIAN)
+    part = book.branch()
+    book.waive("b")
+    assert book.remaining("b") == 0 and book.remaining("a") == book.remaining() == 0.875
+    with pytest.raises(PlanError, match="b"):
+        book.pay("b", 1e-9, 0.0, GAUSSIAN)
+    book.pay("a", 0.875, 0.0, GAUSSIAN)
+    with pytest.raises(PlanError, match="overspend"):
+        book.pay("a", 1e-9, 0.0, GAUSSIAN)
+    assert part.remaining("b") == 0.375
+    with pytest.raises(PlanError, match="no plan entry"):
+        book.waive("c")

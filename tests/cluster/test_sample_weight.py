@@ -63,7 +63,7 @@ def test_a_row_of_weight_zero_is_not_there_bit_for_bit():
 
 
 def test_larger_weights_count_as_the_largest():
-    X, weights = table(600)
+    X, weights = table(1200)
     weights *= 5
     model = DPKMeans(3, **SEEDED).fit(X, sample_weight=weights)
     other = DPKMeans(3, **SEEDED).fit(X, sample_weight=np.minimum(weights, 1))

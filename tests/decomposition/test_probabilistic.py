@@ -42,7 +42,7 @@ def test_the_model_is_a_normal_law_whatever_the_noise(k, epsilon):
 
 def test_a_part_of_the_variance_is_that_of_the_released_spectrum():
     whole = DPPCA(epsilon=1.0, random_state=2).fit(X)
-    ratios = np.cumsum(whole.explained_variance_ratio_)
+    ratios = np.cumsum(whole.explained_variance_) / whole.explained_variance_.sum()
     for part in (0.01, 0.5, 0.9, 0.97, ratios[1], 1 - 1e-12):
         model = DPPCA(float(part), epsilon=1.0, random_state=2).fit(X)
         k = model.n_components_

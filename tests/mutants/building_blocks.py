@@ -23,6 +23,7 @@ from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
 from sklearn_dp._aggregate.kmeans import quality as _quality
 from sklearn_dp._aggregate.kmeans import radius as _radius
 from sklearn_dp._aggregate.shared import block_fits as _block_fits
+from sklearn_dp._aggregate.shared import column_means as _column_means
 from sklearn_dp._aggregate.shared import columns as _columns
 from sklearn_dp._aggregate.shared import quantiles as _quantiles
 from sklearn_dp._aggregate.shared import row_sums as _row_sums
@@ -330,6 +331,11 @@ def _(original):
 
 
 @mutant("histograms of columns claimed as one", "check_replay", _columns, "round_up")
+def _(original):
+    return lambda value: original(value) / 2
+
+
+@mutant("refined centers: half of their claims", "check_replay", _column_means, "round_up")
 def _(original):
     return lambda value: original(value) / 2
 

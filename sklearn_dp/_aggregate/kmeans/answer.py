@@ -79,6 +79,8 @@ class EngineResult:
     bound: float | None = None
     beyond: float | None = None
     square: float = 1.0  # what weights of rows multiply sampling variances by
+    size: float = math.nan  # noisy number of units
+    size_sd: float = math.nan
 
     def chosen(self, choice: Choice | None) -> Self:
         """With the choice of k; its status counts where nothing else is wrong."""
@@ -157,6 +159,8 @@ def finished(
         final.n_iterations,
         final.error * unit**2,
         square=context.size.weights.square,
+        size=context.size.n,
+        size_sd=context.size.sd,
         **found,
     )
     return _for_each(result, n_clusters) if quality else result

@@ -241,6 +241,7 @@ def fit_engine(
     quality: bool = False,
     tuning: Tuning = TUNING,
     rows: GridTable | None = None,
+    once_sized: Callable[[float], object] | None = None,
 ) -> EngineResult:
     """Release the centers of k clusters, where k may be chosen here.
 
@@ -266,6 +267,9 @@ def fit_engine(
     rows : GridTable, optional
         Those of the table, on the grid of `domain`; by default they are made here. They are moved
         to a released center.
+    once_sized : callable, optional
+        Called with the released number of units, once it is known: may release and waive entries
+        that follow in the plan.
 
     Returns
     -------
@@ -281,6 +285,9 @@ def fit_engine(
     )
     left = lloyd_budget(session, prefix)
     context = located(run, math.sqrt(2 * left))
+    if once_sized is not None:
+        once_sized(context.size.n)
+        left = lloyd_budget(session, prefix)
     coreset = choice = None
     given = not isinstance(n_clusters, Candidates)
     if not (quality and given and lost_in_noise(context, left / 2)):

@@ -95,14 +95,15 @@ def lloyd_entries(rho: float, cap: float, prefix: str = "") -> tuple[PlanEntry, 
 def lloyd_budget(session: PrivacySession, prefix: str = "") -> float:
     """What `lloyd` would spend if it started now: what earlier releases have left, up to its cap.
 
-    The entries that follow in the plan, on the same path, keep their shares. Entries on other paths
+    The entries that follow in the plan, on the same path, keep what they have left of their shares,
+    but for those that have been waived. Entries on other paths
     are paid for by those: only one path is taken, and the plan covers the dearest.
     """
     entries = session.plan.entries
     place = [entry.name for entry in entries].index(prefix + _SUMS)
     paths = set(entries[place].paths)
     later = [
-        entry.rho
+        min(entry.rho, session.remaining(entry.name))
         for entry in entries[place + 1 :]
         if not (paths and entry.paths) or paths & set(entry.paths)
     ]

@@ -31,7 +31,7 @@ def kmeans_cost(
     rho: float,
     bounds_known: bool,
     grouped: bool,
-    refined: bool = False,
+    columns: tuple[float, float] = (0.0, 0.0),
     *,
     n_rows: int,
     n_parts: int,
@@ -48,8 +48,10 @@ def kmeans_cost(
     n_features, n_clusters : int
     rho : float
         Of the whole fit.
-    bounds_known, grouped, refined : bool
-        Whether no bound is paid for, rows have groups, and centers are refined by column.
+    bounds_known, grouped : bool
+        Whether no bound is paid for, and rows have groups.
+    columns : tuple of float
+        Parts of the budget for the units of columns, and to refine centers by column.
     n_rows, n_parts, n_workers : int
         The parts are taken to be alike.
     n_iter : int, optional
@@ -94,8 +96,11 @@ def kmeans_cost(
         down = TUNING.starts * k0 * q + q * d + 3 * q
         found.append(_pass("starts", down, TUNING.starts))  # none where one solution is the best
     found += _lloyd(d, k0, n_clusters, n_iter, size.small)
+    scales, refined = columns
+    if scales:  # the second one, of columns far from zero, is repeated where they are very far
+        found += [_pass("octaves", 203 * d, 201 * d), _pass("column bins", 66 * d, 64 * d)]
     if refined:
-        found.append(_pass("columns", 2 * n_clusters * d + 4 * d, n_clusters * (d + 1) + d))
+        found.append(_pass("columns", 2 * n_clusters * d + 4 * d, n_clusters * (d + 1) + 2 * d))
     return TravelCost(tuple(found), n_parts, n_rows, n_workers, float(row_bytes or 4 * d))
 
 

@@ -3,12 +3,18 @@
 A clustering compares distances in the units of the table, and its noise is the same in all
 coordinates: that of the column with the largest numbers. So where the sides of public bounds
 differ by much (:func:`unequal`), or scales have been released, one last release refines the
-centers: rows as offsets from their center (from the origin of the columns, where the center is
-lost in its noise), in the units of the columns, summed for each cluster. Each column then has
+centers: rows as offsets in the units of the columns, summed for each cluster. Each column then has
 noise in its own unit. Which cluster a row is in follows from the released centers and the row.
 
-A row moves the sums by a vector of length at most sqrt(d), the number of one cluster by one and the
-squares of the columns by a vector of length at most d.
+A clip that bites is a bias where a column is skewed. In a box, offsets are from its middle and none
+is clipped. Without one they are from the center (from the origin of the columns, where the center
+is lost in its noise), and they are clipped farther out the more rows there are, up to where the
+noise is no small part of the error from which rows were drawn. Rows beyond are counted, and what
+they may add to a mean is in its standard error.
+
+A row moves the sums by a vector of length at most sqrt(d), the number of one cluster by one, the
+squares of the columns by a vector of length at most d, and the numbers of rows beyond by one of
+length at most sqrt(d).
 """
 
 import math
@@ -28,39 +34,75 @@ from .rows import row_slices
 from .single_rows import distances
 from .table import Part, Table
 
-__all__ = ["RefinedCenters", "refined_centers", "refinement_entry", "told_by_column", "unequal"]
+__all__ = [
+    "REFINEMENT",
+    "RefinedCenters",
+    "refined_centers",
+    "refinement_entry",
+    "told_by_column",
+    "unequal",
+    "unrefined_centers",
+]
 
-_ENTRY = "columns of centers"
-_REACH = 4.0  # released standard deviations of a column that its rows reach
-_COUNTS, _SQUARES = 0.1, 0.1  # of the release, in squared sensitivity
-_UNEQUAL = 4.0  # times the shortest side of a box that the longest is
-_LOST = 0.25  # of half a side: a coordinate of a larger standard error tells nothing
+REFINEMENT = "columns of centers"
+"""Name of the plan entry that pays for refined centers."""
+
+_REACH = (4.0, 64.0)  # released standard deviations of a column that its rows reach
+_SAMPLING = 0.7  # of the error from which rows were drawn: noise that a farther clip may cost
+_COUNTS, _SQUARES, _BEYOND = 0.2, 0.1, 0.05  # of the release, in squared sensitivity
+_UNEQUAL = 4.0  # times the shortest side of a box that the longest is; of scales, released, twice
+_CONSTANT, _TINY = 1e-10, 1e-28  # standard deviations of no column: of its mean, and at all
+_LOST = 1.0  # standard deviation of a column: a coordinate of a larger error tells nothing
 _FEWEST = 3.0  # standard deviations of its noise that the number of rows of a cluster exceeds
-_HIDDEN, _NAMED = 0.5, 5  # part of a column's spread that is noise; names in a status
-_RULES = 0.99  # of the spread, in one column
+_BIAS = 0.1  # of the spread: what the clips of the clustering may have moved its centers by
+_CLEARLY = 6.0  # standard deviations: the difference of two estimates that is a bias of the first
+_EXCESS = 0.4  # of the reach: how far beyond it rows are on average
+_UNSEEN = 0.02  # of the rows: as many beyond the reach are what the scale has not seen
+_STANDS_OUT = 4.0  # standard deviations of its noise that a number of rows beyond exceeds
 _COARSE = 2.0**9  # steps of 2**-24 in a step of 2**-15, whose squares add up exactly
+
+_HIDDEN, _NAMED = 0.5, 5  # part of a column's spread that is noise; names in a status
+_USELESS = 0.25  # of the centers: as many lost coordinates of a column are not "ok"
+_RULES = 0.99  # of the spread, in one column
 
 
 class RefinedCenters(NamedTuple):
-    """Centers, their standard errors, and the spread of each column within the clusters."""
+    """Centers and their standard errors, and what has been released of each column."""
 
     centers: np.ndarray  # (k, d)
     std_error: np.ndarray  # (k, d)
-    spread: np.ndarray  # (d,)
+    spread: np.ndarray  # (d,), of the columns
+    within: np.ndarray  # (d,), the same within the clusters; 0 where noise hides it
+    beyond: np.ndarray  # (d,), share of the rows that are beyond a box, where it stands out
+    at_bound: np.ndarray  # (k, d), whether a coordinate is exactly at a bound of the box
+    constant: np.ndarray  # (d,), whether all that can be seen of a column is one value
 
 
-def unequal(domain: Domain | None) -> bool:
-    """Whether public bounds are a box whose sides differ by so much that centers are refined."""
-    if domain is None or domain.low is None:
+def unequal(units: Domain | Columns | None) -> bool:
+    """Whether a box has sides, or columns have scales, of such ratios that centers are refined."""
+    if isinstance(units, Columns):  # where scales differ by less, a refinement has more noise
+        return bool(units.scale.max() > 2 * _UNEQUAL * units.scale.min())
+    if units is None or units.low is None:
         return False
-    sides = (domain.high - domain.low)[domain.high > domain.low]
+    sides = (units.high - units.low)[units.high > units.low]
     return len(sides) > 1 and bool(sides.max() > _UNEQUAL * sides.min())
+
+
+def unrefined_centers(
+    columns: Columns, centers: np.ndarray, std_error: np.ndarray
+) -> RefinedCenters:
+    """Centers (k, d) with errors (k,), as they are: for :func:`told_by_column`."""
+    (k, d), none = centers.shape, np.zeros(centers.shape[1])
+    error, at_bound = np.repeat(std_error[:, None], d, axis=1), np.zeros((k, d), dtype=bool)
+    return RefinedCenters(
+        centers, error, columns.scale, none, none, at_bound, np.zeros(d, dtype=bool)
+    )
 
 
 def refinement_entry(rho: float) -> PlanEntry:
     """The plan entry of :func:`refined_centers`."""
     words = "a unit adds an offset, clipped to the reach of the columns, to one center"
-    return PlanEntry(_ENTRY, Mechanism.GAUSSIAN, math.nextafter(rho, 0.0), sensitivity=words)
+    return PlanEntry(REFINEMENT, Mechanism.GAUSSIAN, math.nextafter(rho, 0.0), sensitivity=words)
 
 
 def refined_centers(
@@ -70,56 +112,134 @@ def refined_centers(
     centers: np.ndarray,
     std_error: np.ndarray,
     square: float = 1.0,
+    size: float = 0.0,
 ) -> RefinedCenters:
     """Centers of shape (k, d), with standard errors of that shape or one each, refined.
 
-    `square`: what weights of rows multiply sampling variances by, see :mod:`.weights`.
+    `square`: what weights of rows multiply sampling variances by, see :mod:`.weights`. `size`: the
+    released number of rows, which decides how far they are clipped.
     """
-    scale = columns.scale if columns.box is not None else _REACH * columns.scale
     k, d = centers.shape
-    before = np.broadcast_to(std_error, (k, d)) if std_error.ndim == 2 else std_error[:, None]
-    before = np.broadcast_to(before, (k, d))
-    base = np.where(before < _LOST * scale, centers, columns.origin)
-    radius = math.sqrt(d)
-    grid = Grid.for_radius(radius)
-    total, counts, squares = table.sums(_offsets, columns.box, centers, base, scale, radius)
-    # A row adds a vector of norm at most `limit` to the sums of one cluster, one to its number,
-    # and to the squares a vector of norm at most the square of the coarse limit. Each over its
-    # claim, squared: (1 - counts - squares) + counts + squares = 1. A unit is a combination of
-    # rows with weights of sum one at most, so it adds no more.
-    limit, units = grid.steps(radius), table.units
-    claims = (
-        np.full(k * d, round_up(limit / math.sqrt(1 - _COUNTS - _SQUARES))),
-        np.full(k, round_up(units.scale / math.sqrt(_COUNTS))),
-        np.full(d, round_up((limit / _COARSE) ** 2 / math.sqrt(_SQUARES))),
-    )
-    unit = np.repeat([grid.unit, units.step, (_COARSE * grid.unit) ** 2], [k * d, k, d])
-    rho = session.remaining(_ENTRY)
-    noisy = session.gaussian(
-        _ENTRY,
-        np.concatenate([total.ravel(), counts, squares]),
-        sensitivity=np.concatenate(claims),
-        unit=unit,
-        rho=rho,
-    )
-    sd = np.concatenate(claims) * unit / math.sqrt(2 * rho)
-    number, number_sd = noisy[k * d : k * d + k, None], sd[k * d]
-    least = np.maximum(number, _FEWEST * number_sd)
-    offset = np.clip(noisy[: k * d].reshape(k, d) / least, -1.0, 1.0)
-    within = np.maximum(noisy[k * d + k :] - (least * np.square(offset)).sum(axis=0), 0.0)
-    spread = np.minimum(np.sqrt(within / least.sum()), 1.0)
-    noise = np.hypot(sd[0] / least, offset * number_sd / least)
-    # Two estimates with noise of their own; where there are no rows the first one stays.
-    gain = before**2 / (before**2 + np.square(noise * scale))
-    gain = np.where(number > _FEWEST * number_sd, gain, 0.0)
-    refined = base + offset * scale
-    after = centers + gain * (refined - centers)
-    error = np.where(
-        gain > 0, np.hypot(noise, spread * math.sqrt(square) / np.sqrt(least)) * scale, before
-    )
+    before = np.broadcast_to(std_error if std_error.ndim == 2 else std_error[:, None], (k, d))
+    sums = _released(session, table, columns, centers, before, size)
+    scale, least = sums.scale, np.maximum(sums.number, _FEWEST * sums.number_sd)[:, None]
+    offset = np.clip(sums.total / least, -math.sqrt(d), math.sqrt(d))
+    refined, widest = sums.base + offset * scale, np.square(columns.scale / scale)
+    within = sums.squares - (least * np.square((refined - sums.about) / scale)).sum(axis=0)
+    spread = np.sqrt(np.clip(within / least.sum(), 0.0, widest))
+    noise = np.hypot(sums.total_sd, offset * sums.number_sd) / least * scale
+    # What the noise of the squares may hide is drawn, too.
+    most = np.sqrt(np.minimum(np.maximum(within, sums.squares_sd) / least.sum(), widest)) * scale
+    drawn = most * np.sqrt(square / least)
+    drawn = np.minimum(drawn, before * math.sqrt(d))  # which has the spread of all columns
+    # Two estimates with noise of their own, the first one with a bias of its clips; where there are
+    # no rows it stays.
+    seen = (sums.number > _FEWEST * sums.number_sd)[:, None]
+    clear = sums.beyond > _STANDS_OUT * sums.beyond_sd
+    constant = columns.scale <= np.maximum(_CONSTANT * np.abs(columns.origin), _TINY)
+    if columns.box is None:  # what has been seen of the column is not its spread
+        seen = seen & ~(clear & (constant | (sums.beyond > _UNSEEN)))
+    seen = np.broadcast_to(seen, (k, d))
+    bias = _bias(refined - centers, np.square(before) + np.square(noise), seen)
+    # A standard error is at least that of drawing: the spread of the cluster is no larger.
+    widths = np.minimum(spread * scale, before * np.sqrt(d * least))
+    bias = np.maximum(bias, np.square(_BIAS * widths))
+    first = np.square(before) + bias
+    gain = np.where(seen, first / np.maximum(first + np.square(noise), 1e-300), 0.0)
+    first = np.maximum(first - np.square(drawn), 0.0)
+    hidden = 0.0 if columns.box is not None else _EXCESS * scale * np.maximum(sums.beyond, 0.0)
+    error = np.square(drawn) + np.square(gain * noise) + np.square(1 - gain) * first
+    error = np.where(gain > 0, np.sqrt(error + np.square(gain * hidden)), before)
+    after, at_bound = centers + gain * (refined - centers), np.zeros((k, d), dtype=bool)
+    column = columns.scale
     if columns.box is not None:
         after = columns.box.clip_points(after)
-    return RefinedCenters(after, np.minimum(error, before), spread * scale)
+        between = np.maximum(after.var(axis=0) - np.square(error).mean(axis=0), 0.0)
+        column = np.minimum(np.sqrt(np.square(spread * scale) + between), column)
+        free = columns.box.low < columns.box.high
+        at_bound = free & ((after <= columns.box.low) | (after >= columns.box.high))
+    beyond = np.where(clear & (columns.box is not None), np.minimum(sums.beyond, 1.0), 0.0)
+    return RefinedCenters(after, error, column, spread * scale, beyond, at_bound, constant)
+
+
+def _bias(apart: np.ndarray, variance: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """Squared bias of a column, where two estimates of its centers differ by more than by chance.
+
+    The mean of m squares of standard normal numbers has the standard deviation sqrt(2 / m).
+    """
+    number = np.maximum(seen.sum(axis=0), 1)
+    ratio = np.where(seen, np.square(apart) / np.maximum(variance, 1e-300), 0.0).sum(axis=0)
+    excess = np.where(seen, np.square(apart) - variance, 0.0).sum(axis=0) / number
+    surely = ratio / number > 1.0 + _CLEARLY * np.sqrt(2.0 / number)
+    return np.where(surely, np.maximum(excess, 0.0), 0.0)
+
+
+class _Sums(NamedTuple):
+    """What the release tells, in units of `scale` about `base`, with standard deviations."""
+
+    base: np.ndarray  # (k, d)
+    about: np.ndarray  # (k, d), of the squares
+    scale: np.ndarray  # (d,)
+    total: np.ndarray  # (k, d)
+    total_sd: float
+    number: np.ndarray  # (k,)
+    number_sd: float
+    squares: np.ndarray  # (d,)
+    squares_sd: float
+    beyond: np.ndarray  # (d,), parts of all rows
+    beyond_sd: float
+
+
+def _released(
+    session: PrivacySession,
+    table: Table,
+    columns: Columns,
+    centers: np.ndarray,
+    before: np.ndarray,
+    size: float,
+) -> _Sums:
+    """The release: sums, numbers, squares and numbers of rows beyond, in one Gaussian vector."""
+    rho, (k, d), units = session.remaining(REFINEMENT), centers.shape, table.units
+    box, scale = columns.box, columns.scale
+    known = before < (_LOST if box is None else _LOST / 4) * scale
+    about = np.where(known, centers, columns.origin)
+    base = about if box is None else np.broadcast_to(columns.origin, (k, d))
+    if box is None:
+        # Of m rows: noise of sqrt(d / (2 rho)) reaches over m, drawn with an error of 1 / sqrt(m).
+        free = _SAMPLING * math.sqrt(max(size, 0.0) / k * 2 * rho / d)
+        scale = float(np.clip(free, *_REACH)) * scale
+    radius = math.sqrt(d)
+    grid = Grid.for_radius(radius)
+    exact = table.sums(_offsets, box, centers, base, about, scale, radius)
+    # A row adds a vector of norm at most `limit` to the sums of one cluster, one to its number,
+    # to the squares a vector of norm at most the square of the coarse limit, and one to each of d
+    # numbers of rows beyond. Each over its claim, squared: (1 - counts - squares - beyond) + counts
+    # + squares + beyond = 1. A unit is a combination of rows with weights of sum one at most, so
+    # it adds no more.
+    limit = grid.steps(radius)
+    claims = np.array(
+        [
+            round_up(limit / math.sqrt(1 - _COUNTS - _SQUARES - _BEYOND)),
+            round_up(units.scale / math.sqrt(_COUNTS)),
+            round_up((limit / _COARSE) ** 2 / math.sqrt(_SQUARES)),
+            round_up(units.scale * radius / math.sqrt(_BEYOND)),
+        ]
+    )
+    steps = np.array([grid.unit, units.step, (_COARSE * grid.unit) ** 2, units.step])
+    lengths = [k * d, k, d, d]
+    noisy = session.gaussian(
+        REFINEMENT,
+        np.concatenate([part.ravel() for part in exact]),
+        sensitivity=np.repeat(claims, lengths),
+        unit=np.repeat(steps, lengths),
+        rho=rho,
+    )
+    total, number, squares, beyond = np.split(noisy, np.cumsum(lengths[:-1]))
+    sd = (claims * steps / math.sqrt(2 * rho)).tolist()
+    n = max(float(number.sum()), _FEWEST * math.sqrt(k) * sd[1])
+    total = total.reshape(k, d)
+    numbers = number, sd[1], squares, sd[2], beyond / n, sd[3] / n
+    return _Sums(base, about, scale, total, sd[0], *numbers)
 
 
 def _offsets(
@@ -127,55 +247,90 @@ def _offsets(
     box: Domain | None,
     centers: np.ndarray,
     base: np.ndarray,
+    about: np.ndarray,
     scale: np.ndarray,
     radius: float,
 ) -> tuple[Part, tuple]:
-    """A pass: sums of offsets and weights for each center, and sums of squares, as integers."""
+    """A pass, as integers: sums of offsets and weights for each center, squares, rows beyond."""
     X, n, (k, d), grid = part.source.read(), part.units.n_rows, base.shape, Grid.for_radius(radius)
     total = np.zeros((k, d), dtype=sum_type(n, 24))
     counts, squares = np.zeros(k, dtype=np.int64), np.zeros(d, dtype=sum_type(n, 31))
+    beyond = np.zeros(d, dtype=np.int64)
     for place in row_slices(n, max(d, k)):
         x = np.asarray(X[place], dtype=np.float64)
-        x = x if box is None else box.clip_points(x)
+        outside = np.zeros(x.shape, dtype=bool)
+        if box is not None:
+            outside, x = (x < box.low) | (x > box.high), box.clip_points(x)
         # One fixed loop for each pair: the label of a row depends on nothing else.
         labels = distances(x, centers).argmin(axis=1)
-        rows = grid.quantise((x - base[labels]) / scale, radius)
+        offsets = (x - base[labels]) / scale
+        if box is None:
+            outside = np.abs(offsets) > 1.0
+        rows = grid.quantise(offsets, radius)
         units = part.units.take(place)
         total += label_sums(units.weigh(rows), labels, k)
         counts += weighted_bincount(labels, units, k)
+        if box is not None:
+            rows = grid.quantise((x - about[labels]) / scale, radius)
         own = np.square(np.trunc(rows / _COARSE))
         if units.weights is not None:
             own = np.floor(own * (units.weights * units.step)[:, None])
+            outside = outside * units.weights[:, None]
         squares += exact_integers(own.sum(axis=0))
-    return part, (total, counts, squares)
+        beyond += exact_integers(outside.sum(axis=0))
+    return part, (total, counts, squares, beyond)
 
 
 def told_by_column(status: str, found: RefinedCenters, names: Sequence[object]) -> str:
-    """The status, where columns of most centers are lost in noise, or one rules all: by name.
+    """The status, with the columns that are lost in noise, clipped, or rule all: by name.
 
     Examples
     --------
-    >>> found = RefinedCenters(np.zeros((2, 2)), np.array([[0.1, 9.0], [0.1, 9.0]]), np.ones(2))
+    >>> centers, column = np.zeros((2, 2)), np.ones(2)
+    >>> errors, none = np.array([[0.1, 9.0], [0.1, 9.0]]), np.zeros(2)
+    >>> at_bound, constant = np.zeros((2, 2), dtype=bool), np.zeros(2, dtype=bool)
+    >>> found = RefinedCenters(centers, errors, column, column, none, at_bound, constant)
     >>> told_by_column("ok", found, ["age", "hours"])
     'mostly noise in some columns: hours, in 2 of 2 centers'
     """
-    spread = np.hypot(found.spread, found.centers.std(axis=0))
-    lost = np.count_nonzero(found.std_error > _HIDDEN * spread, axis=0)
-    hidden = np.flatnonzero(2 * lost > len(found.centers))
     if status != "ok":
         return status
-    if len(hidden):
-        columns = ", ".join(str(names[column]) for column in hidden[:_NAMED])
-        more = f" and {len(hidden) - _NAMED} more" if len(hidden) > _NAMED else ""
-        return (
-            f"mostly noise in some columns: {columns}{more}, in {int(lost[hidden].min())} of "
-            f"{len(found.centers)} centers"
-        )
+    k, spread = len(found.centers), found.spread
+    lost = np.count_nonzero(found.std_error > _HIDDEN * spread, axis=0)
+    at_bound = np.count_nonzero(found.at_bound, axis=0)
+    useless = _listed(np.where(lost > _USELESS * k, lost, 0), names)
+    if useless:
+        return f"mostly noise in some columns: {useless} of {k} centers"
+    told = [
+        (lost, f"noise in some columns of few centers: {{}} of {k} centers"),
+        (at_bound, f"exactly at a bound: {{}} of {k} centers, which noise or far rows put there"),
+    ]
+    constant = [str(names[i]) for i in np.flatnonzero(found.constant & (lost == 0)).tolist()]
+    words = [text.format(_listed(number, names)) for number, text in told if number.any()]
+    cut = [
+        f"{names[i]} ({100 * found.beyond[i]:.2g} %)" for i in np.flatnonzero(found.beyond).tolist()
+    ]
+    if cut:
+        words.append(f"rows beyond the bounds count as if they were at them: {_short(cut)}")
+    if constant:
+        words.append(f"one value in all rows that the noise does not hide: {_short(constant)}")
     share = np.square(spread) / max(float(np.square(spread).sum()), 1e-300)
     first = int(np.argmax(share))
-    if share[first] <= _RULES or len(share) == 1:
-        return status
-    return (
-        f"ok, but {names[first]} has {100 * min(share[first], 0.999):.1f} % of the spread: the "
-        "other columns had no say in the clusters; scale the columns first if they should"
-    )
+    if share[first] > _RULES and len(share) > 1:
+        words.append(
+            f"{names[first]} has {100 * min(share[first], 0.999):.1f} % of the spread: the other "
+            "columns had no say in the clusters; scale the columns first if they should"
+        )
+    return f"ok, but {'; '.join(words)}" if words else status
+
+
+def _listed(number: np.ndarray, names: Sequence[object]) -> str:
+    """Columns by name with the least of their numbers, where there is any; "" otherwise."""
+    places = np.flatnonzero(number)
+    listed = _short([str(names[place]) for place in places.tolist()])
+    return f"{listed}, in {int(number[places].min())}" if len(places) else ""
+
+
+def _short(listed: list[str]) -> str:
+    more = f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
+    return ", ".join(listed[:_NAMED]) + more

@@ -1,0 +1,89 @@
+"""What k-means estimators release so that each coordinate of their centers means something.
+
+Distances are in the units of the table, and so is the noise of a clustering: that of the column
+with the largest numbers is in all of them. Without bounds the units of the columns are released
+once the number of rows is known, and where they differ by much (in a box: where its sides do) the
+centers are refined column by column (:mod:`.._aggregate.shared.column_means`). What that does not
+need goes to Lloyd's iterations.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+from .._aggregate.kmeans.answer import EngineResult
+from .._aggregate.shared.column_means import (
+    REFINEMENT,
+    RefinedCenters,
+    refined_centers,
+    refinement_entry,
+    unequal,
+    unrefined_centers,
+)
+from .._aggregate.shared.columns import COLUMNS, Columns, column_entries, release_columns
+from .._aggregate.shared.table import Table
+from .._privacy._domain import Domain
+from .._privacy._plan import PlanEntry
+from .._privacy._session import PrivacySession
+
+__all__ = ["ColumnsOfCenters"]
+
+_MOST_COLUMNS = 100  # whose units are released where there are no bounds
+_SCALES = 0.04  # of the budget, for these units
+_ONE, _BOX, _FREE = 0.3, 0.15, 0.1  # of the budget: to refine a single center, and several
+_ONE_UNIT = (
+    "ok, but the rows are too few to tell the units of the columns, and columns of a smaller "
+    "spread than others may be mostly noise; bounds or more rows would help"
+)
+
+
+class ColumnsOfCenters:
+    """The units of the columns in one fit, and the centers refined in them.
+
+    A single center is the mean of a table, whose columns may be skewed: refined is what has no bias
+    of clips. Distances of a ball are those of all columns together.
+    """
+
+    def __init__(self, domain: Domain | None, n_features: int, one_center: bool) -> None:
+        self._one = one_center
+        self.columns: Columns | None = Columns.of(domain, n_features)
+        self.scales = self.refined = 0.0
+        if domain is None:
+            if n_features <= _MOST_COLUMNS and (n_features > 1 or one_center):
+                self.scales, self.refined = _SCALES, _ONE if one_center else _FREE
+        elif one_center and domain.low is not None:
+            self.refined = _ONE
+        elif unequal(domain):
+            self.refined = _BOX
+
+    def entries(self, rho: float) -> tuple[PlanEntry, ...]:
+        """The plan entries, the last of a plan of `rho` in all."""
+        if not self.refined:
+            return ()
+        scales = column_entries(math.nextafter(self.scales * rho, 0.0)) if self.scales else ()
+        return (*scales, refinement_entry(self.refined * rho))
+
+    def look(self, session: PrivacySession, table: Table) -> Callable[[float], None] | None:
+        """What releases the units, at a released number of rows, and waives what is not needed."""
+
+        def release(size: float) -> None:
+            self.columns = release_columns(session, table, size)
+            session.waive(COLUMNS)
+            if self.columns is None or not (self._one or unequal(self.columns)):
+                session.waive(REFINEMENT)
+                self.refined = 0.0
+
+        return release if self.scales else None
+
+    def finish(
+        self, session: PrivacySession, table: Table, result: EngineResult
+    ) -> tuple[EngineResult, RefinedCenters | None]:
+        """The result, and its centers by column, refined if that was planned and is needed."""
+        if self.columns is None:
+            status = _ONE_UNIT if result.status == "ok" else result.status
+            return replace(result, status=status), None
+        assert result.centers_sd is not None
+        start = self.columns, result.centers, result.centers_sd
+        if self.refined:
+            return result, refined_centers(session, table, *start, result.square, result.size)
+        return result, unrefined_centers(*start) if self.scales else None

@@ -1,0 +1,71 @@
+"""Units of columns in k-means fits: what is planned, and what is waived."""
+
+import numpy as np
+import pytest
+
+from sklearn_dp import DPKMeans, DPKTupleKMeans
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
+]
+
+BOX, CUBE = ([0.0, 0.0], [1.0, 9.0]), ([0.0, 0.0], [1.0, 3.0])
+UNITS, REFINED = "columns", "columns of centers"
+
+
+def planned(model, n_features):
+    return [entry.name for entry in model.privacy_plan(n_features).entries][-2:]
+
+
+@pytest.mark.parametrize("kind", [DPKMeans, DPKTupleKMeans])
+def test_what_is_planned(kind):
+    assert planned(kind(3), 2) == planned(kind(1), 1) == planned(kind(1), 100) == [UNITS, REFINED]
+    assert planned(kind(3, bounds=BOX), 2)[1] == planned(kind(1, bounds=CUBE), 2)[1] == REFINED
+    for model, n_features in (
+        (kind(3), 1),
+        (kind(3), 101),
+        (kind(1, bounds=2.0), 2),
+        (kind(3, bounds=2.0), 2),
+        (kind(3, bounds=CUBE), 2),
+    ):
+        assert not {UNITS, REFINED} & {*planned(model, n_features)}
+
+
+def released(model):
+    return [one["release"] for one in model.privacy_report_.releases]
+
+
+def spent(model):
+    total = sum(one["rho"] for one in model.privacy_report_.releases)
+    return total / model._target().to_rho()
+
+
+def table(n, factors):
+    rng = np.random.default_rng(0)
+    return (5 * rng.integers(2, size=(n, 1)) + rng.normal(size=(n, 3))) * factors
+
+
+@pytest.mark.parametrize("kind", [DPKMeans, DPKTupleKMeans])
+def test_units_that_differ_are_refined(kind):
+    X = table(5000, [1.0, 1e3, 1e-3])
+    model = kind(2, epsilon=2.0, random_state=0).fit(X)
+    assert released(model)[-1] == REFINED and model.trustworthy_
+    means = np.array([X[model.labels_ == label].mean(axis=0) for label in range(2)])
+    error = model.cluster_centers_std_error_
+    # Six numbers, each within 5.5 standard errors but for a chance below 1e-6.
+    assert np.all(np.abs(model.cluster_centers_ - means) < 5.5 * error)
+    assert np.all(error < 0.5 * X.std(axis=0))
+
+
+def test_what_is_not_needed_goes_to_the_iterations():
+    model = DPKMeans(2, random_state=0).fit(table(5000, 1.0))
+    assert UNITS in released(model) and REFINED not in released(model)
+    assert spent(model) > 0.96 and model.trustworthy_
+
+
+def test_too_few_rows_for_the_units():
+    model = DPKMeans(2, random_state=0).fit(table(1000, 1.0))
+    assert not {UNITS, REFINED} & {*released(model)} and spent(model) > 0.99
+    if model.trustworthy_:
+        assert "too few to tell the units of the columns" in model.status_
