@@ -324,8 +324,8 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         columns = self._columns(table.n_features)
         look = columns.look(session, table)
         if not stage.size:
-            found = columns.finish(session, table, context.coreset(once_sized=look))
-            return self._store(table, *found, unit_weight)
+            found, refined = columns.finish(session, table, context.coreset(once_sized=look))
+            return self._store(table, found, refined, unit_weight)
         context, status, norms = context.bounded("bound")
         # Blocks need rows, whatever these weigh; the iterations see weights.
         numbers = UnitNumbers.of(table)
@@ -344,7 +344,8 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         if found.status == "ok":
             found = dataclasses.replace(found, status=status)
         found = context.judged(found.chosen(choice), norms, weight, _COUNT_SHARE * rho)
-        return self._store(table, *columns.finish(session, table, found), unit_weight)
+        found, refined = columns.finish(session, table, found)
+        return self._store(table, found, refined, unit_weight)
 
     def _fit_tuples(self, context, stage, numbers, weight):
         """The tuple stage, and Lloyd iterations from what it finds: an `EngineResult`."""

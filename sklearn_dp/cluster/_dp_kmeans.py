@@ -227,7 +227,8 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
             quality=True,
             once_sized=columns.look(session, table),
         )
-        self._store(table, *columns.finish(session, table, result), table.units.unit_weight)
+        result, found = columns.finish(session, table, result)
+        self._store(table, result, found, table.units.unit_weight)
 
     def _beyond(self):
         """Also whether rows fill public bounds, as they do where these cut most of them off."""

@@ -156,6 +156,7 @@ def refined_centers(
         after = columns.box.clip_points(after)
         between = np.maximum(after.var(axis=0) - np.square(error).mean(axis=0), 0.0)
         column = np.minimum(np.sqrt(np.square(spread * scale) + between), column)
+        assert columns.box.low is not None and columns.box.high is not None
         free = columns.box.low < columns.box.high
         at_bound = free & ((after <= columns.box.low) | (after >= columns.box.high))
     beyond = np.where(clear & (columns.box is not None), np.minimum(sums.beyond, 1.0), 0.0)
@@ -260,7 +261,8 @@ def _offsets(
         x = np.asarray(X[place], dtype=np.float64)
         outside = np.zeros(x.shape, dtype=bool)
         if box is not None:
-            outside, x = (x < box.low) | (x > box.high), box.clip_points(x)
+            inside = box.clip_points(x)
+            outside, x = x != inside, inside
         # One fixed loop for each pair: the label of a row depends on nothing else.
         labels = distances(x, centers).argmin(axis=1)
         offsets = (x - base[labels]) / scale
