@@ -87,10 +87,11 @@ def upper_triangle(d: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def norm_of(name: str, value: np.ndarray, message: Arrays) -> float:
-    """The norm that the vector `name`, of integers of at most 2**26, is clipped in.
+    """The norm that the vector `name`, of integers, is clipped in.
 
-    Frobenius' for the upper triangle of a moment, l1 for counts that get Laplace noise (the ``l1``
-    of the message says whether they do), else l2.
+    Entries are at most 2**26, so that squares and their sums are exact. The norm is Frobenius' for
+    the upper triangle of a moment, l1 for counts that get Laplace noise (the ``l1`` of the message
+    says whether they do), else l2.
 
     >>> message = {"l1": np.zeros(0)}
     >>> norm_of("second moment", np.array([1, 2, 4]), message)  # of [[1, 2], [2, 4]]

@@ -36,7 +36,9 @@ def noisy(
 
     The output is a mask of the units that stay. Scores, `sensitivity`, `sigma`, `bad` and the
     `threshold` above it are in grid steps. Unlike other laws' the noise scale is the caller's,
-    since the cost depends on how many scores move, which only the caller's proof knows.
+    since the cost depends on how many scores move, which only the caller's proof knows: no common
+    unit's score by more than `sensitivity`, and `rho` pays for `most` common units. `fixed`: the
+    elements are results of blocks, of which one is replaced.
     """
     scores, sensitivity = exact_integers(scores), positive_sensitivity(sensitivity)
     sigma = float(check_cost("sigma", sigma))
