@@ -112,7 +112,7 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
     Notes
     -----
     A fitted object shows released values only: attributes with a trailing underscore are functions
-    of releases, but for those in `_not_released`, which leave neither by pickle nor by display.
+    of releases, but for those in `_not_released`, which are excluded from pickles and displays.
     `status_` begins with "ok" or says, from released values, why the answer is of little use;
     `fit` then warns and does not raise, since an exception would tell. Where a fit had to find
     bounds, "ok" goes on with how many rows may lie beyond them.
@@ -284,8 +284,7 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
         """Fit within a session that has been charged, keep its report, warn by `status_`."""
         progress = Progress(self)
         self._fit(None if X is None else saturated(X), units, session, progress, **public)
-        if X is not None and X.dtype == np.float32:
-            self._narrow()
+        self._tidy(np.float64 if X is None else X.dtype)
         self.privacy_report_ = session.report()
         self._tell_limit()
         if not is_ok(self.status_):
@@ -299,12 +298,13 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
             name = "bound_" if hasattr(self, "bound_") else "radius_"
             self.status_ = ok_inside(self.status_, self.rows_beyond_, name)
 
-    def _narrow(self) -> None:
-        """Released arrays in the type of the rows, which is public: post-processing."""
+    def _tidy(self, dtype: Any) -> None:
+        """Released arrays in the type of the rows, which is public, and without negative zeros."""
         for name, value in list(vars(self).items()):
             shown = name.endswith("_") and name[0] != "_" and isinstance(value, np.ndarray)
             if shown and value.dtype == np.float64:
-                setattr(self, name, narrowed(value, np.float32))
+                value = value + 0.0  # -0.0 becomes 0.0
+                setattr(self, name, narrowed(value, np.float32) if dtype == np.float32 else value)
 
     @staticmethod
     def _units(X: Any, groups: Any) -> Units:

@@ -216,10 +216,9 @@ class StandardErrors:
         name = "bound_" if hasattr(self, "bound_") else "radius_"
         most, radius = math.ceil(self.rows_beyond_), getattr(self, name)
         if self.status_.startswith("ok inside"):  # and how many may be farther out
-            return (f"{name} = {radius:.4g}: units farther out count as if they were there",)
+            return (f"{name} = {radius:.4g}: units farther out are clipped to it",)
         return (
-            f"at most {most} units (95 %) lie beyond {name} = {radius:.4g}; they count as if they "
-            "were there",
+            f"at most {most} units (95 %) lie beyond {name} = {radius:.4g}; they are clipped to it",
         )
 
     def _value_and_error(self, attribute: str) -> tuple[np.ndarray, np.ndarray]:

@@ -197,6 +197,8 @@ def budget_of(epsilon: Any, delta: Any, rho: Any) -> PrivacyBudget:
     it was left out, and any other number is a contradiction. Errors name the parameter; delta is
     positive.
     """
+    if rho is None and epsilon is None:
+        raise ValueError("epsilon and rho: set one of them; the default is epsilon=1.0.")
     if rho is None:
         budget = PrivacyBudget(epsilon=epsilon, delta=delta)
     elif epsilon is None or (is_real(epsilon) and epsilon == DEFAULT_EPSILON):

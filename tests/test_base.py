@@ -184,6 +184,14 @@ def test_fitted_arrays_have_the_type_of_the_rows(name):
         assert all(np.isfinite(value).all() for value in arrays.values())
 
 
+@pytest.mark.parametrize("name", ["DPGaussianMixture", "DPKMeans"])
+def test_no_released_zero_is_negative(name):
+    """Of a mixture, the triangle of precisions had zeros of both signs."""
+    for dtype in (np.float32, np.float64):
+        arrays = [each for each in vars(fitted(name, dtype)).values() if hasattr(each, "dtype")]
+        assert not any(((each == 0) & np.signbit(each)).any() for each in arrays)
+
+
 # What SampleAndAggregate finds is an estimator of another library, with a `set_output` of its own.
 TRANSFORMERS = [name for name, cls in ESTIMATORS.items() if hasattr(cls, "set_output")]
 

@@ -135,8 +135,7 @@ def fitted(estimator, X, places, groups=None, weights=None, engine=Elsewhere, y=
         open_units(table, grouped=groups is not None, largest=largest)
         model._fit_table(table, session, Progress(model))
         model._tell_limit()
-        if table.dtype == np.float32:
-            model._narrow()
+        model._tidy(table.dtype)
     return model, held
 
 

@@ -92,9 +92,9 @@ def test_a_summary_tells_how_many(model):
     most = int(np.ceil(model.rows_beyond_))
     assert 0 < model.rows_beyond_ < 2000 and model.radius_ > 3
     told = (
-        f"radius_ = {model.radius_:.4g}: units farther out count as if they were there\n"
+        f"radius_ = {model.radius_:.4g}: units farther out are clipped to it\n"
         f"status: ok inside radius_: up to {most} units (95 %) may lie farther out, and what they "
-        "cost is not known (bounds= ends that)\n"
+        "cost is not known; pass bounds= to remove this caveat\n"
     )
     assert told in repr(model.summary()) and "&#x27;" not in model.summary()._repr_html_()
     model.status_ = "mostly noise"

@@ -75,7 +75,7 @@ def engine_with_targets(
     """Who holds the parts of a table and of a target; None for an ordinary table in memory.
 
     A target comes in the parts of `X`, as weights do for other estimators. The reader is
-    :func:`engine_of_parts` for parts that have no type of their own.
+    :func:`engine_of_parts` for a table supplied in chunks.
     """
     try:
         found = reader(X, groups, y)
@@ -89,7 +89,7 @@ def engine_with_targets(
 def engine_of_parts(
     parts: Any, groups: Any = None, sample_weight: Any = None, *, name: str = "parts"
 ) -> EngineInput:
-    """Who holds parts that have no type of their own; `name` is that of the parameter, for errors.
+    """Who holds a table supplied in chunks; `name` is that of the parameter, for errors.
 
     Parts are what `engine_of` takes, or any iterable of arrays and data frames, which is read once.
     There are as many groups and weights.

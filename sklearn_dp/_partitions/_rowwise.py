@@ -78,7 +78,7 @@ class InParts:
     def fit_partitions(
         self, parts: Iterable[Any], *, groups: Any = None, sample_weight: Any = None, y: Any = None
     ) -> Self:
-        """Fit to parts of a table that have no type of their own; see :doc:`/many_machines`.
+        """Fit to a table supplied in chunks; see :doc:`/many_machines`.
 
         What `fit` takes as a table in parts it fits as well, and the bits are the same: those of
         a fit of all rows in memory.

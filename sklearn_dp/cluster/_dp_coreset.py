@@ -59,7 +59,7 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
     ledger : str, path or PrivacyLedger, optional
         Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
-        Threads, each with a part of the rows. No bit of the answer depends on it.
+        Threads, each with a part of the rows. Results are bitwise identical for any value.
     random_state : int, RandomState instance or Generator, optional
         None: noise from the operating system. Anything else makes the noise reproducible and
         voids the guarantee against those who know it.

@@ -64,11 +64,11 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
     Parameters
     ----------
     n_clusters : int, "auto" or pair (low, high), default=8
-        Number of clusters, public: there are always so many centers. "auto" and a pair let the
-        fit choose it, from 1 to 30 or in that range; see :class:`DPKMeans`. Tuples must have as
+        Number of clusters, public. Exactly this many centers are returned. "auto" and a pair let
+        the fit choose it, from 1 to 30 or in that range; see :class:`DPKMeans`. Tuples must have as
         many points from the start and tell nothing about their number, so that a plan with tuples
-        has a coreset for the choice, with a share of 15 % of the budget. Without tuples the
-        choice is that of `DPKMeans`.
+        has a coreset for the choice, with a share of 15 % of the budget. Without tuples the choice
+        is that of `DPKMeans`.
     epsilon : float, default=1.0
         Privacy budget of one fit.
     delta : float, default=1e-6
@@ -81,7 +81,7 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
     ledger : str, path or PrivacyLedger, optional
         Total budget of many fits; charged before the data are read.
     criterion : {"auto", "gap", "bic", "silhouette"}, default="auto"
-        What the number is chosen by; see :class:`DPKMeans`.
+        Criterion for choosing the number of clusters; see :class:`DPKMeans`.
     max_weight : float, optional
         Public: the largest `sample_weight` of a unit, by the design of a survey. Larger ones count
         as this one, whose noise all rows have; the fits of blocks know no weights. None: an array
@@ -95,8 +95,8 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         averages what falls to each ball, and takes hundreds of thousands of tuples;
         "noisy_centers" adds noise to one tuple, of a scale that takes clusters hundreds of times
         farther apart than the tuples differ. Both look at each tuple a few times only, where a
-        friendly core compares all pairs; up to 5000 tuples neither has been seen to win, and
-        "auto" is "friendly_core".
+        friendly core compares all pairs; up to 5000 tuples neither outperformed "friendly_core"
+        in our benchmarks, and "auto" is "friendly_core".
     sampling : {"disjoint", "with_replacement"}, default="disjoint"
         How blocks are made: each row in one block, or Poisson(1/2) copies of it in as many
         blocks. The latter costs more than the aggregator says where copies are many, and less
@@ -132,7 +132,7 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
     cluster_centers_std_error_, cluster_weights_std_error_ : ndarray
         See :class:`DPKMeans`.
     path_ : {"tuples", "coreset", "tuples, then coreset", "tuples, then public"}
-        Which way the released values led.
+        Algorithm branch selected by the released values.
     n_tuples_ : int
         Number of blocks of the plan; 0 without a tuple stage.
     aggregator_ : str

@@ -34,9 +34,9 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
     Parameters
     ----------
     n_clusters : int, "auto" or pair (low, high), default=8
-        Number of clusters, public: there are always so many centers. "auto" and a pair let the
-        fit choose it, from 1 to 30 or in that range, by what it releases anyway: the choice costs
-        nothing up to 5 features, and some of the budget of Lloyd's iterations above.
+        Number of clusters, public. Exactly this many centers are returned. "auto" and a pair let
+        the fit choose it, from 1 to 30 or in that range, by what it releases anyway: the choice
+        costs nothing up to 5 features, and some of the budget of Lloyd's iterations above.
     epsilon : float, default=1.0
         Privacy budget of one fit.
     delta : float, default=1e-6
@@ -46,23 +46,23 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
     bounds : float or pair (low, high), optional
         Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
         (n_features,). Rows outside are clipped. None: a radius is estimated privately, and paid
-        for; up to 100 features, so are the units of the columns. Honest bounds help most when there
-        are few rows.
+        for; up to 100 features, so are the units of the columns. Data-independent, tight bounds
+        matter most for small data sets.
     ledger : str, path or PrivacyLedger, optional
         Total budget of many fits; charged before the data are read.
     criterion : {"auto", "gap", "bic", "silhouette"}, default="auto"
-        What the number is chosen by. "gap": the gap statistic of the released coreset. "bic": a
-        criterion for round clusters, on noisy Lloyd iterations with surplus centers; the
-        likeliest number is more than the range allows if clusters are not round. "silhouette":
-        how much nearer rows are to their center than to another, on the same ones. "auto":
-        "gap" up to 5 features; above, "bic", and "silhouette" where that asks for more clusters
-        than the range has. With an integer `n_clusters` it has no effect.
+        Criterion for choosing the number of clusters. "gap": the gap statistic of the released
+        coreset. "bic": a criterion for round clusters, on noisy Lloyd iterations with surplus
+        centers; the likeliest number is more than the range allows if clusters are not round.
+        "silhouette": how much nearer rows are to their center than to another, on the same ones.
+        "auto": "gap" up to 5 features; above, "bic", and "silhouette" where that asks for more
+        clusters than the range has. With an integer `n_clusters` it has no effect.
     max_weight : float, optional
         Public: the largest `sample_weight` that a unit may have, for instance by the design of a
         survey. Larger weights count as this one, and the noise is that of a row of this weight.
         None: an array of weights is refused. Without `sample_weight` it has no effect.
     n_jobs : int, optional
-        Threads, each with a part of the rows. No bit of the answer depends on it.
+        Threads, each with a part of the rows. Results are bitwise identical for any value.
     random_state : int, RandomState instance or Generator, optional
         None: noise from the operating system. Anything else makes the noise reproducible and
         voids the guarantee against those who know it.
@@ -80,14 +80,14 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
     cluster_weights_ : ndarray of shape (n_clusters,)
         Released number of units near each center; with `sample_weight`, their total weight.
     cluster_centers_std_error_ : ndarray of shape (n_clusters, n_features)
-        Standard error of each coordinate as an estimate of the center of its cluster: the noise,
-        and the chance of which rows were drawn, from released counts and spreads. Where columns
-        have different units, in the unit of each.
+        Standard error of each coordinate as an estimate of the center of its cluster, from
+        released counts and spreads: it covers both privacy noise and sampling variability. Where
+        columns have different units, in the unit of each.
     cluster_weights_std_error_ : ndarray of shape (n_clusters,)
         Standard deviation of the noise of each weight.
     labels_ : ndarray of int32 of shape (n_samples,)
-        Nearest center of each training row. In memory only: it is not a release, and is not
-        pickled.
+        Nearest center of each training row. Not private: kept in memory only, excluded from
+        pickles and displays.
     inertia_, inertia_std_error_ : float
         Released sum over units of squared distances to the nearest center, and the standard
         deviation of its noise. Distances beyond a released cap, about that of the farthest row in
@@ -103,10 +103,10 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
     bound_ : float
         Without `bounds`: released radius about the origin that rows were clipped to.
     rows_beyond_ : float
-        Without `bounds`: the most units (total weight) that may lie beyond `bound_`, from
-        released values, with probability 95 %. They count as if they were there, and what they
-        really cost is not known: fewer rows than noise may cost more than all others, and no
-        release tells. `status_` tells of rows beyond that stand out of the noise.
+        Without `bounds`: the most units (total weight) that may lie beyond `bound_`, from released
+        values, with probability 95 %. They are clipped to it, and what they really cost is not
+        known: fewer rows than noise may cost more than all others, and no release tells. `status_`
+        tells of rows beyond that stand out of the noise.
     n_iter_ : int
         Noisy Lloyd iterations, as many as the budget and earlier releases asked for.
     status_ : str

@@ -211,33 +211,32 @@ class DPOneCluster(StandardErrors, BaseDPBall):
 default="auto"
         How the radius is chosen that the boxes of the center routes are made for. "auto" is the
         exponential mechanism, which loses the fewest points. "rec_concave" is the published
-        choice, of theoretical interest: it has not been seen to win.
+        choice, of theoretical interest: it did not win in our benchmarks.
     center_method : {"auto", "grid", "pca", "clip", "paper"}, default="auto"
         "grid": the heaviest box of a randomly shifted grid (of a random projection to four
         dimensions where there are more than 8 features), then means of the points near it. "pca":
         the same with a projection to four released principal axes, which tells clusters apart that
         are close in many features, if there are points enough to see the axes; if not, they are
-        random.
-        "clip": means of the points in ever smaller balls, the first of which is the domain; it
-        compares no pairs and is fast, but finds only what the mean of all points leads to. "paper":
-        the published GoodCenter, which has not been seen to win: at 10,000 rows and epsilon = 1 its
-        balls are as good in 10 features (1.01 of the best radius, both) and worse in 2 (1.10 to
-        1.06), in six to twelve times the seconds (``doc/benchmarks/one_cluster.md``). "auto" is
-        "grid" for up to 8 features. For more it is "clip" if `n_points` is a fraction of at least
-        one half, for the mean of all points leads to a majority; if not, "pca" up to 500 features,
-        "grid" beyond.
+        random. "clip": means of the points in ever smaller balls, the first of which is the domain;
+        it compares no pairs and is fast, but finds only what the mean of all points leads to.
+        "paper": the published GoodCenter, which did not win in our benchmarks: at 10,000 rows and
+        epsilon = 1 its balls are as good in 10 features (1.01 of the best radius, both) and worse
+        in 2 (1.10 to 1.06), in six to twelve times the seconds (``doc/benchmarks/one_cluster.md``).
+        "auto" is "grid" for up to 8 features. For more it is "clip" if `n_points` is a fraction of
+        at least one half, for the mean of all points leads to a majority; if not, "pca" up to 500
+        features, "grid" beyond.
     radius_grid : {"log", "linear"}, default="log"
         Radii to choose from: of ratio sqrt(2), or multiples of `min_radius`.
     min_radius : float, optional
-        Smallest radius to tell from zero; the radius of the bounds over 2**15 by default (over
+        Radii below this are treated as zero; the radius of the bounds over 2**15 by default (over
         2**11 for a linear grid).
     sample_size : int, default=32768
         Most points whose pairwise distances are compared, about; where there are more, a random
         sample is taken, of at least 8192 if that is allowed, and of about 1000 of the t.
     n_init : int, default=1
-        How often to look for a center, each time with its share of the budget; the one with most
-        points about it is chosen, privately. For where one search may fail: among many clusters,
-        or with the published one.
+        Number of independent restarts; the budget is split among them. The center with most points
+        about it is chosen, privately. For where one search may fail: among many clusters, or with
+        the published one.
     n_jobs : int, optional
         Number of threads, each of which works on some of the rows; it does not change the result.
     random_state : int, RandomState instance or Generator, optional

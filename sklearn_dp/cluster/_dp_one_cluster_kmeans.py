@@ -58,11 +58,11 @@ default="auto"
     radius_grid : {"log", "linear"}, default="log"
         Radii to choose from.
     min_radius : float, optional
-        Smallest radius to tell from zero.
+        Radii below this are treated as zero.
     sample_size : int, default=32768
         Most points whose pairwise distances are compared, about.
     n_init : int, default=1
-        How often to look for each center, each time with its share of the budget.
+        Number of independent restarts for each center; the budget is split among them.
     n_jobs : int, optional
         Number of threads, each of which works on some of the rows; it does not change the result.
     random_state : int, RandomState instance or Generator, optional

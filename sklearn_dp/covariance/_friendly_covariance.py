@@ -81,8 +81,8 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
         survey. Larger weights count as this one, and the noise is that of a row of this weight.
         None: an array of weights is refused. Without `sample_weight` it has no effect.
     n_jobs : int, optional
-        Threads, each with a part of the rows. No bit of the answer depends on it. The fit of
-        ``method="friendly_core"`` runs on one.
+        Threads, each with a part of the rows. Results are bitwise identical for any value. The
+        fit of ``method="friendly_core"`` runs on one.
     random_state : int, RandomState instance or Generator, optional
         None: noise from the operating system. Anything else makes the noise reproducible and
         voids the guarantee against those who know it.

@@ -85,7 +85,7 @@ class DPPCA(
         Public: the largest `sample_weight` of a unit, by the design of a survey. Larger ones count
         as this one, whose noise all rows have. None: an array of weights is refused.
     n_jobs : int, optional
-        Threads, each with a part of the rows. No bit of the answer depends on it.
+        Threads, each with a part of the rows. Results are bitwise identical for any value.
     random_state : int, RandomState instance or Generator, optional
         None: noise from the operating system. Anything else makes the noise reproducible and
         voids the guarantee against those who know it.
@@ -98,12 +98,12 @@ class DPPCA(
     explained_variance_ : ndarray of shape (n_components,)
         Released variance along each of them, at least 0.
     explained_variance_std_error_ : ndarray of shape (n_components,)
-        Standard error of each of them: the noise, and the chance of which rows were drawn (as for
-        normal data). What the clip to `radius_` takes away is not in it.
+        Standard error of each of them: it covers both privacy noise and sampling variability (as
+        for normal data). What the clip to `radius_` takes away is not in it.
     components_std_error_ : ndarray of shape (n_components, n_features)
-        Standard error of each entry of `components_`, up to the sign of its row: by how much the
-        noise, and the chance of which rows were drawn, turn each component towards the others.
-        Where variances are nearer to each other than their noise it is that of any direction.
+        Standard error of each entry of `components_`, up to the sign of its row: by how much
+        privacy noise and sampling variability turn each component towards the others. Where
+        variances are nearer to each other than their noise it is that of any direction.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         Its share of the released total.
     explained_, explained_std_error_ : float

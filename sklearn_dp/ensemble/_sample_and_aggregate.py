@@ -82,10 +82,10 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
     agreement : float, default=0.5
         Fraction of the outputs in the ball.
     sampling : {"disjoint", "with_replacement"}, default="disjoint"
-        "disjoint": each row is in one block. "with_replacement": as published, Poisson(1/9)
-        copies of each row go to the blocks: eight in nine are not used, for less noise. It has
-        not been seen to win: the errors of a regression are 6.7 times as large at 10,000 rows,
-        and 3 times at 100,000 (``doc/benchmarks/sample_and_aggregate.md``).
+        "disjoint": each row is in one block. "with_replacement": as published, Poisson(1/9) copies
+        of each row go to the blocks: eight in nine are not used, for less noise. It did not win in
+        our benchmarks: the errors of a regression are 6.7 times as large at 10,000 rows, and 3
+        times at 100,000 (``doc/benchmarks/sample_and_aggregate.md``).
     classes : array-like, optional
         Public labels of a classifier; required for one. Rows with another label, or with none,
         are left out of all fits. Nothing tells that there are any.

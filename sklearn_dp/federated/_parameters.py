@@ -95,7 +95,9 @@ def public_width(n_features: Any, server: np.ndarray | None, clients: Sequence[A
         n_features = server.shape[1]
     if n_features is None:
         widths = {np.shape(one)[1] for one in clients if getattr(one, "ndim", 0) == 2}
-        if len(widths) != 1:
+        if len(widths) > 1:
+            raise ValueError("clients: their arrays must have the same number of columns.")
+        if not widths:
             raise ValueError(
                 "n_features must be given where neither X_server nor the arrays of the clients "
                 "tell it."

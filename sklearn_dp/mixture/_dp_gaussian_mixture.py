@@ -55,24 +55,24 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
     ledger : str, path or PrivacyLedger, optional
         Total budget of many fits; charged before the data are read.
     criterion : {"auto", "gap", "bic", "silhouette"}, default="auto"
-        What the number is chosen by; see :class:`~sklearn_dp.DPKMeans`. It has no effect on a
-        given number.
+        Criterion for choosing the number of clusters; see :class:`~sklearn_dp.DPKMeans`. It has no
+        effect on a given number.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
         As in :class:`sklearn.mixture.GaussianMixture`. What has fewer parameters needs fewer
         rows.
     method : {"auto", "coreset", "k_tuples", "partition"}, default="auto"
-        How components are isolated. "coreset": the private k-means engine. "k_tuples": the means
-        of non-private clusterings of random blocks of one half of the rows are aggregated; the
-        other half is for estimation, and each half has the whole budget. "partition": balls that
-        are full inside, empty around and not alone cut the rows in two, again and again, in the
-        whole space and along principal components; with ``covariance_type="spherical"`` and
-        `bounds`, principal components of one half and then one small ball after the other in the
-        other half. Where the releases say that a method finds no components, a private coreset
-        takes its place. "auto" is "coreset": the others have not been seen to win. In
-        ``doc/benchmarks/mixture.md`` "partition" is within the scatter of the runs where
-        components are far apart, and finds 7 in 10 where they are 4 standard deviations apart
-        (4 components, 10 features, 100,000 rows) and "coreset" all; "k_tuples" takes over from
-        an epsilon of 8, with a largest total variation of 0.017 where "coreset" has 0.011.
+        How components are isolated. "coreset": the private k-means engine. "k_tuples": the means of
+        non-private clusterings of random blocks of one half of the rows are aggregated; the other
+        half is for estimation, and each half has the whole budget. "partition": balls that are full
+        inside, empty around and not alone cut the rows in two, again and again, in the whole space
+        and along principal components; with ``covariance_type="spherical"`` and `bounds`, principal
+        components of one half and then one small ball after the other in the other half. Where the
+        releases say that a method finds no components, a private coreset takes its place. "auto" is
+        "coreset": neither of the others won in our benchmarks. In ``doc/benchmarks/mixture.md``
+        "partition" is within the scatter of the runs where components are far apart, and finds 7 in
+        10 where they are 4 standard deviations apart (4 components, 10 features, 100,000 rows) and
+        "coreset" all; "k_tuples" takes over from an epsilon of 8, with a largest total variation of
+        0.017 where "coreset" has 0.011.
     max_weight : float, optional
         Public: the largest `sample_weight` that a unit may have, for instance by the design of a
         survey. Larger weights count as this one, and the noise is that of a row of this weight.
@@ -81,7 +81,7 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
         Of `method`, where it is "k_tuples" or "partition".
     n_jobs : int, optional
         Threads, each with a part of the rows; blocks of "k_tuples" fitted at a time, through
-        joblib. No bit of the answer depends on it.
+        joblib. Results are bitwise identical for any value.
     random_state : int, RandomState instance or Generator, optional
         None: noise from the operating system. Anything else makes the noise reproducible and
         voids the guarantee against those who know it.

@@ -60,7 +60,7 @@ class PartitionOptions:
     balls : {"joint", "points"}, default="joint"
         "joint" chooses balls about released candidates. "points" is the published way, by balls
         about data points, which compares all pairs of a sample and takes budgets of several units
-        of epsilon. It has not been seen to win: of three components in two dimensions, 12
+        of epsilon. It did not win in our benchmarks: of three components in two dimensions, 12
         standard deviations apart, 2000 rows in all, "joint" finds all parts in 5 fits of 5 at an
         epsilon of 4 and of 16, and "points" in none; at 64 it is 5 against 4.
     separation : float, default=1.5

@@ -140,7 +140,12 @@ def test_the_number_of_columns_is_that_of_the_arrays():
     assert fitted.n_features_in_ == 3
 
 
-@pytest.mark.parametrize("clients", [[], [print], [np.zeros((2, 3)), np.zeros((2, 4))], [[[1.0]]]])
+@pytest.mark.parametrize("clients", [[], [print], [[[1.0]]]])
 def test_clients_that_do_not_tell_the_number_of_columns(clients):
     with pytest.raises(ValueError, match="n_features must be given"):
         public_width(None, None, clients)
+
+
+def test_clients_with_other_columns_are_told_apart():
+    with pytest.raises(ValueError, match="^clients: .*the same number of columns"):
+        public_width(None, None, [np.zeros((2, 3)), np.zeros((2, 4))])

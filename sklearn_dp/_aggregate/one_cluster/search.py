@@ -108,7 +108,7 @@ class _Task:
     target : int
         t; public or released.
     least : float
-        Smallest radius to tell from zero, in steps.
+        Radii below this are treated as zero, in steps.
     prefix : str
         Of the plan entries.
     """

@@ -31,7 +31,7 @@ class Search:
     sample_size : int
         Most points whose pairwise distances are compared, about.
     n_init : int
-        How often to look for a center.
+        Number of independent restarts.
     replace : bool
         Neighbours replace one of a public number of points.
     """

@@ -79,8 +79,8 @@ def ok_inside(status: str, most: float, name: str) -> str:
     attribute that holds the radius. A status that is not "ok" is unchanged.
 
     >>> ok_inside("ok", 338.2, "bound_")  # doctest: +NORMALIZE_WHITESPACE
-    'ok inside bound_: up to 339 units (95 %) may lie farther out, and what they cost is not known
-    (bounds= ends that)'
+    'ok inside bound_: up to 339 units (95 %) may lie farther out, and what they cost is not known;
+    pass bounds= to remove this caveat'
     >>> ok_inside("mostly noise", 338.2, "bound_")
     'mostly noise'
     """
@@ -88,7 +88,7 @@ def ok_inside(status: str, most: float, name: str) -> str:
         return status
     return (
         f"ok inside {name}: up to {math.ceil(most)} units (95 %) may lie farther out, and what "
-        f"they cost is not known (bounds= ends that){status.removeprefix('ok')}"
+        f"they cost is not known; pass bounds= to remove this caveat{status.removeprefix('ok')}"
     )
 
 
