@@ -124,6 +124,8 @@ OF_STATUS = (  # read after the centers
     "partial_loss",
     "partial",
     "rowless",
+    "idle",
+    "uneven",
     "few_signal",
     "points_noise",
 )

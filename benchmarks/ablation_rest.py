@@ -153,6 +153,13 @@ def answers_of_settings(n_fits):
             yield told.useless(line), told.good(line) and line["of_one"] <= LEVEL
 
 
+def answers_of_many_clusters(n_fits):
+    """The same of many clusters, where any answer that costs 1.5 times the best is useless."""
+    for number, case in enumerate(told.MANY):
+        for line in told.fits(case, n_fits, number):
+            yield line["ratio"] > 1.5, told.good(line)
+
+
 def answers_of_tiny(name):
     """Which fits of tiny data are useless, and which are not."""
 
@@ -165,6 +172,7 @@ def answers_of_tiny(name):
 
 GROUPS = {
     "200 settings": (answers_of_settings, answer, "in_words"),
+    "many clusters": (answers_of_many_clusters, answer, "in_words"),
     "tiny": (answers_of_tiny("DPKMeans(2)"), answer, "in_words"),
     "points": (answers_of_tiny("DPCoreset(2)"), synopsis, "synopsis_in_words"),
 }
@@ -325,7 +333,7 @@ ABOUT = {
     "halved or doubled, over {n} fits of each of the 200 settings of [the benchmark of the "
     "status](status.md) (good: at least 5 % better than one center, too), and of [tiny data]"
     "(tiny.md), there for `DPKMeans(2)` and for the points of `DPCoreset(2)` (good: what is not "
-    "useless). The fits are the same in all lines.",
+    "useless), and of many clusters (status.md; useless: any that costs 1.5 times the best). The fits are the same in all lines.",
     MISSED: 'Useless answers called "ok" (cost above 1.5 times that from the true centers) / good '
     "ones called anything else (at most 1.1 times), when a number is halved or doubled: {m} fits, "
     "ten for each of `--fits` on each of six data sets of [the paired fits](engine.md); "

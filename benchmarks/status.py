@@ -27,6 +27,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import kmeans as setting  # noqa: E402 - the benchmark beside this file
 import numpy as np  # noqa: E402
 from sklearn.cluster import KMeans  # noqa: E402
+from sklearn.datasets import make_blobs  # noqa: E402
 
 from sklearn_dp import DPKMeans  # noqa: E402
 
@@ -55,9 +56,27 @@ def settings():
         yield Setting(n, d, CLUSTERS[(i + 1) % 2], epsilon, HARD[i % 3])
 
 
+MANY = [
+    *(
+        Setting(20_000, d, 64, epsilon, "blobs")
+        for d, epsilon in itertools.product((16, 64, 128), (0.25, 0.5, 1, 2))
+    ),
+    *(Setting(50_000, 384, 100, epsilon, "unit rows") for epsilon in (0.5, 1)),
+]
+
+
 def rows_of(case, seed):
     """Rows in the unit ball, and centers to start k-means from."""
     rng = np.random.default_rng(seed)
+    if case.data == "blobs":
+        X, labels = make_blobs(case.n, case.d, centers=case.k, random_state=seed)
+        X = setting.into_ball(X)
+        return X, np.array([X[labels == j].mean(axis=0) for j in range(case.k)])
+    if case.data == "unit rows":
+        labels, centers = rng.integers(case.k, size=case.n), rng.normal(size=(case.k, case.d))
+        centers *= 0.7 / np.linalg.norm(centers, axis=1, keepdims=True)
+        X = centers[labels] + rng.normal(size=(case.n, case.d)) * np.sqrt(0.51 / case.d)
+        return X / np.linalg.norm(X, axis=1, keepdims=True), centers
     centers = setting.in_ball(rng, case.k, case.d) * 0.8
     labels = rng.integers(0, case.k, case.n)
     if case.data == "none":
@@ -78,10 +97,9 @@ def rows_of(case, seed):
 def fits(case, n_fits, number):
     """One line for each fit: what it was and what it called itself."""
     X, centers = rows_of(case, number)
-    best = min(
-        KMeans(case.k, init=centers, n_init=1).fit(X).inertia_,
-        KMeans(case.k, n_init=2, random_state=0).fit(X).inertia_,
-    )
+    best = KMeans(case.k, init=centers, n_init=1).fit(X).inertia_
+    if case not in MANY:  # where a start of its own finds nothing better
+        best = min(best, KMeans(case.k, n_init=2, random_state=0).fit(X).inertia_)
     alone = setting.cost(X, X.mean(axis=0)[None])
     for seed in range(n_fits):
         model = DPKMeans(case.k, epsilon=case.epsilon, bounds=1.0, random_state=seed).fit(X)
@@ -133,6 +151,23 @@ def summary(lines):
         yield f"| {words} | " + " | ".join(str(c[words]) for c in counts) + " |"
 
 
+def many(n_fits):
+    """A line for each setting of many clusters."""
+    yield "| rows | n | d | k | epsilon | cost, median | above 1.5 | of these ok | good, not ok |"
+    yield "|---|---|---|---|---|---|---|---|---|"
+    for number, case in enumerate(MANY):
+        lines = [line for seed in range(n_fits) for line in fits(case, 1, 1000 * number + seed)]
+        bad = [line for line in lines if line["ratio"] > 1.5]
+        fine = [line for line in lines if good(line)]
+        called = sum(line["status"] == "ok" for line in bad)
+        alarms = sum(line["status"] != "ok" for line in fine)
+        yield (
+            f"| {case.data} | {case.n} | {case.d} | {case.k} | {case.epsilon} | "
+            f"{np.median([line['ratio'] for line in lines]):.2f} | {len(bad)} of {len(lines)} | "
+            f"{called} | {alarms} of {len(fine)} |"
+        )
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--fits", type=int, default=10)
@@ -152,6 +187,13 @@ def main():
         setting.stamp(f"python benchmarks/status.py --fits {options.fits}"),
         "",
         *summary(lines),
+        "",
+        "## Many clusters",
+        "",
+        "Blobs of scikit-learn's `make_blobs`, and rows of length one about random centers; new "
+        "rows in each fit. Cost over that of KMeans from the true centers.",
+        "",
+        *many(options.fits),
     ]
     text = "\n".join(page) + "\n"
     print(text)

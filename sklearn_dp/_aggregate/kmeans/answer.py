@@ -26,7 +26,7 @@ from .candidates import Choice
 from .context import Context
 from .estimate import certain_counts
 from .fallback import towards_one
-from .far_out import far_limits, missed_in_words
+from .far_out import far_limits, missed_in_words, weighted_quantile
 from .lloyd import LloydResult
 from .quality import QUALITY, Quality, measure_quality
 from .status import Signs, in_words
@@ -145,6 +145,7 @@ def finished(
             signs,
             loss=loss * unit**2 / max(measured.inertia, measured.inertia_sd),
             light=float(np.mean(final.counts < tuning.sure * final.counts_sd)),
+            uneven=_uneven(final, tuning),
             explained=measured.explained,
             explained_sd=measured.explained_sd,
             missed=missed_in_words(measured.far, near, context.size.n, light, tuning),
@@ -235,6 +236,20 @@ def _centers_sd(final: LloydResult, inertia: float, size: Size, tuning: Tuning) 
     prior = 1 / max((tuning.spreads_differ * common) ** 2, 1e-300)
     spread = (own * final.spread + prior * common) / (own + prior)
     return np.sqrt(final.variance + size.weights.square * spread / (d * counts))
+
+
+def _uneven(final: LloydResult, tuning: Tuning) -> float:
+    """The part of the sum of squares that clusters have beyond what they had if all were alike.
+
+    A cluster that took in another one is wide. Alike: as wide as the one in which the row in the
+    middle is, by width.
+    """
+    sure = (final.counts > tuning.sure * final.counts_sd) & np.isfinite(final.spread)
+    if not sure.any():
+        return 0.0
+    counts, spread = final.counts[sure], final.spread[sure]
+    beyond = counts * (spread - weighted_quantile(spread, counts, 0.5))
+    return float(np.maximum(beyond, 0.0).sum() / max(counts @ spread, 1e-300))
 
 
 def _for_each(result: EngineResult, n_clusters: int) -> EngineResult:

@@ -19,7 +19,7 @@ from ..shared.remedies import plain
 from .lloyd import LloydResult
 from .tuning import Tuning
 
-__all__ = ["FarRows", "far_limits", "missed_in_words"]
+__all__ = ["FarRows", "far_limits", "missed_in_words", "weighted_quantile"]
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def far_limits(
     sure = (final.counts > tuning.sure * final.counts_sd) & (spread > 0)
     if not sure.any():
         return np.full(len(final.centers), np.inf)
-    typical = _quarter(spread[sure], final.counts[sure])
+    typical = weighted_quantile(spread[sure], final.counts[sure], 0.25)
     seen = tuning.far_cost * n * typical / (tuning.far_sd * count_sd)
     # Rows at the edge of a wide cluster are far from no center.
     width = np.maximum(1.0, final.reach / np.median(final.reach))
@@ -85,15 +85,15 @@ def far_limits(
     return np.where(limits > radius, np.inf, limits)
 
 
-def _quarter(values: np.ndarray, weights: np.ndarray) -> float:
-    """The value that a quarter of the weight is at or below.
+def weighted_quantile(values: np.ndarray, weights: np.ndarray, part: float) -> float:
+    """The value that a part of the weight is at or below.
 
-    >>> _quarter(np.array([3.0, 1.0, 2.0]), np.array([3.0, 1.0, 1.0]))
+    >>> weighted_quantile(np.array([3.0, 1.0, 2.0]), np.array([3.0, 1.0, 1.0]), 0.25)
     2.0
     """
     order = np.argsort(values, kind="stable")
     total = np.cumsum(weights[order])
-    return float(values[order[np.searchsorted(total, total[-1] / 4)]])
+    return float(values[order[np.searchsorted(total, part * total[-1])]])
 
 
 def missed_in_words(

@@ -39,6 +39,8 @@ class Signs:
         Part of the released sum of squares that noise of the centers is predicted to have added.
     light : float
         Part of the clusters that hold no more rows than the noise of a count.
+    uneven : float
+        Part of the sum of squares that is in wide clusters, beyond what the others have.
     explained, explained_sd : float
         Released part of the sum of squares that the clusters explain, and its error.
     missed : str or None
@@ -52,6 +54,7 @@ class Signs:
     noise_share: float
     loss: float | None = None
     light: float = 0.0
+    uneven: float = 0.0
     explained: float = math.nan
     explained_sd: float = math.nan
     missed: str | None = None
@@ -181,6 +184,11 @@ def _trouble(signs: Signs, tuning: Tuning) -> str | None:
     if not shown and signs.loss > tuning.doubtful_loss:
         return "no clusters shown: the centers explain no more than the error of that figure"
     partial = signs.explained - signs.explained_sd < tuning.partial
+    if plain and signs.light > 0 and signs.uneven > tuning.uneven:
+        # Centers that nobody is with, where a few clusters cost what many do: these took in others.
+        return f"clusters may be missing: {_rowless(signs)}, and others are far wider than most"
+    if plain and partial and signs.light >= tuning.idle:
+        return f"clusters may be missing: {_rowless(signs)}"
     if shown and faint and partial and signs.loss > tuning.partial_loss:
         return "some clusters may be missing: few rows, and the centers explain a part only"
     return None

@@ -59,6 +59,8 @@ class Tuning:
     faint_signal: float = 100.0  # signal below which ...
     partial_loss: float = 0.075  # ... such a loss ...
     partial: float = 0.55  # ... and so small an explained part, less its sd, are doubtful
+    uneven: float = 0.17  # part of the squares in clusters wider than most, beside empty ones
+    idle: float = 0.35  # part of the clusters without rows, where much is left to explain
     rowless: float = 0.5  # part of the clusters without rows that shows none: word counts
     few_signal: float = 50.0  # signal below which two released points a cluster are asked for
     points_noise: float = 0.16  # noise of a center, in radii, above which points are noise there

@@ -48,6 +48,8 @@ def status(signs, known="ok", epsilon=1.0):
         (replace(GOOD, signal=20.0, explained_sd=0.4), "too few rows for this budget"),
         (replace(GOOD, signal=60.0, light=0.4), "mostly noise: about 40 % of the clusters"),
         (replace(GOOD, signal=60.0, loss=0.08, explained=0.5), "some clusters may be missing"),
+        (replace(GOOD, light=0.02, uneven=0.3), "clusters may be missing: about 2 % of the"),
+        (replace(GOOD, light=0.4, explained=0.5), "clusters may be missing: about 40 % of the"),
         (replace(GOOD, missed="clusters may be missing"), "clusters may be missing; about 3 times"),
         (replace(ALIKE, missed="clusters may be missing"), "clusters may be missing"),
         (Signs(10.0, 1.0, 5, False, 0.0), "too few rows for this budget"),
@@ -65,7 +67,8 @@ def test_each_trouble_has_its_words(signs, words):
     [
         GOOD,
         replace(GOOD, n_leaves=0),
-        replace(GOOD, light=0.5),
+        replace(GOOD, light=0.5, uneven=0.15),
+        replace(GOOD, uneven=0.5),
         replace(GOOD, signal=10.0),
         replace(GOOD, n_leaves=None, noise_share=np.nan),
         NOT_SHOWN,
