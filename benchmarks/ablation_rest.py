@@ -333,7 +333,8 @@ ABOUT = {
     "halved or doubled, over {n} fits of each of the 200 settings of [the benchmark of the "
     "status](status.md) (good: at least 5 % better than one center, too), and of [tiny data]"
     "(tiny.md), there for `DPKMeans(2)` and for the points of `DPCoreset(2)` (good: what is not "
-    "useless), and of many clusters (status.md; useless: any that costs 1.5 times the best). The fits are the same in all lines.",
+    "useless), and of many clusters (status.md; useless: any that costs 1.5 times the best). The "
+    "fits are the same in all lines.",
     MISSED: 'Useless answers called "ok" (cost above 1.5 times that from the true centers) / good '
     "ones called anything else (at most 1.1 times), when a number is halved or doubled: {m} fits, "
     "ten for each of `--fits` on each of six data sets of [the paired fits](engine.md); "

@@ -10,6 +10,7 @@ from sklearn_dp._aggregate.shared.blocks import (
     unit_copies,
 )
 from sklearn_dp._aggregate.shared.threads import in_workers
+from sklearn_dp._privacy._randomness import blocks_of_draws
 
 
 def draw_blocks(
@@ -35,7 +36,7 @@ def draw_blocks(
         What `fit_blocks` takes.
     """
     if rate is None:
-        return units.spread(session.blocks(units.size, n_blocks))
+        return units.spread(blocks_of_draws(session.unit_draws(units.size), n_blocks))
     draws = session.unit_draws(units.size)
     session.copies(unit_copies(draws, rate))
     return copied_rows(draws, n_blocks, rate, units.spread)

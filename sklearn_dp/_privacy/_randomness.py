@@ -61,7 +61,15 @@ class UnitDraws:
 
 
 def blocks_of_draws(draws: np.ndarray, n_blocks: int) -> np.ndarray:
-    """A block in [0, n_blocks) for each unit, made of its 64 random bits; see `blocks`."""
+    """A block in [0, n_blocks) for each unit, made of its 64 random bits; `n_blocks` is public.
+
+    Adding a unit changes one block and leaves all other units where they are. Blocks of
+    floor(n / n_blocks) shuffled units would not do: one unit more can change them all.
+
+    The product of 32 random bits and `n_blocks`, at most 2**32, shifted back, is uniform up to a
+    relative 2^-32 `n_blocks`; no proof needs more, since a unit's block is independent of the data
+    all the same.
+    """
     require(1 <= n_blocks <= _MOST_BLOCKS, "between 1 and 2**32 blocks")
     return (((draws >> np.uint64(32)) * np.uint64(n_blocks)) >> np.uint64(32)).astype(
         np.int64, casting="same_kind"
@@ -94,18 +102,6 @@ class AlgorithmicRandomness:
         """
         known = None if self._trace is None else self.unit_draws(n_units, tag)
         return UnitDraws(self._algorithm_seed, tag, known)
-
-    def blocks(self, n_units: int, n_blocks: int) -> np.ndarray:
-        """A block in [0, n_blocks) for each unit, uniform and independent; `n_blocks` is public.
-
-        Adding a unit changes one block and leaves all other units where they are. Blocks of
-        floor(n / n_blocks) shuffled units would not do: one unit more can change them all.
-
-        The product of 32 random bits and `n_blocks`, at most 2**32, shifted back, is uniform up to
-        a relative 2^-32 `n_blocks`; no proof needs more, since a unit's block is independent of the
-        data all the same.
-        """
-        return blocks_of_draws(self.unit_draws(n_units), n_blocks)
 
     def copies(self, copies: np.ndarray) -> None:
         """Note the number of copies of each unit, where blocks are drawn with replacement.

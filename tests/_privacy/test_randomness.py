@@ -6,6 +6,7 @@ from kernel_tools import open_session
 from scipy import stats
 
 from sklearn_dp._privacy._plan import PlanError
+from sklearn_dp._privacy._randomness import blocks_of_draws
 from sklearn_dp._privacy._trace import Trace, trace
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -52,13 +53,13 @@ def test_draws_of_scattered_units_are_theirs():
 def test_blocks_are_uniform_and_stay_when_a_unit_is_added():
     """Chi-square over 7 blocks; false alarm 1e-6."""
     session = open_session()
-    blocks = session.blocks(70_000, 7)
+    blocks = blocks_of_draws(session.unit_draws(70_000), 7)
     counts = np.bincount(blocks, minlength=7)
     assert len(counts) == 7 and stats.chisquare(counts).pvalue > 1e-6
-    assert np.array_equal(session.blocks(70_001, 7)[:-1], blocks)
+    assert np.array_equal(blocks_of_draws(session.unit_draws(70_001), 7)[:-1], blocks)
 
 
 @pytest.mark.parametrize("n_blocks", [0, 2**32 + 1])
 def test_numbers_of_blocks_that_words_cannot_tell_apart_are_refused(n_blocks):
     with pytest.raises(PlanError, match="blocks"):
-        open_session().blocks(10, n_blocks)
+        blocks_of_draws(open_session().unit_draws(10), n_blocks)

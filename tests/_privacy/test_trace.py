@@ -55,7 +55,7 @@ def test_replay_sees_data_dependent_scales_and_calls():
 
 def test_replay_couples_the_randomness_of_the_common_units():
     def draw(n):
-        return open_session(random_state=None).blocks(n, 1000)
+        return open_session(random_state=None).unit_draws(n)
 
     before, after, _ = replayed(draw, 5, 6, units=[0, 1, -1, 2, 3, 4])
     assert np.array_equal(before, np.delete(after, 2))

@@ -13,7 +13,7 @@ NOT_FOR_THE_TOY = {
     "cells: sensitivity too small by 1.25",
     "cells published by their true count",
     "cells without noise",
-    "blocks by position",
+    "draws that hang on the number of units",
     "friendly core without noise",
     "friendly core: sensitivity too small",
 }

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..._base import BaseDPEstimator
+from ..._privacy._randomness import UnitDraws
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
 from ..._privacy.laws import gaussian
@@ -123,10 +124,10 @@ def _(original: Callable[..., Any]) -> Any:
     return sparse_histogram
 
 
-# A unit that is removed shifts all later ones into other blocks.
-@mutant("blocks by position", "check_replay", PrivacySession, "blocks")
+# A unit that is removed moves all others into other blocks.
+@mutant("draws that hang on the number of units", "check_replay", PrivacySession, "addressed_draws")
 def _(original: Callable[..., Any]) -> Any:
-    return lambda self, n_units, n_blocks: np.arange(n_units) % n_blocks
+    return lambda self, n_units, tag="units": UnitDraws(self._algorithm_seed, f"{tag} {n_units}")
 
 
 # Who survives is then a fact about the data, whatever the average does later.

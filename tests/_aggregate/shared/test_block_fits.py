@@ -15,7 +15,7 @@ from sklearn_dp._aggregate.shared import pieces as _pieces
 from sklearn_dp._aggregate.shared.block_fits import BlockFits, fit_table_blocks
 from sklearn_dp._aggregate.shared.table import LocalEngine, Table
 from sklearn_dp._aggregate.shared.table_units import open_units
-from sklearn_dp._privacy._randomness import UnitDraws
+from sklearn_dp._privacy._randomness import UnitDraws, blocks_of_draws
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp.exceptions import PartError
@@ -90,7 +90,7 @@ def test_blocks_of_parts_are_those_in_memory(groups, rate, dtype):
 def test_rows_that_do_not_take_part_are_in_no_block():
     session = open_session()
     draws = session.unit_draws(N)
-    blocks = session.blocks(N, T)
+    blocks = blocks_of_draws(draws, T)
     known = fit_table_blocks(session, parts(CUTS[1], None), fits(takes_part=second_half))
     for block in range(T):
         rows = X[(blocks == block) & second_half(draws)]

@@ -46,9 +46,10 @@ def test_an_empty_release_is_left_out():
     assert len(released("empty release skipped", np.array([0, 1]))[0]) == 1
 
 
-def test_blocks_by_position_and_weights_in_full():
-    with BUGS["blocks by position"].planted():
-        assert open_session().blocks(5, 2).tolist() == [0, 1, 0, 1, 0]
+def test_draws_of_another_number_of_units_and_weights_in_full():
+    with BUGS["draws that hang on the number of units"].planted():
+        five, six = (open_session().addressed_draws(n).take(0, 5) for n in (5, 6))
+    assert not np.isin(five, six).any()
     with BUGS["group weight ignored"].planted():
         units = Units(3, ["a", "a", "b"])
     assert units.weights.tolist() == [units.scale] * 3
