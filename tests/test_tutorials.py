@@ -25,6 +25,10 @@ SHOWS = {
         ["this needs epsilon 0.5 but nothing of 3 is left", "'epsilon': 3.0"],
     ),
     "tutorials/plot_3_many_rows": (3, ["PureDP(epsilon=14.0)", "480 bytes back"]),
+    "tutorials/plot_4_table_of_persons": (
+        3,
+        ["found: ['employed', 'none', 'retired'", "refused: ledger: this needs epsilon 0.1"],
+    ),
     "estimators/plot_categories": (1, ["status: ok"]),
     "estimators/plot_covariance": (1, ["covariance_[0, 1]", "status: ok"]),
     "estimators/plot_one_cluster_kmeans": (1, ["balls: "]),

@@ -37,8 +37,8 @@ print(encoder.summary())
 # The exact counts, which are private, and those that were released.
 
 figure, axis = plt.subplots(figsize=(8, 3.6), layout="constrained")
-exact = table["job"].value_counts()[:30]
-axis.bar(range(30), exact, color="lightgray", label="exact (private)")
+exact = table["job"].value_counts()[:39]
+axis.bar(range(39), exact, color="lightgray", label="exact (private)")
 place = [exact.index.get_loc(job) for job in encoder.categories_[0]]
 error = 2 * encoder.count_std_error_
 axis.errorbar(place, encoder.counts_[0], error, fmt="o", capsize=3, label="released")
