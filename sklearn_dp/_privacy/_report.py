@@ -5,21 +5,15 @@ the noise (which follow from shares and released values), costs. Before a fit it
 after it one line for each release.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from ._html import cell, columns_of, report_page
 from ._neighbours import in_words
 from ._optional import extra
 from ._parts import maximum_cost
 from ._words import best_guess, secret_in_words, what_can_be_told
-
-if TYPE_CHECKING:
-    from ._plan import PrivacyPlan
-
 
 __all__ = ["PrivacyReport"]
 
@@ -69,7 +63,7 @@ class PrivacyReport:
     ledger: tuple[tuple[str, float, float], ...] = ()
 
     @classmethod
-    def from_plan(cls, plan: PrivacyPlan, log: Sequence[dict[str, Any]], noise: str) -> Self:
+    def from_plan(cls, plan: Any, log: Sequence[dict[str, Any]], noise: str) -> Self:
         """Collect what a session noted; without a log, describe the plan.
 
         Parameters

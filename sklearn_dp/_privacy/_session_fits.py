@@ -1,19 +1,13 @@
 """Sessions of fits inside a fit: the candidates of a search, the steps of a pipeline."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from ._accounts import Accounts
 from ._noise import NoiseSource
 from ._plan import PrivacyPlan
 from .laws import fits
-
-if TYPE_CHECKING:
-    from ._session import PrivacySession
-
 
 __all__ = ["FitsInside"]
 
@@ -28,7 +22,7 @@ class FitsInside:
     _source: NoiseSource
     step: Callable[..., Any]
 
-    def inner(self, entry: str, plan: PrivacyPlan, tag: str) -> PrivacySession:
+    def inner(self, entry: str, plan: PrivacyPlan, tag: str) -> Self:
         """Pay for a whole fit, whose releases follow a plan of their own: a session within it.
 
         The entry pays `plan.rho` and `plan.delta_failure`, at once and whatever is spent of them:
@@ -38,7 +32,7 @@ class FitsInside:
         self._release(entry, fits.release(plan))
         return self.inside(plan, tag)
 
-    def inside(self, plan: PrivacyPlan, tag: str) -> PrivacySession:
+    def inside(self, plan: PrivacyPlan, tag: str) -> Self:
         """A session for a fit that has been paid for.
 
         The caller proves that what was paid covers it: `inner` has paid for the plan itself, a step
@@ -53,9 +47,7 @@ class FitsInside:
             other._source = self._source.branch(tag)
         return other
 
-    def nested(
-        self, entry: str, plan: PrivacyPlan, *, epsilon: float, delta: float
-    ) -> PrivacySession:
+    def nested(self, entry: str, plan: PrivacyPlan, *, epsilon: float, delta: float) -> Self:
         """Pay for a step as :meth:`step` does, whose draws follow a plan of their own.
 
         For a mechanism that runs another one inside and is more private than it, as samples are

@@ -1,15 +1,9 @@
 """Sessions for disjoint sets of units; `_parts` tells why a unit pays for its own only."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from ._plan import PlanError
-
-if TYPE_CHECKING:
-    from ._session import PrivacySession
-
 
 __all__ = ["PartsOfUnits"]
 
@@ -23,7 +17,7 @@ class PartsOfUnits:
     _part: tuple[str, ...]
     _parts: set[str]
 
-    def part(self, label: str) -> PrivacySession:
+    def part(self, label: str) -> Self:
         """A session for releases about some of the units, apart from those of other labels.
 
         The caller proves that parts with different labels, public or released, look at disjoint

@@ -1,8 +1,6 @@
 """Inner draws of one (epsilon, delta)-DP step that the plan charges as a whole."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,10 +8,6 @@ from ._selection_rules import CappedGeometric, NegativeBinomial, Thin
 from ._trace import Event
 from .laws import gaussian, laplace, selection
 from .laws._release import Release
-
-if TYPE_CHECKING:
-    from ._session import PrivacySession
-
 
 __all__ = ["Step"]
 
@@ -28,7 +22,7 @@ class Step:
     and is on the trace, so that an audit can check the premises draw by draw.
     """
 
-    def __init__(self, session: PrivacySession, entry: str) -> None:
+    def __init__(self, session: Any, entry: str) -> None:
         self._session, self._entry = session, entry
 
     def _draw(self, release: Release) -> Any:
