@@ -1,35 +1,48 @@
 """The radius that the points of a mean are clipped to: where noise and bias together are least.
 
 A clip saves noise and costs bias: what the clipped points stick out by, over all of them. Noisy
-counts of distances tell how many there are, and a power law how far the tail goes on that the
-noise hides. What is left of the bias is counted into the standard error of the mean.
+numbers of points beyond distances tell how many there are, and power laws how far the tail goes on
+that the noise hides: a likely one for the choice of the radius, and one that is as heavy as the
+numbers allow for. What that takes from the mean is counted into its standard error.
 """
 
 import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.isotonic import isotonic_regression
 
-from ..._privacy._mechanisms import noisy_counts
 from ..._privacy._session import PrivacySession
 from ..shared.grid_table import ROWS, GridTable
+from ..shared.prefix_sums import noisy_prefix_sums, prefix_noise
 from ..shared.row_sums import counted
 from ..shared.table import Part
 from .mean_facts import Facts, Here
 
-__all__ = ["FREE", "Clip", "Tail", "clip_radius", "tail_of", "whole_bounds"]
+__all__ = ["FREE", "Clip", "PowerLaw", "clip_radius", "whole_bounds"]
 
 FREE = 0.2
 """Part of the sampling error that noise may be and add next to nothing to: 2 % in all."""
 
 _FREE_SQUARES = 8.0  # root mean squares of distances: the farthest radius that is free
-_BIAS = 1.0  # standard deviations of noise that one of bias is worth: intervals know the noise
-_WINDOWS, _CLEAR = (1, 2, 4, 8), 4.0  # bins of distances, and when the number in them is no noise
-_CLEARER = 5.0  # the same where noise that seems a tail costs the square of its distance
-_SURELY = 4.0  # standard deviations of noise, beyond which points are missing from the counts
+_SURELY = 4.0  # standard deviations of noise, beyond which points are missing from the numbers
 _HIDDEN = 1.5  # standard deviations of noise that points may hide in
-_INDICES = (2.0, 16.0)  # of power laws of tails: those of smaller ones have no variance
+_LEAST, _MOST = 1.25, 16.0  # powers of tails
+_STEEPER = 2.0  # times the power of the last half octave that the likely one is at the most
+_UPPER = 2.0  # standard deviations that all numbers may be too small by
 _FEWEST = 15.0  # points, in standard deviations of a count, below which counts would not help
+
+
+class _Caution(NamedTuple):
+    """Standard deviations of noise: what is told from it."""
+
+    clear: float  # above which a number of points is none
+    heavy: float  # by which numbers farther out are too large, at the least
+    likely: float = 1.0  # the same, as a rule
+
+
+_OF_MEANS = _Caution(3.5, 0.5)
+_OF_SPREADS = _Caution(5.0, 1.5)  # noise that seems a tail costs the square of its distance
 
 
 class Clip(NamedTuple):
@@ -88,13 +101,12 @@ def clip_radius(
     mean: noise and bias are then those of the mean and of a standard deviation.
 
     Where the counts would be too noisy to help, the radius that there was stands for all. The
-    counts show no tail of fewer points than their noise, so it is extrapolated (:func:`tail_of`);
+    counts show no tail of fewer points than their noise, so it is extrapolated (:func:`_tail`);
     and the radius is at least the one whose noise is `FREE` of the sampling error, which makes
     next to no difference: an unseen tail is then paid for by the rows themselves.
     """
     rho = session.remaining("distances")
-    sd = 1 / math.sqrt(2 * rho)
-    if sd > facts.total / _FEWEST:
+    if 1 / math.sqrt(2 * rho) > facts.total / _FEWEST:
         return Clip(here.clip, here.clip**2, 0.0, 0.0, 0.0)
     look = _FEW if facts.d <= _FEW_FEATURES else _MANY
     # Bins up to the radius that few points should exceed, and on to the ball.
@@ -102,25 +114,26 @@ def clip_radius(
     more = math.ceil(4 * math.log2(here.ball / here.clip))
     edges = np.append(edges, here.clip * (here.ball / here.clip) ** (np.arange(1, more + 1) / more))
     (exact,) = rows.sums(_distance_counts, np.square(edges[1:] / rows.unit))
-    counts = noisy_counts(session, "distances", exact, rows.units, rho)
-    tail = tail_of(counts, edges, sd, _CLEARER if squared else _CLEAR)
+    beyond, sd = _noisy_beyond(session, exact, rows, rho)
+    tail = _tail(beyond, sd, edges, _OF_SPREADS if squared else _OF_MEANS)
     if tail is None:
         return Clip(here.clip, here.clip**2, 0.0, 0.0, 0.0)
     rho, n = session.remaining("mean"), facts.total
     noise = math.sqrt(facts.d / (2 * rho)) / n  # of a radius of 1
     choices = edges[edges >= tail.start]
-    square = _mean_square(counts, edges, math.sqrt(2) * tail.start, facts)
+    square = _mean_square(-np.diff(beyond, append=0.0), edges, math.sqrt(2) * tail.start, facts)
     of_squares = 1 / (n * math.sqrt(2 * rho * squared)) if squared else 0.0
 
     def cost(radius: Any, bias: float) -> Any:
-        both = np.square(noise * radius) + np.square(bias * tail.excess(radius) / n)
+        both = np.square(noise * radius) + np.square(bias * tail.likely.excess(radius) / n)
         if squared:
             # The error of a standard deviation is that of its variance over twice the deviation.
-            wide = np.square(of_squares * radius**2) + np.square(bias * tail.excess(radius, 2) / n)
+            wide = np.square(of_squares * radius**2)
+            wide += np.square(bias * tail.likely_squares.excess(radius, 2) / n)
             both += wide * facts.d / (4 * square)
         return both
 
-    costs = cost(choices, _BIAS)
+    costs = cost(choices, 1.0)
     best = float(choices[np.argmin(costs)])
     blob = math.sqrt(square) * (1 + look.blob / math.sqrt(facts.d))
     free = FREE * math.sqrt(square / n) / noise
@@ -131,13 +144,25 @@ def clip_radius(
     whole = whole_bounds(here, facts)
     if cost(whole, 0.0) <= costs.min():
         radius = max(radius, whole * (1 + 1e-9))
-    seen = counts[edges[1:] <= tail.start * (1 + 1e-9)]
-    hidden = n - float(seen.sum()) - _SURELY * sd * math.sqrt(len(seen))
-    excess, of_square = (float(tail.excess(radius, power)) / n for power in (1, 2))
+    hidden = n - float(beyond[0]) - _SURELY * float(sd[0])
+    excess, of_square = (
+        min(float(law.excess(radius, order)), _at_most(beyond + _UPPER * sd, edges, radius, order))
+        / n
+        for order, law in ((1, tail.heavy), (2, tail.heavy_squares))
+    )
     return Clip(radius, square, excess, max(hidden / n, 0.0), of_square)
 
 
-class Tail(NamedTuple):
+def _noisy_beyond(
+    session: PrivacySession, counts: np.ndarray, rows: GridTable, rho: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Noisy numbers of points beyond the lower edges of bins, and the scales of their noise."""
+    sums, sigma = noisy_prefix_sums(session, "distances", counts[None, ::-1], rows.units, rho)
+    sd = sigma * np.linalg.norm(prefix_noise(len(counts)), axis=1)
+    return sums[0, ::-1], sd[::-1]
+
+
+class PowerLaw(NamedTuple):
     """How many points are farther out than a distance: beyond * (distance / start) ** -power."""
 
     start: float
@@ -150,38 +175,67 @@ class Tail(NamedTuple):
 
         The integral of ``order * r**(order - 1)`` times the tail.
         """
-        fall = max(self.power - order, 1e-6)  # a logarithm at 0
+        fall = self.power - order
+        fall = math.copysign(max(abs(fall), 1e-6), fall)  # a logarithm at 0
         near, far = (
             (np.maximum(place, self.start) / self.start) ** -fall for place in (radius, self.end)
         )
         return order * self.beyond * self.start**order * (near - far) / fall
 
 
-def tail_of(counts: np.ndarray, edges: np.ndarray, sd: float, clear: float = _CLEAR) -> Tail | None:
-    """The tail beyond the farthest bin in which points stand out; None if none does.
+class _Tail(NamedTuple):
+    """The tail beyond the farthest distance where points stand out of the noise."""
 
-    A power law through two numbers: of the points in the octave beyond that bin, which is at least
-    what the noise could hide, and of those from half as far on. Tails of most laws are lighter
-    farther out, so it errs on the side of a larger excess.
+    start: float
+    likely: PowerLaw
+    heavy: PowerLaw
+    likely_squares: PowerLaw  # with a third moment
+    heavy_squares: PowerLaw  # with less
+
+
+def _tail(
+    beyond: np.ndarray, sd: np.ndarray, edges: np.ndarray, caution: _Caution = _OF_MEANS
+) -> _Tail | None:
+    """The tail by noisy numbers of points `beyond` edges; None if no point stands out.
+
+    Its powers are those of the octave and of the half octave before its start. Tails of most laws
+    are lighter farther out, so the likely one is bent by as much as that of the octave before; the
+    heavy one is not. Neither is steeper than the numbers farther out allow for: beside many equal
+    points there may be few that are spread out far.
     """
-    last = -1
-    for width in _WINDOWS:
-        held = np.convolve(counts, np.ones(width), "valid")
-        places = np.flatnonzero(held > clear * sd * math.sqrt(width) + 0.5)
-        if places.size:
-            last = max(last, int(places[-1]))
-    if last < 0:
+    places = np.flatnonzero(beyond > caution.clear * sd + 0.5)
+    if not places.size:
         return None
-    start, end = float(edges[last + 1]), float(edges[-1])
+    last = max(int(places[-1]), 1)
+    start, end = float(edges[last]), max(float(edges[-1]), float(edges[last]))
+    fallen = isotonic_regression(beyond, y_min=0.0, increasing=False)
+    far = max(float(fallen[last]), _HIDDEN * float(sd[last]))
 
-    def number(low: float) -> tuple[float, float]:
-        places = (edges[:-1] >= low * (1 - 1e-9)) & (edges[1:] <= 2 * start * (1 + 1e-9))
-        return float(counts[places].sum()), sd * math.sqrt(max(int(np.count_nonzero(places)), 1))
+    def number(part: float, less: float = 0.0) -> float:
+        """Binary logarithm of the number beyond a part of the start."""
+        place = int(np.searchsorted(edges, start * part * (1 + 1e-9))) - 1
+        place = min(max(place, 0), len(sd) - 1)
+        return math.log2(max(float(fallen[place]) - less * float(sd[place]), far * 2.0**-_MOST))
 
-    seen, noise = number(start)
-    far = max(seen, _HIDDEN * noise)
-    power = float(np.clip(math.log2(max(number(start / 2)[0] / far, 1.0)), *_INDICES))
-    return Tail(start, far, power, max(end, start))
+    here = math.log2(far)
+    octave = max(number(0.5) - here, 0.0)
+    half = 2 * max(number(math.sqrt(0.5)) - here, 0.0)
+    bent = max(octave - (number(0.25) - number(0.5)), 0.0)
+
+    def allowed(sds: float) -> float:
+        return min(here - number(2.0, sds), (here - number(4.0, sds)) / 2)
+
+    heavy = min(octave, half, allowed(caution.heavy))
+    likely = min(octave + bent, _STEEPER * half, allowed(caution.likely))
+    powers = (likely, 2.0), (heavy, _LEAST), (likely, 3.0), (heavy, 2.5)
+    laws = (PowerLaw(start, far, min(max(power, least), _MOST), end) for power, least in powers)
+    return _Tail(start, *laws)
+
+
+def _at_most(beyond: np.ndarray, edges: np.ndarray, radius: float, order: int) -> float:
+    """The excess of `PowerLaw` for so many points beyond the lower edges of bins."""
+    fallen = isotonic_regression(beyond, y_min=0.0, increasing=False)
+    return float(fallen @ np.diff(np.maximum(edges, radius) ** order))
 
 
 def _distance_counts(part: Part, squares: np.ndarray) -> tuple[Part, tuple]:

@@ -146,7 +146,7 @@ def _refine_entries(rho: float, delta: float, core: bool, most: float) -> tuple[
     take depends on released facts, under the caps: the entries draw on each other's shares, so
     that together they never exceed `rho`, and the mean may spend whatever the others leave.
     """
-    shares = [0.01 * rho, 0.1 * rho if delta else 0.0, 0.1 * rho, 0.08 * rho]
+    shares = [0.01 * rho, 0.1 * rho if delta else 0.0, 0.1 * rho, 0.12 * rho]
     size, location, approach, distances = shares
     entries = [PlanEntry("size", Mechanism.GAUSSIAN, size, sensitivity="1 unit")]
     if delta:
@@ -258,6 +258,7 @@ def _fit_published(session, points, units, columns, diameter, radii, names):
         average.size,
         0.0,
         np.full(d, math.inf),
+        0.0,
         np.full(d, spread**2),
         0.0,
     )

@@ -16,7 +16,7 @@ from ..._privacy._session import PrivacySession
 from ..shared.columns import Columns, ReleasedColumns
 from ..shared.remedies import hidden_in_noise, listed
 from .mean_facts import Facts, FriendlyMeanResult
-from .refine import Refined
+from .refine import BIAS, Refined
 
 __all__ = ["answer"]
 
@@ -24,6 +24,7 @@ _MORE = "more rows, a larger epsilon or bounds"
 _HIDDEN = 0.5  # part of its spread that a standard error is, above which little can be seen
 _WIDEST = 50.0  # spreads of a column that half a side of a box is taken to be at the most
 _NEAR = 2.0  # standard errors
+_MOSTLY = 0.9  # of a standard error that the bias of a clip is, above which it is told
 _SEEN = 2.0  # standard deviations of noise: a variance of no column
 _LEFT_OUT = 0.05  # of the rows: what may be missing from the counts without a word
 
@@ -115,6 +116,13 @@ def _in_words(codes: np.ndarray, end: Refined, facts: Facts, epsilon: float) -> 
         status = (
             f"the mean of about {100 * (1 - end.hidden):.0f} % of the rows at most: the others are "
             "so spread out that the noise hides them, and count as if they were nearer"
+        )
+    bias = end.excess / math.sqrt(facts.d)
+    if status == "ok" and math.sqrt(BIAS) * bias > _MOSTLY * float(np.min(end.std_error)):
+        part = f"{100 * bias / float(np.max(end.spread)):.0f} % of a spread"
+        status = (
+            f"ok, but the noise hides long tails, which may shift means by up to {part} inside the "
+            "radius: standard errors allow for that; medians (DPQuantiles) have no such error"
         )
     if status == "ok" and (codes == "constant").any():
         where = listed(names, np.flatnonzero(codes == "constant"))

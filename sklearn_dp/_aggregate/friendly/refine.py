@@ -39,9 +39,10 @@ from .clip_radius import FREE, Clip, clip_radius, whole_bounds
 from .mean_facts import Facts, Here
 from .points import Points
 
-__all__ = ["Refined", "approach", "ball_sum", "refine", "released_mean", "rows_about"]
+__all__ = ["BIAS", "Refined", "approach", "ball_sum", "refine", "released_mean", "rows_about"]
 
 _MANY_COLUMNS = 8
+BIAS = 0.5  # of its square: a bias between zero and the excess of a heavy tail, with a margin
 _SQUARES = (0.05,)  # of the last release, in squared sensitivity, for the squares of the columns
 _SPREADS = (0.3, 0.05)  # the same where they are wanted, and for fourth powers, which tell errors
 _FINE = 2.0**-15  # what coarse squares are rounded by before they are squared
@@ -58,6 +59,7 @@ class Refined(NamedTuple):
     least: float
     hidden: float
     spread_error: np.ndarray
+    excess: float  # by how much a heavy tail might exceed the clip, on average over all points
     variance: np.ndarray  # released ones of columns, as noisy as they are
     variance_noise: float
 
@@ -248,7 +250,9 @@ def refine(
     else:
         own = _spreads(squares - offset**2, clip.square / facts.d, noise)
     drawn = facts.weights.square / n  # one over the effective number of points
-    variance = end.variance + own * drawn + (offset * number_sd) ** 2 + clip.excess**2 / facts.d
+    variance = (
+        end.variance + own * drawn + (offset * number_sd) ** 2 + BIAS * clip.excess**2 / facts.d
+    )
     error, spread = np.sqrt(variance), np.sqrt(own)
     spread_error = np.full(facts.d, math.inf)
     if spreads:
@@ -269,6 +273,7 @@ def refine(
         end.least,
         clip.hidden,
         spread_error,
+        clip.excess,
         squares - offset**2,
         noise,
     )

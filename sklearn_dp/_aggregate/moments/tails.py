@@ -15,7 +15,7 @@ from scipy.special import chdtr, chdtri
 from ..._privacy._grid import sum_type
 from ..._privacy._rounding import exact_integers
 from ..._privacy._session import PrivacySession
-from ..friendly.clip_radius import FREE, Tail, tail_of
+from ..friendly.clip_radius import FREE, PowerLaw
 from ..shared.centering import noise_sd
 from ..shared.grid_table import ROWS, GridTable
 from ..shared.table import Part
@@ -31,6 +31,9 @@ _WINDOWS, _STARTS = (1, 2, 3, 4, 8), slice(2, 6)  # bins of distances together, 
 _SURELY = 3.0  # standard deviations from a normal law
 _LIKE = 0.3  # of the rows that a normal law has in the bins: what whitening that is not exact moves
 _CLEAR = 4.0  # standard deviations of noise, that counts of a tail stand out by
+_TAIL_WINDOWS = (1, 2, 4, 8)  # bins of a tail together
+_HIDDEN = 1.5  # standard deviations of noise that rows may hide in
+_INDICES = (2.0, 16.0)  # of power laws of tails: those of smaller ones have no variance
 _LIKELY, _HEAVY = 0.5, 3.0  # of a power law; the index up to which variances are uncertain
 _BIAS = 0.5, 0.25  # standard deviations of noise that one of a power law is worth
 _SUMS, _MOMENTS = 0.2, 0.7  # of the last round, about
@@ -81,9 +84,7 @@ def last_clips(
     if form == "tied":
         counts, sd = counts.sum(axis=0, keepdims=True), sd * math.sqrt(k)
     sizes = np.maximum(counts.sum(axis=1), _FEWEST / 2 * sd)
-    tails = [
-        None if _normal(row, edges, sd, d) else tail_of(row, edges, sd, _CLEAR) for row in counts
-    ]
+    tails = [None if _normal(row, edges, sd, d) else _tail_of(row, edges, sd) for row in counts]
     if all(tail is None for tail in tails):
         return Clips(radius, radius, [None] * k)
     # A tail tells what lies beyond its start.
@@ -99,7 +100,7 @@ def last_clips(
     return Clips(sums, moments, reaches * (k // len(reaches)))
 
 
-def _reach(tail: Tail, size: float, sums: float, moments: float) -> Reach:
+def _reach(tail: PowerLaw, size: float, sums: float, moments: float) -> Reach:
     """What a tail of a component of that size has beyond two radii."""
     first, second = float(tail.excess(sums)), float(tail.excess(moments, 2))
     return Reach(_LIKELY * first / size, _LIKELY * second / size, tail.power < _HEAVY)
@@ -130,7 +131,7 @@ def _normal(counts: np.ndarray, edges: np.ndarray, sd: float, d: int) -> bool:
 
 
 def _radius(
-    tails: list[Tail | None],
+    tails: list[PowerLaw | None],
     sizes: np.ndarray,
     choices: np.ndarray,
     power: int,
@@ -164,3 +165,32 @@ def _distance_counts(
             # Integers of at most 2**20, at most 2**16 of them: exact sums.
             counts[j] += exact_integers(np.bincount(cell, share[:, j], minlength=bins))
     return part, (counts,)
+
+
+def _tail_of(
+    counts: np.ndarray, edges: np.ndarray, sd: float, clear: float = _CLEAR
+) -> PowerLaw | None:
+    """The tail beyond the farthest bin in which points stand out; None if none does.
+
+    A power law through two numbers: of the points in the octave beyond that bin, which is at least
+    what the noise could hide, and of those from half as far on. PowerLaws of most laws are lighter
+    farther out, so it errs on the side of a larger excess.
+    """
+    last = -1
+    for width in _TAIL_WINDOWS:
+        held = np.convolve(counts, np.ones(width), "valid")
+        places = np.flatnonzero(held > clear * sd * math.sqrt(width) + 0.5)
+        if places.size:
+            last = max(last, int(places[-1]))
+    if last < 0:
+        return None
+    start, end = float(edges[last + 1]), float(edges[-1])
+
+    def number(low: float) -> tuple[float, float]:
+        places = (edges[:-1] >= low * (1 - 1e-9)) & (edges[1:] <= 2 * start * (1 + 1e-9))
+        return float(counts[places].sum()), sd * math.sqrt(max(int(np.count_nonzero(places)), 1))
+
+    seen, noise = number(start)
+    far = max(seen, _HIDDEN * noise)
+    power = float(np.clip(math.log2(max(number(start / 2)[0] / far, 1.0)), *_INDICES))
+    return PowerLaw(start, far, power, max(end, start))

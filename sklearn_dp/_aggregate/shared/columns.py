@@ -211,9 +211,8 @@ class ReleasedColumns(NamedTuple):
     def coordinates(self, box: Domain | None) -> Columns:
         """Those that rows are summed in: of unseen columns by the side of a box, or all at zero."""
         if box is None:
-            return Columns(
-                self.columns.origin, np.where(self.unseen, np.inf, self.columns.scale), True
-            )
+            scale = np.where(self.unseen, np.inf, self.columns.scale)
+            return Columns(self.columns.origin, scale, True)
         public = Columns.of(box, len(self.known))
         return Columns(
             np.where(self.known, self.columns.origin, public.origin),
@@ -234,7 +233,7 @@ def release_columns(
 def look_at_columns(
     session: PrivacySession, table: Table, size: float | None = None
 ) -> ReleasedColumns | None:
-    """The origin and the scale of each column of a table without bounds; see the top of the module.
+    """The origin and the scale of each column; see the top of the module.
 
     At a released `size` only as much is spent as it takes, and nothing, with None for an answer,
     where it could not succeed. Columns of which nothing or one value is seen are looked at once
@@ -251,7 +250,7 @@ def look_at_columns(
         rho = min(max(4 * wanted, session.plan[COLUMNS].rho / (_LEVELS + 1)), rho)
     rho *= 1 - 1e-9  # three of them are no more than there is
     columns, known = Columns(np.zeros(d), np.ones(d), True), np.zeros(d, dtype=bool)
-    single = known.copy()
+    single, interval = known.copy(), np.zeros(d)
     active, edges = np.arange(d), np.tile(_OCTAVE_EDGES, (d, 1))
     for step in range(_LEVELS + 2):
         last = step > _LEVELS or not len(active) or session.remaining(COLUMNS) < rho
@@ -263,24 +262,22 @@ def look_at_columns(
         count = _octaves if step == 0 or last else _histograms
         (exact,) = table.sums(count, active, edges, columns.origin)
         # A unit has a weight of at most `scale` steps, in one bin of each of the active columns.
-        sensitivity = round_up(table.units.scale * math.sqrt(len(active)))
-        counts = session.gaussian(
-            COLUMNS, exact, sensitivity=sensitivity, unit=table.units.step, rho=rho
-        )
+        limit, unit = round_up(table.units.scale * math.sqrt(len(active))), table.units.step
+        counts = session.gaussian(COLUMNS, exact, sensitivity=limit, unit=unit, rho=rho)
         # In each histogram every row is in one bin, so the sums over columns are of the size.
         size = float(np.median(counts.sum(axis=1))) if size is None else size
         sd = math.sqrt(len(active) / (2 * rho))
         further = []
         for place, (column, own) in enumerate(zip(active, edges, strict=True)):
-            least = size if count is _octaves else size * _STILL / _ALL
-            found = _moments(counts[place], own, sd, len(active), least)
+            before = 0.0 if count is _octaves else interval[column]
+            found = _moments(counts[place], own, sd, len(active), size, before)
             if count is _octaves and (found is None or _all_zero(found)):
                 found = _spread_thin(counts[place], sd, len(active), size) or found
             if found is None or (last and known[column] and not found[2]):
                 # What a level before has told stays: in finer bins the rows are spread thin.
                 single[column] &= last
                 continue
-            origin, scale, resolved, low, high = found
+            origin, scale, resolved, low, high, interval[column] = found
             columns.origin[column] = origin + (columns.origin[column] if last else 0.0)
             columns.scale[column], known[column], single[column] = scale, True, not resolved
             if not resolved and not _all_zero(found):
@@ -293,12 +290,18 @@ def look_at_columns(
 
 
 def _moments(
-    counts: np.ndarray, edges: np.ndarray, sd: float | np.ndarray, n_columns: int, size: float
-) -> tuple[float, float, bool, float, float] | None:
+    counts: np.ndarray,
+    edges: np.ndarray,
+    sd: float | np.ndarray,
+    n_columns: int,
+    size: float,
+    before: float = 0.0,
+) -> tuple[float, float, bool, float, float, float] | None:
     """Mean, standard deviation, whether they are resolved, and the interval, from noisy counts.
 
     Bins count that stand clear of the noise, and their neighbours as far as these are above it.
-    None where there is none.
+    None where there is none. Rows that are missing from them are in the interval `before`, whose
+    width comes last: the narrow part of a column with a long tail does not have its scale.
     """
     bins = len(counts)
     level = sd * math.sqrt(2 * math.log(bins * n_columns / _CLEAR)) + 0.5
@@ -317,25 +320,30 @@ def _moments(
     spread = math.sqrt(float(weight @ np.square(middle - mean)))
     typical = float(weight @ width)
     low, high = float(edges[places[0]]), float(edges[places[-1] + 1])
+    wide = high - low
     if len(places) > 2:
         margin = (_WIDER - 1) / 2 * (high - low)
         low, high = low - margin, high + margin
     # Rows are anywhere in their bins: where there is one bin, that is all there is to the spread.
     scale = max(spread, typical / math.sqrt(12))
-    found = mean, scale, spread > _RESOLVED * typical, low, high
+    if len(places) > 1:
+        missing = 1 - (counts[places].sum() + 2 * np.max(sd) * math.sqrt(len(places))) / size
+        scale = math.hypot(scale, math.sqrt(max(float(missing), 0.0)) * before / 4)
+    found = mean, scale, spread > _RESOLVED * typical, low, high, wide
     # One bin is a column of one value only if it holds the others too, wherever they hide.
     one = len(places) == 1 or _all_zero(found)
-    return None if one and counts[places].max() < _ALL * size - 2 * np.max(sd) else found
+    least = (_STILL if before else _ALL) * size - 2 * np.max(sd)
+    return None if one and counts[places].max() < least else found
 
 
-def _all_zero(found: tuple[float, float, bool, float, float]) -> bool:
+def _all_zero(found: tuple[float, float, bool, float, float, float]) -> bool:
     """Whether nothing but the bin about zero, and what is beside it, has been seen."""
     return max(-found[3], found[4]) <= _MAGNITUDES[2 * max(_RUNS)]
 
 
 def _spread_thin(
     counts: np.ndarray, sd: float, n_columns: int, size: float
-) -> tuple[float, float, bool, float, float] | None:
+) -> tuple[float, float, bool, float, float, float] | None:
     """The same where an octave holds too few rows to stand clear: of several octaves together.
 
     First of both signs: twice the rows for 1.4 times the noise. Then of runs of octaves, beside the
@@ -357,9 +365,7 @@ def _spread_thin(
     return found
 
 
-def _octaves(
-    part: Part, active: np.ndarray, edges: np.ndarray, origin: np.ndarray
-) -> tuple[Part, tuple]:
+def _octaves(part: Part, active: Any, edges: np.ndarray, origin: np.ndarray) -> tuple[Part, tuple]:
     """A pass: weights by sign and octave of the entries of each column, less its origin."""
     zero = 2 * _OCTAVES  # the bin about zero
 
@@ -373,9 +379,7 @@ def _octaves(
     return part, (_counted(part, active, len(edges[0]) - 1, bins),)
 
 
-def _histograms(
-    part: Part, active: np.ndarray, edges: np.ndarray, _: np.ndarray
-) -> tuple[Part, tuple]:
+def _histograms(part: Part, active: Any, edges: np.ndarray, _: np.ndarray) -> tuple[Part, tuple]:
     """A pass: weights in equal bins of each column; entries outside are left out."""
     low, width = edges[:, 0], np.maximum(edges[:, 1] - edges[:, 0], 1e-300)
 

@@ -4,13 +4,8 @@ Released are noisy *ranks*: for each column, how many units are below each edge 
 quantile is then read off, with an interval (Woodruff's: the values at the rank, less and plus what
 noise and sampling may move it by).
 
-**Noise.** Ranks are prefix sums S x of the counts x of the bins. The matrix S of ones on and below
-its diagonal has a square root R that is a Toeplitz matrix too, with the entries
-C(2k, k) / 4^k on its k-th diagonal. What is released is R x, and S x = R (R x) is post-processing.
-A row adds a column of R to it, of length 1.81 at the most, and noise of that size in R x becomes
-1.81 times as much in a rank: 3.3 together, where a binary tree of counts would have 10 and noise on
-the bins 32. No matrix does much better (Fichtenberger, Henzinger and Upadhyay 2023). Entries are
-rounded to multiples of 2^-10, so that R x is exact; its inverse is that of the rounded matrix.
+**Noise.** Ranks are prefix sums of the counts of the bins (:mod:`.prefix_sums`): the noise in a
+rank is 3.3 times that of a single count.
 
 **Bins.** A first release has coarse bins: equal ones of the public bounds, or else of a geometric
 grid of both signs. The next two each divide the part that holds the quantiles, by ranks that are
@@ -24,15 +19,15 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-from scipy.linalg import solve_toeplitz, toeplitz
 from scipy.stats import norm
 from sklearn.isotonic import isotonic_regression
 
 from ..._privacy._domain import Domain
 from ..._privacy._mechanisms import weighted_bincount
 from ..._privacy._plan import Mechanism, PlanEntry
-from ..._privacy._rounding import round_up, sum_down
+from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
+from .prefix_sums import noisy_prefix_sums, prefix_noise
 from .table import Part, Table
 
 __all__ = ["Quantiles", "fit_quantiles", "quantile_entries"]
@@ -41,7 +36,6 @@ _ZOOM, _RANKS = "coarse ranks", "ranks"
 _N_ZOOMS = 2
 _ZOOM_SHARE = 0.2  # of both
 _BINS = 1024
-_BITS = 10
 _OCTAVE = 4  # bins of the geometric grid, from 2^-63.75 to 2^63.75
 _MARGIN = 4.0  # standard deviations of a coarse rank that are kept about the quantiles
 _NIL = 2.0**-50  # without bounds: magnitudes that are not told from 0
@@ -165,7 +159,7 @@ def fit_quantiles(
         & ((low != 0) & (values <= low + resolution) | (high != 0) & (values >= high - resolution)),
         (found[..., 2] > 0) | (found[..., 3] > 0) & (found[..., 1] > scale / 10),
         ranks.size,
-        ranks.sigma * float(np.linalg.norm(_factors()[1][-1])) / math.sqrt(table.n_features),
+        ranks.sigma * float(np.linalg.norm(prefix_noise(_BINS)[-1])) / math.sqrt(table.n_features),
         # Within bounds coarse bins are of use, too; without any, the columns have to be found.
         max(_too_few(coarse if domain is None else ranks, q, ranks.size) for q in levels),
     )
@@ -200,24 +194,10 @@ def _between(low: np.ndarray, high: np.ndarray, n: int = _BINS - 1) -> np.ndarra
     return np.minimum(np.linspace(low, high, n, axis=1), high[:, None])
 
 
-@lru_cache(maxsize=1)
-def _factors() -> tuple[np.ndarray, np.ndarray]:
-    """The first column of the rounded root of sums, in steps, and what makes ranks of its release.
-
-    The second is a matrix: sums times the inverse of the rounded root.
-    """
-    k = np.arange(1, _BINS)
-    series = np.cumprod(np.append(1.0, (2 * k - 1) / (2 * k)))
-    encode = np.array([round(each * 2**_BITS) for each in series.tolist()])
-    root, zeros = encode * 2.0**-_BITS, np.zeros(_BINS - 1)
-    decode = solve_toeplitz((root, np.append(root[0], zeros)), np.ones(_BINS))
-    return encode, toeplitz(decode, np.append(decode[0], zeros))
-
-
 @lru_cache(maxsize=256)
 def _rank_noise(level: float, d: int) -> float:
     """The same for noise of scale 1, where the number of units is a mean over d columns."""
-    decode = _factors()[1]
+    decode = prefix_noise(_BINS)
     own = np.linalg.norm(decode - level / d * decode[-1], axis=1).max()
     # The ranks of the other columns have noise of their own.
     others = level / d * math.sqrt(d - 1) * float(np.linalg.norm(decode[-1]))
@@ -228,19 +208,8 @@ def _release(
     session: PrivacySession, entry: str, table: Table, edges: np.ndarray, ends: tuple, rho: float
 ) -> _Ranks:
     (counts,) = table.sums(_counts, edges, *ends)
-    encode, decode = _factors()
-    # Integers: a total weight below 2**52 times entries of at most 2**10 does not wrap.
-    wide = object if int(counts.sum()) >= 2**52 else np.int64
-    exact = np.array([np.convolve(each.astype(wide), encode)[:_BINS] for each in counts])
-    # A row adds to each column of the table one column of the root, shifted: its length is at most
-    # that of the first one. Rows of a unit have weights of sum at most `scale`, so by the triangle
-    # inequality a unit adds at most scale times that. d columns: sqrt(d) times as much.
-    square = len(edges) * int(np.square(encode).sum())
-    sensitivity = round_up(round_up(math.sqrt(square)) * table.units.scale)
-    unit = table.units.step * 2.0**-_BITS
-    noisy = session.gaussian(entry, exact, sensitivity=sensitivity, unit=unit, rho=rho) @ decode.T
+    noisy, sigma = noisy_prefix_sums(session, entry, counts, table.units, rho)
     below = np.array([isotonic_regression(each, y_min=0.0) for each in noisy])
-    sigma = sensitivity * unit / math.sqrt(2 * rho)
     return _Ranks(edges, below, max(float(noisy[:, -1].mean()), 0.0), sigma)
 
 

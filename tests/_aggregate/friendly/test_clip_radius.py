@@ -7,7 +7,7 @@ import pytest
 
 from sklearn_dp import FriendlyMean
 from sklearn_dp._aggregate.friendly import clip_radius as _clip
-from sklearn_dp._aggregate.friendly.clip_radius import tail_of, whole_bounds
+from sklearn_dp._aggregate.friendly.clip_radius import _tail, whole_bounds
 from sklearn_dp._aggregate.friendly.column_moments import column_moment_entries
 from sklearn_dp._aggregate.friendly.mean_facts import Facts, Here
 from sklearn_dp._aggregate.shared.grid_table import GridTable
@@ -23,26 +23,47 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoi
 EDGES = np.append(0.0, 2.0 ** (np.arange(-8, 25) / 4))
 
 
+def tail_of(beyond, n=10_000, sd=20.0):
+    """Of n points, by the share beyond each distance."""
+    return _tail(n * beyond(np.maximum(EDGES[:-1], 1e-9)), np.full(len(EDGES) - 1, sd), EDGES)
+
+
 def test_a_power_law_is_found_again():
     """Pareto(3): the mean excess over r is r^-2 / 2, and that of squares 2 / r."""
-    counts = 1e6 * -np.diff(np.minimum(1.0, np.maximum(EDGES, 1e-9) ** -3.0))
-    tail = tail_of(counts, EDGES, 20.0)
-    assert tail.power == pytest.approx(3.0, abs=0.4)
+    tail = tail_of(lambda r: np.minimum(1.0, r**-3.0), 1_000_000)
+    assert tail.heavy.power == pytest.approx(3.0, abs=0.4)
     r = 2 * tail.start
     whole = 1e6 * (r**-2 - EDGES[-1] ** -2) / 2
-    assert tail.excess(r) == pytest.approx(whole, rel=0.6)
+    assert tail.heavy.excess(r) == pytest.approx(whole, rel=0.6)
     squares = 1e6 * 2 * (1 / r - 1 / EDGES[-1])
-    assert tail.excess(r, 2) == pytest.approx(squares, rel=0.6)
-    assert tail.excess(EDGES[-1]) == tail.excess(EDGES[-1], 2) == 0
+    assert tail.heavy.excess(r, 2) == pytest.approx(squares, rel=0.6)
+    assert tail.heavy.excess(EDGES[-1]) == tail.heavy.excess(EDGES[-1], 2) == 0
+
+
+def test_a_tail_that_bends_is_likely_to_bend_on():
+    """Exponential: the likely excess is nearer to the truth, the heavy one never below it."""
+    tail = tail_of(lambda r: np.exp(-r))
+    r = tail.start * np.array([1.0, 1.5, 2.0])
+    truth, likely, heavy = 1e4 * np.exp(-r), tail.likely.excess(r), tail.heavy.excess(r)
+    assert (truth < heavy).all() and (likely < heavy).all()
+    assert (np.abs(np.log(likely / truth)) < np.abs(np.log(heavy / truth))).all()
+
+
+def test_a_few_points_beside_many_equal_ones_are_a_heavy_tail():
+    """All but 80 of 10,000 are at 1, the others up to 20: no slope is that of the 9,920."""
+    tail = tail_of(lambda r: np.where(r < 1, 1.0, 0.008 * np.maximum(1 - r / 20, 0)))
+    assert tail.start < 3 and tail.heavy.power == 1.25 and tail.likely.power == 2.0
+    assert tail.heavy.excess(tail.start) > 300 and tail.likely.excess(tail.start) > 100
 
 
 def test_noise_far_out_is_no_tail_of_squares(monkeypatch):
-    """4.5 standard deviations of noise in a bin: once in a thousand fits."""
+    """4.5 standard deviations of noise beyond an edge: once in ten thousand fits."""
 
-    def noisy_counts(session, entry, exact, units, rho):
-        return exact + 4.5 / math.sqrt(2 * rho) * (np.arange(len(exact)) == len(exact) - 2)
+    def noisy_beyond(session, counts, rows, rho):
+        sd = np.full(len(counts), 1.5 / math.sqrt(2 * rho))
+        return counts[::-1].cumsum()[::-1] + 4.5 * sd * (np.arange(len(sd)) == len(sd) - 2), sd
 
-    monkeypatch.setattr(_clip, "noisy_counts", noisy_counts)
+    monkeypatch.setattr(_clip, "_noisy_beyond", noisy_beyond)
     X = np.random.default_rng(0).normal(size=(4000, 2))
     target = PrivacyBudget(rho=0.02, delta=1e-6)
     radii = []
@@ -55,9 +76,10 @@ def test_noise_far_out_is_no_tail_of_squares(monkeypatch):
 
 
 def test_noise_alone_has_no_tail():
-    """4 standard deviations of 130 windows: one histogram in 200. Of 400, more than 12: 1e-6."""
+    """3.5 standard deviations of 32 sums: one histogram in 130. Of 400, more than 14: 1e-6."""
     noise = np.random.default_rng(0).normal(0, 30, (400, len(EDGES) - 1))
-    assert sum(tail_of(counts, EDGES, 30.0) is not None for counts in noise) <= 12
+    sd = np.full(len(EDGES) - 1, 30.0)
+    assert sum(_tail(beyond, sd, EDGES) is not None for beyond in noise) <= 14
 
 
 def test_all_points_of_a_box_are_within_its_radius_of_the_middle():

@@ -14,11 +14,11 @@ from sklearn_dp._privacy._domain import Domain
 BOX = Columns.of(Domain.from_bounds(([0, -10, 5], [100, 10, 5]), 3), 3)
 
 
-def refined(mean, error, variance=0.1, noise=0.01, least=900.0):
+def refined(mean, error, variance=0.1, noise=0.01, least=900.0, excess=0.0):
     d = len(mean)
     spread, of_spread = np.full(d, math.sqrt(variance)), np.full(d, math.inf)
     mean, error, own = np.array(mean), np.array(error), np.full(d, variance)
-    return Refined(mean, 2.0, error, spread, 1e3, least, 0.0, of_spread, own, noise)
+    return Refined(mean, 2.0, error, spread, 1e3, least, 0.0, of_spread, excess, own, noise)
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,11 @@ def test_words_name_the_columns():
     lost = end._replace(std_error=np.array([0.1, 0.1, math.inf]))
     status = _in_words(np.array(["ok", "ok", "noise"]), lost, facts, 1.0)
     assert status.startswith("no spread of these columns found: gifts; more rows")
+
+
+def test_what_a_long_tail_may_shift_is_told_where_it_is_most_of_the_error():
+    facts, codes = Facts(1e3, 1, 20.0, 0.1, 0.0, None), np.array(["ok"])
+    short, long = (refined([0.0], [0.03], excess=excess) for excess in (0.03, 0.04))
+    assert _in_words(codes, short, facts, 1.0) == "ok"
+    status = _in_words(codes, long, facts, 1.0)
+    assert status.startswith("ok, but the noise hides long tails") and "13 % of a spread" in status

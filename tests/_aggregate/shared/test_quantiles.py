@@ -34,20 +34,7 @@ def rank_errors(X, values, slack, levels=LEVELS):
     return len(X) * np.maximum(np.maximum(below - q, q - upto), 0.0)
 
 
-# -- the factors -----------------------------------------------------------------------------------
-
-
-def test_no_column_of_the_root_is_longer_than_the_first():
-    """The sensitivity: columns are shifts of the first one, as they are released."""
-    encode, decode = module._factors()
-    root = np.array(
-        [np.convolve(unit, encode)[: len(encode)] for unit in np.eye(1024, dtype=int)]
-    ).T
-    lengths = np.square(root).sum(axis=0)
-    assert lengths.max() == lengths[0] == int(np.square(encode).sum())
-    np.testing.assert_allclose(decode @ root / 2**10, np.tril(np.ones((1024, 1024))), atol=1e-9)
-    assert np.sqrt(lengths[0]) / 2**10 < 1.81
-    assert np.linalg.norm(decode, axis=1).max() < 1.81
+# -- released -------------------------------------------------------------------------------------
 
 
 def test_ranks_have_the_noise_that_they_are_said_to_have(monkeypatch):
