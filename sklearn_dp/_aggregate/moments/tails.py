@@ -179,7 +179,7 @@ def _tail_of(
     last = -1
     for width in _TAIL_WINDOWS:
         held = np.convolve(counts, np.ones(width), "valid")
-        places = np.flatnonzero(held > clear * sd * math.sqrt(width) + 0.5)
+        places = np.flatnonzero(held > _CLEAR * sd * math.sqrt(width) + 0.5)
         if places.size:
             last = max(last, int(places[-1]))
     if last < 0:

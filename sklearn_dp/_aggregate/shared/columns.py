@@ -214,12 +214,9 @@ class ReleasedColumns(NamedTuple):
             scale = np.where(self.unseen, np.inf, self.columns.scale)
             return Columns(self.columns.origin, scale, True)
         public = Columns.of(box, len(self.known))
-        return Columns(
-            np.where(self.known, self.columns.origin, public.origin),
-            np.where(self.unseen, public.scale, self.columns.scale),
-            True,
-            box,
-        )
+        origin = np.where(self.known, self.columns.origin, public.origin)
+        scale = np.where(self.unseen, public.scale, self.columns.scale)
+        return Columns(origin, scale, True, box)
 
 
 def release_columns(
