@@ -25,6 +25,7 @@ from sklearn_dp._aggregate.kmeans import radius as _radius
 from sklearn_dp._aggregate.shared import block_fits as _block_fits
 from sklearn_dp._aggregate.shared import column_means as _column_means
 from sklearn_dp._aggregate.shared import columns as _columns
+from sklearn_dp._aggregate.shared import prefix_sums as _prefix_sums
 from sklearn_dp._aggregate.shared import quantiles as _quantiles
 from sklearn_dp._aggregate.shared import row_sums as _row_sums
 from sklearn_dp._aggregate.shared.table import Table
@@ -374,7 +375,7 @@ def _(original):
 # -- quantiles -------------------------------------------------------------------------------------
 
 
-@mutant("Quantiles: claim for half of the columns", "check_replay", _quantiles, "round_up")
+@mutant("Prefix sums: claim for half of the histograms", "check_replay", _prefix_sums, "round_up")
 def _(original):
     return lambda length: original(length) / math.sqrt(math.sqrt(2))
 
