@@ -5,10 +5,18 @@ laws of its eigenvalues and eigenvectors are those of a perturbed symmetric matr
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
+from .._aggregate.friendly.column_moments import fit_column_means
+from .._aggregate.shared.bounds import at_bounds
+from .._aggregate.shared.column_means import unequal
+from .._aggregate.shared.columns import ReleasedColumns
+from .._aggregate.shared.location import Located
+from .._aggregate.shared.table import Table
 from .._base import BaseDPEstimator
+from .._privacy._session import PrivacySession
 
 __all__ = ["BaseComponentErrors"]
 
@@ -22,6 +30,10 @@ class BaseComponentErrors(BaseDPEstimator):
     components_: np.ndarray
     n_components_: int
     n_features_in_: int
+    mean_: np.ndarray
+    mean_std_error_: np.ndarray
+    status_: str
+    _total: tuple[float, float, float, float]
 
     def _set_errors(self, total, sd, size, size_sd):
         """Standard errors, from released numbers.
@@ -87,3 +99,28 @@ class BaseComponentErrors(BaseDPEstimator):
         self.components_std_error_ = errors
         spread = np.sqrt(np.square(vectors) @ variance * scale / size)
         self.mean_std_error_ = np.hypot(mean_sd, spread)
+
+    def _set_mean(
+        self,
+        session: PrivacySession,
+        table: Table,
+        place: Located,
+        seen: ReleasedColumns | None,
+        names: Sequence[object],
+    ) -> None:
+        """The mean, with noise of each column's own where the plan pays for it; and its status.
+
+        Rows that no radius was found for, without bounds, have nothing to do with the answer.
+        """
+        domain, mean = self._domain(table.n_features), (self.mean_, self.mean_std_error_)
+        if place.status != "ok" and domain is None:
+            self.mean_std_error_ = np.full(table.n_features, math.inf)
+            self.components_std_error_ = np.ones_like(self.components_)
+            self._set_errors(self._total[0], math.inf, *self._total[2:])
+        elif seen is not None or unequal(domain):
+            error = self.mean_std_error_
+            found = fit_column_means(session, table, domain, place, error, seen, names)
+            self.mean_, self.mean_std_error_ = found.mean, found.std_error
+            self.status_ = found.status if self.status_ == "ok" else self.status_
+        else:
+            self.status_ = at_bounds(self.status_, domain, *mean, names)

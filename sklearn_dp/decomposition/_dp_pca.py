@@ -8,10 +8,11 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from .._aggregate.friendly.column_moments import column_mean_entries
 from .._aggregate.shared.axes import noise_edge, second_moment
 from .._aggregate.shared.centering import noise_sd
-from .._aggregate.shared.column_means import refined_centers, refinement_entry, unequal
-from .._aggregate.shared.columns import column_entries, columns_of
+from .._aggregate.shared.column_means import unequal
+from .._aggregate.shared.columns import column_entries, look_at_columns
 from .._aggregate.shared.location import locate, location_entries
 from .._aggregate.shared.remedies import would_help
 from .._aggregate.shared.single_rows import for_rows, products, row_guard, saturated
@@ -43,7 +44,7 @@ _NO_MLE = (
 _PAIR = "n_components must be a number, 'auto' or a pair 1 <= low <= high <= number of features."
 _MOMENT = "second moment"
 _LOCATION_SHARE = 0.1
-_COLUMN_SHARE = 0.04  # for the scales of columns, and again for the mean of each
+_COLUMN_SHARE, _MEAN_SHARE = 0.03, 0.06  # for the scales of columns, and for the mean of each
 
 
 class DPPCA(
@@ -113,7 +114,8 @@ class DPPCA(
     noise_variance_ : float
         Mean released variance of the directions that are left out; 0 if none is.
     mean_, mean_std_error_ : ndarray of shape (n_features,)
-        Released mean, and its standard error: noise and sampling.
+        Released mean, and its standard error: noise and sampling, and what the clip of a column
+        may have taken; infinite where nothing was found.
     n_components_ : int
         By the released spectrum, where `n_components` is no integer.
     noise_level_ : float
@@ -222,9 +224,8 @@ class DPPCA(
         rho = target.to_rho()
         first = location_entries(rho, _LOCATION_SHARE)
         if self._unequal(n_features):
-            share = _COLUMN_SHARE * rho
-            columns = column_entries(share) if self.bounds is None else ()
-            first = (*first, *columns, refinement_entry(share))
+            columns = column_entries(_COLUMN_SHARE * rho) if self.bounds is None else ()
+            first = (*first, *columns, *column_mean_entries(_MEAN_SHARE * rho))
         rest = sum_down([rho, *(-entry.rho for entry in first)])
         return (
             *first,
@@ -271,12 +272,10 @@ class DPPCA(
 
     def _fit_table(self, table, session, progress):
         d = table.n_features
+        seen = look_at_columns(session, table) if self.bounds is None and d > 1 else None
+        seen = seen if seen is not None and seen.known.any() else None
         place = locate(session, table, self._domain(d))
-        self.mean_, error, self.radius_ = place.domain.center, place.error, place.domain.radius
-        columns = columns_of(session, table, self._domain(d))
-        if refines := self._unequal(d) and columns.scaled:
-            start = self.mean_[None], error[None], place.weights.square
-            (self.mean_,), (error,), *_ = refined_centers(session, table, columns, *start)
+        self.mean_, self.radius_ = place.domain.center, place.domain.radius
         self.rows_beyond_ = place.beyond * table.units.unit_weight
         progress("location")
         rho, limit = session.remaining(_MOMENT), place.rows.ball
@@ -292,13 +291,12 @@ class DPPCA(
         total = max(float(np.trace(moment)) * unit, math.sqrt(d) * sd)
         self._set_errors(total, sd, place.size / square, place.size_sd / square)
         self._set_direction_errors(moment, unit, place.error)
-        if refines:
-            self.mean_std_error_ = error
         self.status_ = place.weights.told(place.status)
         if self.status_ == "ok" and (self.explained_variance_[:1] < noise_edge(sd, d)).any():
             times = math.inf if total < 2 * math.sqrt(d) * sd else 2 * noise_edge(sd, d) * d / total
             words = would_help(max(times, 2.0), session.plan.epsilon)
             self.status_ = f"no direction stands out of the noise{words}"
+        self._set_mean(session, table, place, seen, self._column_names)
 
     def _set_components(self, moment, unit):
         """Directions and variances, from the released sum of squares (in steps) times `unit`."""

@@ -22,7 +22,9 @@ from ..._privacy._mechanisms import noisy_count_and_totals
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
-from ..shared.columns import Columns, column_entries, look_at_columns
+from ..shared.columns import Columns, ReleasedColumns, column_entries, look_at_columns
+from ..shared.location import Located
+from ..shared.remedies import listed
 from ..shared.table import Table
 from ..shared.weights import Weights
 from .mean import ORIGIN_VARIANCE, REACH
@@ -31,10 +33,17 @@ from .mean_facts import Facts, FriendlyMeanResult, Here
 from .points import Points
 from .refine import refine
 
-__all__ = ["column_moment_entries", "fit_column_moments"]
+__all__ = [
+    "column_mean_entries",
+    "column_moment_entries",
+    "fit_column_means",
+    "fit_column_moments",
+]
 
 _SIZE, _COLUMNS, _DISTANCES = 0.01, 0.03, 0.08  # of the budget, at least
 _MOST_COLUMNS = 0.25
+_MEANS_DISTANCES = 0.2  # of the means alone
+_LOST = 0.25  # of half a side: a coordinate of a larger standard error tells nothing
 
 
 def column_moment_entries(budget: PrivacyBudget) -> tuple[PlanEntry, ...]:
@@ -83,3 +92,48 @@ def fit_column_moments(
     end = refine(session, points.within(columns), here, facts, spreads=spreads)
     found = answer(session, end, size, size_sd, math.nan, "columns", columns, facts, seen)
     return found.in_table()
+
+
+def column_mean_entries(rho: float) -> tuple[PlanEntry, ...]:
+    """The plan of :func:`fit_column_means`, worth `rho` at most."""
+    first = PlanEntry("distances", Mechanism.GAUSSIAN, _MEANS_DISTANCES * rho, sensitivity="1 unit")
+    left = sum_down([rho, -first.rho])
+    mean = PlanEntry("mean", Mechanism.GAUSSIAN, left, max_rho=rho, sensitivity="clipping radius")
+    return first, mean
+
+
+def fit_column_means(
+    session: PrivacySession,
+    table: Table,
+    box: Domain | None,
+    place: Located,
+    error: np.ndarray,
+    seen: ReleasedColumns | None,
+    names: Sequence[object] = (),
+) -> FriendlyMeanResult:
+    """The second step alone, at a released `place`: means of columns in units of the table.
+
+    In coordinates that have been `seen`, or in those of a box, about the place where its standard
+    `error` lets it be of use. Columns of which no spread was seen keep the mean of the place.
+    """
+    d, center = table.n_features, place.domain.center
+    columns = Columns.of(box, d) if seen is None else seen.coordinates(box)
+    start, reach, variance = np.zeros(d), REACH * math.sqrt(d), ORIGIN_VARIANCE
+    if seen is None:
+        useful = error < _LOST * columns.scale
+        start = np.where(useful, columns.of_table(center), 0.0)
+        reach = math.sqrt(d) + float(np.linalg.norm(start))
+        variance = float(np.max(np.square(np.where(useful, error / columns.scale, 1.0))))
+    rho, size, weights = session.remaining("mean"), place.size, place.weights
+    facts = Facts(max(size, 2.0), d, 2 * reach, rho, 0.0, None, None, weights, names)
+    here = Here(start, reach, reach, max(variance, 1e-12))
+    end = refine(session, Points(table, columns), here, facts)
+    unseen = np.isinf(columns.scale)
+    columns = replace(columns, scale=np.where(unseen, 1.0, columns.scale))
+    found = answer(session, end, size, 0.0, math.nan, "columns", columns, facts).in_table()
+    mean, std_error = np.where(unseen, (center, error), (found.mean, found.std_error))
+    status = found.status
+    if status == "ok" and unseen.any():
+        where = listed(names or range(d), np.flatnonzero(unseen))
+        status = f"ok, but no spread can be seen of these columns: {where}"
+    return replace(found, mean=mean, std_error=std_error, status=status)
