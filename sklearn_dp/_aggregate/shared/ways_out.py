@@ -232,7 +232,7 @@ def _silent_run(section: Section, run: Callable[[], None]) -> Callable[[], None]
     errors to whoever started them.
     """
 
-    def silent_run():
+    def silent_run() -> None:
         with inside(section):
             try:
                 run()
