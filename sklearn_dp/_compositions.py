@@ -33,9 +33,9 @@ __all__ = [
 
 
 def private_steps(
-    estimator: BaseEstimator, prefix: str = ""
+    estimator: BaseEstimator, prefix: str = "", *, fitted: bool = False
 ) -> Iterator[tuple[str, BaseDPEstimator]]:
-    """Name and private step, of all that a composition is made of."""
+    """Name and private step, of all that a composition is made of, or was fitted to."""
     if isinstance(estimator, BaseDPEstimator):
         yield prefix.removesuffix("__"), estimator
         return
@@ -45,10 +45,10 @@ def private_steps(
     elif isinstance(estimator, FeatureUnion):
         steps = estimator.transformer_list
     elif isinstance(estimator, ColumnTransformer):
-        rest = [("remainder", estimator.remainder)]
-        steps = getattr(estimator, "transformers_", [*estimator.transformers, *rest])
+        steps = [*estimator.transformers, ("remainder", estimator.remainder)]
+        steps = getattr(estimator, "transformers_", steps) if fitted else steps  # copies
     for name, step, *_ in steps:
-        yield from private_steps(step, f"{prefix}{name}__")
+        yield from private_steps(step, f"{prefix}{name}__", fitted=fitted)
 
 
 def parts_of(steps: list[tuple[str, BaseDPEstimator]], width: int, grouped: Any) -> list[Part]:

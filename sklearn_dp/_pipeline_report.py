@@ -50,7 +50,7 @@ def privacy_report(estimator: BaseEstimator) -> PrivacyReport:
     >>> privacy_report(pipeline).headline.split(" for ")[0]
     '(1, 1e-06)-DP'
     """
-    steps = list(private_steps(estimator))
+    steps = list(private_steps(estimator, fitted=True))
     if not steps:
         raise ValueError("estimator: no step of it is private.")
     for _, step in steps:

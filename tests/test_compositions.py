@@ -102,6 +102,9 @@ def test_unions_and_columns_inside_are_paid_for_by_the_whole():
         twin.fit_transform(X)
         (charge,) = ledger.entries
         assert charge.label.count("+") == steps - 1 and len(privacy_report(twin).releases) > steps
+    twin = privatize(columns, epsilon=1.0, ledger=book(2.0)).fit(X)
+    twin.set_params(all__rho=0.001, remainder__rho=0.001)
+    assert "(1, 1e-06)" not in repr(twin)  # of what a fit will cost, not of the last one
 
 
 def test_a_width_that_is_a_release_is_not_needed_beforehand():
