@@ -26,6 +26,7 @@ from sklearn_dp._aggregate.tuples import box_means as _box_means
 from sklearn_dp._aggregate.tuples import far_balls as _far_balls
 from sklearn_dp._aggregate.tuples import noisy_centers as _noisy_centers
 from sklearn_dp._partitions._check_part import CheckedSource
+from sklearn_dp._privacy import _prepaid
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy.laws import selection as _selection
 from sklearn_dp._privacy.laws.shares import NoiseShares
@@ -391,5 +392,29 @@ OUTSIDE = [
         "math.ceil(t * (t - slack)),\n        sensitivity=t,",
         "_aggregate/mixture/test_terrific_points.py::test_a_scan_claims_what_its_queries_move_by",
         {"least": 1.0},
+    ),
+    Edit(
+        "two fits take one part of what was paid for them together",
+        _prepaid._Untaken,
+        "take",
+        "self.parts.remove(min(fitting, key=lambda part: part.rho))",
+        "min(fitting, key=lambda part: part.rho)",
+        "_privacy/test_prepaid.py::test_each_part_is_taken_once_by_what_it_covers",
+    ),
+    Edit(
+        "a part of what was paid for covers a fit that costs more",
+        _prepaid.Part,
+        "covers",
+        "and charge.rho <= self.rho",
+        "",
+        "_privacy/test_prepaid.py::test_each_part_is_taken_once_by_what_it_covers",
+    ),
+    Edit(
+        "a forked child takes a part that its parent has paid for",
+        _prepaid._Untaken,
+        "take",
+        "self._process != process_mark() or ",
+        "",
+        "_privacy/test_prepaid.py::test_a_forked_child_takes_no_part",
     ),
 ]
