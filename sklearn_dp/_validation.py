@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ._aggregate.kmeans.candidates import CRITERIA, MOST_CHOICES, Candidates
+from ._aggregate.one_cluster.search import MOST_POINTS
 from ._privacy._budget import PrivacyBudget
-from ._privacy._checks import check_choice, is_integer, is_real
+from ._privacy._checks import check_choice, check_number, is_integer, is_real
 
 __all__ = [
     "DEFAULT_EPSILON",
@@ -19,6 +20,7 @@ __all__ = [
     "SQUARABLE",
     "budget_of",
     "check_integer",
+    "check_n_points",
     "check_number_of_clusters",
     "check_pair",
     "check_real",
@@ -188,6 +190,18 @@ def check_steps(steps: list[tuple[Any, ...]]) -> None:
     for name, step, *_ in steps:
         if isinstance(step, type):
             raise TypeError(f"estimator: step {name!r} is a class; give an instance.")
+
+
+def check_n_points(value: Any, name: str = "n_points") -> int | float:
+    """A count of at least one below the public cap, or a fraction."""
+    if not is_real(value):
+        raise TypeError(f"{name} must be an integer or a fraction.")
+    if is_integer(value):
+        return check_integer(value, name, low=1, high=MOST_POINTS)
+    fraction = check_number(name, value)
+    if not 0 < fraction < 1:
+        raise ValueError(f"{name} must be a positive integer, or a fraction between 0 and 1.")
+    return fraction
 
 
 def budget_of(epsilon: Any, delta: Any, rho: Any) -> PrivacyBudget:

@@ -12,12 +12,12 @@ from sklearn.base import BaseEstimator
 from sklearn_dp._validation import (
     budget_of,
     check_integer,
+    check_n_points,
     check_real,
     check_steps,
     names_of,
     shares_of_one,
 )
-from sklearn_dp.cluster._dp_one_cluster import check_n_points
 
 SECRET = 7319.4825
 

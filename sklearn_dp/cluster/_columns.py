@@ -5,11 +5,16 @@ with the largest numbers is in all of them. Without bounds the units of the colu
 once the number of rows is known, and where they differ by much (in a box: where its sides do) the
 centers are refined column by column (:mod:`.._aggregate.shared.column_means`). What that does not
 need goes to Lloyd's iterations.
+
+Balls and cells have one width for all columns. Columns that are far narrower are named in the
+status (:func:`told_of_narrow`): coordinates there tell nothing.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from .._aggregate.kmeans.answer import EngineResult
 from .._aggregate.shared.column_means import (
@@ -26,15 +31,51 @@ from .._privacy._domain import Domain
 from .._privacy._plan import PlanEntry
 from .._privacy._session import PrivacySession
 
-__all__ = ["ColumnsOfCenters"]
+__all__ = ["ColumnsOfCenters", "told_of_narrow", "unit_entries"]
 
 _MOST_COLUMNS = 100  # whose units are released where there are no bounds
 _SCALES = 0.04  # of the budget, for these units
+_UNITS = 0.03  # of the budget, for the units of columns where they are for the status only
+_NARROW, _NAMED = 8.0, 5  # times the scale of a column that a width tells nothing of; names
 _ONE, _BOX, _FREE = 0.3, 0.15, 0.1  # of the budget: to refine a single center, and several
 _ONE_UNIT = (
     "ok, but the rows are too few to tell the units of the columns, and columns of a smaller "
     "spread than others may be mostly noise; bounds or more rows would help"
 )
+
+
+def unit_entries(domain: Domain | None, n_features: int, rho: float) -> tuple[PlanEntry, ...]:
+    """What the units of several columns cost, where there are no bounds."""
+    if domain is not None or not 1 < n_features <= _MOST_COLUMNS:
+        return ()
+    return column_entries(math.nextafter(_UNITS * rho, 0.0))
+
+
+def told_of_narrow(
+    status: str, columns: Columns, width: float, names: Sequence[object], what: str
+) -> str:
+    """The status, with the columns that are far narrower than `what`, of a released width.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> columns = Columns(np.zeros(2), np.array([20.0, 3e4]), True)
+    >>> told_of_narrow("ok", columns, 5e3, ["age", "salary"], "the ball")
+    'ok, but the ball is far wider than some columns, and tells nothing of them: age'
+    >>> told_of_narrow("ok", columns, 50.0, ["age", "salary"], "the ball")
+    'ok'
+    """
+    if status != "ok" or not columns.scaled:
+        return status
+    free = np.ones(len(columns.scale), dtype=bool)
+    if columns.box is not None and columns.box.low is not None and columns.box.high is not None:
+        free = columns.box.low < columns.box.high
+    places = np.flatnonzero(free & (width > _NARROW * columns.scale)).tolist()
+    if not places:
+        return status
+    more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
+    listed = ", ".join(str(names[place]) for place in places[:_NAMED]) + more
+    return f"ok, but {what} is far wider than some columns, and tells nothing of them: {listed}"
 
 
 class ColumnsOfCenters:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.kmeans.synopsis import build_synopsis, synopsis_entries
+from .._aggregate.shared.columns import columns_of
 from .._aggregate.shared.shrinkage import normal_points
 from .._aggregate.shared.single_rows import row_guard
 from .._base import (
@@ -23,7 +24,9 @@ from .._base import (
 )
 from .._intervals import StandardErrors
 from .._privacy._randomness import sampling_rng
+from .._privacy._rounding import sum_down
 from .._sklearn_compat import with_callbacks
+from ._columns import told_of_narrow, unit_entries
 from ._nearest import nearest_point
 
 if TYPE_CHECKING:
@@ -87,7 +90,8 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
         Without `bounds`: the most units that may lie beyond `bound_`, with probability 95 %.
     status_ : str
         "ok", without `bounds` "ok inside `bound_`: ..." with `rows_beyond_`; or in words what the
-        releases showed to be missing.
+        releases showed to be missing. It names columns that are far narrower than the cells: the
+        points tell nothing of them, where their units differ.
     privacy_report_ : PrivacyReport
         The guarantee, and every release behind it.
     n_features_in_ : int
@@ -185,19 +189,25 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
         check_integer(self.n_clusters, "n_clusters", low=1, high=MOST_CLUSTERS)
 
     def _plan_entries(self, target, n_features):
-        return synopsis_entries(target.to_rho(), n_features, bounds_known=self.bounds is not None)
+        rho, domain = target.to_rho(), self._domain(n_features)
+        units = unit_entries(domain, n_features, rho)
+        rest = sum_down([rho, *(-entry.rho for entry in units)])
+        return (*units, *synopsis_entries(rest, n_features, bounds_known=domain is not None))
 
     def _fit_table(self, table, session, progress):
         domain = self._domain(table.n_features)
+        columns = columns_of(session, table, domain)
         found = build_synopsis(session, table, domain, self.n_clusters, progress)
         self.points_, self.weights_ = found.points, found.weights
         self.widths_, self.basis_ = found.widths, found.basis
         self.residual_variance_ = found.residual
         self.size_, self.size_std_error_ = found.size, found.size_sd
-        self.status_ = found.status
         if found.beyond is not None:
             self.bound_, self.rows_beyond_ = found.domain.radius, found.beyond
         self.resolution_ = float(np.median(found.widths.max(axis=1)))
+        names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(table.n_features)])
+        words = "a cell (`resolution_`)"
+        self.status_ = told_of_narrow(found.status, columns, self.resolution_, names, words)
         self._region = found.domain  # public or released: where samples may lie
 
     @row_guard

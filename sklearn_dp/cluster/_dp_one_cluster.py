@@ -17,13 +17,14 @@ from .._aggregate.one_cluster.center import CENTER_METHODS
 from .._aggregate.one_cluster.pair_counts import MOST_RADII
 from .._aggregate.one_cluster.radius import RADIUS_METHODS
 from .._aggregate.one_cluster.search import (
-    MOST_POINTS,
     Search,
     fit_one_cluster,
     one_cluster_entries,
     seen_ball,
 )
+from .._aggregate.shared.beyond import is_ok
 from .._aggregate.shared.bounds import known_or_paid
+from .._aggregate.shared.columns import columns_of
 from .._aggregate.shared.grid_table import GridTable
 from .._aggregate.shared.single_rows import distances, row_guard
 from .._aggregate.shared.table import Table
@@ -36,28 +37,21 @@ from .._base import (
     check_real,
 )
 from .._intervals import StandardErrors
-from .._privacy._checks import check_choice, check_number, is_integer, is_real
+from .._privacy._checks import check_choice
 from .._privacy._plan import Mechanism, PlanEntry
+from .._privacy._rounding import sum_down
 from .._sklearn_compat import with_callbacks
+from .._validation import check_n_points
+from ._columns import told_of_narrow, unit_entries
 
 __all__ = ["BaseDPBall", "DPOneCluster"]
 
 _BOUND_SHARE = 0.05
-_PRINCIPAL = 8, 500  # features between which "auto" pays for principal axes
+# Features between which "auto" pays for principal axes: boxes of a grid separate clusters in few
+# dimensions, axes in more, while the noise of a second moment leaves them visible.
+_PRINCIPAL = 8, 500
 _MAJORITY = 0.5  # a fraction of the points that the mean of all of them leads to
 _DELTA_SHARE = 0.1  # of an (epsilon, delta) target; a target in zCDP gives all of its delta
-
-
-def check_n_points(value: Any, name: str = "n_points") -> int | float:
-    """A count of at least one below the public cap, or a fraction."""
-    if not is_real(value):
-        raise TypeError(f"{name} must be an integer or a fraction.")
-    if is_integer(value):
-        return check_integer(value, name, low=1, high=MOST_POINTS)
-    fraction = check_number(name, value)
-    if not 0 < fraction < 1:
-        raise ValueError(f"{name} must be a positive integer, or a fraction between 0 and 1.")
-    return fraction
 
 
 class BaseDPBall(BaseDPEstimator):
@@ -147,11 +141,7 @@ class BaseDPBall(BaseDPEstimator):
         )
 
     def _route(self, n_features):
-        """The center method that "auto" is: a function of public facts, for most tables.
-
-        Boxes of a grid separate clusters in few dimensions, principal axes in more, while the
-        noise of a second moment leaves them visible.
-        """
+        """The center method that "auto" is: a function of public facts, for most tables."""
         wanted, (few, most) = self._wanted(), _PRINCIPAL
         if n_features > few and isinstance(wanted, float) and wanted >= _MAJORITY:
             return "clip"
@@ -163,14 +153,13 @@ class BaseDPBall(BaseDPEstimator):
         failure = share * target.delta * (1 - 1e-9)
         return target.to_rho(gaussian=False, delta_failure=failure), failure
 
-    def _bound_entries(self, rho):
-        """What bounds cost, where there are none, and what is left of rho."""
-        if self.bounds is not None:
-            return [], rho
-        cost = _BOUND_SHARE * rho
-        return [PlanEntry("bound", Mechanism.GAUSSIAN, cost, sensitivity="1 unit")], (
-            rho * (1 - _BOUND_SHARE) * (1 - 1e-12)
-        )
+    def _bound_entries(self, rho, n_features):
+        """What bounds and the units of columns cost, where there are none, and what is left."""
+        entries = list(unit_entries(self._domain(n_features), n_features, rho))
+        if self.bounds is None:
+            cost = _BOUND_SHARE * rho
+            entries.append(PlanEntry("bound", Mechanism.GAUSSIAN, cost, sensitivity="1 unit"))
+        return entries, sum_down([rho, *(-entry.rho for entry in entries)])
 
     def _fit(self, X, units, session, progress):
         if not isinstance(X, Table):
@@ -179,10 +168,17 @@ class BaseDPBall(BaseDPEstimator):
         self._fit_table(X, session, progress)
 
     def _rows(self, table, session):
-        """Points of units on the integer grid of the public or paid domain, it, and a status."""
+        """Points of units on the grid of the public or paid domain, it, columns and a status."""
         table, domain = group_points(table), self._domain(table.n_features)
+        columns = columns_of(session, table, domain)
         domain, status, _ = known_or_paid(session, "bound", table, domain)
-        return GridTable.quantise(table, domain), domain, status
+        return GridTable.quantise(table, domain), domain, columns, status
+
+    def _told(self, status, columns, radius, words):
+        """The status, with the columns that are far narrower than a ball of a released radius."""
+        width = radius / math.sqrt(len(columns.scale))  # a round ball is as wide in each column
+        names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(len(columns.scale))])
+        return told_of_narrow(status, columns, width, names, words)
 
 
 class DPOneCluster(StandardErrors, BaseDPBall):
@@ -193,9 +189,8 @@ class DPOneCluster(StandardErrors, BaseDPBall):
     Parameters
     ----------
     n_points : int or float, default=0.1
-        How many points the ball should hold, called t below. A float between 0 and 1 is a
-        fraction of the released (noisy) number of points. More than there are is no error: how
-        many there are is private.
+        How many points the ball should hold, called t below. A float between 0 and 1 is a fraction
+        of the released (noisy) number of points. More than there are is no error.
     epsilon : float, default=1.0
         Privacy budget of one fit.
     delta : float, default=1e-6
@@ -257,11 +252,11 @@ default="auto"
     n_points_target_ : int
         `n_points`, where it is a number, or that fraction of the released number of points.
     found_ : bool
-        Whether `status_` is "ok".
+        Whether `status_` begins with "ok".
     status_ : str
-        "ok", "few points in the ball" (also of a number lost in the noise), "no radius found",
-        "no heavy box found", "no heavy point found" or, with what would help, "no bound found: the
-        unit ball is used".
+        "ok" (and columns far narrower than the ball: `center_` tells nothing of them), "few points
+        in the ball" (also of a number lost in the noise), "no radius found", "no heavy box found",
+        "no heavy point found" or, with what would help, "no bound found: the unit ball is used".
     privacy_report_ : PrivacyReport
         The guarantee, and every release behind it.
     n_features_in_ : int
@@ -331,19 +326,20 @@ default="auto"
 
     def _plan_entries(self, target, n_features):
         rho, failure = self._total(target)
-        entries, rho = self._bound_entries(rho)
+        entries, rho = self._bound_entries(rho, n_features)
         return (*entries, *one_cluster_entries(rho, failure, self._search(n_features)))
 
     def _fit_table(self, table, session, progress):
-        rows, domain, status = self._rows(table, session)
+        rows, domain, columns, status = self._rows(table, session)
         progress("points")
         ball = fit_one_cluster(session, rows, self._wanted(), self._search(table.n_features))
         self.center_ = domain.clip_points(ball.center * rows.unit + domain.center)
         self.radius_ = math.sqrt(ball.square) * rows.unit
         self.n_points_in_, self.n_points_target_ = ball.n_points, ball.target
         self.n_points_in_std_error_ = ball.n_points_sd
-        self.status_ = status if status != "ok" else seen_ball(ball, session.plan.epsilon)
-        self.found_ = self.status_ == "ok"
+        status = status if status != "ok" else seen_ball(ball, session.plan.epsilon)
+        self.status_ = self._told(status, columns, self.radius_, "the ball")
+        self.found_ = is_ok(self.status_)
 
     @row_guard
     def decision_function(self, X: ArrayLike) -> np.ndarray:

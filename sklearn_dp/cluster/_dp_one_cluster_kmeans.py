@@ -16,8 +16,9 @@ from .._aggregate.shared.grid_table import ROWS
 from .._aggregate.shared.table import Table
 from .._base import MOST_CLUSTERS, Bounds, LedgerLike, RandomStateLike, check_integer
 from .._intervals import StandardErrors
+from .._validation import check_n_points
 from ._centers import BaseDPCenters
-from ._dp_one_cluster import BaseDPBall, check_n_points
+from ._dp_one_cluster import BaseDPBall
 
 __all__ = ["DPOneClusterKMeans"]
 
@@ -160,7 +161,7 @@ default="auto"
 
     def _plan_entries(self, target, n_features):
         rho, failure = self._total(target)
-        entries, rho = self._bound_entries(rho)
+        entries, rho = self._bound_entries(rho, n_features)
         k = self.n_clusters
         rounds = (
             one_cluster_entries(
@@ -176,7 +177,7 @@ default="auto"
             self.labels_ = self._nearest(X)  # of the rows, and not of the points of their groups
 
     def _fit_table(self, table, session, progress):
-        rows, domain, status = self._rows(table, session)
+        rows, domain, columns, status = self._rows(table, session)
         search = self._search(table.n_features)
         balls: list[Any] = []
         for i in range(self.n_clusters):
@@ -194,6 +195,8 @@ default="auto"
         radii = np.array([math.sqrt(ball.square) * rows.unit for ball in balls])
         order = np.argsort(-weights, kind="stable")  # of the centers
         self.radii_ = radii[order]
+        typical = float(np.median(radii))
+        self.status_ = self._told(self.status_, columns, typical, "a typical ball")
         self.cluster_weights_std_error_ = np.array([ball.n_points_sd for ball in balls])[order]
         steps = np.array([ball.center for ball in balls])
         self._set_centers(table, domain.clip_points(steps * rows.unit + domain.center), weights)

@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from sklearn_dp import DPKMeans, DPKTupleKMeans
+from sklearn_dp import (
+    DPCoreset,
+    DPKMeans,
+    DPKTupleKMeans,
+    DPOneCluster,
+    DPOneClusterKMeans,
+    DPOutlierScreen,
+)
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
@@ -69,3 +76,29 @@ def test_too_few_rows_for_the_units():
     assert not {UNITS, REFINED} & {*released(model)} and spent(model) > 0.99
     if model.trustworthy_:
         assert "too few to tell the units of the columns" in model.status_
+
+
+FEW = {"sample_size": 500}
+WIDE = [
+    DPCoreset(4),
+    DPOneCluster(0.4, **FEW),
+    DPOneClusterKMeans(1, n_points=0.4, **FEW),
+    DPOutlierScreen(0.4, **FEW),
+]
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+@pytest.mark.parametrize("model", WIDE, ids=lambda model: type(model).__name__)
+def test_columns_far_narrower_than_balls_and_cells_are_named(model, bounded):
+    """One width for all columns: of a column of 1e-4 of it no coordinate is more than noise."""
+    factors = np.array([1e-3, 1e3, 1e-3])
+    for X, words in (
+        (table(5000, factors), "is far wider than some columns, and tells nothing of them: x0, x2"),
+        (table(5000, 1.0), ""),
+    ):
+        box = (-5.0 * np.abs(X).max(axis=0), 5.0 * np.abs(X).max(axis=0)) if bounded else None
+        fitted = model.set_params(bounds=box, epsilon=2.0, random_state=0).fit(X)
+        assert fitted.trustworthy_ and fitted.status_.endswith(words)
+        assert ("wider" in fitted.status_) == bool(words)
+        if hasattr(fitted, "found_"):
+            assert fitted.found_
