@@ -46,7 +46,10 @@ class Domain:
             return cls._ball(bounds, n_features)
         pair = isinstance(bounds, (tuple, list)) or (isinstance(bounds, np.ndarray) and bounds.ndim)
         if not pair or len(bounds) != 2:
-            raise TypeError("bounds must be None, a positive radius, or a pair (low, high).")
+            raise TypeError(
+                "bounds must be None, a positive radius, or a pair (low, high) of numbers or of "
+                "arrays with one number for each column."
+            )
         low, high = bounds
         return cls._box(low, high, n_features)
 
@@ -79,7 +82,10 @@ class Domain:
         if not (np.isfinite(low).all() and np.isfinite(high).all()):
             raise ValueError("bounds: low and high must be finite.")
         if (low > high).any():
-            raise ValueError("bounds: low must not exceed high.")
+            raise ValueError(
+                "bounds: low must not exceed high. Of several columns give the lower ends, then "
+                "the upper ones: (lows, highs)."
+            )
         scale = float(np.abs([low, high]).max(initial=0.0))
         if scale > _LARGEST:
             raise ValueError(f"bounds: no entry or width may exceed {_LARGEST:g}.")

@@ -271,7 +271,7 @@ class Aggregation:
         tuples[~working] = np.nan  # nobody's friend
         found = tuple_average(session, tuples, domain.radius)
         if found is None:
-            return domain.center, "no core found", None
+            return domain.center, "no core found: more blocks or a larger epsilon would help", None
         error = np.full(len(found.mean), found.sd)
         # As above; the released size is a lower bound already, and at least one.
         status = hidden_in_noise(

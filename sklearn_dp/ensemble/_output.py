@@ -233,6 +233,8 @@ def probe(trainable, n_columns, names, signs, n_classes=None):
         raise ValueError(
             f"output: fitted to dummy data, the estimator has {asked} as numbers, but has "
             f"{', '.join(sorted(values)) or 'none at all'}."
+            + " Clusters have no order: take DPKTupleKMeans."
+            * ("cluster_centers_" in values)
         )
     return Output(found, tuple(values[name].shape for name in found), tuple(signs))
 

@@ -125,7 +125,7 @@ class FriendlyMean(
     trustworthy_ : bool
         Whether `status_` begins with "ok".
     status_ : str
-        "ok", "no diameter found", "no location found", or in words and with the names of the
+        "ok", "no diameter found" or "no location found", or in words and with the names of the
         columns what `column_status_` says, and what would help; or that many rows are too spread
         out to be seen: from released values.
     privacy_report_ : PrivacyReport

@@ -145,7 +145,9 @@ class DPQuantiles(StandardErrors, BaseDPEstimator):
         """The levels, which have been checked."""
         levels = self.quantiles
         if not isinstance(levels, list | tuple | np.ndarray) or np.ndim(levels) != 1:
-            raise TypeError("quantiles must be a list of numbers in (0, 1).")
+            raise TypeError(
+                "quantiles must be a list of numbers in (0, 1), such as [0.5] for the median."
+            )
         if not 1 <= len(levels) <= _MOST:
             raise ValueError(f"quantiles must have between 1 and {_MOST} levels.")
         return [check_real(level, "quantiles", low=0.0, high=1.0) for level in levels]

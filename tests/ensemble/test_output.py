@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator
+from sklearn.cluster import KMeans
 from sklearn.covariance import EmpiricalCovariance
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
@@ -116,6 +117,7 @@ class Refuses(BaseEstimator):
         (RobustScaler(with_centering=False), ("center_",), "not center_ .*but has scale_.$"),
         (PCA(2), None, "none of the usual attributes as numbers, but has components_, "),
         (Nothing(), None, "but has none at all.$"),
+        (KMeans(2), None, "cluster_centers_, .*order: take DPKTupleKMeans.$"),
     ],
     ids=str,
 )

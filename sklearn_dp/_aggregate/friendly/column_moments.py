@@ -12,7 +12,6 @@ rows weigh one together, and the standard deviation is that of rows, not that of
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -82,9 +81,7 @@ def fit_column_moments(
         reach, start = math.sqrt(d), 1 / 3  # sides are 2, and uniform rows have this variance
     else:
         columns, nothing = Columns(np.zeros(d), np.ones(d), False), "spread of the columns"
-        found = FriendlyMeanResult.missing(columns, size, size_sd, math.nan, nothing)
-        status = f"{found.status}: more rows, a larger epsilon or bounds would help"
-        return replace(found, status=status)
+        return FriendlyMeanResult.missing(columns, size, size_sd, math.nan, nothing)
     facts = Facts(
         max(size, 2.0), d, 2 * reach, session.remaining("mean"), 0.0, None, None, weights, names
     )

@@ -140,7 +140,8 @@ class FriendlyMeanResult:
     def missing(cls, columns, size, size_sd, diameter, missing, method=""):
         """The public default where a step found nothing: the origin, of infinite error."""
         d = len(columns.scale)
-        found = size, diameter, f"no {missing} found", method, size_sd
+        status = f"no {missing} found: more rows, a larger epsilon or bounds would help"
+        found = size, diameter, status, method, size_sd
         error = np.full(d, math.inf)
         codes = np.full(d, "noise", dtype="<U8")
         return cls(np.zeros(d), math.inf, *found, error, np.ones(d), error, columns, codes)
