@@ -268,7 +268,7 @@ def test_standard_errors_follow_their_clusters():
 def test_the_summary_is_a_table(fitted):
     summary = fitted.summary(0.9)
     frame = summary.to_frame()
-    assert frame.shape == (4 * 2 + 4 + 2, 4)
+    assert frame.shape == (4 * 2 + 4 + 3, 4)
     assert frame.loc["inertia_", "value"] == fitted.inertia_
     assert (
         frame.loc["cluster_centers_[2, up]", "std_error"]
@@ -283,7 +283,7 @@ def test_the_summary_is_a_table(fitted):
 def test_a_long_summary_is_cut_and_says_so():
     model = DPKMeans(30, bounds=1.3, random_state=0).fit(easy(0))
     assert "more lines: see to_frame()" in repr(model.summary())
-    assert len(model.summary().to_frame()) == 30 * 3 + 2
+    assert len(model.summary().to_frame()) == 30 * 3 + 3
 
 
 def test_errors_are_kept_by_a_pickle_and_come_with_tuples_too(fitted):
