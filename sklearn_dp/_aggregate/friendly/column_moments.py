@@ -12,6 +12,7 @@ rows weigh one together, and the standard deviation is that of rows, not that of
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
