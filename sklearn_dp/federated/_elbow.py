@@ -35,7 +35,7 @@ def elbow(
     Returns
     -------
     n_clusters : int
-        Where the second difference of the logarithm of the cost is largest.
+        Where the logarithm of the cost is farthest below the line between its ends.
     costs : ndarray of shape (most,)
         Weighted costs of 1, ..., `most` clusters, over the first.
 
@@ -71,5 +71,7 @@ def elbow(
         ]
     )
     costs = np.maximum(costs, 1e-12 * costs[0] + 1e-300)
-    bend = np.diff(np.log(costs), 2)
-    return int(np.argmax(bend)) + 2, costs / costs[0]
+    # Farthest below the chord: the largest second difference is often where k-means had bad luck.
+    falls = np.log(costs)
+    below = np.linspace(falls[0], falls[-1], most) - falls
+    return int(np.argmax(below)) + 1, costs / costs[0]
