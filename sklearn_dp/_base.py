@@ -31,6 +31,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ._aggregate.shared.beyond import is_ok, ok_inside
+from ._aggregate.shared.remedies import plain
 from ._aggregate.shared.single_rows import narrowed, row_guard, saturated
 from ._aggregate.shared.sparse_rows import as_rows
 from ._aggregate.shared.table import Table
@@ -169,8 +170,8 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
         if self.max_weight is None:
             return ()
         # No sensitivity depends on it: sums are in steps of `max_weight`, and so is the noise.
-        most = float(self.max_weight)
-        return (f"with sample_weight, a unit is a row of weight max_weight={most:g}",)
+        most = plain(float(self.max_weight), 12)
+        return (f"with sample_weight, a unit is a row of weight max_weight={most}",)
 
     def _relation(self, unit: str) -> str:
         """What the neighbours of a fit do with a unit: one of `RELATIONS` of `_neighbours`."""
