@@ -184,23 +184,25 @@ def main():
         found = [costs(*make(n, seed), k, seed) for seed in range(options.runs)]
         frame = pd.DataFrame(found)
         ratios = frame.div(frame["k-prototypes"], axis=0).drop(columns="k-prototypes")
-        rows.append((name, f"{n:,}", k, *(f"{ratios[each].median():.3f}" for each in ratios)))
-        print(*rows[-1], f"worst {ratios.max().round(3).to_dict()}", end=" ", flush=True)
-        print(f"{time.perf_counter() - began:.0f} s", flush=True)
+        shown = (f"{ratios[each].median():.3f} ({ratios[each].max():.3f})" for each in ratios)
+        rows.append((name, f"{n:,}", k, *shown))
+        print(*rows[-1], f"{time.perf_counter() - began:.0f} s", flush=True)
     head = ("table", "rows", "k", *ratios)
     text = [
         "# Tables of numbers and categories",
         "",
-        f"Made by `python benchmarks/mixed.py --runs {options.runs}` with Python "
+        f"Made by `python benchmarks/mixed.py --runs {options.runs}"
+        f"{' --data FOLDER' if options.data else ''}` with Python "
         f"{platform.python_version()}, NumPy {version('numpy')} and kmodes {version('kmodes')}.",
         "",
         "`PublicEncoder` and `DPKMeans` beside k-prototypes without privacy. The cost is that of",
         "k-prototypes: squared distances of numbers over their ranges, and gamma (half of their",
         "mean standard deviation, as kmodes has it) for each category that is not that of the",
         "prototype. A center's prototype has its numbers, and of each column its most frequent",
-        f"category. Medians of {options.runs} ratios to the cost of k-prototypes (the best of",
-        f"{N_INIT} starts); k-means is scikit-learn's on the same encoded rows, without privacy.",
-        "In the last column a fifth of epsilon finds the lists of categories (`DPOneHotEncoder`).",
+        f"category. Medians, and the worst, of {options.runs} ratios to the cost of k-prototypes",
+        f"(the best of {N_INIT} starts); k-means is scikit-learn's on the same encoded rows,",
+        "without privacy. In the last column a fifth of epsilon finds the lists of categories",
+        "(`DPOneHotEncoder`).",
         "",
         "| " + " | ".join(head) + " |",
         "|" + "---|" * len(head),
