@@ -1,6 +1,6 @@
-"""Tables as people have them: columns of different units, skewed columns.
+"""Tables as people have them: columns of different units, skewed columns, weights, statuses.
 
-    python benchmarks/tables.py [--runs 40]
+    python benchmarks/tables.py [--runs 40] [--tables 200]
 
 prints its tables and writes ``doc/benchmarks/tables.md``.
 """
@@ -10,9 +10,11 @@ import platform
 import warnings
 from importlib.metadata import version
 from pathlib import Path
+from textwrap import wrap
 
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
+from tables_answers import status, weighted
 
 from sklearn_dp import DPPCA, DPGaussianMixture, DPKMeans, FriendlyCovariance, FriendlyMean
 
@@ -164,9 +166,9 @@ def lines(head, rows):
     for row in rows:
         cells = (
             ""
-            if isinstance(v, float) and np.isnan(v)
+            if isinstance(v, float | np.floating) and np.isnan(v)
             else f"{v:.3g}"
-            if isinstance(v, float)
+            if isinstance(v, float | np.floating)
             else v
             for v in row
         )
@@ -176,40 +178,65 @@ def lines(head, rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=40)
-    runs = parser.parse_args().runs
+    parser.add_argument("--tables", type=int, default=200)
+    options = parser.parse_args()
+    runs, tables = options.runs, options.tables
     warnings.simplefilter("ignore")
     text = [
         "# Tables as people have them",
         "",
-        f"Made by `python benchmarks/tables.py --runs {runs}` with Python "
+        f"Made by `python benchmarks/tables.py --runs {runs} --tables {tables}` with Python "
         f"{platform.python_version()} and NumPy {version('numpy')}; epsilon 1, delta 1e-6.",
-        "",
-        "## Units",
-        "",
-        "Ages, salaries and hours of four groups, each column in a unit of 10^-6 to 10^6",
-        "(`raw`), and standardized (`scaled`), with a box of public bounds and without any.",
-        "Root mean squared error of a column in its standard deviations. k-means compares",
-        "distances in the units of the table, so its clusters are other ones in the two tables;",
-        "its error is that of the centers as means of their rows.",
-        "",
     ]
-    head = ("", "bounds", "n", "raw", "scaled", "ratio")
-    text += lines(head, [[n, b, size, *map(float, rest)] for n, b, size, *rest in units(runs)])
-    print("\n".join(text))
-    further = [
-        "",
-        "## Skewed columns",
-        "",
-        "The mean of one column. Coverage of 95 % intervals; bias and root mean squared error",
-        "in sampling errors (1 is the error without privacy), of `FriendlyMean`, of a mean with",
-        "Laplace noise in the same box (diffprivlib's: epsilon 1, the number of rows is",
-        "public), and of one that is clipped at quantiles found with half of epsilon 1.",
-        "",
-    ]
-    head = ("column", "n", "bounds", "coverage", "bias", "error", "Laplace", "clipped")
-    further += lines(head, [[*row[:3], *map(float, row[3:])] for row in skewed(runs)])
-    print("\n".join(further))
-    PAGE.write_text("\n".join([*text, *further]) + "\n", encoding="utf-8")
+    for title, words, head, rows in parts(runs, tables):
+        part = ["", f"## {title}", "", *wrap(words, 100), ""]
+        part += lines(
+            head, [[float(v) if isinstance(v, np.floating) else v for v in r] for r in rows]
+        )
+        print("\n".join(part), flush=True)
+        text += part
+    PAGE.write_text("\n".join(text) + "\n", encoding="utf-8")
+
+
+def parts(runs, tables):
+    """Title, words, heads and rows of each table."""
+    yield (
+        "Units",
+        "Ages, salaries and hours of four groups, each column in a unit of 10^-6 to 10^6 (`raw`), "
+        "and standardized (`scaled`), with a box of public bounds and without any. Root mean "
+        "squared error of a column in its standard deviations. k-means compares distances in the "
+        "units of the table, so its clusters are other ones in the two tables; its error is that "
+        "of the centers as means of their rows.",
+        ("", "bounds", "n", "raw", "scaled", "ratio"),
+        units(runs),
+    )
+    yield (
+        "Skewed columns",
+        "The mean of one column. Coverage of 95 % intervals; bias and root mean squared error in "
+        "sampling errors (1 is the error without privacy), of `FriendlyMean`, of a mean with "
+        "Laplace noise in the same box (diffprivlib's: epsilon 1, the number of rows is public), "
+        "and of one that is clipped at quantiles found with half of epsilon 1.",
+        ("column", "n", "bounds", "coverage", "bias", "error", "Laplace", "clipped"),
+        skewed(runs),
+    )
+    yield (
+        "Weights",
+        "A survey of ages and incomes whose weights are 1 to 300, larger for small incomes. The "
+        "most negative and the mean bias, in standard errors, and the coverage of 95 % intervals "
+        "of the coordinate that has the least.",
+        ("", "bounds", "n", "least bias", "mean bias", "coverage"),
+        weighted(runs),
+    )
+    yield (
+        "Status",
+        f"{tables} random tables of 300 to 30,000 rows and three to six columns: ages, lognormal "
+        "money, hours, columns of mostly zeros, heaped and constant ones, half of them with a box. "
+        "A coordinate is wrong if it is off by more than half of the spread of its column, or by "
+        "more than four of its standard errors. Shares of wrong coordinates about which the status "
+        "says nothing, among all; and of good ones that it complains of, among the good.",
+        ("", "coordinates", "wrong, and called ok", "good, and complained of"),
+        status(tables),
+    )
 
 
 if __name__ == "__main__":

@@ -135,7 +135,7 @@ def test_an_unknown_diameter_is_found_or_said_to_be_missing(n):
     for seed in range(15):
         X = 6.4e6 + 1000 * np.random.default_rng(seed).normal(size=(n, 2))
         fitted = FriendlyMean(epsilon=1.0, random_state=seed).fit(X)
-        if fitted.status_.startswith("ok"):
+        if np.isfinite(fitted.mean_std_error_).all():
             assert np.linalg.norm(fitted.mean_ - 6.4e6) < 5000
         else:
             assert n < 500
@@ -183,9 +183,9 @@ def test_a_mean_of_columns_that_were_not_told_apart_says_so():
     seen = 0
     for seed in range(6):
         model = FriendlyMean(epsilon=0.7, random_state=seed).fit(X)
-        assert model.status_ != "ok" and (model.column_scale_ == 1).all()
+        assert not model.trustworthy_ and (model.column_scale_ == 1).all()
+        assert (model.column_status_ == "noise").all()
         seen += "the units of the columns" in model.status_
-        assert not model.trustworthy_ or model.mean_std_error_[0] > 100
     assert seen >= 1
 
 

@@ -55,7 +55,7 @@ from .average import fc_average, fc_average_entries, find_radius, radius_grid
 from .mean_answer import answer
 from .mean_facts import Facts, FriendlyMeanResult, Here, most_pairs
 from .points import Points
-from .refine import Refined, approach, refine
+from .refine import MANY_COLUMNS, Refined, approach, refine
 from .route_choice import choose_route
 
 __all__ = [
@@ -70,7 +70,7 @@ RADII = (1e-6, 1e12)
 """Default grid for an unknown diameter."""
 
 _ONE_UNIT = (
-    "ok, but the rows are too few to tell the units of the columns: all have the same standard "
+    "the rows are too few to tell the units of the columns: all have the same standard "
     "error, which hides a column of a smaller spread; bounds or more rows would help"
 )
 REACH = 64.0  # standard deviations, of all columns together, to the farthest rows
@@ -327,7 +327,9 @@ def _fit_refined(session, points, columns, diameter, radii, locate, names):
     found = answer(session, end, weight, size_sd, diameter or math.nan, name, columns, facts, seen)
     if released and not columns.scaled and facts.d > 1 and found.status == "ok":
         # One spread was released for all columns: which of them the noise hides is not known.
-        found = replace(found, status=_ONE_UNIT)
+        few = facts.d < MANY_COLUMNS  # the spreads of many tell whether they are alike
+        codes = np.full(facts.d, "noise" if few else "ok", dtype="<U8")
+        found = replace(found, status=_ONE_UNIT if few else f"ok, but {_ONE_UNIT}", codes=codes)
     return found
 
 

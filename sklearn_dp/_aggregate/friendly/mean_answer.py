@@ -22,10 +22,10 @@ __all__ = ["answer"]
 
 _MORE = "more rows, a larger epsilon or bounds"
 _HIDDEN = 0.5  # part of its spread that a standard error is, above which little can be seen
-_WIDEST = 50.0  # spreads of a column that half a side of a box is taken to be at the most
+_WIDEST = 30.0  # spreads of a column that half a side of a box is taken to be at the most
 _NEAR = 2.0  # standard errors
 _MOSTLY = 0.9  # of a standard error that the bias of a clip is, above which it is told
-_SEEN = 2.0  # standard deviations of noise: a variance of no column
+_SEEN = 3.0  # standard deviations of noise: a variance of no column
 _LEFT_OUT = 0.05  # of the rows: what may be missing from the counts without a word
 
 
@@ -69,7 +69,10 @@ def answer(
 
 def _codes(end: Refined, columns: Columns, facts: Facts) -> np.ndarray:
     """A code for each column."""
-    seen = (end.std_error <= _HIDDEN * _least_spread(end, columns, facts)) & (end.least > 0)
+    # What a tail may add has nothing to do with how small a spread may be.
+    error = np.sqrt(np.square(end.std_error) - BIAS * end.excess**2 / facts.d)
+    least = _least_spread(end, columns, facts)
+    seen = (end.std_error <= _HIDDEN * end.spread) & (error <= _HIDDEN * least) & (end.least > 0)
     codes = np.where(seen, "ok", "noise").astype("<U8")
     box = columns.box
     if box is not None and box.low is not None and box.high is not None:

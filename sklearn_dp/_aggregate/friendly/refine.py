@@ -39,9 +39,18 @@ from .clip_radius import FREE, Clip, clip_radius, whole_bounds
 from .mean_facts import Facts, Here
 from .points import Points
 
-__all__ = ["BIAS", "Refined", "approach", "ball_sum", "refine", "released_mean", "rows_about"]
+__all__ = [
+    "BIAS",
+    "MANY_COLUMNS",
+    "Refined",
+    "approach",
+    "ball_sum",
+    "refine",
+    "released_mean",
+    "rows_about",
+]
 
-_MANY_COLUMNS = 8
+MANY_COLUMNS = 8
 BIAS = 0.5  # of its square: a bias between zero and the excess of a heavy tail, with a margin
 _SQUARES = (0.05,)  # of the last release, in squared sensitivity, for the squares of the columns
 _SPREADS = (0.3, 0.05)  # the same where they are wanted, and for fourth powers, which tell errors
@@ -285,7 +294,7 @@ def _spreads(variances: np.ndarray, pooled: float, noise: float) -> np.ndarray:
     How much columns differ is told by themselves where there are many, and guessed for a few.
     """
     differ = 0.5 * pooled**2
-    if len(variances) >= _MANY_COLUMNS:
+    if len(variances) >= MANY_COLUMNS:
         differ = max(float(np.mean(np.square(variances - pooled))) - noise**2, 0.0)
     gain = differ / max(differ + noise**2, 1e-300)
     return np.maximum(pooled + gain * (variances - pooled), 0.05 * pooled)

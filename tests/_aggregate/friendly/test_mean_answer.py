@@ -28,7 +28,8 @@ def refined(mean, error, variance=0.1, noise=0.01, least=900.0, excess=0.0):
         (refined([-1.0, -0.99, 0.0], [0.01] * 3), ["ok", "bound", "ok"]),  # 0 is a natural end
         (refined([0.985, 0.97, 0.0], [0.01] * 3), ["bound", "ok", "ok"]),
         (refined([0.2, 0.2, 0.0], [0.01, 0.2, 0.2]), ["ok", "noise", "ok"]),
-        (refined([0.2, 0.2, 0.0], [0.005, 0.02, 0.0], 0.01), ["ok", "noise", "ok"]),
+        (refined([0.2, 0.2, 0.0], [0.01, 0.02, 0.0], 0.01), ["ok", "noise", "ok"]),
+        (refined([0.2] * 3, [0.03, 0.06, 0.0], 0.01, excess=0.07), ["ok", "noise", "ok"]),
         (refined([0.2, 0.2, 0.0], [0.01] * 3, least=-1.0), ["noise", "noise", "ok"]),
     ],
 )
