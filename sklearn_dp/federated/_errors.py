@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from .._aggregate.shared.column_means import told_by_column, unrefined_centers
+from .._aggregate.shared.columns import Columns
 from .._aggregate.shared.remedies import hidden_in_noise
 from .._intervals import StandardErrors
 from ._prior import nearest_of
@@ -31,6 +33,7 @@ _WITH_ERRORS = {
 }
 _COMMON = 5.0  # points of the mean of all, beside the public points of a cluster
 _UNLIKE = 0.5  # part by which the spread of the server's points may be another one
+_FEW_POINTS = 20  # of the server: no more tell the spread of a column
 _NO_SPREAD = 1e-100  # in squared steps; the inverse of its square is no float
 _TOO_SHORT = 0.01  # of the typical distance of a unit: a residual is clipped later than there
 _WHOLE_RANGE = 1.9  # standard errors; 95 % intervals have 1.96
@@ -66,6 +69,22 @@ class FederatedErrors(StandardErrors):
         self.cluster_weights_std_error_ = count_errors(state)[order]
         if self.status_ == "ok" and len(order) > 1:
             self.status_ = _hidden(state, noise, counts_sd, epsilon)
+        columns, errors = _columns(state), self.cluster_centers_std_error_[:, 0]
+        if columns is not None:
+            names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(d)])
+            by_column = unrefined_centers(columns, self.cluster_centers_, errors)
+            self.status_ = told_by_column(self.status_, by_column, names)
+
+
+def _columns(state: State) -> Columns | None:
+    """The units of the columns, as public points or the sides of a box tell them; else None."""
+    setup = state.setup
+    if setup.server is not None and len(setup.server) > _FEW_POINTS:
+        spread = np.std(setup.server, axis=0)
+        if (spread > 0).all():
+            return Columns(np.zeros(setup.n_features), spread, True)
+    columns = Columns.of(setup.domain, setup.n_features)
+    return columns if columns.scaled else None
 
 
 def center_errors(state: State) -> tuple[np.ndarray, np.ndarray, float] | None:

@@ -162,3 +162,17 @@ def test_as_many_public_points_as_centers_say_nothing_of_the_errors(off):
     model = FederatedDPKMeans(4, epsilon=1.0, bounds=1.0, random_state=0).fit(X, X_server=points)
     assert not hasattr(model, "cluster_centers_std_error_")
     assert model.status_ == "ok" and model.score(X) > -2 * 8000 * 6 * 0.05**2
+
+
+@pytest.mark.parametrize("told_by", ["server", "box", "neither"])
+def test_columns_that_are_noise_are_named(told_by):
+    """Ages beside salaries: the noise of a coordinate is that of the salaries."""
+    rng = np.random.default_rng(0)
+    spread = np.array([10.0, 1e5])
+    X, server = (rng.normal(size=(n, 2)) * spread + [0, 3e5] for n in (5000, 200))
+    X[::2, 1] -= 6e5
+    bounds = {"box": ([-50, -1e6], [50, 1e6]), "server": None, "neither": 1e6}[told_by]
+    model = FederatedDPKMeans(2, bounds=bounds, random_state=0)
+    model.fit(X, X_server=np.vstack([server, server - [0, 6e5]]) if told_by == "server" else None)
+    words = "mostly noise in some columns: x0, in 2 of 2 centers"
+    assert (model.status_ == words) == (told_by != "neither")
