@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from .._aggregate.shared.column_means import REFINEMENT
 from .._base import BaseDPEstimator
 from .._dropin.replacing import REPLACED
 from .._privacy._plan import PrivacyPlan
@@ -118,16 +119,19 @@ def cost_floor(
 ) -> float:
     """A cost over that of the twin which no fit of this plan gets below, by its noise alone.
 
-    With the share rho_s of Lloyd's sums, mu^2 = 2 rho_s; each of the k centers has noise of
+    With the share rho_s of Lloyd's sums, mu^2 = 2 rho_s; where columns are alike the iterations
+    also get what was planned to refine centers. Each of the k centers has noise of
     standard deviation nu = sqrt(d) k / (n mu), in the scale of the clusters, and the cost exceeds
     the best by about 1.4 nu^2. Lost clusters and wrong basins come on top: it is a floor.
 
     The plan is that of the private fit. NaN where it has no such sums, or the number of clusters is
     not known.
     """
-    sums = [entry.rho for entry in plan.entries if entry.name == "lloyd sums"]
+    spent = {entry.name: entry.rho for entry in plan.entries}
     n_clusters = clusters_of(estimator)
-    if not sums or n_clusters is None:
+    if "lloyd sums" not in spent or n_clusters is None:
         return math.nan
-    nu = math.sqrt(n_features) * n_clusters / (n_units * math.sqrt(2 * sums[0]))
+    iterations = sum(rho for name, rho in spent.items() if name.startswith("lloyd "))
+    rho = spent["lloyd sums"] * (1 + spent.get(REFINEMENT, 0.0) / iterations)
+    nu = math.sqrt(n_features) * n_clusters / (n_units * math.sqrt(2 * rho))
     return 1 + _FLOOR * nu**2
