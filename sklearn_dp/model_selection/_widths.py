@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from .._base import check_number_of_clusters
+from ..preprocessing import DPOneHotEncoder
 from ._candidates import Step
 
 __all__ = ["widths", "widths_after"]
@@ -73,4 +74,9 @@ def _widths_of_private(estimator: Any, width: int) -> Any:
         if isinstance(asked, int):
             return (asked,)
         return range(asked.low, asked.high + 1)
+    if isinstance(estimator, DPOneHotEncoder):
+        raise ValueError(
+            "DPOneHotEncoder: how many categories it finds is a release, and no public number. Fit "
+            "it by itself, and give its `schema_` to PublicEncoder."
+        )
     return (width,)

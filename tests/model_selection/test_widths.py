@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
 
-from sklearn_dp import DPPCA, DPKMeans
+from sklearn_dp import DPPCA, DPKMeans, DPOneHotEncoder, PrivacyLedger
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp.model_selection import DPGridSearch, preflight
 from sklearn_dp.model_selection._allowance import Allowance
@@ -85,3 +85,16 @@ def test_preflight_follows_the_numbers_of_columns_that_may_be_chosen():
     Search.estimator = make_pipeline(DPKMeans((2, 8)), DPPCA(5))
     with pytest.raises(ValueError, match="n_components must be at least 0 and at most 2"):
         preflight(Search(), np.zeros((10, 6)))
+
+
+def test_a_number_of_columns_that_only_a_release_tells_is_refused_before_the_charge():
+    """It was taken for the number of columns that go in."""
+    rows = np.zeros((100, 2))
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=9.0, delta=1e-5))
+    pipeline = make_pipeline(DPOneHotEncoder(), DPKMeans())
+    search = DPGridSearch(pipeline, {"dpkmeans__n_clusters": [2, 3]}, ledger=ledger)
+    with pytest.raises(ValueError, match="is a release.*PublicEncoder"):
+        search.fit(rows)
+    assert ledger.entries == ()
+    with pytest.raises(TypeError, match="'dponehotencoder' is not known before"):
+        preflight(pipeline, rows)
