@@ -44,6 +44,7 @@ class FederatedErrors(StandardErrors):
     """Mixin: standard errors of centers and weights, where a fit has honest ones."""
 
     _feature_axes = {"cluster_centers_": 1}
+    cluster_centers_: np.ndarray
 
     @property
     def _with_errors(self) -> dict[str, Any]:  # type: ignore[override]
