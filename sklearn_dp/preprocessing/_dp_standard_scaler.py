@@ -56,7 +56,7 @@ class DPStandardScaler(Replacing, StandardErrors, Scaling, BaseDPEstimator):
     ledger : str, path or PrivacyLedger, optional
         Total budget of many fits; charged before the data are read.
     with_mean : bool, default=True
-        Subtract the means in `transform`.
+        Subtract the means in `transform`. False: sparse rows in memory are taken, and stay sparse.
     with_std : bool, default=True
         Release standard deviations too, and divide by them in `transform`.
     max_weight : float, optional
@@ -166,6 +166,10 @@ class DPStandardScaler(Replacing, StandardErrors, Scaling, BaseDPEstimator):
         self.max_weight = max_weight
         self.n_jobs = n_jobs
         self.random_state = random_state
+
+    @property
+    def _takes_sparse(self) -> bool:  # type: ignore[override]
+        return not self.with_mean
 
     @property
     def _with_errors(self):  # type: ignore[override]

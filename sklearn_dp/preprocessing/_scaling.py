@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
 from .._aggregate.shared.single_rows import for_rows, row_guard
+from .._aggregate.shared.sparse_rows import SparseRows
 
 __all__ = ["Scaling"]
 
@@ -24,39 +25,43 @@ class Scaling(OneToOneFeatureMixin, TransformerMixin):
         raise TypeError("a scaler must have centers and scales")
 
     @row_guard
-    def transform(self, X: ArrayLike) -> np.ndarray:
+    def transform(self, X: ArrayLike) -> Any:
         """Center and scale rows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows, dense and finite.
+            Rows, finite; sparse ones where the scaler does not center them.
 
         Returns
         -------
-        X_scaled : ndarray of shape (n_samples, n_features)
+        X_scaled : ndarray or sparse array of shape (n_samples, n_features)
             The rows less the released centers, over the released scales.
         """
         given = self._validate_predict(X)
         center, scale = self._center_and_scale()
+        if isinstance(given, SparseRows):
+            return given.times(np.broadcast_to(1 / scale, self.n_features_in_))
         return for_rows(lambda rows: (rows - center) / scale, given, self.n_features_in_)
 
     @row_guard
-    def inverse_transform(self, X: ArrayLike) -> np.ndarray:
+    def inverse_transform(self, X: ArrayLike) -> Any:
         """Scale back, for instance the centers of clusters.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows, dense and finite.
+            Rows, finite; sparse ones where the scaler does not center them.
 
         Returns
         -------
-        X_original : ndarray of shape (n_samples, n_features)
+        X_original : ndarray or sparse array of shape (n_samples, n_features)
             In the units of the table.
         """
         given = self._validate_predict(X)
         center, scale = self._center_and_scale()
+        if isinstance(given, SparseRows):
+            return given.times(np.broadcast_to(scale, self.n_features_in_))
         return for_rows(lambda rows: rows * scale + center, given, self.n_features_in_)
 
     def __sklearn_tags__(self):

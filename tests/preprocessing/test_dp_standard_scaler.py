@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix, issparse
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -120,6 +122,23 @@ def test_parts_have_the_bits_of_the_table_in_memory():
     )
     for name in ("mean_", "scale_", "mean_std_error_", "scale_std_error_", "size_"):
         assert np.array_equal(getattr(whole, name), getattr(parts, name)), name
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_sparse_rows_are_scaled_and_stay_sparse(dtype):
+    """The bits of the dense copy; centers would make them dense."""
+    rng = np.random.default_rng(0)
+    X = (rng.exponential(9, (6000, 3)) * (rng.random((6000, 3)) < 0.3)).astype(dtype)
+    model = DPStandardScaler(with_mean=False, random_state=0)
+    dense, sparse = clone(model).fit(X), clone(model).fit(csr_matrix(X))
+    assert np.array_equal(sparse.scale_, dense.scale_)
+    assert np.array_equal(sparse.mean_, dense.mean_)
+    scaled = sparse.transform(csr_matrix(X))
+    assert issparse(scaled) and scaled.dtype == X.dtype
+    np.testing.assert_allclose(scaled.toarray(), dense.transform(X), rtol=1e-6)
+    np.testing.assert_allclose(sparse.inverse_transform(scaled).toarray(), X, rtol=1e-6)
+    with pytest.raises(TypeError, match="[Ss]parse"):
+        DPStandardScaler().fit(csr_matrix(X))
 
 
 def test_a_column_lost_in_the_noise_is_named():
