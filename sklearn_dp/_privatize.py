@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
@@ -240,9 +240,12 @@ def _check_rest(rest: dict[str, Any], allow: Collection[str]) -> None:
         raise ValueError(f"allow: no step without a private twin is called {sorted(unknown)}.")
     refused = [_in_words(name, part) for name, part in rest.items() if name not in allow]
     if refused:
+        models = any(isinstance(part, ClassifierMixin | RegressorMixin) for part in rest.values())
         raise ValueError(
             f"estimator: no private twin for {'; '.join(refused)}. Take it out, or name it in "
             "`allow` if what it learns may be known and does not depend on private rows."
+            + " SampleAndAggregate(...) makes a classifier or a regressor private."
+            * models
         )
     if rest:
         warnings.warn(

@@ -31,7 +31,7 @@ from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy.laws import selection as _selection
 from sklearn_dp._privacy.laws.shares import NoiseShares
 from sklearn_dp.audit import Mutant
-from sklearn_dp.ensemble import SampleAndAggregate
+from sklearn_dp.ensemble import SampleAndAggregate, _output_units
 from sklearn_dp.ensemble._aggregation import Aggregation
 from sklearn_dp.federated import _claims, _client
 from sklearn_dp.federated._engines import LocalEngine
@@ -337,6 +337,15 @@ OUTSIDE = [
         "int(self.agreement * working.sum())",
         "ensemble/test_aggregation.py::test_how_many_blocks_failed_shows_by_its_release_only",
         {"options": {"agreement": 0.3, "output_bounds": 1.0}},
+    ),
+    Edit(
+        "units of outputs with the noise for half of a block",
+        _output_units,
+        "release_units",
+        "scores, sensitivity=1,",
+        "scores, sensitivity=0.5,",
+        "ensemble/test_output_units.py::test_replay_of_replaced_outputs",
+        {"kind": "mean"},
     ),
     Edit(
         "outputs in one another's place with the noise for one more",
