@@ -142,7 +142,7 @@ def refined_centers(
     seen = np.broadcast_to(seen, (k, d))
     bias = _bias(refined - centers, np.square(before) + np.square(noise), seen)
     # A standard error is at least that of drawing: the spread of the cluster is no larger.
-    widths = np.minimum(spread * scale, before * np.sqrt(d * least))
+    widths = np.minimum(most, before * np.sqrt(d * least))
     bias = np.maximum(bias, np.square(_BIAS * widths))
     first = np.square(before) + bias
     gain = np.where(seen, first / np.maximum(first + np.square(noise), 1e-300), 0.0)
