@@ -76,8 +76,8 @@ ANY = (TypeError, ValueError)
 """Where what scikit-learn looks at first decides."""
 
 VALUES = {
-    *("nan", "inf", "minus inf", "too large", "text", "object", "object text", "ragged"),
-    *("None inside", "NA inside", "a list inside", "complex inside", "ragged arrays", "nested"),
+    *("nan", "inf", "minus inf", "too large", "text", "object", "object text"),
+    *("None inside", "NA inside", "a list inside", "complex inside", "nested"),
     *("polars texts", "a column of texts", "a column of dates", "a column with NA"),
 }
 """What is among the values of a column of categories: any."""
@@ -331,6 +331,8 @@ def test_bad_data(estimator):
                 model.fit(data)
                 continue
             refused(lambda model=model, data=data: model.fit(data), kind, match)
+            if tags.categorical and name.startswith("ragged"):  # rows that are read one by one
+                continue
             for method in methods(fitted):
                 ask = partial(getattr(fitted, method), data)
                 refused(ask, kind, match)
@@ -441,8 +443,6 @@ def test_an_exhausted_ledger_keeps_the_model(estimator):
 def test_no_error_tells_the_number_of_rows(estimator):
     rows = np.full((4567, 3), SECRET)
     tables = [rows[:, :0], rows[:, 0], rows[None], [*rows.tolist(), [1.0]], rows.astype(str)[:, 0]]
-    if get_tags(estimator).input_tags.categorical:  # a row of another length is one of its own
-        del tables[3]
     for table in tables:
         with pytest.raises(ANY) as caught:
             estimator.fit(table)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["PLAIN", "UNKNOWN", "code_of", "in_order", "keys_of", "split_columns"]
+__all__ = ["PLAIN", "UNKNOWN", "code_of", "in_order", "keys_of", "row_length", "split_columns"]
 
 PLAIN = (int, float, str, Decimal)
 """Types whose code is known: no other value is asked for anything."""
@@ -32,9 +32,7 @@ def split_columns(X: Any, names: list) -> list[np.ndarray]:
         # Row by row: what one of them is decides about no other.
         rows = np.full((len(X), len(names)), None, dtype=object)
         for i, row in enumerate(X):
-            # Its length alone: to ask for the shape of a list of lists may fail.
-            lengths = row.shape[:1] if isinstance(row, np.ndarray) else (_length(row),)
-            if lengths == (len(names),):
+            if row_length(row) == len(names):
                 for j, value in enumerate(row):
                     rows[i, j] = value
         return list(rows.T)
@@ -42,7 +40,10 @@ def split_columns(X: Any, names: list) -> list[np.ndarray]:
     return list(X.T) if X.ndim == 2 else []
 
 
-def _length(row: Any) -> int:
+def row_length(row: Any) -> int:
+    """Number of values of a row of a list; -1 if it is none. Shapes of lists in lists may fail."""
+    if isinstance(row, np.ndarray):
+        return len(row) if row.ndim else -1
     return len(row) if type(row) in (list, tuple) else -1
 
 

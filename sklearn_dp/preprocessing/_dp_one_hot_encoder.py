@@ -22,9 +22,9 @@ from .._privacy._session import PrivacySession
 from .._privacy._units import Units
 from .._privacy.laws.gaussian import sigma_of
 from .._privacy.laws.histograms import stability_threshold
-from .._sklearn_compat import num_features, with_callbacks
+from .._sklearn_compat import with_callbacks
 from .._tables import check_table, validate_quietly
-from ._categories import code_of, in_order, keys_of, split_columns
+from ._categories import code_of, in_order, keys_of, row_length, split_columns
 
 __all__ = ["DPOneHotEncoder"]
 
@@ -216,7 +216,12 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         if engine_of(X) is not None:
             raise TypeError(f"X must be in memory here, and not {type(X).__name__}.")
         if isinstance(X, list | tuple) and len(X):
-            X = np.column_stack(split_columns(X, list(range(num_features(X)))))
+            # After a fit a row of another length is one of its own; before it, which are the odd?
+            fitted, lengths = not options.get("reset", True), {row_length(row) for row in X}
+            if not fitted and len(lengths) > 1:
+                raise ValueError("X must be a data frame or an array: its rows differ in length.")
+            width = self.n_features_in_ if fitted else lengths.pop()
+            X = np.column_stack(split_columns(X, list(range(width)))) if width > 0 else X
         if not hasattr(X, "columns"):
             options = {"dtype": None, "ensure_all_finite": False, **options}
             return list(np.asarray(validate_quietly(self, X, **options)).T)

@@ -121,8 +121,16 @@ def test_a_row_is_read_by_itself():
         frame = pandas.DataFrame({"day": pandas.Series(column, dtype=None).repeat(9)})
         assert model.fit(frame).categories_[0].tolist() == [None]
     lists = [["full", 1]] * 9 + [["part", 2]] * 9
-    for row in (["odd"], "text", [[1, 2], {}], [[[1], [2, 3]], 1j], np.zeros((2, 2)), 3):
+    for row in ([[1, 2], {}], [[[1], [2, 3]], 1j], np.zeros((2, 2)), (2.5, None)):
         assert model.fit([*lists, row]).schema_ == {0: ["full", "part"], 1: [1, 2]}
+    rows = model.transform(lists)
+    for row in (["odd"], "text", 3, np.zeros(())):
+        for place in (0, len(lists)):  # the first row does not decide about others
+            wider = [*lists[:place], row, *lists[place:]]
+            np.testing.assert_array_equal(np.delete(model.transform(wider), place, axis=0), rows)
+            with pytest.raises(ValueError, match="X must be"):
+                model.fit(wider)
+            model.fit(lists)
 
 
 @pytest.mark.parametrize("unit", ["row", "group"])
