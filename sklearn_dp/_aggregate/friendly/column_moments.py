@@ -42,7 +42,7 @@ __all__ = [
 
 _SIZE, _COLUMNS, _DISTANCES = 0.01, 0.03, 0.08  # of the budget, at least
 _MOST_COLUMNS = 0.25
-_MEANS_DISTANCES = 0.2  # of the means alone
+_MEANS_DISTANCES = 0.5  # of the means alone
 _LOST = 0.25  # of half a side: a coordinate of a larger standard error tells nothing
 
 
