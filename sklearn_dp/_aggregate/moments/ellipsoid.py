@@ -39,6 +39,7 @@ NARROWEST = 0.05
 _LEVELS = 1023  # responsibilities; 1023 * 1025 < 2**20
 _BASIS = 2.0**26
 _FINE = 2.0**10  # steps of a whitened coordinate to a standard deviation, for weights
+_LARGE = 0.5  # part of a variance that tails may take, and all is well otherwise
 _FARTHEST = 2.0**20  # such steps: beyond 1024 standard deviations all is equally far
 
 
@@ -133,17 +134,23 @@ class Ellipsoid:
         """The status: what hides it (`what` it is, in words), or that long tails are clipped."""
         if self.errors is None:
             return "ok"
+        mean, second = float(self.errors.mean.max()), float(self.errors.second.max())
+        tails = self.errors.clipped
+        if tails is not None:  # what is left is noise and sampling
+            mean, second = (
+                math.sqrt(max(error**2 - part**2, 0.0))
+                for error, part in zip((mean, second), tails, strict=True)
+            )
         # A whitened coordinate has the standard deviation 1, and its square sqrt(2).
-        error = float(max(self.errors.mean.max(), self.errors.second.max() / math.sqrt(2)))
-        least = self.weight - 2 * self.errors.weight
+        error, least = max(mean, second / math.sqrt(2)), self.weight - 2 * self.errors.weight
         status = hidden_in_noise(what, error, 1.0, epsilon, self.weight, least)
-        if status != "ok" or self.errors.clipped is None:
+        if status != "ok" or tails is None:
             return status
-        mean, variance = (plain(100 * max(part, 0.001), 1) for part in self.errors.clipped)
-        return (
-            f"ok, but long tails are clipped: standard errors allow for {mean} % of a standard "
-            f"deviation in a mean and {variance} % of a variance, and it may be more; more rows or "
-            "a larger epsilon would help"
+        of_mean, of_variance = (plain(100 * max(part, 0.001), 1) for part in tails)
+        return ("ok, but " if max(tails) < _LARGE else "") + (
+            f"long tails are clipped: standard errors allow for {of_mean} % of a standard "
+            f"deviation in a mean and {of_variance} % of a variance, and it may be more; more rows "
+            "or a larger epsilon would help"
         )
 
     @property
