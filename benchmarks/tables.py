@@ -156,6 +156,39 @@ def skewed(runs, sizes=(1000, 10_000, 100_000)):
                 yield name, n, "box" if bounds else "none", held / runs, np.mean(off) / unit, *error
 
 
+TOGETHER = {FriendlyMean: "mean_", FriendlyCovariance: "location_", DPPCA: "mean_"}
+
+
+def together(runs, sizes=(10_000, 100_000)):
+    """Coverage, bias and error of the means of columns of one table, in units of their own."""
+    samples = [draw(np.random.default_rng(10**6), 4_000_000) for draw, _ in LAWS.values()]
+    truth, sd = np.mean(samples, axis=1), np.std(samples, axis=1)
+    low, high = np.transpose([box for _, box in LAWS.values()])
+    for cls, attribute in TOGETHER.items():
+        for bounded in (True, False):
+            for n in sizes:
+                off, held = [], []
+                for seed in range(runs):
+                    rng = np.random.default_rng([n, seed])
+                    unit = 10.0 ** rng.uniform(-6, 6, len(LAWS))
+                    X = np.column_stack([draw(rng, n) for draw, _ in LAWS.values()]) * unit
+                    bounds = (low * unit, high * unit) if bounded else None
+                    model = cls(bounds=bounds, random_state=seed).fit(X)
+                    least, most = model.confidence_interval(attribute=attribute)
+                    held.append((least <= truth * unit) & (truth * unit <= most))
+                    off.append((getattr(model, attribute) / unit - truth) / sd * np.sqrt(n))
+                error = np.sqrt(np.mean(np.square(off), axis=0))
+                found = np.mean(held, axis=0), np.mean(off, axis=0), error
+                for column, *row in zip(LAWS, *found, strict=True):
+                    yield (
+                        f"{cls.__name__}.{attribute}",
+                        column,
+                        n,
+                        "box" if bounded else "none",
+                        *row,
+                    )
+
+
 # -- the page --------------------------------------------------------------------------------------
 
 
@@ -218,6 +251,13 @@ def parts(runs, tables):
         "and of one that is clipped at quantiles found with half of epsilon 1.",
         ("column", "n", "bounds", "coverage", "bias", "error", "Laplace", "clipped"),
         skewed(runs),
+    )
+    yield (
+        "Skewed columns together",
+        "The means of these columns in one table, each in a unit of 10^-6 to 10^6: coverage of 95 % "
+        "intervals, bias and root mean squared error in sampling errors.",
+        ("", "column", "n", "bounds", "coverage", "bias", "error"),
+        together(runs),
     )
     yield (
         "Weights",
