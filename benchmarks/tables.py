@@ -254,8 +254,8 @@ def parts(runs, tables):
     )
     yield (
         "Skewed columns together",
-        "The means of these columns in one table, each in a unit of 10^-6 to 10^6: coverage of 95 % "
-        "intervals, bias and root mean squared error in sampling errors.",
+        "The means of these columns in one table, each in a unit of 10^-6 to 10^6: coverage of "
+        "95 % intervals, bias and root mean squared error in sampling errors.",
         ("", "column", "n", "bounds", "coverage", "bias", "error"),
         together(runs),
     )

@@ -224,7 +224,7 @@ class DPPCA(
         rho = target.to_rho()
         first = location_entries(rho, _LOCATION_SHARE)
         if self._unequal(n_features):
-            columns = column_entries(_COLUMN_SHARE * rho) if self.bounds is None else ()
+            columns = column_entries(_COLUMN_SHARE * rho)
             first = (*first, *columns, *column_mean_entries(_MEAN_SHARE * rho))
         rest = sum_down([rho, *(-entry.rho for entry in first)])
         return (
@@ -272,7 +272,7 @@ class DPPCA(
 
     def _fit_table(self, table, session, progress):
         d = table.n_features
-        seen = look_at_columns(session, table) if self.bounds is None and d > 1 else None
+        seen = look_at_columns(session, table) if self._unequal(d) else None
         seen = seen if seen is not None and seen.known.any() else None
         place = locate(session, table, self._domain(d))
         self.mean_, self.radius_ = place.domain.center, place.domain.radius
