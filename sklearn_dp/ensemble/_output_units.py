@@ -55,12 +55,15 @@ def _enough(rho: float, n_choices: int) -> int:
 
 
 def blocks_for_units(rho: float, n_outputs: int, n_blocks: float) -> float:
-    """`n_blocks`, or as many as units take: at most twice as many, but enough for magnitudes."""
-    for choices in (3 * n_outputs, n_outputs):
+    """`n_blocks`, or as many as units take: at most twice as many, or three times for magnitudes.
+
+    More blocks have fewer rows each. Where it takes still more, there are no units.
+    """
+    for choices, times in ((3 * n_outputs, 2), (n_outputs, 3)):
         enough = _enough(rho, choices)
-        if enough <= 2 * n_blocks:
+        if enough <= times * n_blocks:
             return max(enough, n_blocks)
-    return enough
+    return n_blocks
 
 
 def unit_entries(rho: float, n_blocks: int, n_outputs: int) -> tuple[PlanEntry, ...]:

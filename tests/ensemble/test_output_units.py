@@ -66,8 +66,9 @@ def test_how_many_choices_there_are_is_public(n_blocks, choices):
 
 
 def test_more_outputs_take_more_blocks():
-    sizes = [blocks_for_units(0.02, n_outputs, 600) for n_outputs in (1, 4, 60)]
-    assert sizes[0] == 600 < sizes[1] <= 1200 < sizes[2]
+    sizes = [blocks_for_units(0.02, n_outputs, 600) for n_outputs in (1, 4, 30, 400)]
+    assert sizes[0] == 600 < sizes[1] <= 1200 < sizes[2] <= 1800
+    assert sizes[3] == 600  # no number of blocks that is of use would do
     few = aggregate("mean", np.ones((100, 2)))
     assert few.status.startswith("ok, but the blocks are too few to tell the units")
 
