@@ -2,10 +2,9 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .._aggregate.shared.quantiles import Quantiles, fit_quantiles, quantile_entries
 from .._aggregate.shared.remedies import listed, would_help
@@ -14,15 +13,14 @@ from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike, check_
 from .._intervals import StandardErrors
 from .._privacy._plan import PlanEntry
 from .._privacy._session import PrivacySession
-from .._sklearn_compat import with_callbacks
-from .._tables import with_max_weight
+from ._scaling import ColumnFit
 
 __all__ = ["DPQuantiles"]
 
 _MOST = 100  # more levels than anybody reads
 
 
-class DPQuantiles(StandardErrors, BaseDPEstimator):
+class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
     """Medians, quartiles and other quantiles of columns, with differential privacy.
 
     All quantiles of a column are read off noisy ranks: how many rows are below each of a thousand
@@ -157,43 +155,6 @@ class DPQuantiles(StandardErrors, BaseDPEstimator):
 
     def _plan_entries(self, target: Any, n_features: int) -> tuple[PlanEntry, ...]:
         return quantile_entries(target.to_rho())
-
-    @with_max_weight
-    @with_callbacks
-    def fit(
-        self,
-        X: ArrayLike,
-        y: object = None,
-        sample_weight: ArrayLike | None = None,
-        *,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Release the quantiles of the columns of `X`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or a table in parts
-            Rows, dense and finite.
-        y : Ignored
-            For the interface of scikit-learn.
-        sample_weight : float or array-like of shape (n_samples,), optional
-            What each row counts, from 0 (it is not there) to `max_weight`. It is as private as the
-            row.
-        groups : array-like of shape (n_samples,), optional
-            The privacy unit of each row; every row is a unit by default. The rows of a unit share
-            its weight.
-
-        Returns
-        -------
-        self : DPQuantiles
-            The fitted estimator.
-
-        Warns
-        -----
-        UtilityWarning
-            If the noise hides the quantiles or they are at the bounds, by released values only.
-        """
-        return self._fit_validated(X, groups, sample_weight)
 
     def _fit_table(self, table: Table, session: PrivacySession, progress: Any) -> None:
         domain = self._domain(table.n_features)

@@ -2,10 +2,9 @@
 
 import math
 from copy import copy
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,16 +19,14 @@ from .._privacy._checks import is_real
 from .._privacy._domain import Domain
 from .._privacy._plan import PlanEntry
 from .._privacy._session import PrivacySession
-from .._sklearn_compat import with_callbacks
-from .._tables import with_max_weight
-from ._scaling import Scaling
+from ._scaling import ColumnFit, Scaling
 
 __all__ = ["DPStandardScaler"]
 
 _LOST = 0.25  # of a standard deviation: its variance is then two standard errors away from zero
 
 
-class DPStandardScaler(Replacing, StandardErrors, Scaling, BaseDPEstimator):
+class DPStandardScaler(Replacing, ColumnFit, StandardErrors, Scaling, BaseDPEstimator):
     """Scale columns to zero mean and unit variance, by private means and standard deviations.
 
     The private twin of :class:`sklearn.preprocessing.StandardScaler`. In front of a private
@@ -190,43 +187,6 @@ class DPStandardScaler(Replacing, StandardErrors, Scaling, BaseDPEstimator):
 
     def _plan_entries(self, target: Any, n_features: int) -> tuple[PlanEntry, ...]:
         return column_moment_entries(target)
-
-    @with_max_weight
-    @with_callbacks
-    def fit(
-        self,
-        X: ArrayLike,
-        y: object = None,
-        sample_weight: ArrayLike | None = None,
-        *,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Release the means and standard deviations of the columns of `X`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or a table in parts
-            Rows, dense and finite.
-        y : Ignored
-            For the interface of scikit-learn.
-        sample_weight : float or array-like of shape (n_samples,), optional
-            What each row counts, from 0 (it is not there) to `max_weight`. It is as private as the
-            row.
-        groups : array-like of shape (n_samples,), optional
-            The privacy unit of each row; every row is a unit by default. The rows of a unit share
-            its weight.
-
-        Returns
-        -------
-        self : DPStandardScaler
-            The fitted estimator.
-
-        Warns
-        -----
-        UtilityWarning
-            If the noise hides a column, by released values only.
-        """
-        return self._fit_validated(X, groups, sample_weight)
 
     def _fit_table(self, table: Table, session: PrivacySession, progress: Any) -> None:
         box, spreads = self._domain(table.n_features), bool(self.with_std)

@@ -1,6 +1,6 @@
-"""The methods of scalers: each row less released centers, over released scales."""
+"""What estimators about columns share: `fit`, and the methods of scalers."""
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -8,8 +8,53 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
 from .._aggregate.shared.single_rows import for_rows, row_guard
 from .._aggregate.shared.sparse_rows import SparseRows
+from .._sklearn_compat import with_callbacks
+from .._tables import with_max_weight
 
-__all__ = ["Scaling"]
+__all__ = ["ColumnFit", "Scaling"]
+
+
+class ColumnFit:
+    """Mixin of private estimators of single columns, each with the same arguments."""
+
+    _fit_validated: Any
+
+    @with_max_weight
+    @with_callbacks
+    def fit(
+        self,
+        X: ArrayLike,
+        y: object = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Release what is to be known of the columns of `X`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or a table in parts
+            Rows, finite; sparse ones in memory where the estimator takes them.
+        y : Ignored
+            For the interface of scikit-learn.
+        sample_weight : float or array-like of shape (n_samples,), optional
+            What each row counts, from 0 (it is not there) to `max_weight`. It is as private as the
+            row.
+        groups : array-like of shape (n_samples,), optional
+            The privacy unit of each row; every row is a unit by default. The rows of a unit share
+            its weight.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Warns
+        -----
+        UtilityWarning
+            If the noise hides a column or bounds cut it off, by released values only.
+        """
+        return self._fit_validated(X, groups, sample_weight)
 
 
 class Scaling(OneToOneFeatureMixin, TransformerMixin):
