@@ -329,6 +329,7 @@ def _moments(
     found = mean, scale, spread > _RESOLVED * typical, low, high, wide
     # One bin is a column of one value only if it holds the others too, wherever they hide.
     one = len(places) == 1 or _all_zero(found)
+    found = (mean, scale, not one and found[2], low, high, wide)
     least = (_STILL if before else _ALL) * size - 2 * np.max(sd)
     return None if one and counts[places].max() < least else found
 

@@ -96,25 +96,29 @@ LAWS = {
 }
 
 
+@pytest.mark.parametrize("n", [1000, 10_000])
 @pytest.mark.parametrize("bounded", [True, False])
 @pytest.mark.parametrize("law", LAWS)
-def test_intervals_of_skewed_columns_hold_the_mean(law, bounded):
-    """40 fits of 10,000 rows: intervals of a right error hold 38.
+def test_intervals_of_skewed_columns_hold_the_mean(law, bounded, n):
+    """40 fits: intervals of a right error hold 38, but for columns whose noise is told.
 
     Fewer than 28 happens with probability 1e-6 at a true rate of 93 %; a bias of 2.5 standard
     errors holds 12, and nothing holds none.
     """
     draw, box = LAWS[law]
     truth = draw(np.random.default_rng(10**6), 4_000_000).mean()
-    held, off = 0, []
+    held, told, off = 0, 0, []
     for seed in range(40):
-        X = draw(np.random.default_rng(seed), 10_000)[:, None]
+        X = draw(np.random.default_rng(seed), n)[:, None]
         model = FriendlyMean(bounds=box if bounded else None, random_state=seed).fit(X)
-        assert model.status_.startswith("ok")
+        if n < 10_000 and not (model.trustworthy_ and model.column_status_[0] == "ok"):
+            told += 1
+            continue
+        assert model.trustworthy_
         low, high = model.confidence_interval()
         held += bool(low[0] <= truth <= high[0])
         off.append((model.mean_[0] - truth) / model.mean_std_error_[0])
-    assert held >= 28
+    assert held + told >= 28 and told <= 12
     # The mean of 40 standardized errors has a standard deviation of .16: a bias of 1 is seen.
     assert abs(np.mean(off)) < 1.0
     assert math.sqrt(np.mean(np.square(off))) < 1.6
