@@ -350,7 +350,7 @@ def kinds():
         for value in values:
             bad = partial(fit_with, option, value)
             found[f"{option}={text_of(value)}"] = Kind("parameters of all", bad, rf"\b{option}\b")
-    both = lambda cls: cls(epsilon=1.0, rho=0.1).fit(X)  # noqa: E731
+    both = lambda cls: cls(epsilon=2.0, rho=0.1).fit(X)  # noqa: E731
     found["epsilon and rho"] = Kind("parameters of all", both, "epsilon and rho")
     for value in SIZES:
         bad = partial(fit_size, value)

@@ -124,7 +124,7 @@ def stand_in(theirs, ours, recorder):
     def init(self, *values, **options):
         recorder.made()
         ours.__init__(self, *values, **without_words(options))
-        if self.epsilon is None and self.rho is None:
+        if self.epsilon == 1.0 and self.rho is None:  # nobody has set it
             self.epsilon = EPSILON
         if self.random_state is None:
             self.random_state = 0

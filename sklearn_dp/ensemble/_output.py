@@ -232,7 +232,7 @@ def probe(trainable, n_columns, names, signs, n_classes=None):
         asked = "none of the usual attributes" if names is None else f"not {', '.join(names)}"
         raise ValueError(
             f"output: fitted to dummy data, the estimator has {asked} as numbers, but has "
-            f"{', '.join(sorted(values)) or 'none at all'}."
+            f"{', '.join(sorted({*values} - {'n_features_in_'})) or 'none at all'}."
             + " Clusters have no order: take DPKTupleKMeans."
             * ("cluster_centers_" in values)
         )
@@ -243,7 +243,7 @@ def _numbers(fitted):
     """Attributes of a fitted estimator that are arrays of finite numbers, by name."""
     found = {}
     for name in dir(fitted):
-        if name.endswith("_") and name[0] != "_" and name != "n_features_in_":
+        if name.endswith("_") and name[0] != "_":
             # Some are properties, which may ask for what is not there. None is a NaN to numpy.
             value = attempt_silently(lambda name=name: np.asarray(getattr(fitted, name), float))[0]
             if value is not None and np.isfinite(value).all():

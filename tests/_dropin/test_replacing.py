@@ -72,7 +72,7 @@ def test_one_warning_lists_what_did_not_carry_over():
         assert word in text
     assert "tol" not in text and "7319" not in text
     assert warning.filename == __file__
-    assert twin.random_state is None and twin.epsilon is None
+    assert twin.random_state is None and twin.epsilon == 1.0
 
 
 def test_what_is_given_goes_first():
