@@ -34,15 +34,18 @@ _CLEAR = 4.0  # standard deviations of noise, that counts of a tail stand out by
 _TAIL_WINDOWS = (1, 2, 4, 8)  # bins of a tail together
 _HIDDEN = 1.5  # standard deviations of noise that rows may hide in
 _INDICES = (2.0, 16.0)  # of power laws of tails: those of smaller ones have no variance
-_LIKELY, _HEAVY = 0.5, 3.0  # of a power law; the index up to which variances are uncertain
-_BIAS = 0.5, 0.25  # standard deviations of noise that one of a power law is worth
+_LIKELY, _HEAVY = (
+    (0.7, 0.5),
+    3.0,
+)  # of a power law (means, squares); the index up to which variances are uncertain
+_BIAS = 0.7, 0.25  # standard deviations of noise that one of a power law is worth
 _SUMS, _MOMENTS = 0.2, 0.7  # of the last round, about
 
 
 class Reach(NamedTuple):
     """By how much whitened rows exceed the clips, on average over all rows of a component.
 
-    About: half of what a power law through the counts says, which is steeper far out.
+    About: so much of what a power law through the counts says; tails are steeper far out.
     """
 
     excess: float  # of the distances, over the clip of the sums
@@ -103,7 +106,7 @@ def last_clips(
 def _reach(tail: PowerLaw, size: float, sums: float, moments: float) -> Reach:
     """What a tail of a component of that size has beyond two radii."""
     first, second = float(tail.excess(sums)), float(tail.excess(moments, 2))
-    return Reach(_LIKELY * first / size, _LIKELY * second / size, tail.power < _HEAVY)
+    return Reach(_LIKELY[0] * first / size, _LIKELY[1] * second / size, tail.power < _HEAVY)
 
 
 def _edges(rows: GridTable, ellipsoids: list[Ellipsoid]) -> np.ndarray:
