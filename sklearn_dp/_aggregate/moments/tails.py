@@ -34,10 +34,8 @@ _CLEAR = 4.0  # standard deviations of noise, that counts of a tail stand out by
 _TAIL_WINDOWS = (1, 2, 4, 8)  # bins of a tail together
 _HIDDEN = 1.5  # standard deviations of noise that rows may hide in
 _INDICES = (2.0, 16.0)  # of power laws of tails: those of smaller ones have no variance
-_LIKELY, _HEAVY = (
-    (0.7, 0.5),
-    3.0,
-)  # of a power law (means, squares); the index up to which variances are uncertain
+_LIKELY = 0.7, 0.5  # of what a power law says, for means and for squares
+_HEAVY = 3.0  # index of a power law up to which variances are uncertain
 _BIAS = 0.7, 0.25  # standard deviations of noise that one of a power law is worth
 _SUMS, _MOMENTS = 0.2, 0.7  # of the last round, about
 
