@@ -53,6 +53,7 @@ class Clip(NamedTuple):
     excess: float  # by how much the distances exceed the radius, on average over all points
     hidden: float  # share of the points that the noise hides at least, beyond all that stand out
     square_excess: float  # the same as `excess`, of squares
+    likely_excess: float = 0.0  # and of squares by the likely tail
 
 
 class _Look(NamedTuple):
@@ -145,12 +146,13 @@ def clip_radius(
     if cost(whole, 0.0) <= costs.min():
         radius = max(radius, whole * (1 + 1e-9))
     hidden = n - float(beyond[0]) - _SURELY * float(sd[0])
+    most = beyond + _UPPER * sd
     excess, of_square = (
-        min(float(law.excess(radius, order)), _at_most(beyond + _UPPER * sd, edges, radius, order))
-        / n
+        min(_heaviest(law, most, edges, radius, order), _at_most(most, edges, radius, order)) / n
         for order, law in ((1, tail.heavy), (2, tail.heavy_squares))
     )
-    return Clip(radius, square, excess, max(hidden / n, 0.0), of_square)
+    likely = min(float(tail.likely_squares.excess(radius, 2)) / n, of_square)
+    return Clip(radius, square, excess, max(hidden / n, 0.0), of_square, likely)
 
 
 def _noisy_beyond(
@@ -230,6 +232,18 @@ def _tail(
     powers = (likely, 2.0), (heavy, _LEAST), (likely, 3.0), (heavy, 2.5)
     laws = (PowerLaw(start, far, min(max(power, least), _MOST), end) for power, least in powers)
     return _Tail(start, *laws)
+
+
+def _heaviest(
+    law: PowerLaw, beyond: np.ndarray, edges: np.ndarray, radius: float, order: int
+) -> float:
+    """The excess of a tail that falls by a law from any edge on, with the most points there.
+
+    Where numbers fall at once, a law that begins before the fall says more than they allow for.
+    """
+    places = np.flatnonzero((edges[:-1] >= law.start) & (edges[:-1] <= 4 * law.start))
+    laws = (law._replace(start=edges[i], beyond=max(beyond[i], 0.0)) for i in places)
+    return min(float(each.excess(radius, order)) for each in (law, *laws))
 
 
 def _at_most(beyond: np.ndarray, edges: np.ndarray, radius: float, order: int) -> float:

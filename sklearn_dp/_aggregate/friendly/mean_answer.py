@@ -70,7 +70,7 @@ def answer(
 def _codes(end: Refined, columns: Columns, facts: Facts) -> np.ndarray:
     """A code for each column."""
     # What a tail may add has nothing to do with how small a spread may be.
-    error = np.sqrt(np.square(end.std_error) - BIAS * end.excess**2 / facts.d)
+    error = np.sqrt(np.maximum(np.square(end.std_error) - BIAS * end.excess**2 / facts.d, 0.0))
     least = _least_spread(end, columns, facts)
     seen = (end.std_error <= _HIDDEN * end.spread) & (error <= _HIDDEN * least) & (end.least > 0)
     codes = np.where(seen, "ok", "noise").astype("<U8")

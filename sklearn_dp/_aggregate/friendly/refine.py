@@ -268,10 +268,11 @@ def refine(
         # Powers about the old center: those about the mean are no larger, but for noise.
         (fourths,) = np.clip(fourths, own**2, own * clip.radius**2)
         # What the clip takes is mostly taken from the columns with the longest tails.
-        excess = clip.square_excess * np.sqrt(fourths / fourths.sum())
+        longest = np.sqrt(fourths / fourths.sum())
+        excess, likely = clip.square_excess * longest, clip.likely_excess * longest
         moved = (squares - 2 * offset**2) * number_sd
         unsure = noise**2 + 4 * offset**2 * end.variance + moved**2 + (fourths - own**2) * drawn
-        spread = np.sqrt(own + excess / 2)
+        spread = np.sqrt(own + likely)
         spread_error = np.sqrt(unsure + excess**2) / (2 * spread)
     return Refined(
         end.center,
