@@ -43,6 +43,7 @@ __all__ = [
 _SIZE, _COLUMNS, _DISTANCES = 0.01, 0.03, 0.08  # of the budget, at least
 _MOST_COLUMNS = 0.25
 _MEANS_DISTANCES = 0.5  # of the means alone
+_CLIPPED = 0.1  # of squared scales: what a clip may have moved a mean by
 _LOST = 0.25  # of half a side: a coordinate of a larger standard error tells nothing
 
 
@@ -116,12 +117,13 @@ def fit_column_means(
     """
     d, center = table.n_features, place.domain.center
     columns = Columns.of(box, d) if seen is None else seen.coordinates(box)
-    start, reach, variance = np.zeros(d), REACH * math.sqrt(d), ORIGIN_VARIANCE
-    if seen is None:
-        useful = error < _LOST * columns.scale
-        start = np.where(useful, columns.of_table(center), 0.0)
-        reach = math.sqrt(d) + float(np.linalg.norm(start))
-        variance = float(np.max(np.square(np.where(useful, error / columns.scale, 1.0))))
+    # The place is clipped as if all columns were normal: it may be off by a part of a scale.
+    least, unknown, most = (0.0, 1.0, _LOST) if seen is None else (_CLIPPED, ORIGIN_VARIANCE, 1.0)
+    useful = error < most * columns.scale
+    start = np.where(useful, columns.of_table(center), 0.0)
+    variances = np.where(useful, np.square(error / columns.scale) + least, unknown)
+    reach = (REACH if seen else 1.0) * math.sqrt(d) + float(np.linalg.norm(start))
+    variance = float(np.max(variances))
     rho, size, weights = session.remaining("mean"), place.size, place.weights
     facts = Facts(max(size, 2.0), d, 2 * reach, rho, 0.0, None, None, weights, names)
     here = Here(start, reach, reach, max(variance, 1e-12))

@@ -74,7 +74,7 @@ _ONE_UNIT = (
     "error, which hides a column of a smaller spread; bounds or more rows would help"
 )
 REACH = 64.0  # standard deviations, of all columns together, to the farthest rows
-ORIGIN_VARIANCE = 0.1  # of a released origin, in squared scales
+ORIGIN_VARIANCE = 2.0  # of a released origin, in squared scales: it may be that of one mode
 _APPROACH = 0.15  # of the budget, for the step from the middle of a box
 _MOST_COLUMNS = 0.25  # of the budget: the most that origins and scales of columns may take
 _SLACK = 0.2  # share of far pairs that the diameter may leave
