@@ -37,47 +37,24 @@ __all__ = ["EngineResult", "finished"]
 
 @dataclass(frozen=True)
 class EngineResult:
-    """What the engine releases.
+    """What the engine releases."""
 
-    Attributes
-    ----------
-    centers : ndarray of shape (k, d)
-    weights : ndarray of shape (k,)
-        Noisy numbers of units.
-    radius : float
-        About which distance from their mean the data reach.
-    status : str
-        "ok", or why the answer may be of little use.
-    n_iterations : int
-        Noisy Lloyd iterations.
-    error : float
-        Noisy sum of squared distances, capped, after an early iteration; nan when not released.
-    quality : Quality or None
-        How far the rows are from these centers; None where the plan has no such release.
-    centers_sd : ndarray of shape (k,) or None
-        Standard error of each coordinate of a center: noise and sampling.
-    weights_sd : ndarray of shape (k,) or None
-        Standard deviation of the noise of a weight.
-    choice : Choice or None
-        Of k; None where it was given.
-    bound : float or None
-        Radius about the origin that rows were clipped to, where it was paid for.
-    beyond : float or None
-        The most units that may lie beyond it.
-    """
-
-    centers: np.ndarray
-    weights: np.ndarray
-    radius: float
-    status: str
-    n_iterations: int
+    centers: np.ndarray  # (k, d)
+    weights: np.ndarray  # (k,), noisy numbers of units
+    radius: float  # about which distance from their mean the data reach
+    status: str  # "ok", or why the answer may be of little use
+    n_iterations: int  # noisy Lloyd iterations
+    # noisy sum of squared distances, capped, after an early iteration; nan when not released
     error: float
+    # how far the rows are from these centers; None where the plan has no such release
     quality: Quality | None = None
+    # (k,), standard error of each coordinate of a center: noise and sampling
     centers_sd: np.ndarray | None = None
-    weights_sd: np.ndarray | None = None
-    choice: Choice | None = None
+    weights_sd: np.ndarray | None = None  # (k,), standard deviation of the noise of a weight
+    choice: Choice | None = None  # of k; None where it was given
+    # radius about the origin that rows were clipped to, where it was paid for
     bound: float | None = None
-    beyond: float | None = None
+    beyond: float | None = None  # the most units that may lie beyond the bound
     square: float = 1.0  # what weights of rows multiply sampling variances by
     size: float = math.nan  # noisy number of units
     size_sd: float = math.nan
@@ -111,25 +88,12 @@ def finished(
     n_leaves: int | None,
     quality: bool = False,
 ) -> EngineResult:
-    """The answer that Lloyd's iterations come to.
+    """The answer that Lloyd's iterations come to; the context knows its size and radius.
 
-    Parameters
-    ----------
-    context : Context
-        Its size and radius are known.
-    final : LloydResult
-        Of one center only, where several would be lost in the noise.
-    domain : Domain
-    status : str
-        What is known to be missing; "ok" otherwise.
-    n_leaves : int or None
-        Cells that stood out of the noise; None where nobody looked for any.
-    quality : bool
-        Whether the plan has an entry for the quality of the answer.
-
-    Returns
-    -------
-    result : EngineResult
+    `final` is of one center only, where several would be lost in the noise. `status` says what is
+    known to be missing, "ok" otherwise. `n_leaves` are the cells that stood out of the noise, None
+    where nobody looked for any. `quality`: whether the plan has an entry for the quality of the
+    answer.
     """
     n_clusters, tuning, unit = context.n_clusters, context.tuning, context.rows.unit
     noise = math.sqrt(final.centers.shape[1]) * n_clusters / max(context.size.signal, 1e-300)
@@ -170,22 +134,10 @@ def finished(
 def _measured(
     context: Context, final: LloydResult, domain: Domain, n_leaves: int | None
 ) -> tuple[np.ndarray, Quality, float]:
-    """Centers as released, their quality, and what their noise adds to the sum of squares.
+    """Released centers (k, d), in lengths, their quality, and what their noise adds to the squares.
 
-    Parameters
-    ----------
-    context : Context
-    final : LloydResult
-    domain : Domain
-    n_leaves : int or None
-
-    Returns
-    -------
-    points : ndarray of shape (k, d), in lengths
-    quality : Quality
-    loss : float, in squared steps
-        Noise that moves a center by e adds n |e|^2 to the sum of squares about a mean: in
-        expectation n d times the variance of a coordinate.
+    The last, the loss, is in squared steps. Noise that moves a center by e adds n |e|^2 to the sum
+    of squares about a mean: in expectation n d times the variance of a coordinate.
     """
     rows, tuning = context.rows, context.tuning
     centers, middle, _ = towards_one(final, n_leaves, tuning)
@@ -210,24 +162,15 @@ def _points(centers: np.ndarray, rows: Frame, domain: Domain) -> np.ndarray:
 
 
 def _centers_sd(final: LloydResult, inertia: float, size: Size, tuning: Tuning) -> np.ndarray:
-    """Standard error of a coordinate: the noise of the center, and that of drawing its rows.
+    """Standard error (k,) of a coordinate: the noise of the center, and that of drawing its rows.
 
-    Parameters
-    ----------
-    final : LloydResult
-    inertia : float, in squared steps
-        Released sum of squared distances to the centers.
-    size : Size
-        Released.
-    tuning : Tuning
+    In steps; `inertia`, the released sum of squared distances to the centers, is in squared steps.
+    The size is released.
 
-    Returns
-    -------
-    sd : ndarray of shape (k,), in steps
-        The mean of m rows of mean squared distance v has the variance v / (d m) in each coordinate;
-        of rows of unequal weights of sum m, that times the sum of their squares over m.
-        v is the cluster's own noisy one, averaged with that of all clusters: clusters are taken to
-        differ from it by the part `spreads_differ`.
+    The mean of m rows of mean squared distance v has the variance v / (d m) in each coordinate; of
+    rows of unequal weights of sum m, that times the sum of their squares over m. v is the cluster's
+    own noisy one, averaged with that of all clusters: clusters are taken to differ from it by the
+    part `spreads_differ`.
     """
     d = final.centers.shape[1]
     counts = certain_counts(final.counts, final.counts_sd, tuning.sure)

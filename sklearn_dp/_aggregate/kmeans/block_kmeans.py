@@ -7,6 +7,8 @@ Nothing here is private: :mod:`..shared.blocks` fits a clone to each block, and 
 all blocks is released. A fit is a function of the rows of its block and of its seed alone.
 """
 
+from typing import Self
+
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 
@@ -19,24 +21,13 @@ _ITERATIONS, _TOLERANCE = 100, 1e-4  # as KMeans
 
 
 class BlockKMeans(ClusterMixin, BaseEstimator):
-    """Lloyd's iterations from a greedy k-means++ start.
+    """Lloyd's iterations from a greedy k-means++ start; `random_state` is below 2**31."""
 
-    Parameters
-    ----------
-    n_clusters : int
-    random_state : int
-        Below 2**31.
-
-    Attributes
-    ----------
-    cluster_centers_ : ndarray of shape (n_clusters, n_features)
-    """
-
-    def __init__(self, n_clusters=8, random_state=0):
+    def __init__(self, n_clusters: int = 8, random_state: int = 0) -> None:
         self.n_clusters = n_clusters
         self.random_state = random_state
 
-    def fit(self, X, y=None):
+    def fit(self, X: np.ndarray, y: None = None) -> Self:
         """Fit to finite rows of doubles, at least one."""
         middle = X.mean(axis=0)  # the squares below lose digits far from the origin
         rows = X - middle

@@ -21,14 +21,8 @@ MOST_CHOICES = 200
 class Candidates:
     """The numbers of clusters that a fit may choose from, and by what: public.
 
-    Attributes
-    ----------
-    low, high : int
-        Both are candidates.
-    criterion : str, one of `CRITERIA`
+    `low` and `high` are both candidates; `criterion` is one of `CRITERIA`.
 
-    Examples
-    --------
     >>> Candidates().rule(2), Candidates().rule(20), Candidates(criterion="gap").rule(20)
     ('gap', 'bic', 'gap')
     """
@@ -51,22 +45,14 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Choice:
-    """A number of clusters, and what it was chosen by: functions of releases.
-
-    Attributes
-    ----------
-    n_clusters : int
-    criterion : dict of int to float
-        Of the candidates; the larger the better.
-    status : str
-        "ok", or that other numbers would do as well.
-    start : pair of ndarrays of shapes (n_clusters, d) and (n_clusters,) or None
-        Centers that the choice has found, and the variance of the noise in their coordinates.
-    """
+    """A number of clusters, and what it was chosen by: functions of releases."""
 
     n_clusters: int
+    # of the candidates; the larger the better
     criterion: dict[int, float] = field(default_factory=dict)
-    status: str = "ok"
+    status: str = "ok"  # "ok", or that other numbers would do as well
+    # centers (n_clusters, d) that the choice has found, and the variance (n_clusters,) of the noise
+    # in their coordinates
     start: tuple[np.ndarray, np.ndarray] | None = field(default=None, compare=False)
 
 
@@ -81,23 +67,10 @@ def with_status(
 ) -> Choice:
     """A choice, and whether it is clear.
 
-    Parameters
-    ----------
-    candidates : Candidates
-    best : int
-        The chosen number.
-    values : dict of int to float
-        The criterion of each candidate.
-    margin : float
-        What a criterion has to be better by to say something.
+    Not clear where a number that differs by more than a quarter is as good as `best`, the chosen
+    one, up to the margin: what a criterion has to be better by to say something. `values` are the
+    criterion of each candidate.
 
-    Returns
-    -------
-    choice : Choice
-        Not clear where a number that differs by more than a quarter is as good up to the margin.
-
-    Examples
-    --------
     >>> with_status(Candidates(1, 8), 4, {1: 0.0, 4: 1.0, 8: 0.99}, 0.02).status
     'number of clusters not clear: 8 would do about as well'
     >>> with_status(Candidates(1, 8), 4, {1: 0.0, 4: 1.0, 5: 0.99}, 0.02).status

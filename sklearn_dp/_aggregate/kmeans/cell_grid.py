@@ -22,22 +22,10 @@ _TABLE_BITS = 8  # of an index that are looked up together
 class CellGrid:
     """The sequence of splits of a box about the origin, always across its widest side.
 
-    Parameters
-    ----------
-    half_widths : ndarray of shape (q,), positive
-        Of the box, in grid steps.
-    depth : int
-        Number of splits, at most 62.
+    `half_widths` (q,) are positive, in grid steps; the number of splits, `depth`, is at most 62.
+    `axes` (depth,) are what each split goes across, and `bits` (q,) tell how often each axis is
+    halved.
 
-    Attributes
-    ----------
-    axes : ndarray of int of shape (depth,)
-        The axis that each split goes across.
-    bits : ndarray of int of shape (q,)
-        How often each axis is halved.
-
-    Examples
-    --------
     A box that is twice as wide as high is halved across its width first, and the lowest cell of
     the left half has the code 0:
 

@@ -46,42 +46,19 @@ _SHOWN = 2**40  # in count steps: far above every threshold and noise
 
 @dataclass
 class Leaves:
-    """Released cells that are not split further.
+    """Released cells that are not split further."""
 
-    Attributes
-    ----------
-    centers, widths : ndarray of shape (m, q), in grid steps
-        Of their boxes; centers are rounded to integers.
-    counts : ndarray of shape (m,)
-        Released, positive.
-    """
-
-    centers: np.ndarray
-    widths: np.ndarray
-    counts: np.ndarray
+    centers: np.ndarray  # (m, q), of their boxes, in grid steps; rounded to integers
+    widths: np.ndarray  # (m, q), of their boxes, in grid steps
+    counts: np.ndarray  # (m,), released, positive
 
 
 def depths_of_levels(q: int, size: Size, n_clusters: int, rho: float, tuning: Tuning) -> list[int]:
     """Depths of the levels of the tree: public functions of released values.
 
-    Parameters
-    ----------
-    q : int
-        Number of axes.
-    size : Size
-    n_clusters : int
-        A tree has at least as many cells.
-    rho : float
-        For all the levels.
-    tuning : Tuning
+    They increase, between 1 and 44. `rho` is for all the levels, and a tree of q axes has at least
+    as many cells as there are clusters.
 
-    Returns
-    -------
-    depths : list of int
-        Increasing, between 1 and 44.
-
-    Notes
-    -----
     A cell D splits deep is 2^(-D/q) of the box wide, and the noise of 2^D counts moves a sum over
     them by 2^(D/2) sd. The squares of both, 2^(-2D/q) and 2^D / signal^2, are equal at
     D = 2q/(2+q) log2(signal), where the signal is the number of rows in sd.
@@ -122,24 +99,12 @@ class Tree:
     Node 0 is the whole box, which is never a leaf. Node 1 is for rows that the tree is not to
     count: never a parent nor a leaf.
 
-    Parameters
-    ----------
-    kept : float
-        Standard deviations of its mean that a leaf has to reach.
+    A leaf has to reach `kept` standard deviations of its mean. `depth` is that of the nodes that
+    may be split next, `prefix` and `depths` are the code of each node and its number of bits.
 
-    Attributes
-    ----------
-    depth : int
-        Of the nodes that may be split next.
-    prefix, depths : ndarray of int
-        Code of each node and its number of bits.
-    weight : ndarray of float
-        Released count of the rows that are in a node and in none of its children; 0 where that is
-        noise: such a node is no leaf.
-    threshold : ndarray of float
-        The count above which a node of its level is believed.
-    precision : ndarray of float
-        Of the weight, in units of that of one release.
+    `weight` is the released count of the rows that are in a node and in none of its children; 0
+    where that is noise: such a node is no leaf. `precision` is that of the weight, in units of that
+    of one release. `threshold` is the count above which a node of its level is believed.
     """
 
     def __init__(self, kept: float) -> None:
@@ -154,23 +119,12 @@ class Tree:
         return np.setdiff1d(np.flatnonzero(self.weight > 0), parents)
 
     def slots(self, parents: np.ndarray, again: np.ndarray, bits: int) -> np.ndarray:
-        """Where the cells of each node begin in the next level.
+        """Where the cells of each node begin in the next level, (n_nodes,).
 
-        Parameters
-        ----------
-        parents : ndarray of int
-            Nodes to be split, all of the present depth.
-        again : ndarray of int
-            Nodes to be counted again; none of the parents.
-        bits : int
-            How much deeper the children are.
-
-        Returns
-        -------
-        slots : ndarray of int of shape (n_nodes,)
-            Child c of parent p is cell ``(p << bits) | c``, and p is the slot of the parent; node i
-            of `again` is cell ``(len(parents) << bits) + i``, which is its slot; rows elsewhere
-            are in no cell (-1). So a row is in one cell at most.
+        Parents, all of the present depth, are split, `bits` deeper; nodes of `again`, none of them
+        a parent, are counted again. Child c of parent p is cell ``(p << bits) | c``, and p is the
+        slot of the parent; node i of `again` is cell ``(len(parents) << bits) + i``, which is its
+        slot; rows elsewhere are in no cell (-1). So a row is in one cell at most.
         """
         slots = np.full(len(self.prefix), -1, dtype=np.int64)
         slots[parents] = np.arange(len(parents))
@@ -187,20 +141,8 @@ class Tree:
     ) -> np.ndarray:
         """Add the released children of some nodes; a parent keeps what they leave of it.
 
-        Parameters
-        ----------
-        parents : ndarray of int
-        bits : int
-        cells : ndarray of int of shape (m,)
-            Those that were released, numbered as by `cells`.
-        values : ndarray of shape (m,)
-            Their noisy counts.
-        threshold : float
-
-        Returns
-        -------
-        nodes : ndarray of int of shape (m,)
-            The new nodes.
+        The cells (m,) are those that were released, numbered as by `cells`, and the values (m,)
+        their noisy counts. Returns the new nodes (m,).
         """
         above = parents[cells >> bits]
         rest = self.weight[parents] - np.bincount(cells >> bits, values, len(parents))
@@ -248,21 +190,8 @@ class Tree:
 def grow(context: Context, entry: str, grid: CellGrid, depths: list[int], rho: float) -> Leaves:
     """The noisy cell tree. A level without cells to split is not released and costs nothing.
 
-    Parameters
-    ----------
-    context : Context
-        Its size is known, and so are the codes of its rows (`coded`), of which negative ones are
-        not counted.
-    entry : str
-    grid : CellGrid
-    depths : list of int
-        Of the levels, increasing.
-    rho : float
-        For each level.
-
-    Returns
-    -------
-    leaves : Leaves
+    The context knows its size and the codes of its rows (`coded`), of which negative ones are not
+    counted. The depths are those of the levels, increasing; `rho` is for each level.
     """
     size, tuning, rows = context.size, context.tuning, context.rows
     tree, sd = Tree(tuning.kept), noise_sd(rho)
@@ -309,22 +238,9 @@ def release_cells(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Noisy counts of the new cells above a threshold, and of all the old ones behind them.
 
-    Parameters
-    ----------
-    context : Context
-    entry : str
-    exact : CellCounts
-        Unreleased, of all parts.
-    n_new, n_again : int
-        Released numbers of cells: the new ones come first.
-    threshold : float
-        Of the new ones, in units.
-    rho : float
-
-    Returns
-    -------
-    cells : ndarray of int of shape (m,), increasing
-    values : ndarray of shape (m,)
+    `exact` are unreleased, of all parts. The numbers of cells are released; the new ones come
+    first, and the threshold is theirs, in units. Returns cells (m,), increasing, and their values
+    (m,).
     """
     units, first = context.units, np.searchsorted(exact.cells, n_new)
     # Public, and taken off again: the old cells always pass.

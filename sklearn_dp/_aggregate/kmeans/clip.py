@@ -22,20 +22,11 @@ __all__ = ["Clip", "clip_radius", "distance_edges"]
 
 @dataclass(frozen=True)
 class Clip:
-    """What one histogram of distances says about all clusters.
+    """What one histogram of distances says about all clusters."""
 
-    Attributes
-    ----------
-    radius : ndarray of shape (k,)
-        Residuals of each cluster are clipped to it, in grid steps.
-    gain : float
-        How far a clipped mean moves when all rows move by one; at most 1.
-    reach : ndarray of shape (k,)
-        Distance from each center that few of its rows are beyond, in grid steps.
-    """
-
-    radius: np.ndarray
-    gain: float
+    radius: np.ndarray  # (k,), residuals of each cluster are clipped to it, in grid steps
+    gain: float  # how far a clipped mean moves when all rows move by one; at most 1
+    # (k,), distance from each center that few of its rows are beyond, in grid steps
     reach: np.ndarray
 
 
@@ -57,24 +48,12 @@ def clip_radius(
     """Radius of each cluster that most rows (few, where noise rules) are within, and its effect.
 
     One histogram of distance over scale for all clusters: one relative radius, times the released
-    scale of each.
+    scale (k,) of each, its width over the common one. `exact` (n_bins,), unreleased, are the
+    weights in the bins of :func:`distance_edges`.
 
-    Parameters
-    ----------
-    context : LloydContext
-    entry : str
-    exact : ndarray of int of shape (n_bins,)
-        Unreleased: the weights in the bins of :func:`distance_edges`.
-    scales : ndarray of shape (k,)
-        Width of each cluster over the common one.
-    rho : float
-    width : float, optional
-        Released: the width of a typical cluster, as cells show it. The radius where noise hides the
-        histogram, and what it is about at the least: a center may be as far off as a cell is wide.
-
-    Returns
-    -------
-    clip : Clip
+    `width` is released: the width of a typical cluster, as cells show it. The radius where noise
+    hides the histogram, and what it is about at the least: a center may be as far off as a cell is
+    wide.
     """
     tuning, edges, n_bins = context.tuning, distance_edges(context), len(exact)
     # A row is in one bin.
@@ -102,18 +81,9 @@ def _gain(counts: np.ndarray, edges: np.ndarray, radius: float, d: int, least: f
     (r / t) (1 - u u^T), whose trace is (r / t) (d - 1): in the mean over directions, a row moves
     the sum by (r / t) (1 - 1/d). Rows within the radius move it by 1.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (b,)
-        Noisy numbers of rows in bins of distances.
-    edges : ndarray of shape (b + 1,)
-    radius : float
-    d : int
-    least : float
-        The result is at least this, and at most 1.
+    `counts` (b,) are noisy numbers of rows between `edges` (b + 1,). The result is at least
+    `least`, and at most 1.
 
-    Examples
-    --------
     Half of the rows at distance 3, in a plane, are clipped to 1: 1/2 + 1/2 (1/3) (1/2).
 
     >>> import numpy as np

@@ -21,24 +21,12 @@ __all__ = ["Context", "Run", "coarse_pays"]
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """The rows of one run, who pays for it, and what is asked for.
+    """The rows of one run, who pays for it, and what is asked for."""
 
-    Attributes
-    ----------
-    session : PrivacySession
-        Holds the plan and makes all releases.
-    rows : GridTable
-        Unreleased: only sums with noise from the session may leave a step.
-    n_clusters : int
-    prefix : str
-        Begins the name of each plan entry, where a plan holds several runs.
-    tuning : Tuning
-    """
-
-    session: PrivacySession
-    rows: GridTable
+    session: PrivacySession  # holds the plan and makes all releases
+    rows: GridTable  # unreleased: only sums with noise from the session may leave a step
     n_clusters: int
-    prefix: str = ""
+    prefix: str = ""  # begins the name of each plan entry, where a plan holds several runs
     tuning: Tuning = TUNING
 
     @property
@@ -57,18 +45,10 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True)
 class Context(Run):
-    """A run that knows the released size and radius of its rows.
+    """A run that knows the released size and radius of its rows."""
 
-    Attributes
-    ----------
-    size : Size
-        Released number of units, and what it means at this budget.
-    radius : float
-        Released distance from the origin of the rows that nearly all of them are within, in grid
-        steps.
-    """
-
-    size: Size
+    size: Size  # released number of units, and what it means at this budget
+    # released distance from the origin that nearly all rows are within, in grid steps
     radius: float
 
     @property
@@ -83,11 +63,6 @@ def coarse_pays(run: Run, size: Size) -> bool:
     Up to 3 features cells are fine enough to show a cluster each, in small data too, and the finer
     choices find more of them (`doc/development/kmeans_engine.md`, "Small data"). Next to no budget
     shows none, and then they follow the noise.
-
-    Parameters
-    ----------
-    run : Run
-    size : Size
     """
     few = run.n_clusters == 1 or size.signal < run.tuning.useless_signal
     return size.small and (run.rows.n_features > 3 or few)

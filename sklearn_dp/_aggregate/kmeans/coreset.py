@@ -33,29 +33,15 @@ __all__ = ["Coreset", "build_coreset"]
 
 @dataclass(frozen=True)
 class Coreset:
-    """Released weighted points in the coordinates of the axes.
+    """Released weighted points in the coordinates of the axes."""
 
-    Attributes
-    ----------
-    points : ndarray of shape (m, q), in grid steps
-    weights : ndarray of shape (m,), positive
-        Noisy numbers of units.
-    n_leaves : int
-        How many of them, in front, stand for data; the others are public guesses of little weight.
-    widths : ndarray of shape (n_leaves, q), in grid steps
-        Of their boxes.
-    noise : float
-        Standard deviation of a count.
-    axes : Axes
-        Where centers are compared with the points.
-    """
-
-    points: np.ndarray
-    weights: np.ndarray
+    points: np.ndarray  # (m, q), in grid steps
+    weights: np.ndarray  # (m,), noisy numbers of units, positive
+    # how many of them, in front, stand for data; the others are public guesses of little weight
     n_leaves: int
-    widths: np.ndarray
-    noise: float
-    axes: Axes
+    widths: np.ndarray  # (n_leaves, q), of their boxes, in grid steps
+    noise: float  # standard deviation of a count
+    axes: Axes  # where centers are compared with the points
 
     @property
     def inner(self) -> np.ndarray:
@@ -76,21 +62,9 @@ def build_coreset(
 ) -> Coreset:
     """Noisy cell tree along the axes, then a noisy mean for each leaf.
 
-    Parameters
-    ----------
-    context : Context
-        Its size is known.
-    cells, means : str
-        Plan entries. The means spend all that their entry has left.
-    axes : Axes
-    rho : float
-        For the cells.
-    far_rho : float, default=0.0
-        For a last look, with coarse cells, at far rows that are in no leaf; 0: no look.
-
-    Returns
-    -------
-    coreset : Coreset
+    The size of the context is known. `cells` and `means` are plan entries: `rho` is for the cells,
+    and the means spend all that their entry has left. `far_rho` is for a last look, with coarse
+    cells, at far rows that are in no leaf; 0: no look.
     """
     depths = depths_of_levels(
         len(axes.spread), context.size, context.n_clusters, rho, context.tuning
@@ -141,18 +115,7 @@ def _with_far_cells(
 ) -> Leaves:
     """The leaves, and far cells of rows that are in none of them.
 
-    Parameters
-    ----------
-    context : Context
-    entry : str
-    leaves : Leaves
-    shells : FarCells
-        The rows know which of these cells they are in, or -1.
-    rho : float
-
-    Returns
-    -------
-    leaves : Leaves
+    The rows know which of the far cells, `shells`, they are in, or -1.
     """
     # Whether a row is in a leaf, and its far cell, follow from the row and from earlier releases;
     # it is in one far cell at most: the same claim as for a level of the tree.

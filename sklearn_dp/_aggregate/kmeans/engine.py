@@ -123,23 +123,9 @@ def engine_entries(
 ) -> tuple[PlanEntry, ...]:
     """Plan entries of `fit_engine`: from parameters and public facts alone.
 
-    Parameters
-    ----------
-    rho : float
-        The sum of all of them stays below.
-    n_features : int
-    bounds_known : bool
-        Whether the data have a public bound; otherwise finding one is paid for.
-    prefix : str
-    quality : bool
-        Whether the quality of the answer is released too.
-    n_clusters : int or Candidates
-        Candidates: entries of the choice are among them. A number changes nothing.
-    tuning : Tuning
-
-    Returns
-    -------
-    entries : tuple of PlanEntry
+    The sum of all of them stays below `rho`. Where the data have no public bound, finding one is
+    paid for. `quality`: whether the quality of the answer is released too. Candidates for the
+    number of clusters add the entries of the choice; a number changes nothing.
     """
     entries = first_entries(
         rho, n_features, bounds_known=bounds_known, prefix=prefix, tuning=tuning
@@ -167,18 +153,7 @@ def first_entries(
 ) -> tuple[PlanEntry, ...]:
     """Entries of what comes before Lloyd's iterations: up to the coreset.
 
-    Parameters
-    ----------
-    rho : float
-        Of all; the shares of `tuning` are parts of it.
-    n_features : int
-    bounds_known : bool
-    prefix : str
-    tuning : Tuning
-
-    Returns
-    -------
-    entries : tuple of PlanEntry
+    `rho` is that of all; the shares of `tuning` are parts of it.
     """
     entries, part = [], rho
     if not bounds_known:
@@ -192,22 +167,10 @@ def first_entries(
 def last_entries(
     rho: float, cap: float, prefix: str = "", *, quality: bool = False, tuning: Tuning = TUNING
 ) -> tuple[PlanEntry, ...]:
-    """Entries of Lloyd's iterations and of the quality of what they find.
+    """Entries of Lloyd's iterations, and of the quality of what they find if there is one for it.
 
-    Parameters
-    ----------
-    rho : float
-        What they are worth in all.
-    cap : float
-        The most that the iterations may come to, with what earlier releases leave.
-    prefix : str
-    quality : bool
-        Whether there is an entry for the quality.
-    tuning : Tuning
-
-    Returns
-    -------
-    entries : tuple of PlanEntry
+    They are worth `rho` in all; `cap` is the most that the iterations may come to, with what
+    earlier releases leave.
     """
     if not quality:
         return lloyd_entries(rho, cap, prefix)
@@ -245,35 +208,14 @@ def fit_engine(
 ) -> EngineResult:
     """Release the centers of k clusters, where k may be chosen here.
 
-    Spends what earlier releases left too, up to the caps; later entries of the plan keep theirs.
+    The table may have no rows. Spends what earlier releases left too, up to the caps; later entries
+    of the plan keep theirs. The plan holds `engine_entries`, for the same prefix, quality and
+    candidates of k. Without a domain no public bound is known. `rows`, by default made here, are
+    those of the table on the grid of `domain`, and are moved to a released center.
 
-    Parameters
-    ----------
-    session : PrivacySession
-        Its plan holds `engine_entries`.
-    table : Table
-        May have no rows.
-    domain : Domain or None
-        None: no public bound is known.
-    n_clusters : int or Candidates
-        Candidates: the number is chosen by releases, and the plan has entries for that.
-    prefix : str
-        Of the plan entries.
-    callback : callable, optional
-        Called with the name of each Lloyd iteration when it is done.
-    quality : bool
-        As for `engine_entries`.
-    tuning : Tuning
-    rows : GridTable, optional
-        Those of the table, on the grid of `domain`; by default they are made here. They are moved
-        to a released center.
-    once_sized : callable, optional
-        Called with the released number of units, once it is known: may release and waive entries
-        that follow in the plan.
-
-    Returns
-    -------
-    result : EngineResult
+    `callback` is called with the name of each Lloyd iteration when it is done. `once_sized` is
+    called with the released number of units, once it is known: may release and waive entries that
+    follow in the plan.
     """
     domain, status, norms = known_or_paid(session, prefix + BOUND, table, domain)
     run = Run(
@@ -308,19 +250,10 @@ def fit_engine(
 
 
 def located(run: Run, mu: float) -> Context:
-    """The rows about a released center, with their released number and radius.
+    """The rows of a run, moved to a released center, with their released number and radius.
 
-    Parameters
-    ----------
-    run : Run
-        Its rows are moved to the center.
-    mu : float
-        GDP parameter of all that is still to come: the signal (`Size`) tells what can be seen with
-        that budget.
-
-    Returns
-    -------
-    context : Context
+    `mu` is the GDP parameter of all that is still to come: the signal (`Size`) tells what can be
+    seen with that budget.
     """
     entry = run.name(_CENTER)
     left = run.left(_CENTER)
@@ -383,12 +316,7 @@ def far_look_pays(context: Context, axes: Axes, rho: float) -> bool:
     Without measured axes coarse cells mix what is close by: then they pay only where every
     cluster is large.
 
-    Parameters
-    ----------
-    context : Context
-    axes : Axes
-    rho : float
-        What the cell tree has.
+    `rho` is what the cell tree has.
     """
     size, tuning = context.size, context.tuning
     large = size.n / context.n_clusters > tuning.dense_rows * noise_sd(rho / 4)

@@ -22,67 +22,37 @@ class Estimate:
     """Released centers, and what is known about them; changed by each Lloyd iteration.
 
     Only released values come in, so all of it may decide what is done next.
-
-    Parameters
-    ----------
-    centers : ndarray of shape (k, d), in grid steps about the origin of the rows
-        Released.
-
-    Attributes
-    ----------
-    variance : ndarray of shape (k,)
-        Of each coordinate of a center, in squared steps.
-    count, count_sd : ndarray of shape (k,)
-        Numbers of units: the last release averaged with earlier ones, of which a part may be out of
-        date.
-    old_count, old_count_variance : ndarray of shape (k,)
-        The mean of all releases since a move changed the cluster; of infinite variance before any.
-    spread, spread_variance : ndarray of shape (k,)
-        Mean squared distance to the center; of infinite variance while unknown.
-    reach : ndarray of shape (k,)
-        Factor of the clip radius of a cluster that creeps; at least 1.
-    farthest : ndarray of shape (k,)
-        Distance from each center that few of its rows are beyond; infinite while unknown.
-    likely, likely_sd : ndarray of shape (k,)
-        Counts, the unsure ones averaged with those of the cells, and their standard deviations.
-    unseen : ndarray of bool of shape (k,)
-        Where neither cells nor counts show a row.
-    settling : ndarray of int of shape (k,)
-        For how many more iterations a cluster that came from a split is not to be merged.
-    error : float
-        Sum of squared distances when last released; nan before.
-    noise_share : float
-        Part of a typical cluster's spread that is noise of its center; nan while unknown.
-    moved : bool
-        Whether clusters were ever merged and split.
-    idle : bool
-        Whether two centers seem to share a cluster.
-    blocked : bool
-        Whether a split would gain, and an unsure count makes all mergers dear.
-    precise : bool
-        Whether the centers are known far better than which of them is needed.
     """
 
-    centers: np.ndarray
+    centers: np.ndarray  # (k, d), released, in grid steps about the origin of the rows
+    # (k,), of each coordinate of a center, in squared steps
     variance: np.ndarray = field(init=False)
+    # (k,), numbers of units: the last release averaged with earlier ones, of which a part may be
+    # out of date
     count: np.ndarray = field(init=False)
     count_sd: np.ndarray = field(init=False)
+    # (k,), the mean of all releases since a move changed the cluster ...
     old_count: np.ndarray = field(init=False)
-    old_count_variance: np.ndarray = field(init=False)
-    spread: np.ndarray = field(init=False)
-    spread_variance: np.ndarray = field(init=False)
+    old_count_variance: np.ndarray = field(init=False)  # ... of infinite variance before any
+    spread: np.ndarray = field(init=False)  # (k,), mean squared distance to the center ...
+    spread_variance: np.ndarray = field(init=False)  # ... of infinite variance while unknown
+    # (k,), factor of the clip radius of a cluster that creeps; at least 1
     reach: np.ndarray = field(init=False)
+    # (k,), distance from each center that few of its rows are beyond; infinite while unknown
     farthest: np.ndarray = field(init=False)
+    # (k,), counts, the unsure ones averaged with those of the cells ...
     likely: np.ndarray = field(init=False)
-    likely_sd: np.ndarray = field(init=False)
-    unseen: np.ndarray = field(init=False)
+    likely_sd: np.ndarray = field(init=False)  # ... and their standard deviations
+    unseen: np.ndarray = field(init=False)  # (k,), where neither cells nor counts show a row
+    # (k,), for how many more iterations a cluster that came from a split is not to be merged
     settling: np.ndarray = field(init=False)
-    error: float = math.nan
+    error: float = math.nan  # sum of squared distances when last released; nan before
+    # part of a typical cluster's spread that is noise of its center; nan while unknown
     noise_share: float = math.nan
-    moved: bool = False
-    idle: bool = False
-    blocked: bool = False
-    precise: bool = False
+    moved: bool = False  # whether clusters were ever merged and split
+    idle: bool = False  # whether two centers seem to share a cluster
+    blocked: bool = False  # whether a split would gain, and an unsure count makes all mergers dear
+    precise: bool = False  # whether the centers are known far better than which of them is needed
 
     def __post_init__(self) -> None:
         # Centers are taken as they are: with a variance of zero the first update is a positive-part
@@ -112,20 +82,11 @@ class Estimate:
         return certain_counts(self.count, self.count_sd, sure), self.count > sure * self.count_sd
 
     def update_counts(self, counts: np.ndarray, sd: float, memory: float) -> None:
-        """Average a release with the mean of the earlier ones.
+        """Average a release (k,), of noise `sd`, with the mean of the earlier ones.
 
-        Parameters
-        ----------
-        counts : ndarray of shape (k,)
-        sd : float
-            Of their noise.
-        memory : float
-            Part of an earlier count that may have changed since: adds to its standard deviation.
-
-        Notes
-        -----
-        The mean of all releases (`old_count`) goes on without that addition: it is not the estimate
-        of this iteration, but what the next one averages with.
+        `memory` is the part of an earlier count that may have changed since: adds to its standard
+        deviation. The mean of all releases (`old_count`) goes on without that addition: it is not
+        the estimate of this iteration, but what the next one averages with.
         """
         old = self.old_count_variance + np.square(memory * self.old_count)
         weight = 1 / (1 / sd**2 + 1 / old)

@@ -14,20 +14,10 @@ __all__ = ["cluster_scales", "likely_counts", "nearest_centers", "seen_width"]
 
 
 def cluster_scales(context: LloydContext, centers: np.ndarray) -> np.ndarray:
-    """Width of each cluster over the common width, for clip radii of its own.
+    """Width (k,) of each cluster over the common width, for clip radii of its own.
 
-    Parameters
-    ----------
-    context : LloydContext
-    centers : ndarray of shape (k, d), in grid steps
+    1 where what is seen may be the noise of the coreset. The centers (k, d) are in grid steps.
 
-    Returns
-    -------
-    scales : ndarray of shape (k,)
-        1 where what is seen may be the noise of the coreset.
-
-    Notes
-    -----
     A leaf adds to the spread of its cluster the squared distance of its mean, the spread within
     its cell, and what lies off the axes. The mean over the leaves of a cluster is averaged with
     that of all clusters, which weighs as much as `scale_prior` standard deviations of a count. The
@@ -59,15 +49,8 @@ def seen_width(context: LloydContext, centers: np.ndarray) -> float | None:
     For the clip radius in small data, where the histogram of distances says little. Up to 3
     features: with more, leaves are wider than clusters.
 
-    Parameters
-    ----------
-    context : LloydContext
-    centers : ndarray of shape (k, d), in grid steps
-
-    Returns
-    -------
-    width : float or None
-        None where the leaves say nothing, or the histogram says more.
+    The centers (k, d) are in grid steps. None where the leaves say nothing, or the histogram says
+    more.
     """
     core = context.coreset
     if not context.size.small or context.coarse or core is None or core.n_leaves == 0:
@@ -80,21 +63,12 @@ def seen_width(context: LloydContext, centers: np.ndarray) -> float | None:
 def likely_counts(
     context: LloydContext, estimate: Estimate
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Counts, the unsure ones averaged with the coreset's; and where a row is seen at all.
+    """Counts, the unsure ones averaged with the coreset's; their sd; where a row is seen at all.
 
-    Parameters
-    ----------
-    context : LloydContext
-    estimate : Estimate
-
-    Returns
-    -------
-    counts, sd : ndarray of shape (k,)
-        The inverse-variance mean of two independent releases, where the first says little. All
-        counts are not averaged: with overlapping clusters a leaf is at times nearest to the wrong
-        center (digits: 1.22 for 1.20).
-    seen : ndarray of bool of shape (k,)
-        Whether a leaf is nearest to the center, or its count is sure.
+    The inverse-variance mean of two independent releases, where the first says little. All counts
+    are not averaged: with overlapping clusters a leaf is at times nearest to the wrong center
+    (digits: 1.22 for 1.20). A row is seen where a leaf is nearest to the center, or its count is
+    sure.
     """
     core, k, tuning = context.coreset, len(estimate.centers), context.tuning
     count, sd = estimate.count, estimate.count_sd

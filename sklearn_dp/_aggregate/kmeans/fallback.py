@@ -33,15 +33,7 @@ def lost_in_noise(context: Context, budget: float) -> bool:
     one is nearer than their middle: the more so, the fewer features there are. Up to ten, noisy
     centers of a cloud are better than its middle.
 
-    Parameters
-    ----------
-    context : Context
-    budget : float
-        What Lloyd's iterations may spend, in rho.
-
-    Returns
-    -------
-    lost : bool
+    `budget` is what Lloyd's iterations may spend, in rho.
     """
     k, d, tuning = context.n_clusters, context.rows.n_features, context.tuning
     loss = d * (k * noise_sd(budget) / context.size.n) ** 2
@@ -83,20 +75,9 @@ def towards_one(
     features. Elsewhere they show few coordinates of a center, and more than a part of its distance
     may not be noise.
 
-    Parameters
-    ----------
-    final : LloydResult
-    n_leaves : int or None
-        Cells that stood out of the noise; None where nobody looked for any.
-    tuning : Tuning
-
-    Returns
-    -------
-    centers : ndarray of shape (k, d)
-    middle : ndarray of shape (d,)
-        That mean, as they have it afterwards.
-    kept : ndarray of shape (k,)
-        Part of its distance from the mean that each center keeps.
+    `n_leaves` are the cells that stood out of the noise, None where nobody looked for any. Returns
+    the centers (k, d), that mean (d,) as they have it afterwards, and the part (k,) of its distance
+    from the mean that each center keeps.
     """
     centers, d = final.centers, final.centers.shape[1]
     weights = certain_counts(final.counts, final.counts_sd, tuning.sure)
@@ -119,17 +100,10 @@ def towards_one(
 def _middle(
     final: LloydResult, middle: np.ndarray, weights: np.ndarray, kept: float, tuning: Tuning
 ) -> np.ndarray:
-    """The mean of the centers, nearer to the origin by what of its way there may be noise.
+    """The mean (d,) of the centers, nearer to the origin by what of its way there may be noise.
 
-    Parameters
-    ----------
-    final : LloydResult
-    middle : ndarray of shape (d,)
-    weights : ndarray of shape (k,)
-        Of sum one.
-    kept : float
-        Part of their distances that the centers keep in the mean.
-    tuning : Tuning
+    The weights (k,) have the sum one; `kept` is the part of their distances that the centers keep
+    in the mean.
     """
     # One center has been shrunk on its way; in few features several are worth their noise.
     if len(middle) <= tuning.wide_features or len(final.centers) == 1:

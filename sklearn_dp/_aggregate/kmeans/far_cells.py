@@ -19,12 +19,7 @@ __all__ = ["FarCells", "far_cells"]
 
 
 class FarCells(Protocol):
-    """Public cells, once the axes are released; a row is in one of them at most.
-
-    Attributes
-    ----------
-    n_cells : int
-    """
+    """Public cells, once the axes are released; a row is in one of them at most."""
 
     n_cells: int
 
@@ -46,22 +41,8 @@ def far_cells(
 ) -> FarCells:
     """The cells for rows that the cell tree leaves out.
 
-    Parameters
-    ----------
-    axes : Axes
-    grid : CellGrid
-        Of the tree.
-    first_depth : int
-        Of the tree's first level.
-    limit : float
-        Largest norm of a row, in grid steps.
-    tuning : Tuning
-
-    Returns
-    -------
-    cells : FarCells
-        Coarser cells of the same grid where the axes are the coordinates; rays from the origin
-        where they have been measured.
+    Coarser cells of the tree's grid where the axes are the coordinates; rays from the origin where
+    they have been measured. No row has a norm above `limit`, in grid steps.
     """
     if axes.basis is None:
         return _Prefixes(grid, max(1, round(tuning.far_depth * first_depth)))
@@ -74,13 +55,13 @@ class _Prefixes(FarCells):
     def __init__(self, grid: CellGrid, depth: int) -> None:
         self.grid, self.depth, self.n_cells = grid, depth, 1 << depth
 
-    def codes(self, points):
+    def codes(self, points: np.ndarray) -> np.ndarray:
         return self.grid.codes(points) >> (self.grid.depth - self.depth)
 
-    def beyond(self, codes):
+    def beyond(self, codes: np.ndarray) -> np.ndarray:
         return np.zeros(len(codes), dtype=bool)
 
-    def boxes(self, codes):
+    def boxes(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return self.grid.boxes(codes, self.depth)
 
 
@@ -98,7 +79,7 @@ class _Rays(FarCells):
         self.edges = tuning.nearest_shell * self.ratio ** np.arange(self.n_shells)
         self.first_beyond, self.n_cells = tuning.beyond_shell, 2 * len(spread) * self.n_shells
 
-    def codes(self, points):
+    def codes(self, points: np.ndarray) -> np.ndarray:
         # Elementwise: a function of each point and of the released spread.
         far = np.abs(points) / self.spread
         axis, at = far.argmax(axis=1), np.arange(len(points))
@@ -106,10 +87,10 @@ class _Rays(FarCells):
         side = 2 * axis + (points[at, axis] > 0)
         return np.where(shell < 0, -1, side * self.n_shells + shell)
 
-    def beyond(self, codes):
+    def beyond(self, codes: np.ndarray) -> np.ndarray:
         return (codes >= 0) & (codes % self.n_shells >= self.first_beyond)
 
-    def boxes(self, codes):
+    def boxes(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         # Along its axis a cell reaches from its shell to the next one, and the last shell to the
         # limit; across it, as wide as the cone of the points nearest to that axis may be.
         shell, side = codes % self.n_shells, codes // self.n_shells

@@ -24,18 +24,11 @@ __all__ = ["FarRows", "far_limits", "missed_in_words", "weighted_quantile"]
 
 @dataclass(frozen=True)
 class FarRows:
-    """Released number of units that are far from every center.
+    """Released number of units that are far from every center."""
 
-    Attributes
-    ----------
-    count, sd : float
-        Noisy number, and the standard deviation of its noise.
-    distance : float
-        They are at least so far from the nearest center; infinite where none were looked for.
-    """
-
-    count: float = 0.0
-    sd: float = 0.0
+    count: float = 0.0  # noisy number ...
+    sd: float = 0.0  # ... and the standard deviation of its noise
+    # they are at least so far from the nearest center; infinite where none were looked for
     distance: float = math.inf
 
     @property
@@ -49,25 +42,11 @@ def far_limits(
 ) -> np.ndarray:
     """From which distance on the rows of each cluster count as far from every center.
 
-    Parameters
-    ----------
-    final : LloydResult
-    n : float
-        Released number of units.
-    count_sd : float
-        Standard deviation of the noise of the number of far ones.
-    radius : float
-        Released distance from the middle that nearly all units are within.
-    tuning : Tuning
+    (k,), in steps. Infinite where no spread of a cluster was released, and beyond the radius, where
+    there is next to nobody. `n` is the released number of units, `count_sd` the standard deviation
+    of the noise of the number of far ones, and nearly all units are within the released radius
+    about the middle.
 
-    Returns
-    -------
-    limits : ndarray of shape (k,), in the steps of `final`
-        Infinite where no spread of a cluster was released, and beyond the radius, where there is
-        next to nobody.
-
-    Notes
-    -----
     The typical spread is one that a quarter of the rows are in a cluster below: clusters that took
     in others of few rows have a larger one.
     """
@@ -101,23 +80,10 @@ def missed_in_words(
 ) -> str | None:
     """What is said of far rows where they are few, seen, and cost a part of what the others do.
 
-    Parameters
-    ----------
-    far : FarRows
-    near : pair of float
-        Released sum of the squares of all others, and its standard deviation.
-    n : float
-        Released number of units.
-    light : bool
-        Whether some of the clusters that were found are light: then there may be more of them.
-    tuning : Tuning
+    `near` is the released sum of the squares of all others, and its standard deviation; `n` the
+    released number of units. `light`: whether some of the clusters that were found are light: then
+    there may be more of them.
 
-    Returns
-    -------
-    words : str or None
-
-    Examples
-    --------
     >>> from sklearn_dp._aggregate.kmeans.tuning import TUNING
     >>> far = FarRows(count=200.0, sd=40.0, distance=0.3)
     >>> missed_in_words(far, (6.0, 0.1), 1e4, True, TUNING)  # doctest: +NORMALIZE_WHITESPACE
