@@ -48,22 +48,10 @@ def gap_of_points(
     rng: np.random.Generator,
     tuning: Tuning = TUNING,
 ) -> Choice:
-    """The number of clusters by the gap statistic of released points.
+    """The number of clusters by the gap statistic of released points (m, q) of positive weights.
 
-    Parameters
-    ----------
-    points : ndarray of shape (m, q)
-    weights : ndarray of shape (m,), positive
-    inner : float
-        Sum of squares of what the points stand for, about them.
-    candidates : Candidates
-    rng : numpy Generator
-        Of the references, which are public, and of restarts.
-    tuning : Tuning
-
-    Returns
-    -------
-    choice : Choice
+    `inner` is the sum of squares of what the points stand for, about them. The generator is that of
+    the references, which are public, and of restarts.
     """
     if len(points) < max(_LEAST_POINTS, candidates.low):
         return nothing_seen(candidates)
@@ -73,7 +61,9 @@ def gap_of_points(
     return with_status(candidates, best, values, tuning.choice_margin)
 
 
-def _fewer(points, weights, rng, most):
+def _fewer(
+    points: np.ndarray, weights: np.ndarray, rng: np.random.Generator, most: int
+) -> tuple[np.ndarray, np.ndarray, float]:
     """At most so many of the points, and the sum of squares that this leaves out."""
     if len(points) <= most:
         return points, weights, 0.0
@@ -98,19 +88,8 @@ def gaps(
 ) -> dict[int, float]:
     """The gap of each candidate with two points for each cluster; of the least in any case.
 
-    Parameters
-    ----------
-    points : ndarray of shape (m, q)
-    weights : ndarray of shape (m,), positive
-    inner : float
-        Sum of squares that no clustering of the points removes.
-    candidates : Candidates
-    rng : numpy Generator
-    tuning : Tuning
-
-    Returns
-    -------
-    gaps : dict of int to float
+    The points are (m, q), their weights positive; `inner` is the sum of squares that no clustering
+    of the points removes.
     """
     low = min(candidates.low, len(points))
     high = max(low, min(candidates.high, len(points) // tuning.gap_points_each))
@@ -135,21 +114,10 @@ def best_gap(values: dict[int, float], n_axes: int, tuning: Tuning = TUNING) -> 
     2. Of these the highest is taken, unless
     3. a later one rises anew: beyond the noise, and by a part of what it has lost since.
 
-    Parameters
-    ----------
-    values : dict of int to float
-        By increasing numbers.
-    n_axes : int
-        The cost of k clusters in a uniform cloud falls like k^(-2 / q) in q dimensions; noise of
-        its logarithm is about proportional to 2 / q, and falls with k.
-    tuning : Tuning
+    `values` are by increasing numbers. The cost of k clusters in a uniform cloud falls like
+    k^(-2 / q) in q dimensions (`n_axes`); noise of its logarithm is about proportional to 2 / q,
+    and falls with k.
 
-    Returns
-    -------
-    n_clusters : int
-
-    Examples
-    --------
     Four groups of clusters, and twenty clusters:
 
     >>> values = {k: -0.02 * k for k in range(1, 31)} | {4: 0.5, 19: 0.2, 20: 0.4, 21: 0.3}
@@ -173,13 +141,12 @@ def best_gap(values: dict[int, float], n_axes: int, tuning: Tuning = TUNING) -> 
     return numbers[chosen]
 
 
-def _references(points, weights, rng, n):
+def _references(
+    points: np.ndarray, weights: np.ndarray, rng: np.random.Generator, n: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Points that are uniform in the box of the points along their axes, with their weights mixed.
 
-    Returns
-    -------
-    points : ndarray of shape (b, m, q)
-    weights : ndarray of shape (b, m)
+    Points (b, m, q) and weights (b, m).
     """
     centered = points - weights @ points / weights.sum()
     _, axes = np.linalg.eigh((centered * weights[:, None]).T @ centered)
@@ -192,20 +159,9 @@ def _references(points, weights, rng, n):
 def ward_labels(points: np.ndarray, weights: np.ndarray, low: int, high: int) -> np.ndarray:
     """Clusters of several data sets side by side, by Ward's tree, for each of some numbers.
 
-    Parameters
-    ----------
-    points : ndarray of shape (b, m, q)
-        b data sets.
-    weights : ndarray of shape (b, m), positive
-    low, high : int
-        Numbers of clusters, at most m.
+    From points (b, m, q) of b data sets, and positive weights (b, m), to labels
+    (b, high - low + 1, m). The numbers of clusters are at most m.
 
-    Returns
-    -------
-    labels : ndarray of int of shape (b, high - low + 1, m)
-
-    Examples
-    --------
     >>> points = np.array([[[0.0], [1.0], [9.0], [9.5]]])
     >>> ward_labels(points, np.ones((1, 4)), 2, 3)
     array([[[0, 0, 1, 1],
@@ -227,20 +183,14 @@ def ward_labels(points: np.ndarray, weights: np.ndarray, low: int, high: int) ->
     return np.take_along_axis(np.cumsum(present, axis=2) - 1, start, axis=2)
 
 
-def _trees(centers, mass):
+def _trees(centers: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Ward's trees of b data sets, by all pairs at once that are nearest to each other.
 
     Such a pair is in the tree whatever else is merged first, for a cluster that is made is never
     nearer to a third one than both of its parts. So there are some 15 rounds for 256 points.
 
-    Returns
-    -------
-    parent : ndarray of int of shape (b, 2 m - 1)
-        Of m points and m - 1 clusters; -1 of the last one.
-    rank : ndarray of int of shape (b, 2 m - 1)
-        Of the mergers by what they cost, from 0; -1 of the points.
-    first : ndarray of int of shape (b, 2 m - 1)
-        The first point of each.
+    Of m points and m - 1 clusters, each (b, 2 m - 1): the parent, -1 of the last one; the rank of
+    the mergers by what they cost, from 0, -1 of the points; the first point of each.
     """
     b, m, _ = centers.shape
     parent, first = np.full((b, 2 * m - 1), -1), np.tile(np.arange(2 * m - 1), (b, 1))
@@ -270,7 +220,7 @@ def _trees(centers, mass):
     return parent, rank, first
 
 
-def _mergers(centers, mass, alive):
+def _mergers(centers: np.ndarray, mass: np.ndarray, alive: np.ndarray) -> np.ndarray:
     """What merging each pair costs, of shape (b, m, m); infinite where there is no pair."""
     square = np.where(alive, np.einsum("bij,bij->bi", centers, centers), np.inf)
     cost = (-2 * centers) @ centers.transpose(0, 2, 1)
@@ -283,19 +233,12 @@ def _mergers(centers, mass, alive):
     return np.minimum(cost, cost.transpose(0, 2, 1))
 
 
-def _costs(points, weights, labels, n_iterations):
-    """Sums of squares of each clustering, after a few of Lloyd's iterations.
+def _costs(
+    points: np.ndarray, weights: np.ndarray, labels: np.ndarray, n_iterations: int
+) -> np.ndarray:
+    """Sums of squares (b, c) of each clustering, after a few of Lloyd's iterations.
 
-    Parameters
-    ----------
-    points : ndarray of shape (b, m, q)
-    weights : ndarray of shape (b, m)
-    labels : ndarray of int of shape (b, c, m)
-    n_iterations : int
-
-    Returns
-    -------
-    costs : ndarray of shape (b, c)
+    The points are (b, m, q), the weights (b, m), the labels (b, c, m).
     """
     n_sets, n_clusterings, m = labels.shape
     step = max(1, _MOST_ENTRIES // (n_sets * (int(labels.max()) + 1) * m))
@@ -306,14 +249,16 @@ def _costs(points, weights, labels, n_iterations):
     return np.concatenate(parts, axis=1)
 
 
-def _costs_at_once(points, weights, labels, n_iterations):
+def _costs_at_once(
+    points: np.ndarray, weights: np.ndarray, labels: np.ndarray, n_iterations: int
+) -> np.ndarray:
     """The same for a few clusterings."""
     shape, k = labels.shape[:2], int(labels.max()) + 1
     cells = shape[0] * shape[1] * k
     offset = np.arange(cells // k).reshape(*shape, 1) * k
     whole = np.einsum("bi,bij,bij->b", weights, points, points)
 
-    def sums(values):
+    def sums(values: np.ndarray) -> np.ndarray:
         spread = np.broadcast_to(values[:, None], labels.shape)
         return np.bincount((labels + offset).ravel(), spread.ravel(), minlength=cells)
 

@@ -41,28 +41,13 @@ def update(
 ) -> tuple[bool, np.ndarray]:
     """Move the centers towards what an iteration shows, as far as it is no noise.
 
-    Parameters
-    ----------
-    estimate : Estimate
-        Changed in place: centers, their variance, and which clusters get a wider clip.
-    sums : ndarray of shape (k, d)
-        Noisy sums of clipped residuals.
-    sums_sd : ndarray of shape (k,)
-        Standard deviation of each coordinate of a sum.
-    clip : Clip
-    tuning : Tuning
-    relax : bool
-        Whether centers may overshoot as long as they drift.
-    low_signal : bool
-        Movement counts as drift above a part of its noise; all of it where the signal is low and
-        starts are poor.
+    Changes the estimate in place: centers, their variance, and which clusters get a wider clip.
+    `sums` (k, d) are noisy ones of clipped residuals, `sums_sd` (k,) the sd of each coordinate.
+    `relax`: whether centers may overshoot as long as they drift. Movement counts as drift above a
+    part of its noise; all of it where the signal is low and starts are poor.
 
-    Returns
-    -------
-    drifting : bool
-        Whether the centers still move by more than noise.
-    displacement : ndarray of shape (k,)
-        Squared length of the way that each center has gone.
+    Returns whether the centers still move by more than noise, and the squared length (k,) of the
+    way that each center has gone.
     """
     d, gain, radius = sums.shape[1], clip.gain, clip.radius
     n, sure = estimate.certain_counts(tuning.sure)
@@ -94,20 +79,9 @@ def _drift(
 ) -> tuple[float, float]:
     """Mean squared movement beyond the noise, in squared radii; and its standard deviation.
 
-    Parameters
-    ----------
-    length : ndarray of shape (k,)
-        Squared lengths of what is seen.
-    expected : ndarray of shape (k,)
-        Variance of a coordinate of it if nothing moved.
-    n : ndarray of shape (k,)
-        Counts: weights of the clusters.
-    radius : ndarray of shape (k,)
-        Clip radii.
-    d : int
+    `length` are squared lengths of what is seen, `expected` the variance of a coordinate of it if
+    nothing moved, `n` counts, the weights of the clusters, and `radius` clip radii; all (k,).
 
-    Examples
-    --------
     No more movement than noise, in two clusters of one feature:
 
     >>> import numpy as np

@@ -57,21 +57,11 @@ _COUNTS, _SUMS = "lloyd counts", "lloyd sums"
 
 
 def lloyd_entries(rho: float, cap: float, prefix: str = "") -> tuple[PlanEntry, ...]:
-    """Plan entries of `lloyd`, that may also spend what others left.
+    """Plan entries of `lloyd`, worth `rho` in all, that may also spend what others left.
 
-    Parameters
-    ----------
-    rho : float
-        What they are worth in all.
-    cap : float
-        Most that all of them together may come to.
-    prefix : str
-
-    Returns
-    -------
-    entries : tuple of PlanEntry
-        How the iterations share the budget out follows from releases; the plan shows about that.
-        Each entry may take up to the cap, as far as the budget of the session has it left.
+    How the iterations share the budget out follows from releases; the plan shows about that. Each
+    entry may take up to the cap, the most that all of them together may come to, as far as the
+    budget of the session has it left.
     """
     words = {
         _DISTANCES: (0.04, "a unit adds 1 to the histogram of distances"),
@@ -113,35 +103,19 @@ def lloyd_budget(session: PrivacySession, prefix: str = "") -> float:
 
 @dataclass(frozen=True)
 class LloydResult:
-    """What the iterations release, in grid steps about the origin of the rows.
+    """What the iterations release, in grid steps about the origin of the rows."""
 
-    Attributes
-    ----------
-    centers : ndarray of shape (k, d)
-    variance : ndarray of shape (k,)
-        Of the noise in each coordinate of a center.
-    counts, counts_sd : ndarray of shape (k,)
-        Noisy numbers of units and the standard deviations of their noise.
-    reach : ndarray of shape (k,)
-        Distance from each center that few of its rows are beyond.
-    spread, spread_variance : ndarray of shape (k,)
-        Mean squared distance in each cluster when last released; of infinite variance when not.
-    n_iterations : int
-    error : float
-        Sum of squared distances, capped, after an early iteration; nan when not released.
-    noise_share : float
-        Part of a typical cluster's spread that was noise of its center; nan when not released.
-    """
-
-    centers: np.ndarray
-    variance: np.ndarray
-    counts: np.ndarray
-    counts_sd: np.ndarray
-    reach: np.ndarray
-    spread: np.ndarray
-    spread_variance: np.ndarray
+    centers: np.ndarray  # (k, d)
+    variance: np.ndarray  # (k,), of the noise in each coordinate of a center
+    counts: np.ndarray  # (k,), noisy numbers of units ...
+    counts_sd: np.ndarray  # ... and the standard deviations of their noise
+    reach: np.ndarray  # (k,), distance from each center that few of its rows are beyond
+    spread: np.ndarray  # (k,), mean squared distance in each cluster when last released ...
+    spread_variance: np.ndarray  # ... of infinite variance when not
     n_iterations: int
+    # sum of squared distances, capped, after an early iteration; nan when not released
     error: float
+    # part of a typical cluster's spread that was noise of its center; nan when not released
     noise_share: float = math.nan
 
 
@@ -155,22 +129,12 @@ def lloyd(
 ) -> LloydResult:
     """Improve released centers by noisy Lloyd iterations, with all the budget that is left.
 
-    Parameters
-    ----------
-    context : Context
-        Its size and radius are known; its session's plan holds `lloyd_entries`.
-    centers : ndarray of shape (k0, d), in steps about the origin of the rows
-        Released; k0 >= n_clusters, reduced to n_clusters after the first iteration.
-    variance : ndarray of shape (k0,), optional
-        Of the noise in each coordinate of a center; by default the centers are taken as they are.
-    coreset : Coreset, optional
-        What the start was solved on; needed where there are more centers than clusters.
-    callback : callable, optional
-        Called with the name of each iteration when it is done.
-
-    Returns
-    -------
-    result : LloydResult
+    The context knows its size and radius; its session's plan holds `lloyd_entries`. The centers
+    (k0, d), in steps about the origin of the rows, are released; k0 >= n_clusters, reduced to
+    n_clusters after the first iteration. `variance` (k0,) is that of the noise in each coordinate
+    of a center; by default the centers are taken as they are. The coreset is what the start was
+    solved on; needed where there are more centers than clusters. `callback` is called with the name
+    of each iteration when it is done.
     """
     context = lloyd_context(context, coreset)
     estimate, last, converged = Estimate(centers), False, 0
@@ -204,12 +168,7 @@ def lloyd_context(
 ) -> LloydContext:
     """The context with the budget of all iterations, and the part of the rows not to clip.
 
-    Parameters
-    ----------
-    context : Context
-    coreset : Coreset or None
-    budget : float, optional
-        In rho; by default all that :func:`lloyd_budget` says.
+    The budget is in rho; by default all that :func:`lloyd_budget` says.
     """
     if budget is None:
         budget = lloyd_budget(context.session, context.prefix)
@@ -225,10 +184,8 @@ def lloyd_context(
 def _iterate(context: LloydContext, estimate: Estimate, iteration: int, last: bool) -> bool:
     """One noisy Lloyd iteration, which changes the estimate; the last one spends all that is left.
 
-    Returns
-    -------
-    converged : bool
-        Whether the next one may be the last: no cluster was moved, and the centers do not drift.
+    Returns whether the next one may be the last: no cluster was moved, and the centers do not
+    drift.
     """
     tuning = context.tuning
     # Rows are compared with integer centers inside the ball, so that distances are exact.
@@ -259,29 +216,15 @@ def _iterate(context: LloydContext, estimate: Estimate, iteration: int, last: bo
 
 @dataclass(frozen=True)
 class Observation:
-    """What one iteration releases about the clusters of some centers.
+    """What one iteration releases about the clusters of some centers."""
 
-    Attributes
-    ----------
-    clip : Clip
-        From the histogram of distances.
-    errors : pair of ndarrays of shape (k,) or None
-        Capped sums of squared distances and their noise, in squared steps; where asked for.
-    counts : ndarray of shape (k,)
-    counts_sd : float
-        Of their noise.
-    sums : ndarray of shape (k, d), in steps
-        Of the clipped residuals.
-    sums_sd : ndarray of shape (k,)
-        Of the noise in each coordinate of a sum.
-    """
-
-    clip: Clip
+    clip: Clip  # from the histogram of distances
+    # capped sums (k,) of squared distances and their noise, in squared steps; where asked for
     errors: tuple[np.ndarray, np.ndarray] | None
-    counts: np.ndarray
-    counts_sd: float
-    sums: np.ndarray
-    sums_sd: np.ndarray
+    counts: np.ndarray  # (k,)
+    counts_sd: float  # of their noise
+    sums: np.ndarray  # (k, d), in steps, of the clipped residuals
+    sums_sd: np.ndarray  # (k,), of the noise in each coordinate of a sum
 
 
 def observe(
@@ -296,25 +239,12 @@ def observe(
 ) -> Observation:
     """Release what an iteration needs to know of the rows next to each center.
 
-    Parameters
-    ----------
-    context : LloydContext
-    centers : ndarray of shape (k, d), integer-valued, inside the ball of the rows
-        Released.
-    scales : ndarray of shape (k,)
-        Width of each cluster over the common one.
-    budget : float
-        Of all the releases, in rho.
-    spread : bool
-        Whether the sums of squared distances are among them.
-    last : bool
-        Whether the sums of residuals get all that is left.
-    moves : bool
-        Whether to look for moves above all: at counts and spreads.
+    The centers (k, d) are released, integer-valued, inside the ball of the rows; `scales` (k,) is
+    the width of each cluster over the common one. The budget is of all the releases, in rho.
 
-    Returns
-    -------
-    seen : Observation
+    `spread`: whether the sums of squared distances are among them. `last`: whether the sums of
+    residuals get all that is left. `moves`: whether to look for moves above all: at counts and
+    spreads.
     """
     tuning, rows = context.tuning, context.rows
     distances, in_clusters = rows.sums(assigned, centers, scales, distance_edges(context))
@@ -347,20 +277,10 @@ def observe(
 def _errors(
     context: LloydContext, exact: np.ndarray, cap: np.ndarray, rho: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Noisy sum of squared distances in each cluster, capped; and its noise.
+    """Noisy sum (k,) of squared distances in each cluster, capped; and its noise; in squared steps.
 
-    Parameters
-    ----------
-    context : LloydContext
-    exact : ndarray of int of shape (k,)
-        Unreleased: of `square_sums`.
-    cap : ndarray of shape (k,)
-        Released: of the squares, by cluster.
-    rho : float
-
-    Returns
-    -------
-    errors, sd : ndarray of shape (k,), in squared steps
+    `exact` (k,), of `square_sums`, is unreleased; the cap (k,) of the squares, by cluster, is
+    released.
     """
     # A row adds to one cluster between 0 and `ERROR_STEPS` steps, and so does a unit.
     noisy = context.session.gaussian(
@@ -378,14 +298,7 @@ def _residual_sums(
 ) -> np.ndarray:
     """Noisy sums of the clipped residuals, of shape (k, d), in steps.
 
-    Parameters
-    ----------
-    context : LloydContext
-    exact : ndarray of int of shape (k, d)
-        Unreleased: of `clipped_sums`.
-    radius : ndarray of shape (k,)
-        Released.
-    rho : float
+    `exact` (k, d), of `clipped_sums`, is unreleased; the radius (k,) is released.
     """
     # A row is in one cluster, with a residual of at most the radius of that cluster: a unit moves
     # the stack of sums, each over its radius, by a vector of length at most one (2**bits steps).

@@ -14,22 +14,13 @@ __all__ = ["LloydContext"]
 
 @dataclass(frozen=True, kw_only=True)
 class LloydContext(Context):
-    """A run with released size and radius, and with what Lloyd's iterations start from.
+    """A run with released size and radius, and with what Lloyd's iterations start from."""
 
-    Attributes
-    ----------
-    coreset : Coreset or None
-        Tells widths of clusters, empty centers, and directions to split in; None where the start is
-        not from one.
-    budget : float
-        Of all iterations, in rho.
-    inside : float
-        Part of the rows that a clip leaves as they are.
-    """
-
+    # tells widths of clusters, empty centers, and directions to split in; None where the start is
+    # not from one
     coreset: Coreset | None = None
-    budget: float
-    inside: float
+    budget: float  # of all iterations, in rho
+    inside: float  # part of the rows that a clip leaves as they are
 
     @property
     def most_iterations(self) -> int:

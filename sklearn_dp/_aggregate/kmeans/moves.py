@@ -39,24 +39,13 @@ def move_clusters(
     displacement: np.ndarray,
     first: bool,
 ) -> int:
-    """Merge and split clusters by their spread.
+    """Merge and split clusters by their spread; returns the number of moves.
 
-    Parameters
-    ----------
-    context : LloydContext
-    estimate : Estimate
-        Changed in place: the spread of the clusters, what it says, and the clusters that move.
-    errors, errors_sd : ndarray of shape (k,), in squared steps
-        Released sums of squared distances to the centers before this iteration, and their noise.
-    displacement : ndarray of shape (k,)
-        Squared way of each center in this iteration. The mean squared distance to the new center is
-        smaller by that.
-    first : bool
-        Whether this is the first iteration, whose centers are the least settled.
-
-    Returns
-    -------
-    n_moves : int
+    Changes the estimate in place: the spread of the clusters, what it says, and the clusters that
+    move. `errors` and `errors_sd` (k,), in squared steps, are released sums of squared distances to
+    the centers before this iteration, and their noise. `displacement` (k,) is the squared way of
+    each center in this iteration: the mean squared distance to the new center is smaller by that.
+    The centers of the first iteration are the least settled.
     """
     tuning, d = context.tuning, context.rows.n_features
     evidence = tuning.small_evidence if context.coarse else tuning.evidence
@@ -89,7 +78,7 @@ def move_clusters(
         np.where(sure, round_part * (n * estimate.spread - evidence * sd), 0.0),
     )
 
-    def needed(cost):
+    def needed(cost: float) -> float:
         if noisy or cost >= half:
             return evidence
         return max(tuning.least_evidence, evidence * cost / half)
@@ -163,19 +152,11 @@ class _Directions:
 
 @dataclass(frozen=True)
 class Gains:
-    """What splitting each cluster saves.
+    """What splitting each cluster saves."""
 
-    Attributes
-    ----------
-    mean, sd : ndarray of shape (k,)
-        By its spread beyond the typical one, and the standard deviation of that.
-    round : ndarray of shape (k,)
-        At the least: where it is one round cluster.
-    """
-
-    mean: np.ndarray
-    sd: np.ndarray
-    round: np.ndarray
+    mean: np.ndarray  # (k,), by its spread beyond the typical one ...
+    sd: np.ndarray  # ... and the standard deviation of that
+    round: np.ndarray  # (k,), at the least: where it is one round cluster
 
 
 def merge_and_split(
@@ -191,26 +172,13 @@ def merge_and_split(
 ) -> int:
     """Merge the cheapest pair to split the cluster that gains most, while it pays.
 
-    Parameters
-    ----------
-    estimate : Estimate
-        Changed in place.
-    excess : ndarray of shape (k,)
-        Squared way of the halves from the center of each cluster.
-    gain : Gains
-    needed : callable
-        Cost of the cheapest merger to the number of standard deviations that a gain must exceed.
-    direction : callable
-        Index of a cluster to a unit vector to split it along.
-    tuning : Tuning
-    most : int
-        Largest number of moves by the spread beyond the typical one.
-    free : int
-        Largest number of all moves: the last ones pay even where clusters are round.
+    Changes the estimate in place, and returns the number of moves. `excess` (k,) is the squared way
+    of the halves from the center of each cluster. `needed` is from the cost of the cheapest merger
+    to the number of standard deviations that a gain must exceed; `direction` from the index of a
+    cluster to a unit vector to split it along.
 
-    Returns
-    -------
-    n_moves : int
+    At most `most` moves are by the spread beyond the typical one, and `free` of all: the last ones
+    pay even where clusters are round.
     """
     done, kept = 0, estimate.settling > 0
     frozen = np.zeros(len(kept), dtype=bool)
@@ -303,18 +271,8 @@ def split_direction(
 ) -> np.ndarray | None:
     """Unit vector between the centers of a 2-means of weighted points, or None.
 
-    Parameters
-    ----------
-    points : ndarray of shape (m, q)
-        Released.
-    weights : ndarray of shape (m,), positive
-    rng : Generator
-        Of restarts: no noise.
-
-    Returns
-    -------
-    vector : ndarray of shape (q,) or None
-        None for fewer than two points, or points in one place.
+    The points (m, q) are released. None for fewer than two points, or points in one place. The
+    generator is of restarts: no noise.
     """
     if len(points) < 2:
         return None

@@ -40,21 +40,8 @@ def choice_entries(
 ) -> tuple[PlanEntry, ...]:
     """Plan entries of the choice, which come before those of Lloyd's iterations.
 
-    Parameters
-    ----------
-    n_clusters : int or Candidates
-        A given number has nothing to choose.
-    n_features : int
-    rho : float
-        What the choice and Lloyd's iterations are worth together.
-    cap : float
-        The most that they may come to.
-    prefix : str
-    tuning : Tuning
-
-    Returns
-    -------
-    entries : tuple of PlanEntry
+    A given number has nothing to choose. The choice and Lloyd's iterations are worth `rho`
+    together, and may come to `cap` at the most.
     """
     if not isinstance(n_clusters, Candidates) or n_clusters.rule(n_features) == "gap":
         return ()
@@ -64,17 +51,7 @@ def choice_entries(
 def choose(context: Context, coreset: Coreset, n_clusters: int | Candidates) -> Choice | None:
     """The number of clusters, from the coreset or from a sketch that is released now.
 
-    Parameters
-    ----------
-    context : Context
-        Its session's plan holds `choice_entries`.
-    coreset : Coreset
-    n_clusters : int or Candidates
-
-    Returns
-    -------
-    choice : Choice or None
-        None where the number is given.
+    The session's plan holds `choice_entries`. None where the number is given.
     """
     if not isinstance(n_clusters, Candidates):
         return None

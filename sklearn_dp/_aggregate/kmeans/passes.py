@@ -66,21 +66,9 @@ def level(
 ) -> tuple[Part, tuple]:
     """Find the cell of each row in the next level, and count what is in the cells.
 
-    Parameters
-    ----------
-    part : Part
-    slots : ndarray of int of shape (n_nodes,)
-        Of :meth:`Tree.slots`.
-    n_parents, n_again : int
-    shift : int
-        Bits of a code that are deeper than the level.
-    bits : int
-
-    Returns
-    -------
-    part : Part
-        With the cell of each row in the level: where it goes is not known yet.
-    sums : tuple of CellCounts
+    The slots (n_nodes,) are those of :meth:`Tree.slots`; `shift` is how many bits of a code are
+    deeper than the level. The part keeps the cell of each row in the level: where it goes is not
+    known yet.
     """
     codes, node, slots = part[_CODES], part[_NODE], slots.astype(np.int32, casting="same_kind")
     cells = np.empty(len(codes), dtype=np.int32)
@@ -134,23 +122,13 @@ def assigned(
 ) -> tuple[Part, tuple]:
     """Send rows to the nearest of some centers; the weights in bins of distances and in clusters.
 
-    Parameters
-    ----------
-    part : Part
-    centers : ndarray of shape (k, d), integer-valued
-    scales : ndarray of shape (k,)
-    edges : ndarray of shape (n_bins + 1,)
-
-    Returns
-    -------
-    part : Part
-        With the label of each row, and its squared distance to that center.
-    sums : tuple of ndarrays of int of shape (n_bins,) and (k,)
+    The centers (k, d) are integer-valued, the scales (k,), the edges (n_bins + 1,), the sums
+    integers. The part keeps the label of each row, and its squared distance to that center.
     """
     labels, squared = nearest(part[ROWS], centers)
     narrow = 1 / np.square(scales)
 
-    def bins(place):
+    def bins(place: slice) -> np.ndarray:
         # Elementwise: the bin of a row is a function of the row and of released values alone.
         return bins_of(squared[place] * narrow[labels[place]], edges)
 
@@ -165,20 +143,9 @@ def cluster_sums(
 ) -> tuple[Part, tuple]:
     """Sums of capped squares, where there is a cap (0 otherwise), and of clipped residuals.
 
-    Parameters
-    ----------
-    part : Part
-        After `assigned`.
-    centers : ndarray of shape (k, d), integer-valued
-    radius : ndarray of shape (k,)
-    cap : ndarray of shape (k,) or None
-        Of the squares.
-
-    Returns
-    -------
-    part : Part
-        Without labels and distances: no later pass asks for them.
-    sums : tuple of ndarrays of int of shape (k,) and (k, d)
+    After `assigned`: labels and distances are dropped, for no later pass asks for them. The centers
+    (k, d) are integer-valued; `radius` (k,) and the cap (k,) of the squares are by cluster. The
+    sums are integers, (k,) and (k, d).
     """
     rows, units, labels, squared = part[ROWS], part.units, part["labels"], part["squared"]
     squares: Any = 0

@@ -22,17 +22,8 @@ __all__ = ["principal_axes"]
 def principal_axes(context: Context, entry: str, rho: float) -> Axes:
     """The axes along which clusters can be told apart.
 
-    Parameters
-    ----------
-    context : Context
-        Rows are clipped to its radius.
-    entry : str
-    rho : float
-
-    Returns
-    -------
-    axes : Axes
-        The spread along an axis is at least what noise alone would show, and at most the radius.
+    Rows are clipped to the radius of the context. The spread along an axis is at least what noise
+    alone would show, and at most the radius.
     """
     rows, limit, size = context.rows, context.radius, context.size
     moment = second_moment(context.session, context.name(entry), rows, limit, rho)
@@ -57,20 +48,11 @@ def principal_axes(context: Context, entry: str, rho: float) -> Axes:
 
 
 def _n_axes(values: np.ndarray, noise: float, n_clusters: int, tuning: Tuning) -> int:
-    """How many eigenvalues stand out of the noise.
+    """How many eigenvalues (d,), falling, stand out of the noise.
 
-    Parameters
-    ----------
-    values : ndarray of shape (d,)
-        Falling.
-    noise : float
-        Standard deviation of the diagonal of the noise matrix; off it, it is noise / sqrt 2.
-    n_clusters : int
-        The means of k clusters span k - 1 directions.
-    tuning : Tuning
+    `noise` is the standard deviation of the diagonal of the noise matrix; off it, it is
+    noise / sqrt 2. The means of k clusters span k - 1 directions.
 
-    Notes
-    -----
     The largest eigenvalue of a symmetric d x d matrix of independent normal numbers of standard
     deviation s off the diagonal is about 2 s sqrt(d) (Wigner). The cut is just below that, on top
     of the median eigenvalue: what all directions share says nothing about clusters.

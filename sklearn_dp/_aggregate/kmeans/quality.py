@@ -32,27 +32,15 @@ QUALITY = "quality"
 
 @dataclass(frozen=True)
 class Quality:
-    """Two noisy sums of squared distances and a number, with their standard deviations.
+    """Two noisy sums of squared distances and a number, with their standard deviations."""
 
-    Attributes
-    ----------
-    near, near_sd : float
-        To the nearest of the released centers, in squared lengths: of all units but those that are
-        far from every center.
-    total, total_sd : float
-        The same to the one released center of all the rows.
-    far : FarRows
-        The number of the others.
-    cap : float
-        Squared length that each of them counts as.
-    """
-
+    # squared lengths to the nearest released center, of all units but those far from every one
     near: float
     near_sd: float
-    total: float
+    total: float  # the same to the one released center of all the rows
     total_sd: float
-    far: FarRows = field(default_factory=FarRows)
-    cap: float = 0.0
+    far: FarRows = field(default_factory=FarRows)  # the number of the others
+    cap: float = 0.0  # squared length that each of them counts as
 
     @property
     def inertia(self) -> float:
@@ -105,25 +93,12 @@ def measure_quality(
 ) -> Quality:
     """Release how far the rows are from the centers, and from one center of all of them.
 
-    Parameters
-    ----------
-    context : Run
-        Its session's plan holds `quality_entry`.
-    centers : ndarray of shape (k, d), integer-valued, in steps about the origin of the rows
-        Released, in the ball that the rows were clipped to.
-    middle : ndarray of shape (d,)
-        The one center; released. Noise may have taken it anywhere.
-    caps : ndarray of shape (k,)
-        Released distance to each center that longer ones count as, in steps.
-    most : float
-        The same of the one center.
-    limits : ndarray of shape (k,)
-        Released distance to each center from which on rows are far from all of them, in steps;
-        infinite where none are looked for.
-
-    Returns
-    -------
-    quality : Quality
+    The session's plan holds `quality_entry`. All that comes in is released, in steps about the
+    origin of the rows: the integer-valued centers (k, d), in the ball that the rows were clipped
+    to; the one center, `middle` (d,): noise may have taken it anywhere; the distances `caps` (k,)
+    to each center, and `most` to the one center, that longer ones count as; the distance `limits`
+    (k,) to each center from which on rows are far from all of them, infinite where none are looked
+    for.
     """
     rows, rho = context.rows, context.left(QUALITY)
     largest = np.array([float(np.max(caps)) ** 2, float(most) ** 2])
@@ -167,23 +142,13 @@ def _capped_sums(
 ) -> tuple[Part, tuple]:
     """Exact sums of capped squares to the nearest center and to the middle; rows far from all.
 
-    Parameters
-    ----------
-    part : Part
-    centers : ndarray of shape (k, d), integer-valued
-    middle : ndarray of shape (1, d), integer-valued
-    caps : ndarray of shape (k,)
-        Of the squares, by cluster.
-    largest : ndarray of shape (2,)
-        The largest of these, and the cap about the middle: both sums are in their steps.
-    limits : ndarray of shape (k,)
-        Of the squares of far rows, by cluster: these are counted, and in neither sum.
+    The centers (k, d) and the middle (1, d) are integer-valued; `caps` (k,) of the squares are by
+    cluster. `largest` (2,) are the largest of these, and the cap about the middle: both sums are in
+    their steps. `limits` (k,) are of the squares of far rows, by cluster: these are counted, and in
+    neither sum.
 
-    Returns
-    -------
-    part : Part
-    sums : tuple of one ndarray of integers of shape (3,)
-        In steps of which a unit adds `ERROR_STEPS` at the most: to either sum, or to the number.
+    Three integers, in steps of which a unit adds `ERROR_STEPS` at the most: to either sum, or to
+    the number.
     """
     rows = part[ROWS]
     totals = np.zeros(3, dtype=sum_type(rows.n_rows, 26))

@@ -29,23 +29,10 @@ __all__ = ["mean_radius"]
 def mean_radius(
     context: Run, entry: str, count: float, count_variance: float, mu: float
 ) -> tuple[float, Size]:
-    """A radius that holds nearly all rows, and the size: from a histogram of the lengths.
+    """A radius that holds nearly all rows, in steps, and the size: from a histogram of the lengths.
 
-    Parameters
-    ----------
-    context : Run
-        Its rows are about the released center.
-    entry : str
-        All that it has left is spent.
-    count, count_variance : float
-        An earlier release of the number of units.
-    mu : float
-        GDP parameter of the whole fit.
-
-    Returns
-    -------
-    radius : float, in steps
-    size : Size
+    The rows are about the released center. All that the entry has left is spent. `count` is an
+    earlier release of the number of units, and `mu` the GDP parameter of the whole fit.
     """
     rows, tuning, rho = context.rows, context.tuning, context.left(entry)
     n_bins = tuning.small_radius_bins if Size(count, mu).small else tuning.radius_bins
@@ -68,7 +55,7 @@ def _length_counts(part: Part, edges: np.ndarray) -> tuple[Part, tuple]:
     """Unreleased: the weight in each bin of lengths; a row is in one of them."""
     squares = part[ROWS].squares
 
-    def bins(place):
+    def bins(place: slice) -> np.ndarray:
         return bins_of(squares[place], edges)
 
     return part, (counted(bins, len(squares), part.units, len(edges) - 1),)

@@ -18,14 +18,9 @@ __all__ = ["reduce_centers"]
 def reduce_centers(context: LloydContext, estimate: Estimate) -> None:
     """K-means of the centers, weighted by counts.
 
-    Parameters
-    ----------
-    context : LloydContext
-        With a coreset: centers are compared along its axes, where noise is smallest.
-    estimate : Estimate
-        Changed in place: k0 > k centers before, k afterwards. The mean of a group, by weights w
-        that sum to one, has the variance sum w^2 P of its members' P. Spreads and clip factors
-        start again.
+    There is a coreset: they are compared along its axes, where noise is smallest. The estimate is
+    changed in place: k0 > k centers before, k afterwards. The mean of a group, by weights w that
+    sum to one, has the variance sum w^2 P of its members' P. Spreads and clip factors start again.
     """
     assert context.coreset is not None
     tuning, axes = context.tuning, context.coreset.axes

@@ -40,19 +40,8 @@ def separate_entries(
 ) -> tuple[PlanEntry, ...]:
     """Plan entries of `choose_separately`: from parameters and public facts alone.
 
-    Parameters
-    ----------
-    rho : float
-        The sum of all of them stays below, and so do the releases: none may spend what belongs to
-        later ones.
-    n_features : int
-    candidates : Candidates
-    prefix : str
-
-    Returns
-    -------
-    entries : tuple of PlanEntry
-        Their sensitivities are those of the engine's entries of the same names.
+    The sum of all of them stays below `rho`, and so do the releases: none may spend what belongs to
+    later ones. Their sensitivities are those of the engine's entries of the same names.
     """
     tuning = _tuning(candidates, n_features)
     first = first_entries(rho, n_features, bounds_known=True, prefix=prefix, tuning=tuning)
@@ -74,21 +63,8 @@ def choose_separately(
 ) -> Choice:
     """Choose the number of clusters by a coreset that is released for this alone.
 
-    Parameters
-    ----------
-    session : PrivacySession
-        Its plan holds `separate_entries`.
-    table : Table
-    domain : Domain
-        Public, or released before.
-    candidates : Candidates
-    prefix : str
-    rho : float
-        What `separate_entries` was given.
-
-    Returns
-    -------
-    choice : Choice
+    The session's plan holds `separate_entries`, which were given the same `rho`. The domain is
+    public, or released before.
     """
     d = table.n_features
     tuning, rule = _tuning(candidates, d), candidates.rule(d)

@@ -32,6 +32,7 @@ from .estimate import Estimate
 from .evidence import cluster_scales
 from .kalman import update
 from .lloyd import lloyd_budget, lloyd_context, lloyd_entries, observe
+from .lloyd_context import LloydContext
 from .tuning import TUNING, Tuning
 
 __all__ = [
@@ -54,20 +55,9 @@ def sketch_entries(
 ) -> tuple[PlanEntry, ...]:
     """Plan entries of :func:`sketched`: those of Lloyd's iterations.
 
-    Parameters
-    ----------
-    rho : float
-        What Lloyd's iterations and the sketch are worth together.
-    cap : float
-        The most that they may come to.
-    prefix : str
-    tuning : Tuning
-
-    Returns
-    -------
-    entries : tuple of PlanEntry
-        Their shares and caps follow from public numbers alone, and not from the number of clusters
-        that is chosen.
+    Lloyd's iterations and the sketch are worth `rho` together, and may come to `cap` at the most.
+    The shares and caps of the entries follow from public numbers alone, and not from the number of
+    clusters that is chosen.
     """
     most = max(tuning.sketch_share, tuning.small_sketch_share)
     return lloyd_entries(
@@ -79,46 +69,23 @@ def sketch_entries(
 
 @dataclass(frozen=True)
 class Sketch:
-    """What the iterations have released, in grid steps about the origin of the rows.
+    """What the iterations have released, in grid steps about the origin of the rows."""
 
-    Attributes
-    ----------
-    centers : ndarray of shape (m, d)
-        Of those centers that hold rows.
-    variance : ndarray of shape (m,)
-        Of the noise in each coordinate of a center.
-    counts : ndarray of shape (m,), positive
-    counts_sd : ndarray of shape (m,)
-        Of the noise in the counts.
-    within : ndarray of shape (m,), not negative
-        Sums of squared distances to the mean of the rows next to each center.
-    """
-
-    centers: np.ndarray
-    variance: np.ndarray
-    counts: np.ndarray
-    counts_sd: np.ndarray
+    centers: np.ndarray  # (m, d), of those centers that hold rows
+    variance: np.ndarray  # (m,), of the noise in each coordinate of a center
+    counts: np.ndarray  # (m,), positive
+    counts_sd: np.ndarray  # (m,), of the noise in the counts
+    # (m,), sums of squared distances to the mean of the rows next to each center; not negative
     within: np.ndarray
 
 
 def sketched(
     context: Context, coreset: Coreset, candidates: Candidates, budget: float | None = None
 ) -> Sketch:
-    """Release a sketch: noisy Lloyd iterations about surplus centers of the coreset.
+    """Release a sketch: noisy Lloyd iterations about surplus centers of the coreset of the start.
 
-    Parameters
-    ----------
-    context : Context
-        Its session's plan holds `sketch_entries`.
-    coreset : Coreset
-        Of the start.
-    candidates : Candidates
-    budget : float, optional
-        In rho; by default a share of what Lloyd's iterations have.
-
-    Returns
-    -------
-    sketch : Sketch
+    The session's plan holds `sketch_entries`. The budget is in rho; by default a share of what
+    Lloyd's iterations have.
     """
     tuning, small = context.tuning, context.size.small
     k0 = max(1, min(round(tuning.sketch_surplus * candidates.high), coreset.n_leaves))
@@ -156,7 +123,7 @@ def sketched(
     )
 
 
-def _look(run, estimate, budget, *, relax):
+def _look(run: LloydContext, estimate: Estimate, budget: float, *, relax: bool) -> None:
     """One iteration without moves, which changes the estimate."""
     tuning = run.tuning
     estimate.centers = run.rows.inside(estimate.centers)
@@ -187,18 +154,8 @@ class Tree:
     a standard deviation of it. Counts enter with half of one less: a center of few rows is
     as far away as its noise, and would seem to be a cluster.
 
-    Parameters
-    ----------
-    sketch : Sketch
-        Of m centers.
-    tuning : Tuning
-
-    Attributes
-    ----------
-    labels : ndarray of int of shape (m, m)
-        Row k - 1: the cluster of each center, from 0 to k - 1, where there are k clusters.
-    within : ndarray of shape (m,)
-        The sum of squares with k clusters.
+    With k of the m clusters, row k - 1 of `labels` (m, m) is the cluster of each center, from 0 to
+    k - 1, and `within[k - 1]` the sum of squares.
     """
 
     def __init__(self, sketch: Sketch, tuning: Tuning = TUNING) -> None:
@@ -235,7 +192,7 @@ class Tree:
         return share @ self.sketch.centers, np.square(share) @ self.sketch.variance
 
 
-def _mergers(centers, counts, noise):
+def _mergers(centers: np.ndarray, counts: np.ndarray, noise: np.ndarray) -> np.ndarray:
     """What merging each pair costs, infinite on the diagonal."""
     square = np.einsum("ij,ij->i", centers, centers)
     distance = square[:, None] + square - 2 * centers @ centers.T - noise[:, None] - noise
@@ -256,18 +213,9 @@ def sketch_choice(
 def bic_choice(tree: Tree, candidates: Candidates, tuning: Tuning = TUNING) -> Choice:
     """By the Bayesian information criterion of round clusters of one width.
 
-    Parameters
-    ----------
-    tree : Tree
-    candidates : Candidates
-        Where the best of all levels is above, and the criterion was not asked for by name, the
-        clusters are not round: the silhouette chooses.
-    tuning : Tuning
-
-    Returns
-    -------
-    choice : Choice
-        Minus the criterion: the larger the better.
+    The choice has minus the criterion: the larger the better. Where the best of all levels is above
+    the candidates, and the criterion was not asked for by name, the clusters are not round: the
+    silhouette chooses.
     """
     sketch, d = tree.sketch, tree.sketch.centers.shape[1]
     if len(sketch.counts) < candidates.low:
@@ -289,16 +237,7 @@ def bic_choice(tree: Tree, candidates: Candidates, tuning: Tuning = TUNING) -> C
 def silhouette_choice(tree: Tree, candidates: Candidates, tuning: Tuning = TUNING) -> Choice:
     """By the mean simplified silhouette: how much nearer rows are to their center than to another.
 
-    Parameters
-    ----------
-    tree : Tree
-    candidates : Candidates
-    tuning : Tuning
-
-    Returns
-    -------
-    choice : Choice
-        With one cluster there is no other center, and the silhouette is 0.
+    With one cluster there is no other center, and the silhouette is 0.
     """
     high = min(candidates.high, len(tree.within))
     if high < candidates.low:
@@ -310,7 +249,7 @@ def silhouette_choice(tree: Tree, candidates: Candidates, tuning: Tuning = TUNIN
     )
 
 
-def _silhouette(sketch, labels, k):
+def _silhouette(sketch: Sketch, labels: np.ndarray, k: int) -> float:
     """The mean of 1 - a / b over the rows, from squared distances without what noise adds.
 
     a^2 and b^2 are the mean squared distances of the rows next to a center of the sketch to the

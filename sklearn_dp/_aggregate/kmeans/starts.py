@@ -47,16 +47,7 @@ def starts_entry(rho: float, prefix: str, tuning: Tuning) -> PlanEntry:
 
 
 def compares_starts(size: Size, n_clusters: int, rho: float, tuning: Tuning) -> bool:
-    """Whether a table is so large that its rows can tell solutions apart.
-
-    Parameters
-    ----------
-    size : Size
-    n_clusters : int
-    rho : float
-        Of the comparison.
-    tuning : Tuning
-    """
+    """Whether a table is so large that its rows can tell solutions apart, compared at `rho`."""
     return size.n > tuning.starts_rows * n_clusters * noise_sd(rho) and not size.small
 
 
@@ -74,18 +65,10 @@ def solved_start(context: Context, coreset: Coreset) -> np.ndarray:
 
 
 def best_solution(context: Context, coreset: Coreset, n_centers: int) -> np.ndarray:
-    """The solution of the coreset that costs least, by the coreset and by the rows.
+    """The solution (n_centers, q) of the coreset that costs least, by the coreset and by the rows.
 
-    Parameters
-    ----------
-    context : Context
-        Its session's plan holds `starts_entry`. What it does not spend is left for later entries.
-    coreset : Coreset
-    n_centers : int
-
-    Returns
-    -------
-    centers : ndarray of shape (n_centers, q), in the coordinates of the axes
+    In the coordinates of the axes. The session's plan holds `starts_entry`: what is not spent of it
+    is left for later entries.
     """
     tuning, rng = context.tuning, context.session.rng("start")
     points, weights = coreset.points, coreset.weights
@@ -134,16 +117,10 @@ def _length(values: np.ndarray) -> np.ndarray:
 
 
 def _released(context: Context, axes: Axes, centers: np.ndarray, clip: float) -> np.ndarray:
-    """Noisy cost of each solution less the mean of all, in squared steps.
+    """Noisy cost (s,) of each solution less the mean of all, in squared steps.
 
-    Parameters
-    ----------
-    context : Context
-    axes : Axes
-        What lies off them is the same for all solutions.
-    centers : ndarray of shape (s, k, q), in the coordinates of the axes
-    clip : float
-        Released: longest vector of differences, in squared steps.
+    The centers (s, k, q) are in the coordinates of the axes; what lies off them is the same for all
+    solutions. The clip, the longest vector of differences, in squared steps, is released.
     """
     rows = context.rows
     # Integers of about the norm of a row at the most, so that distances are exact.
@@ -163,20 +140,9 @@ def _released(context: Context, axes: Axes, centers: np.ndarray, clip: float) ->
 
 
 def _differences(part: Part, axes: Axes, centers: np.ndarray, clip: float) -> tuple[Part, tuple]:
-    """Exact sums of the clipped differences.
+    """Exact sums of the clipped differences; the centers (s, k, q) are integer-valued.
 
-    Parameters
-    ----------
-    part : Part
-    axes : Axes
-    centers : ndarray of shape (s, k, q), integer-valued
-    clip : float
-
-    Returns
-    -------
-    part : Part
-    sums : tuple of one ndarray of integers of shape (s,)
-        In steps of which a unit adds a vector of length `ERROR_STEPS` at the most.
+    Integers (s,), in steps of which a unit adds a vector of length `ERROR_STEPS` at the most.
     """
     rows = part[ROWS]
     totals = np.zeros(len(centers), dtype=sum_type(rows.n_rows, 26))

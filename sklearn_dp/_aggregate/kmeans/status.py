@@ -20,64 +20,32 @@ _MISSED = 3.0  # times the rows or the epsilon that found most clusters of a tes
 
 @dataclass(frozen=True)
 class Signs:
-    """Released values that tell good answers from useless ones.
+    """Released values that tell good answers from useless ones."""
 
-    Attributes
-    ----------
-    signal : float
-        Number of rows in noise units.
-    noise : float
-        Length of the noise of a center that takes the whole budget, in radii of the data.
-    n_leaves : int or None
-        Cells that stood out of the noise; None where nobody looked for any.
-    one_center : bool
-        Whether one center was all that the noise allowed.
-    noise_share : float
-        Part of a typical cluster's spread that was noise of its center when last released; nan
-        when it was not.
-    loss : float or None
-        Part of the released sum of squares that noise of the centers is predicted to have added.
-    light : float
-        Part of the clusters that hold no more rows than the noise of a count.
-    uneven : float
-        Part of the sum of squares that is in wide clusters, beyond what the others have.
-    explained, explained_sd : float
-        Released part of the sum of squares that the clusters explain, and its error.
-    missed : str or None
-        What rows far from every center show in words; None where they show nothing.
-    """
-
-    signal: float
+    signal: float  # number of rows in noise units
+    # length of the noise of a center that takes the whole budget, in radii of the data
     noise: float
-    n_leaves: int | None
-    one_center: bool
+    n_leaves: int | None  # cells that stood out of the noise; None where nobody looked for any
+    one_center: bool  # whether one center was all that the noise allowed
+    # part of a typical cluster's spread that was noise of its center when last released; nan when
+    # it was not
     noise_share: float
+    # part of the released sum of squares that noise of the centers is predicted to have added
     loss: float | None = None
-    light: float = 0.0
+    light: float = 0.0  # part of the clusters that hold no more rows than the noise of a count
+    # part of the sum of squares that is in wide clusters, beyond what the others have
     uneven: float = 0.0
-    explained: float = math.nan
-    explained_sd: float = math.nan
+    explained: float = math.nan  # released part of the sum of squares that the clusters explain ...
+    explained_sd: float = math.nan  # ... and its error
+    # what rows far from every center show in words; None where they show nothing
     missed: str | None = None
 
 
 def in_words(signs: Signs, status: str, tuning: Tuning, epsilon: float) -> str:
     """The status: what was missing before, what is now and what would help, or "ok".
 
-    Parameters
-    ----------
-    signs : Signs
-    status : str
-        What is known to be missing; "ok" otherwise.
-    tuning : Tuning
-    epsilon : float
-        Of the guarantee.
+    `status` is what is known to be missing, "ok" otherwise; epsilon is that of the guarantee.
 
-    Returns
-    -------
-    status : str
-
-    Examples
-    --------
     >>> from sklearn_dp._aggregate.kmeans.tuning import TUNING
     >>> in_words(Signs(1e4, 0.01, 12, False, 0.02), "ok", TUNING, 1.0)
     'ok'
@@ -95,24 +63,9 @@ def synopsis_in_words(
 ) -> str:
     """The status of released points that are the answer themselves, without centers.
 
-    Parameters
-    ----------
-    signs : Signs
-        Its number of leaves is known.
-    status : str
-        What is known to be missing; "ok" otherwise.
-    n_clusters : int
-        How many groups will be asked for.
-    tuning : Tuning
-    epsilon : float
-        Of the guarantee.
+    The number of leaves in the signs is known. `status` is what is known to be missing, "ok"
+    otherwise; `n_clusters` how many groups will be asked for; epsilon that of the guarantee.
 
-    Returns
-    -------
-    status : str
-
-    Examples
-    --------
     >>> from sklearn_dp._aggregate.kmeans.tuning import TUNING
     >>> synopsis_in_words(Signs(1e4, 0.01, 120, False, 0.0), "ok", 20, TUNING, 1.0)
     'ok'

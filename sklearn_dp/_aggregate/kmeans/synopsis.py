@@ -33,17 +33,7 @@ __all__ = ["Synopsis", "build_synopsis", "synopsis_entries", "synopsis_tuning"]
 
 
 def synopsis_tuning(n_features: int) -> Tuning:
-    """The engine's numbers with other shares: there is no Lloyd iteration to pay.
-
-    Parameters
-    ----------
-    n_features : int
-
-    Returns
-    -------
-    tuning : Tuning
-        Its shares sum to one.
-    """
+    """The engine's numbers with other shares, of sum one: there is no Lloyd iteration to pay."""
     flat = n_features <= 3
     return replace(
         TUNING,
@@ -63,19 +53,9 @@ def synopsis_tuning(n_features: int) -> Tuning:
 def synopsis_entries(rho: float, n_features: int, *, bounds_known: bool) -> tuple[PlanEntry, ...]:
     """Plan entries of `build_synopsis`: from parameters and public facts alone.
 
-    Parameters
-    ----------
-    rho : float
-        The sum of all of them stays below.
-    n_features : int
-    bounds_known : bool
-        Whether the data have a public bound; otherwise finding one is paid for.
-
-    Returns
-    -------
-    entries : tuple of PlanEntry
-        Their sensitivities are those of the engine's entries of the same names. The last one, for
-        the means, may also spend what levels of the tree that were not needed have left.
+    The sum of all of them stays below `rho`. Where the data have no public bound, finding one is
+    paid for. Their sensitivities are those of the engine's entries of the same names. The last one,
+    for the means, may also spend what levels of the tree that were not needed have left.
     """
     tuning = synopsis_tuning(n_features)
     *first, means = first_entries(rho, n_features, bounds_known=bounds_known, tuning=tuning)
@@ -84,39 +64,19 @@ def synopsis_entries(rho: float, n_features: int, *, bounds_known: bool) -> tupl
 
 @dataclass(frozen=True)
 class Synopsis:
-    """Released weighted points, in lengths, by decreasing weight.
+    """Released weighted points, in lengths, by decreasing weight."""
 
-    Attributes
-    ----------
-    points : ndarray of shape (m, d)
-        In the domain; at least one.
-    weights : ndarray of shape (m,), positive
-        Noisy numbers of units.
-    widths : ndarray of shape (m, q)
-        Of the cells, along the axes.
-    basis : ndarray of shape (q, d) or None
-        The axes, orthonormal up to 2**-20. None: the coordinates.
-    residual : float
-        Released mean squared length of the rows off the axes, for each direction off them.
-    size, size_sd : float
-        Released number of units, and the standard deviation of its noise.
-    domain : Domain
-        Public or released: what the rows were clipped to.
-    status : str
-        "ok", or why the points may be of little use.
-    beyond : float or None, default=None
-        The most units that may lie beyond the domain (95 %); None where that is public.
-    """
-
-    points: np.ndarray
-    weights: np.ndarray
-    widths: np.ndarray
-    basis: np.ndarray | None
+    points: np.ndarray  # (m, d), in the domain; at least one
+    weights: np.ndarray  # (m,), noisy numbers of units, positive
+    widths: np.ndarray  # (m, q), of the cells, along the axes
+    basis: np.ndarray | None  # (q, d), the axes, orthonormal up to 2**-20; None: the coordinates
+    # released mean squared length of the rows off the axes, for each direction off them
     residual: float
-    size: float
-    size_sd: float
-    domain: Domain
-    status: str
+    size: float  # released number of units ...
+    size_sd: float  # ... and the standard deviation of its noise
+    domain: Domain  # public or released: what the rows were clipped to
+    status: str  # "ok", or why the points may be of little use
+    # the most units that may lie beyond the domain (95 %); None where that is public
     beyond: float | None = None
 
 
@@ -127,24 +87,11 @@ def build_synopsis(
     n_clusters: int,
     callback: Callable[[str], object],
 ) -> Synopsis:
-    """Release weighted points that stand for the rows.
+    """Release weighted points that stand for the rows of a table that may have none.
 
-    Parameters
-    ----------
-    session : PrivacySession
-        Its plan holds `synopsis_entries`.
-    table : Table
-        May have no rows.
-    domain : Domain or None
-        None: no public bound is known.
-    n_clusters : int
-        About how many groups will be asked for: the tree is as deep as they need.
-    callback : callable
-        Called with the name of each step when it is done.
-
-    Returns
-    -------
-    synopsis : Synopsis
+    The session's plan holds `synopsis_entries`. Without a domain no public bound is known.
+    `n_clusters` is about how many groups will be asked for: the tree is as deep as they need.
+    `callback` is called with the name of each step when it is done.
     """
     domain, status, norms = known_or_paid(session, BOUND, table, domain)
     run = Run(

@@ -43,29 +43,12 @@ def kmeans_cost(
 ) -> TravelCost:
     """What the passes of a fit take, without the look at far rows that a long tail asks for.
 
-    Parameters
-    ----------
-    n_features, n_clusters : int
-    rho : float
-        Of the whole fit.
-    bounds_known, grouped : bool
-        Whether no bound is paid for, and rows have groups.
-    columns : tuple of float
-        Parts of the budget for the units of columns, and to refine centers by column.
-    n_rows, n_parts, n_workers : int
-        The parts are taken to be alike.
-    n_iter : int, optional
-        Lloyd iterations; the most by default.
-    n_cells : int, optional
-        Cells of a level of the tree that hold rows; the most by default.
-    n_groups : int, optional
-        As many as rows by default.
-    row_bytes : float, optional
-        4 for each feature by default.
+    `rho` is of the whole fit; `columns` are the parts of the budget for the units of columns, and
+    to refine centers by column. `bounds_known`: no bound is paid for; `grouped`: rows have groups.
+    The parts are taken to be alike.
 
-    Returns
-    -------
-    cost : TravelCost
+    By default, `n_iter` and `n_cells`, the cells of a level of the tree that hold rows, are the
+    most there are, there are as many groups as rows, and a row has 4 bytes for each feature.
     """
     d, q, m = n_features, min(n_features, TUNING.most_axes), -(-n_rows // n_parts)
     size = Size(float(n_rows), math.sqrt(2 * rho))
