@@ -17,7 +17,7 @@ may look at it.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -127,7 +127,7 @@ class Releases:
         return self._release(entry, release) * float(unit)
 
     def exponential(
-        self, entry: str, scores: np.ndarray, *, sensitivity: float, epsilon: float
+        self, entry: str, scores: np.ndarray | Sequence[int], *, sensitivity: float, epsilon: float
     ) -> int:
         """Choose an index with probability proportional to exp(epsilon score / (2 sensitivity)).
 

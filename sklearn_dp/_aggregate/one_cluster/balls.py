@@ -19,8 +19,11 @@ import numpy as np
 
 from ..._privacy._grid import sum_type
 from ..._privacy._rounding import exact_integers, round_up
+from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
 from ..shared.grid_table import ROWS, GridTable
+from ..shared.rows import Rows
+from ..shared.table import Part
 from .pair_counts import counts_within
 from .radius import BETA, exponential_epsilon, window_scores
 
@@ -44,34 +47,18 @@ ACTIVE = "active"
 _LARGEST_SQUARE = 2.0**52
 
 
-def points_of(rows, active=None):
+def points_of(rows: Rows, active: np.ndarray | None = None) -> GridTable:
     """Rows in memory as the points of a search.
 
-    Parameters
-    ----------
-    rows : Rows
-    active : ndarray of bool of shape (n,), optional
-        Rows to look at; a function of each row and of releases.
-
-    Returns
-    -------
-    points : GridTable
+    `active` (n,) says which rows to look at: a function of each row and of releases.
     """
     return GridTable.of(rows, Units(rows.n_rows), **({} if active is None else {ACTIVE: active}))
 
 
-def squared_distances(rows, center):
-    """Exact squared distances of rows to an integer center.
+def squared_distances(rows: Rows, center: np.ndarray) -> np.ndarray:
+    """Exact squared distances of rows to an integer center of norm at most 2**25.
 
-    Parameters
-    ----------
-    rows : Rows
-    center : ndarray of shape (d,), integers of norm at most 2**25
-
-    Returns
-    -------
-    squared : ndarray of shape (n,)
-        Integers below 2**52: a row has norm at most 2**24 about the middle of the domain.
+    Integers below 2**52: a row has norm at most 2**24 about the middle of the domain.
     """
     squared = np.empty(rows.n_rows)
     for part, x in rows.chunks():
@@ -80,11 +67,9 @@ def squared_distances(rows, center):
     return squared
 
 
-def clip_to_ball(point, radius):
+def clip_to_ball(point: np.ndarray, radius: float) -> np.ndarray:
     """An integer point in the ball about the origin: post-processing of a release.
 
-    Examples
-    --------
     >>> clip_to_ball(np.array([30.0, 40.0]), 10.0), clip_to_ball(np.array([1.5, -2.0]), 10.0)
     (array([5., 7.]), array([ 1., -2.]))
     """
@@ -92,24 +77,17 @@ def clip_to_ball(point, radius):
     return np.trunc(point * min(1.0, radius / max(length, 1.0) * (1 - 1e-12)))
 
 
-def counts_about(rows, centers, squares):
-    """Unreleased: exact numbers of active points within some distances of each center. One pass.
+def counts_about(rows: GridTable, centers: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    """Unreleased: exact numbers (k, m) of active points within distances of each center. One pass.
 
-    Parameters
-    ----------
-    rows : GridTable
-    centers : ndarray of shape (k, d), integers; released
-    squares : ndarray of shape (m,)
-        Increasing; public or released.
-
-    Returns
-    -------
-    counts : ndarray of integers of shape (k, m)
+    `centers` (k, d), integers, are released; `squares` (m,), increasing, are public or released.
     """
     return rows.sums(_counts_about, np.asarray(centers), squares)[0]
 
 
-def _counts_about(part, centers, squares):
+def _counts_about(
+    part: Part, centers: np.ndarray, squares: np.ndarray
+) -> tuple[Part, tuple[np.ndarray]]:
     active, counts = part.state.get(ACTIVE), np.zeros((len(centers), len(squares)), np.int64)
     for place, x in part[ROWS].chunks():
         x = x if active is None else x[active[place]]
@@ -119,7 +97,17 @@ def _counts_about(part, centers, squares):
     return part, (counts,)
 
 
-def ball_mean(session, entry, rows, center, radius, rho, *, among=ACTIVE, replace=False):
+def ball_mean(
+    session: PrivacySession,
+    entry: str,
+    rows: GridTable,
+    center: np.ndarray,
+    radius: float,
+    rho: float,
+    *,
+    among: str = ACTIVE,
+    replace: bool = False,
+) -> np.ndarray:
     """The mean of :func:`noisy_ball_mean` alone."""
     return noisy_ball_mean(
         session, entry, rows, center, radius, rho, among=among, replace=replace
@@ -135,32 +123,25 @@ class BallMean(NamedTuple):
     size_sd: float
 
 
-def noisy_ball_mean(session, entry, rows, center, radius, rho, *, among=ACTIVE, replace=False):
-    """Noisy mean of some points in a ball, as integers, and its error.
+def noisy_ball_mean(
+    session: PrivacySession,
+    entry: str,
+    rows: GridTable,
+    center: np.ndarray,
+    radius: float,
+    rho: float,
+    *,
+    among: str = ACTIVE,
+    replace: bool = False,
+) -> BallMean:
+    """Noisy mean of some points in a ball, as integers in the ball, and its error.
 
-    Parameters
-    ----------
-    session : PrivacySession
-    entry : str
-        Pays `rho`.
-    rows : GridTable
-    center : ndarray of shape (d,), integers; released
-    radius : float
-        Released.
-    rho : float
-    among : str, default=ACTIVE
-        Name of which points count; a function of each row and of releases.
-    replace : bool, default=False
-        Neighbours replace a point.
+    The error (d,) is the standard error for the noise alone, as an estimate of the mean without it:
+    the noise of the sum, and that of the number along the offset of the mean from the center. The
+    size is the number that was divided by, at least one, with the standard deviation of its noise.
 
-    Returns
-    -------
-    mean : ndarray of shape (d,), integers, in the ball
-    error : ndarray of shape (d,)
-        Standard error for the noise alone, as an estimate of the mean without it: the noise of the
-        sum, and that of the number along the offset of the mean from the center.
-    size, size_sd : float
-        The number that was divided by, at least one, and the standard deviation of its noise.
+    The entry pays `rho`; the center (integers) and the radius are released. `among` names which
+    points count, a function of each row and of releases. `replace`: neighbours replace a point.
     """
     limit = math.floor(min(radius**2, _LARGEST_SQUARE))
     total, inside = rows.sums(_sum_in_ball, center, limit, among)
@@ -177,7 +158,9 @@ def noisy_ball_mean(session, entry, rows, center, radius, rho, *, among=ACTIVE, 
     return BallMean(center + offset, error, size, of_count * sd)
 
 
-def _sum_in_ball(part, center, limit, among):
+def _sum_in_ball(
+    part: Part, center: np.ndarray, limit: float, among: str
+) -> tuple[Part, tuple[np.ndarray, int]]:
     rows, chosen = part[ROWS], part.state.get(among)
     total, inside = np.zeros(rows.n_features, dtype=sum_type(rows.n_rows, 26)), 0
     for place, x in rows.chunks():
@@ -191,23 +174,14 @@ def _sum_in_ball(part, center, limit, among):
     return part, (total, inside)
 
 
-def _mean_sensitivity(radius, d, replace):
+def _mean_sensitivity(radius: float, d: int, replace: bool) -> tuple[float, float]:
     """s for the sum and for the count, with the sum of (change / s)^2 at most one.
 
     So the two are one Gaussian release of sensitivity one. The weight w = 1 / (1 + sqrt(d)) of the
     count minimizes d / (1 - w) + 1 / w: the noise of d coordinates of the sum, and that of the
     count for a mean at the border of the ball.
 
-    Parameters
-    ----------
-    radius : float
-        Of the ball, in steps.
-    d : int
-    replace : bool
-
-    Returns
-    -------
-    of_sum, of_count : float
+    The radius is in steps.
     """
     up = 1 + 1e-12
     if replace:
@@ -219,11 +193,9 @@ def _mean_sensitivity(radius, d, replace):
     return max(radius / math.sqrt(1 - weight) * up, 1.0), up / math.sqrt(weight)
 
 
-def radius_squares(least, most, ratio):
+def radius_squares(least: float, most: float, ratio: float) -> np.ndarray:
     """Public squared radii: 0, then a geometric grid from about `least` to at least `most`.
 
-    Examples
-    --------
     >>> radius_squares(2.0, 7.0, 2.0)
     array([  0.,   4.,  16.,  64., 256.])
     """
@@ -232,29 +204,19 @@ def radius_squares(least, most, ratio):
     return np.unique(np.append(0.0, grid))
 
 
-def ball_radius(session, entry, counts, target, squares, rho):
-    """Index of a radius about a released center that holds about `target` points.
+def ball_radius(
+    session: PrivacySession,
+    entry: str,
+    counts: np.ndarray,
+    target: float,
+    squares: np.ndarray,
+    rho: float,
+) -> int:
+    """Index of the square of a radius about a released center that holds about `target` points.
 
-    Parameters
-    ----------
-    session : PrivacySession
-    entry : str
-        Pays `rho`.
-    counts : ndarray of int of shape (m,)
-        Exact numbers of points within each radius.
-    target : float
-        Released or public.
-    squares : ndarray of shape (m,)
-        The public grid.
-    rho : float
+    The entry pays `rho`. `counts` (m,) are the exact numbers of points within each radius, `target`
+    is released or public, and `squares` (m,) the public grid.
 
-    Returns
-    -------
-    index : int
-        Of its square.
-
-    Notes
-    -----
     The number of points in a ball moves by at most one between neighbours of either kind, so does
     the score. With 95 % confidence fewer than ``4 / epsilon log(m / 0.05)`` of `target` are
     missing, and a radius one step smaller holds fewer than `target`.
@@ -268,21 +230,7 @@ def ball_radius(session, entry, counts, target, squares, rho):
     )
 
 
-def count_inside(session, entry, number):
-    """Released number of points in a ball.
-
-    Parameters
-    ----------
-    session : PrivacySession
-    entry : str
-        Spends all that it has.
-    number : int
-        The exact one.
-
-    Returns
-    -------
-    number : float
-        May be negative.
-    """
+def count_inside(session: PrivacySession, entry: str, number: int) -> float:
+    """Released number of points in a ball, which may be negative; spends all that the entry has."""
     # One point more or less, or another one, moves it by at most one.
     return float(session.gaussian(entry, int(number), sensitivity=1.0))

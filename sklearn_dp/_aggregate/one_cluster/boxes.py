@@ -8,6 +8,7 @@ are functions of the coordinates of a box alone, so that the counts of parts add
 """
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,9 @@ import numpy as np
 from ..._privacy._rounding import exact_integers
 from ..._privacy._session import PrivacySession
 from ..shared.grid_table import ROWS
-from ..shared.table import CellCounts
+from ..shared.rows import Rows
+from ..shared.samples import Coins
+from ..shared.table import CellCounts, Part
 
 __all__ = [
     "INSIDE",
@@ -44,58 +47,30 @@ _AT_ONCE, _FEW_ROWS = 4, 2**16  # grids that are counted at once, where more row
 
 @dataclass(frozen=True)
 class Boxes:
-    """A grid of boxes, in the space that rows are mapped to; where it is shifted to, others say.
+    """A grid of boxes, in the space that rows are mapped to; where it is shifted to, others say."""
 
-    Attributes
-    ----------
-    matrix : ndarray of shape (k, d), integer-valued, or None
-        None: the features themselves.
-    side : float
-    """
-
-    matrix: np.ndarray | None
+    matrix: np.ndarray | None  # (k, d), integer-valued; None: the features themselves
     side: float
 
-    def of(self, images, shift):
+    def of(self, images: np.ndarray, shift: float | np.ndarray) -> np.ndarray:
         """The box of each of some images."""
         return boxes(images, shift, self.side)
 
 
-def mapped_chunks(rows, matrix):
+def mapped_chunks(rows: Rows, matrix: np.ndarray | None) -> Iterator[tuple[slice, np.ndarray]]:
     """Maps of the rows, exact: |A x| is an integer below 2**53, and so is each partial sum.
 
     A row of signs gives at most d |x|, one of a basis in steps about 2**20 |x|. So BLAS may add up
-    in any order, and the image of a row has the same bits whatever other rows there are.
-
-    Parameters
-    ----------
-    rows : Rows
-    matrix : ndarray of shape (k, d), integer-valued, or None
-
-    Yields
-    ------
-    place : slice
-    images : ndarray of shape (m, k)
+    in any order, and the image of a row has the same bits whatever other rows there are. The matrix
+    (k, d) is integer-valued; what is given are the place of a chunk and its images (m, k).
     """
     for place, x in rows.chunks(1 if matrix is None else len(matrix)):
         yield place, x if matrix is None else x @ matrix.T
 
 
-def boxes(points, shift, side):
+def boxes(points: np.ndarray, shift: float | np.ndarray, side: float) -> np.ndarray:
     """Integer coordinates of each point's box: elementwise.
 
-    Parameters
-    ----------
-    points : ndarray of shape (n, k)
-    shift : float or ndarray of shape (k,)
-    side : float
-
-    Returns
-    -------
-    cells : ndarray of int64 of shape (n, k)
-
-    Examples
-    --------
     >>> boxes(np.array([[0.5, -0.5], [2.5, 7.0]]), 1.0, 2.0)
     array([[0, 0],
            [1, 4]])
@@ -104,15 +79,10 @@ def boxes(points, shift, side):
     return exact_integers(np.clip(cells, -_MOST_CELL, _MOST_CELL))
 
 
-def chosen_rows(part, among, coins=None):
+def chosen_rows(part: Part, among: str, coins: Coins | None = None) -> np.ndarray | None:
     """Which rows of a part are among some, and in a sample; None: all of them.
 
-    Parameters
-    ----------
-    part : Part
-    among : str
-        Name of the rows, in the state of the part.
-    coins : Coins, optional
+    `among` is the name of the rows, in the state of the part.
     """
     chosen = part.state.get(among)
     if coins is None:
@@ -121,52 +91,31 @@ def chosen_rows(part, among, coins=None):
     return sampled if chosen is None else sampled & chosen
 
 
-def keys_of(cells):
-    """A number for each row of cells, of 64 bits: a hash of its coordinates alone.
+def keys_of(cells: np.ndarray) -> np.ndarray:
+    """A number (int64) for each row of cells: a hash of its coordinates alone.
 
     Boxes with the same hash count as one: that is a partition as well, and its fullest cell gains
     or loses one point at most.
-
-    Parameters
-    ----------
-    cells : ndarray of int64 of shape (m, k)
-
-    Returns
-    -------
-    keys : ndarray of int64 of shape (m,)
     """
     odd = np.cumprod(np.full(cells.shape[1], _MIX))  # modulo 2**64
     return (cells.view(np.uint64) * odd).sum(axis=1).view(np.int64)
 
 
-def names_of(cells):
+def names_of(cells: np.ndarray) -> np.ndarray:
     """A name for each row of cells: its coordinates, as big-endian bytes.
 
     Whatever else is in the data, a box has one name.
-
-    Parameters
-    ----------
-    cells : ndarray of int64 of shape (m, k)
-
-    Returns
-    -------
-    names : ndarray of bytes of shape (m,)
     """
     cells = np.ascontiguousarray(cells.astype(">i8", casting="safe"))
     return cells.view(f"S{8 * cells.shape[1]}").ravel()
 
 
-def counts_of(codes):
-    """How many points each occupied box has, by their keys or names.
-
-    Returns
-    -------
-    counts : CellCounts
-    """
+def counts_of(codes: np.ndarray) -> CellCounts:
+    """How many points each occupied box has, by their keys or names."""
     return CellCounts(*np.unique(codes, return_counts=True))
 
 
-def _counts_of_keys(keys, only_fullest):
+def _counts_of_keys(keys: np.ndarray, only_fullest: bool) -> CellCounts:
     """The same of keys, which are sorted in place: there may be many. Or the fullest box alone."""
     keys.sort()
     first = np.flatnonzero(keys[1:] != keys[:-1]) + 1
@@ -178,31 +127,17 @@ def _counts_of_keys(keys, only_fullest):
     return CellCounts(keys[first], counts)
 
 
-def fullest(found):
+def fullest(found: CellCounts) -> int:
     """Number of points in the fullest box; 0 where no box is occupied."""
     return int(found.counts.max(initial=0))
 
 
-def counted_boxes(part, grid, shifts, among, coins, n_parts):
-    """A pass: how many rows are in each occupied box, for each of some shifts of the grid.
+def counted_boxes(
+    part: Part, grid: Boxes, shifts: np.ndarray, among: str, coins: Coins | None, n_parts: int
+) -> tuple[Part, tuple[CellCounts, ...]]:
+    """A pass: how many rows are in each occupied box, by keys, for each of some shifts (s, k).
 
-    Of a single part its fullest box is enough.
-
-    Parameters
-    ----------
-    part : Part
-    grid : Boxes
-    shifts : ndarray of shape (s, k)
-    among : str
-    coins : Coins or None
-        Of the sample that is counted.
-    n_parts : int
-
-    Returns
-    -------
-    part : Part
-    counts : tuple of CellCounts
-        By keys.
+    Of a single part its fullest box is enough. The coins are of the sample that is counted.
     """
     rows, chosen = part[ROWS], chosen_rows(part, among, coins)
     n_rows = rows.n_rows if chosen is None else int(np.count_nonzero(chosen))
@@ -222,24 +157,17 @@ def counted_boxes(part, grid, shifts, among, coins, n_parts):
     return part, tuple(found)
 
 
-def named_boxes(part, grid, shift, among, coins, columns=(slice(None),)):
+def named_boxes(
+    part: Part,
+    grid: Boxes,
+    shift: float | np.ndarray,
+    among: str,
+    coins: Coins | None,
+    columns: Sequence[slice] = (slice(None),),
+) -> tuple[Part, tuple[CellCounts, ...]]:
     """A pass: how many rows are in each occupied box, by the names of some of its coordinates.
 
-    Parameters
-    ----------
-    part : Part
-    grid : Boxes
-    shift : ndarray of shape (k,) or float
-    among : str
-    coins : Coins or None
-    columns : sequence of slice, default=(slice(None),)
-        Which coordinates make a box: one count of boxes for each.
-
-    Returns
-    -------
-    part : Part
-    counts : tuple of CellCounts
-        By names.
+    `columns` says which coordinates make a box: one count of boxes for each.
     """
     rows, chosen = part[ROWS], chosen_rows(part, among, coins)
     width = rows.n_features if grid.matrix is None else len(grid.matrix)
@@ -252,7 +180,7 @@ def named_boxes(part, grid, shift, among, coins, columns=(slice(None),)):
     return part, tuple(_added(each) for each in found)
 
 
-def _added(counts):
+def _added(counts: Sequence[CellCounts]) -> CellCounts:
     """Counts of boxes of several sets of rows, together."""
     cells, index = np.unique(np.concatenate([each.cells for each in counts]), return_inverse=True)
     total = np.zeros(len(cells), dtype=np.int64)
@@ -260,7 +188,9 @@ def _added(counts):
     return CellCounts(cells, total)
 
 
-def in_box(part, grid, shift, box, among):
+def in_box(
+    part: Part, grid: Boxes, shift: float | np.ndarray, box: np.ndarray, among: str
+) -> tuple[Part, tuple[()]]:
     """A pass: which of some rows are in a released box; kept as `INSIDE`."""
     rows, inside = part[ROWS], np.empty(part[ROWS].n_rows, dtype=bool)
     for place, images in mapped_chunks(rows, grid.matrix):
@@ -269,23 +199,13 @@ def in_box(part, grid, shift, box, among):
     return part.having(**{INSIDE: inside if chosen is None else inside & chosen}), ()
 
 
-def heaviest(session, entry, found, rho, delta, replace):
+def heaviest(
+    session: PrivacySession, entry: str, found: CellCounts, rho: float, delta: float, replace: bool
+) -> np.ndarray | None:
     """Coordinates of a box with many points, by a stability histogram; None if none stands out.
 
-    Parameters
-    ----------
-    session : PrivacySession
-    entry : str
-        Pays `rho` and `delta`.
-    found : CellCounts
-        Occupied boxes by name; a point is in one of them.
-    rho, delta : float
-    replace : bool
-        Neighbours replace a point.
-
-    Returns
-    -------
-    box : ndarray of int64 of shape (k,), or None
+    The entry pays `rho` and `delta`. `found` are the occupied boxes by name; a point is in one of
+    them. `replace`: neighbours replace a point.
     """
     # A replaced point leaves one box and enters another.
     codes, values = session.stability_histogram(

@@ -30,15 +30,20 @@ References
 
 import dataclasses
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import exact_integers
+from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
 from ..shared.axes import second_moment
 from ..shared.centering import noise_sd
+from ..shared.grid_table import GridTable
+from ..shared.samples import Coins
+from ..shared.table import Part
 from .balls import ACTIVE
 from .boxes import (
     Boxes,
@@ -81,19 +86,11 @@ _SAFE = 1 - 1e-9
 # -- boxes ------------------------------------------------------------------------------------
 
 
-def grid_entries(rho, delta, *, principal=False):
+def grid_entries(rho: float, delta: float, *, principal: bool = False) -> tuple[PlanEntry, ...]:
     """Plan entries of :func:`heavy_box`, or :func:`heavy_point` in its place.
 
-    Parameters
-    ----------
-    rho, delta : float
-        Of all entries together.
-    principal : bool, default=False
-        Whether principal axes are released first, for 40 % of rho.
-
-    Returns
-    -------
-    entries : tuple of PlanEntry
+    All of them together are worth `rho` and `delta`. `principal`: principal axes are released
+    first, for 40 % of rho.
     """
     if principal:
         axes = PlanEntry(
@@ -117,7 +114,7 @@ def grid_entries(rho, delta, *, principal=False):
     )
 
 
-def signs(session, d, k):
+def signs(session: PrivacySession, d: int, k: int) -> np.ndarray:
     """A random k x d matrix of signs: projections of integers stay integers.
 
     Not divided by sqrt(k), so distances grow by about that factor.
@@ -125,22 +122,11 @@ def signs(session, d, k):
     return np.where(session.rng("projection").random((k, d)) < 0.5, -1.0, 1.0)
 
 
-def rate_of_boxes(session, prefix, size, target):
-    """At what rate rows are counted in boxes: a function of parameters and releases.
+def rate_of_boxes(session: PrivacySession, prefix: str, size: float, target: float) -> float:
+    """At what rate in (0, 1] rows are counted in boxes: a function of parameters and releases.
 
-    Parameters
-    ----------
-    session : PrivacySession
-    prefix : str
-        Of the plan entries.
-    size, target : float
-        Released number of points, and t.
-
-    Returns
-    -------
-    rate : float
-        In (0, 1]. A sample has some 200 standard deviations of the noise of a box from the cluster;
-        a box is shown from about five on.
+    `size` is the released number of points, and `target` t. A sample has some 200 standard
+    deviations of the noise of a box from the cluster; a box is shown from about five on.
     """
     noise = noise_sd(session.remaining(prefix + "box"))
     return min(1.0, max(MOST_COUNTED, _CLEAR * noise * size / target) / max(size, 1.0))
@@ -149,36 +135,27 @@ def rate_of_boxes(session, prefix, size, target):
 class _Chosen:
     """Those rows of a table that are active, as :func:`.axes.second_moment` takes a table."""
 
-    def __init__(self, rows) -> None:
+    def __init__(self, rows: GridTable) -> None:
         self.rows, self.n_features, self.unit = rows, rows.n_features, rows.unit
 
-    def sums(self, function, *broadcast):
+    def sums(self, function: Callable[..., Any], *broadcast: Any) -> Any:
         return self.rows.sums(_weighed, function, broadcast)
 
 
-def _weighed(part, function, broadcast):
+def _weighed(
+    part: Part, function: Callable[..., Any], broadcast: tuple[Any, ...]
+) -> tuple[Part, Any]:
     """A pass in which rows weigh one if they are active, and nothing if not."""
     units, active = Units(part.units.n_rows), part.state.get(ACTIVE)
     units.weights = np.ones(units.n_rows, np.int64) if active is None else exact_integers(active)
     return part, function(dataclasses.replace(part, units=units), *broadcast)[1]
 
 
-def _principal(session, entry, rows):
-    """The released axes along which the active rows reach farthest from the public center.
+def _principal(session: PrivacySession, entry: str, rows: GridTable) -> np.ndarray:
+    """The released axes (4, d) along which the active rows reach farthest from the public center.
 
     Where the data say nothing against the noise, these are random axes, as good as any others.
-
-    Parameters
-    ----------
-    session : PrivacySession
-    entry : str
-        Spends all that it has.
-    rows : GridTable
-
-    Returns
-    -------
-    axes : ndarray of shape (4, d), integers
-        Unit vectors in steps of 2**-20.
+    Unit vectors, as integers in steps of 2**-20. The entry spends all that it has.
     """
     active: Any = _Chosen(rows)
     moment = second_moment(session, entry, active, rows.limit, session.remaining(entry))
@@ -186,32 +163,25 @@ def _principal(session, entry, rows):
     return np.rint(axes[:, -_PROJECTED:].T * BASIS_STEPS)
 
 
-def heavy_box(session, prefix, rows, radius, *, coins=None, principal=False, replace=False):
-    """A box of side a few radii that holds most of a cluster.
+def heavy_box(
+    session: PrivacySession,
+    prefix: str,
+    rows: GridTable,
+    radius: float,
+    *,
+    coins: Coins | None = None,
+    principal: bool = False,
+    replace: bool = False,
+) -> tuple[np.ndarray, float] | None:
+    """A box of side a few radii that holds most of a cluster; None: none stands out.
 
-    The active rows in it are `INSIDE` from here on.
+    The integer center of the box, and how far from it the rows inside may be at most. The active
+    rows in it are `INSIDE` from here on. The radius is released, in steps.
 
-    Parameters
-    ----------
-    session : PrivacySession
-    prefix : str
-        Of the plan entries.
-    rows : GridTable
-    radius : float
-        Released, in steps.
-    coins : Coins, optional
-        The box is chosen by a sample of the active rows. Neighbours share the coins of the rows
-        that they have in common, so their samples are neighbours, or equal.
-    principal : bool, default=False
-        Cut along released principal axes; only for neighbours that add or remove a row.
-    replace : bool, default=False
-        Neighbours replace a row.
-
-    Returns
-    -------
-    center : ndarray of shape (d,), integers
-    reach : float
-        All rows inside are within `reach` of the center. Or None for both: no box stands out.
+    With `coins` the box is chosen by a sample of the active rows. Neighbours share the coins of the
+    rows that they have in common, so their samples are neighbours, or equal. `principal`: cut along
+    released principal axes; only for neighbours that add or remove a row. `replace`: neighbours
+    replace a row. `prefix` is that of the plan entries.
     """
     d = rows.n_features
     boxed = d <= _MOST_BOXED and not principal
@@ -246,25 +216,18 @@ def heavy_box(session, prefix, rows, radius, *, coins=None, principal=False, rep
     return np.clip(center, -most, most), grid.side * math.sqrt(d) / 2 + math.sqrt(d)
 
 
-def heavy_point(session, prefix, rows, *, coins=None, replace=False):
-    """A point of the grid that many rows are equal to, or None; pays as a box does.
+def heavy_point(
+    session: PrivacySession,
+    prefix: str,
+    rows: GridTable,
+    *,
+    coins: Coins | None = None,
+    replace: bool = False,
+) -> np.ndarray | None:
+    """A point of the grid (d,) that many rows are equal to, or None; pays as a box does.
 
     For a released radius of zero, where boxes have no side. The boxes are the integer rows
-    themselves, so the point that is released is exact.
-
-    Parameters
-    ----------
-    session : PrivacySession
-    prefix : str
-        Of the plan entries.
-    rows : GridTable
-    coins : Coins, optional
-        As for :func:`heavy_box`.
-    replace : bool, default=False
-
-    Returns
-    -------
-    point : ndarray of shape (d,), integers, or None
+    themselves, so the point that is released is exact. Arguments are as for :func:`heavy_box`.
     """
     entry = prefix + "box"
     (found,) = rows.sums(named_boxes, Boxes(None, 1.0), 0.0, ACTIVE, coins)

@@ -17,10 +17,12 @@ import numpy as np
 
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
+from ..._privacy._session import PrivacySession
 from ..shared.rows import Rows
 from .balls import points_of
 from .radius import exponential_epsilon
 from .search import fit_one_cluster, one_cluster_entries
+from .search_plan import Search
 
 __all__ = ["int_point", "int_point_entries", "interior_scores"]
 
@@ -28,7 +30,7 @@ _FACTOR = 8  # the ball is cut into this many pieces on each side of its center
 _SMALL = 64  # a ball of so few steps is not cut
 
 
-def int_point_entries(rho, delta, search):
+def int_point_entries(rho: float, delta: float, search: Search) -> tuple[PlanEntry, ...]:
     """Plan entries of :func:`int_point`: half for the cluster, half for the choice."""
     half = rho / 2
     return (
@@ -42,29 +44,18 @@ def int_point_entries(rho, delta, search):
     )
 
 
-def int_point(session, values, radius, n_points, search):
+def int_point(
+    session: PrivacySession, values: np.ndarray, radius: float, n_points: int, search: Search
+) -> float:
     """A number between the smallest and the largest of some numbers, near their median.
 
-    Parameters
-    ----------
-    session : PrivacySession
-        With the entries of :func:`int_point_entries`.
-    values : ndarray of shape (n,), integer-valued, of at most `radius`
-    radius : float
-        Public, in steps, at most 2**24.
-    n_points : int
-        How many of the middle numbers the cluster is looked for in; public.
-    search : Search
+    With n = n_points + m numbers, m of them left out at the ends, it is interior unless the
+    choice among the candidates, 129 at most, loses more than m / 2: with probability at least
+    95 % for m >= 4 log(129 / 0.05) / epsilon, where the ball holds any number of the middle.
 
-    Returns
-    -------
-    point : float
-        With n = n_points + m numbers, m of them left out at the ends, it is interior unless the
-        choice among the candidates, 129 at most, loses more than m / 2: with probability at least
-        95 % for m >= 4 log(129 / 0.05) / epsilon, where the ball holds any number of the middle.
+    The values are integers of at most `radius`, which is public, in steps, at most 2**24.
+    `n_points`, public, says how many of the middle numbers the cluster is looked for in.
 
-    Notes
-    -----
     Adding a number x: the middle of the sorted numbers gains or loses one number, or has one
     replaced. The cluster search is therefore run for neighbours that replace, whose noise covers
     adding and removing as well.
@@ -85,7 +76,7 @@ def int_point(session, values, radius, n_points, search):
     return float(candidates[best])
 
 
-def interior_scores(values, candidates):
+def interior_scores(values: np.ndarray, candidates: np.ndarray) -> np.ndarray:
     """min(#{x <= a}, #{x >= a}) for each candidate a; positive exactly for interior points."""
     ordered = np.sort(values)
     at_most = np.searchsorted(ordered, candidates, side="right")
@@ -93,7 +84,7 @@ def interior_scores(values, candidates):
     return np.minimum(at_most, len(ordered) - below)
 
 
-def _middle(values, size):
+def _middle(values: np.ndarray, size: int) -> np.ndarray:
     """The middle `size` of the numbers, in order; all of them if there are fewer."""
     ordered = np.sort(values)
     extra = max(0, len(ordered) - size)

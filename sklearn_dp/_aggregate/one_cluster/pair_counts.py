@@ -26,20 +26,12 @@ MOST_RADII = 2**14
 class LogRadii:
     """Zero, and radii of ratio sqrt(2): squares 2**k - 1, whose bins are the binary exponents.
 
-    Parameters
-    ----------
-    least, most : float
-        In steps; the second radius is at most `least`, the last at least `most`.
-
-    Attributes
-    ----------
-    squares : ndarray of float of shape (m,)
-        Integers; a distance belongs to radius j if its square is at most squares[j].
-    before : ndarray of int of shape (m,)
-        Index of the radius that must still be too small for j to be a good answer; -1 for none.
+    In steps: the second radius is at most `least`, the last at least `most`. A distance belongs to
+    radius j if its square is at most ``squares[j]``, an integer; ``before[j]`` is the index of the
+    radius that must still be too small for j to be a good answer, -1 for none.
     """
 
-    def __init__(self, least, most):
+    def __init__(self, least: float, most: float) -> None:
         first = max(1, int(np.floor(2 * np.log2(max(least, 1.0)))))
         last = max(first, int(np.ceil(2 * np.log2(max(most, 1.0)))) + 1)
         self.squares = np.append(0.0, 2.0 ** np.arange(first, last + 1) - 1)
@@ -47,7 +39,7 @@ class LogRadii:
         lengths = np.arange(64)  # in bits, of squared distances
         self._bin = exact_integers(np.where(lengths == 0, 0, np.maximum(lengths - first, 0) + 1))
 
-    def bins(self, squared):
+    def bins(self, squared: np.ndarray) -> np.ndarray:
         """Index of the first radius that reaches each squared distance."""
         # The exponent of a positive integer float is its length in bits; that of 0 is below.
         bits = squared.view(np.int64) >> 52
@@ -61,7 +53,7 @@ class LinearRadii:
     `least` is the step, or what leads to `MOST_RADII` radii if that is more.
     """
 
-    def __init__(self, least, most):
+    def __init__(self, least: float, most: float) -> None:
         step = max(least, 1.0, most / (MOST_RADII - 2))
         size = int(np.ceil(most / step)) + 1
         self.squares = np.floor(np.square(step * np.arange(size)))
@@ -69,25 +61,21 @@ class LinearRadii:
         self.before[0] = -1
         self.before[1:2] = 0
 
-    def bins(self, squared):
+    def bins(self, squared: np.ndarray) -> np.ndarray:
         """Index of the first radius that reaches each squared distance."""
         return np.searchsorted(self.squares, squared)
 
 
-def neighbour_counts(rows, radii, *, tile=(_TILE_ROWS, _TILE_COLUMNS)):
-    """Number of rows within each radius of each row, itself included.
+def neighbour_counts(
+    rows: np.ndarray,
+    radii: LogRadii | LinearRadii,
+    *,
+    tile: tuple[int, int] = (_TILE_ROWS, _TILE_COLUMNS),
+) -> np.ndarray:
+    """Number (int32, (n, m)) of rows within each of m radii of each row, itself included.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d), integer-valued float64 of norm at most 2**24
-    radii : LogRadii or LinearRadii
-        Of m radii.
-    tile : pair of int
-        Rows and columns of a tile of distances.
-
-    Returns
-    -------
-    counts : ndarray of int32 of shape (n, m)
+    The rows are integer-valued float64 of norm at most 2**24; `tile` is the number of rows and
+    columns of a tile of distances.
     """
     n, m = len(rows), len(radii.squares)
     counts = np.empty((n, m), dtype=np.int32)
@@ -105,19 +93,10 @@ def neighbour_counts(rows, radii, *, tile=(_TILE_ROWS, _TILE_COLUMNS)):
     return counts
 
 
-def _squared(rows, lengths, mine, others):
+def _squared(rows: np.ndarray, lengths: np.ndarray, mine: slice, others: slice) -> np.ndarray:
     """Squared distances of some rows to others, exact either way.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d), integer-valued
-    lengths : ndarray of shape (n,)
-        Squared norms of the rows.
-    mine, others : slice
-
-    Returns
-    -------
-    squared : ndarray of shape (a, b)
+    `lengths` (n,) are the squared norms of the rows.
     """
     if rows.shape[1] <= _FEW_FEATURES:
         squared = np.square(np.subtract.outer(rows[mine, 0], rows[others, 0]))
@@ -131,21 +110,11 @@ def _squared(rows, lengths, mine, others):
     return squared
 
 
-def radius_scores(counts, t):
-    """t L(r_j) for each radius: the sum of the t largest counts, each cut at t.
+def radius_scores(counts: np.ndarray, t: int) -> np.ndarray:
+    """t L(r_j) for each radius: the sum of the t largest counts (n, m), each cut at t.
 
-    Parameters
-    ----------
-    counts : ndarray of int of shape (n, m)
-    t : int
+    Between 0 and t**2, non-decreasing; short of t rows, the missing counts are 0.
 
-    Returns
-    -------
-    scores : list of int of length m
-        Between 0 and t**2, non-decreasing; short of t rows, the missing counts are 0.
-
-    Notes
-    -----
     Adding or removing or replacing a row moves each score by at most 2 t - 1. Adding u: counts
     only rise. If u is not among the t largest, these rise by at most one each: t in all. If it is,
     it brings at most t (the cap), and the t - 1 others, rows of old, have risen by at most one
@@ -160,11 +129,9 @@ def radius_scores(counts, t):
     return exact_integers(largest).sum(axis=0)
 
 
-def counts_within(squared, squares):
+def counts_within(squared: np.ndarray, squares: np.ndarray) -> np.ndarray:
     """Exact number of squared distances that are at most each of some increasing squares.
 
-    Examples
-    --------
     >>> counts_within(np.array([4.0, 0.0, 9.0, 100.0]), np.array([0.0, 4.0, 16.0]))
     array([1, 2, 3])
     """

@@ -25,6 +25,7 @@ References
 """
 
 import math
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -32,9 +33,11 @@ from scipy.special import ndtri
 from ..._privacy._grid import sum_type
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import exact_integers
+from ..._privacy._session import PrivacySession
 from ..friendly.average import core_size
 from ..friendly.average_lattice import average_of_total, average_unit
-from ..shared.grid_table import ROWS
+from ..shared.grid_table import ROWS, GridTable
+from ..shared.table import Part
 from .balls import ACTIVE, clip_to_ball, squared_distances
 from .boxes import (
     INSIDE,
@@ -55,18 +58,10 @@ _ROUNDS = 64  # grids to try
 _SAFE = 1 - 1e-9
 
 
-def paper_entries(rho, delta):
-    """Plan entries of :func:`paper_center`: four equal shares, as published.
+def paper_entries(rho: float, delta: float) -> tuple[PlanEntry, ...]:
+    """Plan entries of :func:`paper_center`: four equal shares of `rho`, as published.
 
-    Parameters
-    ----------
-    rho, delta : float
-        Of all entries together; a third of delta for each of the box, the axes and the number of
-        members.
-
-    Returns
-    -------
-    entries : tuple of PlanEntry
+    A third of delta for each of the box, the axes and the number of members.
     """
     part, failure = rho / 4 * _SAFE, delta / 3 * _SAFE
     return (
@@ -87,29 +82,20 @@ def paper_entries(rho, delta):
     )
 
 
-def paper_center(session, prefix, rows, radius, t, size, *, replace=False):
-    """Algorithm 2: projection, random boxes, a rotated box, noisy average.
+def paper_center(
+    session: PrivacySession,
+    prefix: str,
+    rows: GridTable,
+    radius: float,
+    t: float,
+    size: float,
+    *,
+    replace: bool = False,
+) -> np.ndarray | None:
+    """Algorithm 2: projection, random boxes, a rotated box, noisy average; None when a step fails.
 
-    Parameters
-    ----------
-    session : PrivacySession
-    prefix : str
-        Of the plan entries.
-    rows : GridTable
-        Of which the active ones count.
-    radius : float
-        Released, in steps.
-    t : float
-        Points that a ball of the radius holds.
-    size : float
-        Released number of points.
-    replace : bool, default=False
-        Neighbours replace a row.
-
-    Returns
-    -------
-    center : ndarray of shape (d,), integers, or None
-        None when a step fails.
+    Of the rows the active ones count. `radius`, in steps, and `size`, of the points, are released;
+    `t` points are what a ball of the radius holds. `replace`: neighbours replace a row.
     """
     bound = max(size, 2.0)
     k = math.ceil(46 * math.log2(2 * bound / BETA))  # base 2: the natural logarithm is vacuous
@@ -120,7 +106,7 @@ def paper_center(session, prefix, rows, radius, t, size, *, replace=False):
     epsilon = math.sqrt(2 * session.remaining(entry)) * _SAFE
     level = t - 25 / epsilon * math.log(2 * bound / BETA)
     # The number of points in the fullest box of a partition moves by at most one.
-    found = rows.sums(counted_boxes, grid, shifts, ACTIVE, None, rows.table.engine.n_parts)
+    found: Any = rows.sums(counted_boxes, grid, shifts, ACTIVE, None, rows.table.engine.n_parts)
     scores = [fullest(each) for each in found]
     found = session.above_threshold(
         entry, scores, math.ceil(max(level, t / 2)), sensitivity=1, epsilon=epsilon
@@ -136,31 +122,23 @@ def paper_center(session, prefix, rows, radius, t, size, *, replace=False):
     return None if ball is None else _average(session, prefix, rows, *ball)
 
 
-def _rotated_ball(session, prefix, rows, radius, k, bound, replace):
+def _rotated_ball(
+    session: PrivacySession,
+    prefix: str,
+    rows: GridTable,
+    radius: float,
+    k: int,
+    bound: float,
+    replace: bool,
+) -> tuple[np.ndarray, float] | None:
     """Center and radius of a ball about most members: heavy intervals on random axes.
 
     In a random basis a difference of norm r has coordinates of r sqrt(log(d n / beta) / d) or so,
     by a factor sqrt(d) less than in the worst one; that is why the box is rotated. The members are
     those of a box of the projection, so they are within 300 r sqrt(k) or so of each other.
 
-    Parameters
-    ----------
-    session : PrivacySession
-    prefix : str
-    rows : GridTable
-        The members are the rows `INSIDE` the box.
-    radius : float
-    k : int
-        Dimensions of the projection.
-    bound : float
-        Released number of points, at least 2.
-    replace : bool
-
-    Returns
-    -------
-    center : ndarray of shape (d,), integers
-    reach : float
-        Or None for both, where some axis has no interval that stands out.
+    The members are the rows `INSIDE` the box, `k` the dimensions of the projection, and `bound` the
+    released number of points, at least 2. None where some axis has no interval that stands out.
     """
     d = rows.n_features
     axes = _random_basis(session, d)
@@ -179,7 +157,7 @@ def _rotated_ball(session, prefix, rows, radius, k, bound, replace):
     return clip_to_ball(np.rint(center), rows.limit), 1.5 * width * math.sqrt(d)
 
 
-def _random_basis(session, d):
+def _random_basis(session: PrivacySession, d: int) -> np.ndarray:
     """A uniformly random orthonormal basis, as rows.
 
     Of a Gaussian matrix; the signs make the QR decomposition unique, without which the law would
@@ -189,7 +167,9 @@ def _random_basis(session, d):
     return (q * np.where(np.diag(r) < 0, -1.0, 1.0)).T
 
 
-def _average(session, prefix, rows, center, radius):
+def _average(
+    session: PrivacySession, prefix: str, rows: GridTable, center: np.ndarray, radius: float
+) -> np.ndarray | None:
     """The noisy average of the members in the ball.
 
     That members are close to each other is only likely, so the ball decides: any two points that
@@ -208,7 +188,9 @@ def _average(session, prefix, rows, center, radius):
     return clip_to_ball(np.rint(mean), rows.limit)
 
 
-def _near_members(part, center, square, unit):
+def _near_members(
+    part: Part, center: np.ndarray, square: float, unit: float
+) -> tuple[Part, tuple[int, np.ndarray]]:
     """A pass: how many members are near a center, and their sum in steps of `unit`."""
     rows = part[ROWS]
     near = part[INSIDE] & (squared_distances(rows, center) <= square)

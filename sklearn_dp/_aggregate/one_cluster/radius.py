@@ -30,6 +30,7 @@ import numpy as np
 
 from ..._privacy._accounting import pure_dp_epsilon
 from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._session import PrivacySession
 from .pair_counts import LinearRadii, LogRadii, neighbour_counts, radius_scores
 from .rec_concave import rec_concave, rec_concave_steps
 
@@ -45,7 +46,7 @@ __all__ = [
 ]
 
 RADIUS_METHODS = ("exponential", "binary_search", "above_threshold", "rec_concave")
-GRIDS = {"log": LogRadii, "linear": LinearRadii}
+GRIDS: dict[str, type[LogRadii] | type[LinearRadii]] = {"log": LogRadii, "linear": LinearRadii}
 _LEAST = {"log": 2.0**-15, "linear": 2.0**-11}  # of the public radius
 _SAFE = 1 - 1e-12
 BETA = 0.05  # of the utility statements; never in a noise scale
@@ -53,65 +54,38 @@ BETA = 0.05  # of the utility statements; never in a noise scale
 
 @dataclass(frozen=True)
 class Radius:
-    """A released radius.
+    """A released radius."""
 
-    Attributes
-    ----------
-    square : float
-        Its square, an integer number of squared steps.
-    loss : float
-        Points that may be missing in its ball with 95 % confidence.
-    """
-
-    square: float
-    loss: float
+    square: float  # an integer number of squared steps
+    loss: float  # points that may be missing in its ball with 95 % confidence
 
 
-def radii_of(grid, ball, least=None):
-    """The public grid for points in a ball of radius `ball`, in steps.
+def radii_of(grid: str, ball: float, least: float | None = None) -> LogRadii | LinearRadii:
+    """The public grid, "log" or "linear", for points in a ball of radius `ball`, in steps.
 
-    Parameters
-    ----------
-    grid : {"log", "linear"}
-    ball : float
-    least : float, optional
-        Second smallest radius, after 0; a public part of `ball` by default.
-
-    Returns
-    -------
-    radii : LogRadii or LinearRadii
-        Up to 2 `ball`, the largest distance of two points.
+    Up to 2 `ball`, the largest distance of two points. `least` is the second smallest radius, after
+    0; a public part of `ball` by default.
     """
     return GRIDS[grid](_LEAST[grid] * ball if least is None else least, 2 * ball)
 
 
-def exponential_epsilon(rho):
+def exponential_epsilon(rho: float) -> float:
     """epsilon of an exponential mechanism that costs at most `rho`: epsilon^2 / 8 = rho.
 
     It has bounded range, so it costs a quarter of what any epsilon-DP mechanism may cost.
 
-    Examples
-    --------
     >>> round(exponential_epsilon(0.5), 6)
     2.0
     """
     return math.sqrt(8 * rho) * _SAFE
 
 
-def good_radius_entries(method, rho, delta, name="radius"):
-    """Plan entries of :func:`good_radius`.
+def good_radius_entries(
+    method: str, rho: float, delta: float, name: str = "radius"
+) -> tuple[PlanEntry, ...]:
+    """Plan entries of :func:`good_radius`, by a method of `RADIUS_METHODS`.
 
-    Parameters
-    ----------
-    method : str
-        Of `RADIUS_METHODS`.
-    rho, delta : float
-        Only "rec_concave" can fail, so only it takes delta.
-    name : str, default="radius"
-
-    Returns
-    -------
-    entries : tuple of PlanEntry
+    Only "rec_concave" can fail, so only it takes delta.
     """
     mechanism = {
         "exponential": Mechanism.EXPONENTIAL,
@@ -132,48 +106,30 @@ def good_radius_entries(method, rho, delta, name="radius"):
     )
 
 
-def good_radius(session, entry, rows, t, radii, method):
-    """Choose a radius of a public grid.
+def good_radius(
+    session: PrivacySession,
+    entry: str,
+    rows: np.ndarray,
+    t: int,
+    radii: LogRadii | LinearRadii,
+    method: str,
+) -> Radius | None:
+    """Choose a radius of a public grid, by a method of `RADIUS_METHODS`.
 
-    Parameters
-    ----------
-    session : PrivacySession
-    entry : str
-        Spends all that it has.
-    rows : ndarray of shape (n, d), integer-valued, n private
-    t : int
-        Public or released.
-    radii : LogRadii or LinearRadii
-    method : {"exponential", "binary_search", "above_threshold", "rec_concave"}
-
-    Returns
-    -------
-    radius : Radius or None
-        None only with "rec_concave", when no radius stands out.
+    The entry spends all that it has; `t` is public or released, the number of rows private. None
+    only with "rec_concave", when no radius stands out.
     """
     scores = radius_scores(neighbour_counts(rows, radii), t)
     index, loss = _SELECT[method](session, entry, scores, t, radii)
     return None if index is None else Radius(float(radii.squares[index]), loss / t)
 
 
-def window_scores(values, target, slack, before):
+def window_scores(values: np.ndarray, target: int, slack: int, before: np.ndarray) -> np.ndarray:
     """min(target - values[before], values - target + slack): high where `target` is crossed.
 
-    Parameters
-    ----------
-    values : ndarray of int of shape (m,)
-        Non-decreasing.
-    target, slack : int
-    before : ndarray of int of shape (m,)
-        -1 where nothing comes before.
+    A minimum of two numbers that move as `values` do: as sensitive as these. Values (m,) are
+    non-decreasing; `before` (m,) is -1 where nothing comes before.
 
-    Returns
-    -------
-    scores : ndarray of int of shape (m,)
-        A minimum of two numbers that move as `values` do: as sensitive as these.
-
-    Examples
-    --------
     >>> window_scores(np.array([0, 4, 9, 12]), 10, 3, np.array([-1, 0, 1, 2]))
     array([-7, -3,  2,  1])
     """
@@ -181,24 +137,16 @@ def window_scores(values, target, slack, before):
     return np.minimum(target - earlier, values - target + slack)
 
 
-def quality(scores, t, slack, radii):
-    """t Q_j = min(t^2 - t L(before j), t L(j) - t^2 + slack): as sensitive as t L.
-
-    Parameters
-    ----------
-    scores : ndarray of int of shape (m,)
-        t L.
-    t, slack : int
-    radii : LogRadii or LinearRadii
-    """
+def quality(scores: np.ndarray, t: int, slack: int, radii: LogRadii | LinearRadii) -> np.ndarray:
+    """t Q_j = min(t^2 - t L(before j), t L(j) - t^2 + slack): as sensitive as t L."""
     return window_scores(scores, t * t, slack, radii.before)
 
 
-def _sensitivity(t):
+def _sensitivity(t: int) -> int:
     return 2 * t - 1  # of t L; the proof is at `radius_scores`
 
 
-def _slack(t, points):
+def _slack(t: int, points: float) -> int:
     """A public number of points as a slack of t L; half of t at most, to be of any use."""
     return min(math.ceil(t * points), t * t // 2)
 
@@ -207,7 +155,9 @@ def _slack(t, points):
 # loss is a statement about utility: no noise scale depends on it.
 
 
-def _by_exponential(session, entry, scores, t, radii):
+def _by_exponential(
+    session: PrivacySession, entry: str, scores: np.ndarray, t: int, radii: LogRadii | LinearRadii
+) -> tuple[int, float]:
     """By the quality, which is at least half of the slack where the scores cross t^2."""
     epsilon = exponential_epsilon(session.remaining(entry))
     loss = 8 / epsilon * math.log(len(scores) / BETA)
@@ -220,7 +170,9 @@ def _by_exponential(session, entry, scores, t, radii):
     return index, loss * t
 
 
-def _by_binary_search(session, entry, scores, t, radii):
+def _by_binary_search(
+    session: PrivacySession, entry: str, scores: np.ndarray, t: int, radii: LogRadii | LinearRadii
+) -> tuple[int, float]:
     """First radius whose noisy score reaches t^2 less what noise may hide in any step."""
     steps = max(1, (len(scores) - 1).bit_length())
     rho = session.remaining(entry) / steps * _SAFE
@@ -234,7 +186,9 @@ def _by_binary_search(session, entry, scores, t, radii):
     return high, 2 * margin
 
 
-def _by_above_threshold(session, entry, scores, t, radii):
+def _by_above_threshold(
+    session: PrivacySession, entry: str, scores: np.ndarray, t: int, radii: LogRadii | LinearRadii
+) -> tuple[int, float]:
     """First radius whose noisy score is above a noisy threshold; the last one if none is."""
     epsilon = pure_dp_epsilon(session.remaining(entry))
     margin = 16 / epsilon * math.log(2 * len(scores) / BETA)
@@ -244,7 +198,9 @@ def _by_above_threshold(session, entry, scores, t, radii):
     return (len(scores) - 1 if index is None else index), 2 * margin * t
 
 
-def _by_rec_concave(session, entry, scores, t, radii):
+def _by_rec_concave(
+    session: PrivacySession, entry: str, scores: np.ndarray, t: int, radii: LogRadii | LinearRadii
+) -> tuple[int | None, float]:
     """RecConcave with a promise of half the slack.
 
     Half of rho for its exponential mechanisms and half for its releases by lead, where there are

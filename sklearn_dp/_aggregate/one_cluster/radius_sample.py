@@ -19,8 +19,10 @@ import numpy as np
 from ..._privacy._accounting import bounded_range_zcdp_rho, pure_dp_epsilon, pure_zcdp_rho
 from ..._privacy._budget import PrivacyBudget
 from ..._privacy._plan import PrivacyPlan
+from ..._privacy._session import PrivacySession
 from ..shared.grid_table import ROWS
 from ..shared.samples import ByPart, Coins
+from ..shared.table import Part
 from .boxes import chosen_rows
 from .radius import good_radius_entries
 
@@ -29,44 +31,22 @@ __all__ = ["amplified", "coins_at", "collected", "on_a_sample"]
 _MOST_EPSILON = 100.0  # more would only overflow
 
 
-def coins_at(session, tag, sizes, rate):
+def coins_at(session: PrivacySession, tag: str, sizes: ByPart, rate: float) -> Coins:
     """Which points are in a random sample: each by its own coin, for this tag alone.
 
-    Parameters
-    ----------
-    session : PrivacySession
-    tag : str
-        Other tags have other coins.
-    sizes : ByPart
-        Number of rows of each part.
-    rate : float
-        Public or released; in (0, 1].
-
-    Returns
-    -------
-    coins : Coins
+    Other tags have other coins. `sizes` are the numbers of rows of the parts; `rate`, public or
+    released, is in (0, 1].
     """
     draws = session.addressed_draws(sum(sizes.values.values()), tag)
     below = max(1, min(int(rate * 2.0**64), 2**64 - 1))  # of 2**64 draws
     return Coins(draws, np.uint64(below - 1), sizes.starts())
 
 
-def collected(part, among, coins):
-    """A pass: points of a part, for those who compare pairs of them.
+def collected(part: Part, among: str, coins: Coins | None) -> tuple[Part, tuple[ByPart, ...]]:
+    """A pass: points of a part (m, d), integers, for those who compare pairs of them.
 
-    Parameters
-    ----------
-    part : Part
-    among : str
-        Name of which of its points.
-    coins : Coins or None
-        Of a sample; None where a release has shown that there are not too many.
-
-    Returns
-    -------
-    part : Part
-    points : tuple of ByPart
-        Integers, in an array of shape (m, d).
+    `among` names which of its points. The coins are of a sample; None where a release has shown
+    that there are not too many.
     """
     rows, chosen = part[ROWS], chosen_rows(part, among, coins)
     points = [np.empty((0, rows.n_features))]
@@ -74,7 +54,7 @@ def collected(part, among, coins):
     return part, (ByPart({part.source.number: np.concatenate(points)}),)
 
 
-def on_a_sample(epsilon, rate):
+def on_a_sample(epsilon: float, rate: float) -> float:
     """What a pure mechanism may spend on a sample, if the whole is to be epsilon-DP; rounded down.
 
     The inverse of log(1 + rate (exp(e) - 1)), which is the epsilon of an e-DP mechanism on a
@@ -83,16 +63,14 @@ def on_a_sample(epsilon, rate):
     P <= exp(e) Q, so that the ratio is at most 1 + rate (exp(e) - 1); the other way round it is
     at most 1 / (1 - rate (1 - exp(-e))), which is less.
 
-    Examples
-    --------
     >>> [round(on_a_sample(1.0, rate), 2) for rate in (1.0, 0.5, 0.01)]
     [1.0, 1.49, 5.15]
     """
     return math.log1p(math.expm1(epsilon) / rate) * (1 - 1e-9)
 
 
-def amplified(session, entry, rate, method):
-    """The session that a selector on a sample spends from.
+def amplified(session: PrivacySession, entry: str, rate: float, method: str) -> PrivacySession:
+    """The session that a selector on a sample of a rate spends from, for the same entry.
 
     Neighbours share the coins of the points they have in common, so their samples are neighbours,
     or equal; whatever holds for each outcome of the coins holds for the mixture. The coins are
@@ -100,20 +78,8 @@ def amplified(session, entry, rate, method):
     more for the same price, the selector is one step of it. (Bounded range is not inherited, so
     the step costs what a pure one does.)
 
-    Parameters
-    ----------
-    session : PrivacySession
-    entry : str
-        Of the selector.
-    rate : float
-        Of the sample.
-    method : str
-        Of :data:`.radius.RADIUS_METHODS`. Only pure selectors gain.
-
-    Returns
-    -------
-    session : PrivacySession
-        A nested one with more for the same entry, or `session` itself where nothing is gained.
+    Only pure selectors, of :data:`.radius.RADIUS_METHODS`, gain; where nothing is gained it is
+    `session` itself.
     """
     cost = {"exponential": bounded_range_zcdp_rho, "above_threshold": pure_zcdp_rho}.get(method)
     outer = min(pure_dp_epsilon(session.remaining(entry)), _MOST_EPSILON)

@@ -25,19 +25,20 @@ References
 """
 
 import math
+from typing import Any
 
 import numpy as np
+
+from ..._privacy._session import PrivacySession
 
 __all__ = ["rec_concave", "rec_concave_steps"]
 
 _BASE = 32  # so few candidates are left to the exponential mechanism
 
 
-def _levels(size):
+def _levels(size: int) -> list[int]:
     """Number of indices on each level of the recursion, the base last.
 
-    Examples
-    --------
     >>> _levels(20), _levels(2**14), _levels(2**40)
     ([20], [16384, 15], [1099511627776, 41, 7])
     """
@@ -47,11 +48,9 @@ def _levels(size):
     return sizes
 
 
-def rec_concave_steps(size):
+def rec_concave_steps(size: int) -> tuple[int, int]:
     """How many exponential mechanisms, and how many releases by lead, `size` indices take.
 
-    Examples
-    --------
     >>> rec_concave_steps(20), rec_concave_steps(2**14)
     ((1, 0), (2, 2))
     """
@@ -60,30 +59,24 @@ def rec_concave_steps(size):
 
 
 def rec_concave(
-    session, entry, scores, promise, *, sensitivity, epsilon, lead_epsilon, lead_delta, alpha=0.5
-):
+    session: PrivacySession,
+    entry: str,
+    scores: np.ndarray,
+    promise: int,
+    *,
+    sensitivity: int,
+    epsilon: float,
+    lead_epsilon: float,
+    lead_delta: float,
+    alpha: float = 0.5,
+) -> int | None:
     """Index of a score of at least about (1 - alpha) promise, or None.
 
-    Parameters
-    ----------
-    session : PrivacySession
-    entry : str
-        Pays for all steps; it must allow as many uses.
-    scores : ndarray of int64 of shape (m,)
-        Quasi-concave for the answer to be good; private in any case.
-    promise : int
-        What the largest score is hoped to reach; public.
-    sensitivity : int
-        No score moves by more than this between neighbours.
-    epsilon : float
-        Of each exponential mechanism.
-    lead_epsilon, lead_delta : float
-        Of each release by lead.
-
-    Returns
-    -------
-    index : int or None
-        None where no interval leads by far enough.
+    None: no interval leads by far enough. The entry pays for all steps; it must allow as many uses.
+    The scores (m,) are private in any case, quasi-concave for the answer to be good, and move by no
+    more than `sensitivity` between neighbours. `promise`, public, is what the largest of them is
+    hoped to reach. `epsilon` is that of each exponential mechanism, `lead_epsilon` and `lead_delta`
+    those of each release by lead.
     """
     if len(scores) <= _BASE:
         return session.exponential(entry, scores, sensitivity=sensitivity, epsilon=epsilon)
@@ -118,7 +111,7 @@ def rec_concave(
     return candidates[best]
 
 
-def _padded(scores):
+def _padded(scores: np.ndarray) -> np.ndarray:
     """To a power of two, with what is never better than the last score.
 
     A constant, or the last score: the padding is as sensitive as the scores are.
@@ -127,7 +120,7 @@ def _padded(scores):
     return np.append(scores, np.full(size - len(scores), min(0, int(scores[-1]))))
 
 
-def _widest(scores):
+def _widest(scores: np.ndarray) -> np.ndarray:
     """For j = 0, 1, ...: the largest level that the ends of some window of 2**j indices reach.
 
     For a quasi-concave score that is the level of the whole window. One more entry, for windows
@@ -140,23 +133,18 @@ def _widest(scores):
     return np.array([*found, min(0, found[-1])], dtype=np.int64)
 
 
-def _heavy_interval(session, entry, scores, width, shift, options):
+def _heavy_interval(
+    session: PrivacySession,
+    entry: str,
+    scores: np.ndarray,
+    width: int,
+    shift: int,
+    options: dict[str, Any],
+) -> range | None:
     """The interval of a partition that holds the best score by a clear lead, or None.
 
-    Parameters
-    ----------
-    session : PrivacySession
-    entry : str
-    scores : ndarray of int64, padded
-    width : int
-    shift : int
-        The first interval starts at minus this.
-    options : dict
-        Sensitivity, epsilon and delta of the release.
-
-    Returns
-    -------
-    interval : range or None
+    The scores are padded; the first interval starts at minus `shift`. `options` are the
+    sensitivity, epsilon and delta of the release.
     """
     starts = range(-shift, len(scores), width)
     best = np.array([scores[max(start, 0) : start + width].max() for start in starts])

@@ -30,6 +30,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 
@@ -37,7 +38,8 @@ from ..._privacy._session import PrivacySession
 from ..shared.centering import noise_sd
 from ..shared.grid_table import GridTable
 from ..shared.remedies import would_help
-from ..shared.samples import ByPart
+from ..shared.samples import ByPart, Coins
+from ..shared.table import Part
 from .balls import (
     ACTIVE,
     ball_mean,
@@ -50,7 +52,7 @@ from .balls import (
 from .boxes import INSIDE
 from .center import heavy_box, heavy_point, rate_of_boxes
 from .published_center import paper_center
-from .radius import exponential_epsilon, good_radius, radii_of
+from .radius import Radius, exponential_epsilon, good_radius, radii_of
 from .radius_sample import amplified, coins_at, collected
 from .search_plan import Search, one_cluster_entries
 
@@ -67,60 +69,28 @@ _PASSES = {"grid": 5, "pca": 5, "paper": 2, "clip": 4}
 
 @dataclass(frozen=True)
 class Ball:
-    """A released ball, in grid steps about the center of the domain.
+    """A released ball, in grid steps about the center of the domain."""
 
-    Attributes
-    ----------
-    center : ndarray of shape (d,)
-    square : float
-        Squared radius.
-    n_points : float
-        Released number of points in it.
-    target : int
-        t.
-    status : str
-    n_points_sd : float
-        Standard deviation of the noise of `n_points`.
-    """
-
-    center: np.ndarray
-    square: float
-    n_points: float
-    target: int
+    center: np.ndarray  # (d,)
+    square: float  # of its radius
+    n_points: float  # released number of points in it
+    target: int  # t
     status: str
-    n_points_sd: float
+    n_points_sd: float  # standard deviation of the noise of `n_points`
 
 
 @dataclass(frozen=True)
 class _Task:
-    """What all steps of one search share.
-
-    Attributes
-    ----------
-    session : PrivacySession
-    rows : GridTable
-        Of which the active ones are looked at.
-    search : Search
-    sizes : ByPart
-        Numbers of all rows of each part, for coins of the rows; unreleased.
-    size : float
-        Released number of active rows.
-    target : int
-        t; public or released.
-    least : float
-        Radii below this are treated as zero, in steps.
-    prefix : str
-        Of the plan entries.
-    """
+    """What all steps of one search share."""
 
     session: PrivacySession
-    rows: GridTable
+    rows: GridTable  # of which the active ones are looked at
     search: Search
-    sizes: ByPart
-    size: float
-    target: int
-    least: float
-    prefix: str
+    sizes: ByPart  # numbers of all rows of each part, for coins of the rows; unreleased
+    size: float  # released number of active rows
+    target: int  # t; public or released
+    least: float  # radii below this are treated as zero, in steps
+    prefix: str  # of the plan entries
 
     def start(self, number: int) -> str:
         """Prefix of the plan entries of one search for a center."""
@@ -131,25 +101,14 @@ class _Task:
         return counts_about(self.rows, np.array(centers), squares)
 
 
-def fit_one_cluster(session, rows, n_points, search, *, prefix=""):
-    """Find a ball.
+def fit_one_cluster(
+    session: PrivacySession, rows: GridTable, n_points: float, search: Search, *, prefix: str = ""
+) -> Ball:
+    """Find a ball of `n_points`: t, or a fraction of the released number of points.
 
-    Parameters
-    ----------
-    session : PrivacySession
-        With the entries of :func:`one_cluster_entries`.
-    rows : GridTable
-        The rows to look at are those that its parts name `ACTIVE`, or all: a function of each row
-        and of releases. See :func:`.balls.points_of` for rows in memory.
-    n_points : int or float
-        t, or a fraction of the released number of points.
-    search : Search
-    prefix : str, default=""
-        Of the plan entries.
-
-    Returns
-    -------
-    ball : Ball
+    The rows to look at are those that its parts name `ACTIVE`, or all: a function of each row and
+    of releases. See :func:`.balls.points_of` for rows in memory. The plan has the entries of
+    :func:`one_cluster_entries`, under the prefix.
     """
     sizes, number = rows.sums(_counted)
     # One point changes the number by at most one (not at all, where one is replaced).
@@ -173,25 +132,17 @@ def fit_one_cluster(session, rows, n_points, search, *, prefix=""):
     return Ball(center, float(squares[chosen]), inside, task.target, status, inside_sd)
 
 
-def _counted(part):
+def _counted(part: Part) -> tuple[Part, tuple[ByPart, int]]:
     """A pass: how many rows a part has, by its number, and how many of them are active."""
     n_rows, active = part.units.n_rows, part.state.get(ACTIVE)
     there = n_rows if active is None else int(np.count_nonzero(active))
     return part, (ByPart({part.source.number: n_rows}), there)
 
 
-def seen_ball(ball, epsilon):
+def seen_ball(ball: Ball, epsilon: float) -> str:
     """The status of a ball, which is not "ok" where the number of its points is lost in the noise.
 
-    Parameters
-    ----------
-    ball : Ball
-    epsilon : float
-        Of the guarantee.
-
-    Returns
-    -------
-    status : str
+    `epsilon` is that of the guarantee.
     """
     if ball.status != "ok" or ball.n_points > _SEEN * ball.n_points_sd:
         return ball.status
@@ -201,14 +152,14 @@ def seen_ball(ball, epsilon):
     return f"few points in the ball: their number is lost in the noise{words}"
 
 
-def _target(n_points, size):
+def _target(n_points: float, size: float) -> int:
     """t, public or released."""
     if isinstance(n_points, float):
         n_points = round(min(n_points * max(size, 0.0), MOST_POINTS))
     return max(1, int(n_points))
 
 
-def _locate(task):
+def _locate(task: _Task) -> tuple[np.ndarray, str]:
     """The final center and a status; "duplicates" for a single point that many rows are at."""
     radius, status = None, "ok"
     if task.search.center_method != "clip":
@@ -224,16 +175,12 @@ def _locate(task):
     return _best(task, [_center(task, radius, status, n) for n in range(task.search.n_init)])
 
 
-def _radius(task):
+def _radius(task: _Task) -> Radius | None:
     """GoodRadius on all points, or on a sample of a rate that is a function of releases.
 
     The sample has 8192 points at least, and about 1000 of the cluster: the choice of a radius is
     relative to t, so a thousand of t is accurate enough. A loss of points within the sample stands
     for 1 / rate times as many.
-
-    Returns
-    -------
-    radius : Radius or None
     """
     session, search, coins = task.session, task.search, None
     target, rate, entry = task.target, 1.0, task.prefix + "radius"
@@ -250,34 +197,27 @@ def _radius(task):
     return found and dataclasses.replace(found, loss=found.loss / rate)
 
 
-def _center(task, radius, status, number):
-    """One search for a center.
+def _center(
+    task: _Task, radius: Radius | None, status: str, number: int
+) -> tuple[np.ndarray, float, str]:
+    """One search for a center: an integer center (d,), the radius of the last ball, and a status.
 
-    Parameters
-    ----------
-    task : _Task
-    radius : Radius or None
-        None: start from the whole domain.
-    status : str
-        So far.
-    number : int
-        Which of the searches.
-
-    Returns
-    -------
-    center : ndarray of shape (d,), integers
-    reach : float
-        Radius of the last ball.
-    status : str
+    Without a radius it starts from the whole domain. `status` is that so far, and `number` says
+    which of the searches it is.
     """
+    start: Any
     start = ACTIVE, np.zeros(task.rows.n_features), task.rows.limit
     if radius is not None:
         found = _first_ball(task, radius, task.start(number))
         start, status = (start, "no heavy box found") if found is None else (found, status)
-    return *_approach(task, *start, task.start(number)), status
+    return *_approach(
+        task, *cast("tuple[str, np.ndarray, float | None]", start), task.start(number)
+    ), status
 
 
-def _first_ball(task, radius, prefix):
+def _first_ball(
+    task: _Task, radius: Radius, prefix: str
+) -> tuple[str, np.ndarray, float | None] | None:
     """Name of the rows, center and radius to start from, or None.
 
     The radius is None where the center comes without one ("paper"): the first step then finds it.
@@ -295,7 +235,7 @@ def _first_ball(task, radius, prefix):
     return None if found is None else (INSIDE, *found)
 
 
-def _coins_of_boxes(task, prefix):
+def _coins_of_boxes(task: _Task, prefix: str) -> Coins | None:
     """The sample that boxes are counted in, or None; coins for nothing else."""
     rate = rate_of_boxes(task.session, prefix, task.size, task.target)
     if rate == 1 or task.search.replace:
@@ -303,30 +243,17 @@ def _coins_of_boxes(task, prefix):
     return coins_at(task.session, prefix + "boxes", task.sizes, rate)
 
 
-def _approach(task, among, center, reach, prefix):
+def _approach(
+    task: _Task, among: str, center: np.ndarray, reach: float | None, prefix: str
+) -> tuple[np.ndarray, float]:
     """Means of the points in balls, each about the last mean and just large enough.
 
-    Parameters
-    ----------
-    task : _Task
-    among : str
-        Name of the rows that the first mean is of.
-    center : ndarray of shape (d,), integers
-    reach : float or None
-        Radius of the first ball; None: it is chosen, too.
-    prefix : str
-        Of the plan entries.
-
-    Returns
-    -------
-    center : ndarray of shape (d,), integers
-    reach : float
-
-    Notes
-    -----
     A mean has noise in proportion to the radius of its ball, and the next ball needs to be larger
     than the cluster by that noise only. So radii shrink fast to the size of the cluster, and a few
     passes do. Later balls look at all active rows again: a box may have cut some of them off.
+
+    The first mean is of the rows that `among` names, in a ball about `center` (integers) of radius
+    `reach`; None: that is chosen, too.
     """
     session, rows = task.session, task.rows
     passes = _PASSES[task.search.center_method]
@@ -352,21 +279,13 @@ def _approach(task, among, center, reach, prefix):
             replace=task.search.replace,
         )
         center = clip_to_ball(center, rows.limit)
-    return center, reach
+    return center, cast("float", reach)  # there is at least one pass
 
 
-def _best(task, found):
-    """The center with most points about it: within the smallest radius that any of them needed.
+def _best(task: _Task, found: list[tuple[np.ndarray, float, str]]) -> tuple[np.ndarray, str]:
+    """The center with most points about it, and its status, of some with their radii.
 
-    Parameters
-    ----------
-    task : _Task
-    found : list of (center, reach, status)
-
-    Returns
-    -------
-    center : ndarray of shape (d,), integers
-    status : str
+    That is within the smallest radius that any of them needed.
     """
     if len(found) == 1:
         return found[0][0], found[0][2]

@@ -16,62 +16,35 @@ _CHOICE_SHARE = 0.1  # of the budget of several starts, for the choice of one
 
 @dataclass(frozen=True)
 class Search:
-    """How to look for a cluster; all of it public.
+    """How to look for a cluster; all of it public."""
 
-    Attributes
-    ----------
-    radius_method : {"exponential", "binary_search", "above_threshold", "rec_concave"}
-        See :mod:`.radius`.
-    center_method : {"grid", "pca", "clip", "paper"}
-        See :mod:`.center`. "clip" needs no radius, so none is released.
-    grid : {"log", "linear"}
-        Of the radii to choose from.
-    min_radius : float or None
-        In lengths. None: 2**-15 of the radius of the domain (2**-11 for a linear grid).
-    sample_size : int
-        Most points whose pairwise distances are compared, about.
-    n_init : int
-        Number of independent restarts.
-    replace : bool
-        Neighbours replace one of a public number of points.
-    """
-
-    radius_method: str = "exponential"
+    radius_method: str = "exponential"  # one of `RADIUS_METHODS`, see :mod:`.radius`
+    # "grid", "pca", "clip" or "paper", see :mod:`.center`; "clip" needs no radius: none is released
     center_method: str = "grid"
-    grid: str = "log"
+    grid: str = "log"  # of the radii to choose from: "log" or "linear"
+    # in lengths; None: 2**-15 of the radius of the domain (2**-11 for a linear grid)
     min_radius: float | None = None
-    sample_size: int = 2**15
-    n_init: int = 1
-    replace: bool = False
+    sample_size: int = 2**15  # most points whose pairwise distances are compared, about
+    n_init: int = 1  # number of independent restarts
+    replace: bool = False  # neighbours replace one of a public number of points
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.replace and self.center_method == "pca":
             raise ValueError("principal axes are for neighbours that add or remove a point.")
 
-    def start(self, prefix, number):
+    def start(self, prefix: str, number: int) -> str:
         """Prefix of the plan entries of one search for a center."""
         return prefix if self.n_init == 1 else f"{prefix}start {number}/"
 
 
-def one_cluster_entries(rho, delta, search, prefix=""):
+def one_cluster_entries(
+    rho: float, delta: float, search: Search, prefix: str = ""
+) -> tuple[PlanEntry, ...]:
     """Plan entries of :func:`fit_one_cluster`: at most `rho` and `delta` in all.
 
-    Parameters
-    ----------
-    rho, delta : float
-    search : Search
-    prefix : str, default=""
-        Of the names, for several searches in one plan.
-
-    Returns
-    -------
-    entries : tuple of PlanEntry
-
-    Notes
-    -----
     1 % for the number of points, 20 % for the last radius, 2 % for the number of points in the
     ball; of the rest 30 % for the radius of the boxes, where one is needed, and what remains in
-    equal parts for the searches for a center.
+    equal parts for the searches for a center. `prefix` is for several searches in one plan.
     """
     count, inside, final = 0.01 * rho, 0.02 * rho, 0.2 * rho
     entries = [PlanEntry("count", Mechanism.GAUSSIAN, count, sensitivity="1 unit")]
@@ -105,12 +78,13 @@ def one_cluster_entries(rho, delta, search, prefix=""):
     return tuple(dataclasses.replace(entry, name=prefix + entry.name) for entry in entries)
 
 
-def _start_entries(rho, delta, search):
+def _start_entries(rho: float, delta: float, search: Search) -> list[PlanEntry]:
     """Of one search for a center: a box, then means and the radii of the balls about them.
 
-    The means ("center") of all passes share 70 % of what a box leaves, their radii ("approach") 30
-    %.
+    The means ("center") of all passes share 70 % of what a box leaves,
+    their radii ("approach") 30 %.
     """
+    entries: list[PlanEntry]
     entries, method = [], search.center_method
     if method == "paper":
         entries += paper_entries(4 / 7 * rho, delta)

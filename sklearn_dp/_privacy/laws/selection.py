@@ -25,6 +25,7 @@ or nothing.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ from ._release import Release, check_cost, integer_scores, positive_sensitivity
 __all__ = ["above_threshold", "exponential", "inner", "lead"]
 
 
-def exponential(scores: np.ndarray, sensitivity: float, epsilon: float) -> Release:
+def exponential(scores: np.ndarray | Sequence[int], sensitivity: float, epsilon: float) -> Release:
     """The exponential mechanism; see :meth:`PrivacySession.exponential`.
 
     An int64 score for each public candidate; none moves by more than `sensitivity`. (Scores that
@@ -55,7 +56,7 @@ def inner(scores: np.ndarray, sensitivity: float, epsilon: float) -> Release:
 
 
 def _exponential(
-    kind: str, scores: np.ndarray, sensitivity: float, epsilon: float, rho: float
+    kind: str, scores: np.ndarray | Sequence[int], sensitivity: float, epsilon: float, rho: float
 ) -> Release:
     scores, sensitivity = integer_scores(scores), positive_sensitivity(sensitivity)
     require(scores.size > 0, "a candidate")
