@@ -38,6 +38,8 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from ..._privacy._rounding import exact_integers
+from ..._privacy._session import PrivacySession
+from ..._privacy._step import Step
 
 __all__ = [
     "MOST_CELLS",
@@ -56,24 +58,13 @@ MOST_CELLS = 2**16
 """Cells of the public grid of a coordinate, at most."""
 
 
-def qualities(values, cell, ball):
+def qualities(values: np.ndarray, cell: int, ball: int) -> np.ndarray:
     """Quality of each grid point as an interior point of some numbers.
 
-    Parameters
-    ----------
-    values : ndarray, integer-valued, in [-ball, ball]
-    cell : int
-        Grid points are -ball, -ball + cell, ... up to the first that is at least ball.
-    ball : int
+    These are integer-valued, in [-ball, ball]. Grid points are -ball, -ball + cell, ... up to the
+    first that is at least ball. The quality is the smaller of the numbers of values at or below it,
+    and at or above it, both sides rounded outwards to the grid.
 
-    Returns
-    -------
-    q : ndarray of int64
-        The smaller of the numbers of values at or below it, and at or above it, both sides
-        rounded outwards to the grid.
-
-    Examples
-    --------
     >>> qualities(np.array([-2, 0, 0, 3]), cell=2, ball=4)
     array([0, 1, 3, 1, 1])
     """
@@ -84,30 +75,20 @@ def qualities(values, cell, ball):
     return np.minimum(below, above)
 
 
-def interior_point(step, values, cell, ball, *, changes, epsilon):
+def interior_point(
+    step: Step, values: np.ndarray, cell: int, ball: int, *, changes: int, epsilon: float
+) -> int:
     """A grid point between the smallest and the largest of most values; epsilon-DP.
 
-    Private for `changes` additions and removals together; no values are allowed too.
-
-    Parameters
-    ----------
-    step : Step
-    values : ndarray, integer-valued, in [-ball, ball]
-    cell, ball : int
-        Of the grid; see :func:`qualities`.
-    changes : int
-    epsilon : float
-
-    Returns
-    -------
-    point : int
+    Private for `changes` additions and removals together; no values are allowed too. They are
+    integer-valued, in [-ball, ball]; the grid is that of :func:`qualities`.
     """
     # An element added or removed changes each of the two numbers, hence the smaller, by at most 1.
     index = step.choice(qualities(values, cell, ball), sensitivity=changes, epsilon=epsilon)
     return min(-ball + cell * index, ball)
 
 
-def extremes(cell, ball, *, changes, epsilon, beta):
+def extremes(cell: float, ball: float, *, changes: int, epsilon: float, beta: float) -> int:
     """How many of the smallest and of the largest values an interior point is sought among.
 
     With m values the best grid point has a quality of at least m / 2, and the exponential mechanism
@@ -116,36 +97,30 @@ def extremes(cell, ball, *, changes, epsilon, beta):
     quality: it lies between the values. (2 (ball / cell + 1) >= G; beta' is beta / 2, for two
     ends.)
 
-    Examples
-    --------
     >>> extremes(1e-4, 1.0, changes=2, epsilon=0.5, beta=0.05)
     218
     """
     return math.ceil(4 * changes / epsilon * math.log(4 * (ball / cell + 1) / beta))
 
 
-def bounding_segment(step, values, cell, ball, *, changes, epsilon, beta):
+def bounding_segment(
+    step: Step,
+    values: np.ndarray,
+    cell: int,
+    ball: int,
+    *,
+    changes: int,
+    epsilon: float,
+    beta: float,
+) -> tuple[float, float]:
     """Middle and width of a segment that holds nearly all of the values; epsilon-DP.
 
     Half of epsilon for each end: the m smallest and the m largest values may both change, the
-    former by one element for each one added or removed, and so the latter.
+    former by one element for each one added or removed, and so the latter. The width is at least
+    one cell, whatever the ends are.
 
-    Parameters
-    ----------
-    step : Step
-    values : ndarray, integer-valued, in [-ball, ball]
-    cell, ball : int
-    changes : int
-        Additions and removals.
-    epsilon : float
-        Of both ends together.
-    beta : float
-        Chance that an end lies outside the values. A utility statement, no part of the guarantee.
-
-    Returns
-    -------
-    middle, width : float
-        The width is at least one cell, whatever the ends are.
+    The values are integers in [-ball, ball]; `changes` are additions and removals. `beta` is the
+    chance that an end lies outside the values: a utility statement, no part of the guarantee.
     """
     m = extremes(cell, ball, changes=changes, epsilon=epsilon / 2, beta=beta)
     values = np.sort(values)
@@ -157,29 +132,24 @@ def bounding_segment(step, values, cell, ball, *, changes, epsilon, beta):
     return sum(ends) / 2, float(max(abs(ends[1] - ends[0]), cell))
 
 
-def box_means(step, sets, cell, ball, *, changes, epsilon, delta, beta):
+def box_means(
+    step: Step,
+    sets: list[np.ndarray],
+    cell: int,
+    ball: int,
+    *,
+    changes: int,
+    epsilon: float,
+    delta: float,
+    beta: float,
+) -> np.ndarray:
     """Average of each of some sets of points, each clipped to a private box about most of it.
 
-    Parameters
-    ----------
-    step : Step
-    sets : list of ndarray of shape (n_i, p), integer-valued
-        Coordinates in [-ball, ball]; any size, 0 too.
-    cell : int
-        Resolution, in steps.
-    ball : int
-    changes : int
-        Additions and removals by which the sets of neighbours differ, all sets together.
-    epsilon, delta : float
-    beta : float
-        Chance of a useless box.
+    The sets (n_i, p), of any size, 0 too, are integer-valued, their coordinates in [-ball, ball];
+    `changes` are the additions and removals by which those of neighbours differ, all sets together.
+    `cell` is the resolution, in steps, and `beta` the chance of a useless box. The averages are
+    (len(sets), p).
 
-    Returns
-    -------
-    means : ndarray of shape (len(sets), p)
-
-    Notes
-    -----
     With one set, one change and p = d: the average of [1]_. Half of epsilon goes to the boxes:
     2 p choices for a set, and each of the `changes` touches one set. A quarter goes to the sums,
     as one Gaussian mechanism, a quarter to the sizes.
@@ -230,25 +200,14 @@ def box_means(step, sets, cell, ball, *, changes, epsilon, delta, beta):
     return middle + width * np.clip(share, -0.5, 0.5)
 
 
-def boxes_fit(t, k, d, most, cell, ball, epsilon, beta):
-    """Whether :func:`k_averages` on t tuples finds useful boxes: a public rule.
+def boxes_fit(
+    t: int, k: int, d: int, most: float, cell: float, ball: float, epsilon: float, beta: float
+) -> bool:
+    """Whether :func:`k_averages` on t tuples of k points finds useful boxes: a public rule.
 
-    Parameters
-    ----------
-    t, k, d : int
-        Number of tuples, points of a tuple, features.
-    most : float
-        Tuples that the balls may leave out (:class:`.far_balls.Constants`).
-    cell, ball : float
-        Only their ratio matters.
-    epsilon : float
-        Of the answer: half of it goes to 2 k d ends.
-    beta : float
-
-    Returns
-    -------
-    fit : bool
-        Whether the m smallest and the m largest of t values are disjoint.
+    That is whether the m smallest and the m largest of t values are disjoint. `most` tuples may be
+    left out by the balls (:class:`.far_balls.Constants`). Only the ratio of `cell` and `ball`
+    matters. Epsilon is that of the answer: half of it goes to 2 k d ends.
     """
     changes = 2 * (math.floor(most) + 1)
     return (
@@ -259,35 +218,27 @@ def boxes_fit(t, k, d, most, cell, ball, epsilon, beta):
 
 
 def k_averages(
-    session, step, tuples, centers, ball, most, cell, *, epsilon, delta, beta, joint=True
-):
+    session: PrivacySession,
+    step: Step,
+    tuples: np.ndarray,
+    centers: np.ndarray,
+    ball: int,
+    most: float,
+    cell: int,
+    *,
+    epsilon: float,
+    delta: float,
+    beta: float,
+    joint: bool = True,
+) -> np.ndarray:
     """PrivatekAverages, after the test: an average for each of the k balls.
 
-    Parameters
-    ----------
-    session : PrivacySession
-        For the random order of the centers.
-    step : Step
-    tuples : ndarray of shape (t, k, d), integer-valued
-    centers : ndarray of shape (k, d)
-        Of balls that partition all but `most` tuples.
-    ball : int
-    most : float
-    cell : int
-        Resolution of the ends of the boxes, in steps.
-    epsilon, delta : float
-        Of the answer.
-    beta : float
-        Chance of a useless box.
-    joint : bool, default=True
-        Average the tuples as vectors of k d numbers, in place of k sets of points: less noise.
+    (k, d), in a random order. The tuples (t, k, d) are integer-valued, and balls about the centers
+    (k, d) partition all but `most` of them. The session is for the random order of the centers.
+    `cell` is the resolution of the ends of the boxes, in steps. Epsilon and delta are those of the
+    answer, `beta` the chance of a useless box. `joint`: average the tuples as vectors of k d
+    numbers, in place of k sets of points: less noise.
 
-    Returns
-    -------
-    means : ndarray of shape (k, d), in a random order
-
-    Notes
-    -----
     Balls of a separation above 6 that share a tuple give the points of all tuples that either of
     them partitions to the same center. So at most floor(most) + 1 tuples, one of them the
     replaced one, go elsewhere: twice as many additions and removals of a tuple, and k times that
@@ -313,7 +264,7 @@ def k_averages(
     return found.reshape(k, d)
 
 
-def _nearest(tuples, centers):
+def _nearest(tuples: np.ndarray, centers: np.ndarray) -> np.ndarray:
     """Index of the nearest center of each point of each tuple; -1 for a tie.
 
     Points of a tuple that the balls partition are never tied: the separation is above 6. So what

@@ -28,10 +28,12 @@ delta.
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
-from ..friendly.average import friendly_average
+from ..._privacy._session import PrivacySession
+from ..friendly.average import Average, friendly_average
 from ..friendly.core import (
     MATCH_LIMIT,
     core_add_remove,
@@ -52,24 +54,16 @@ _PAIR_BITS = 20
 _SAFE = 1 - 1e-9  # rounding must not make two tuples friends that are not
 
 
-def matched_distances(tuples, gamma):
+def matched_distances(tuples: np.ndarray, gamma: float) -> np.ndarray:
     """Frobenius distances of all pairs of tuples after matching; inf where they do not match.
 
     A pair is compared once, the earlier tuple first, and mirrored: the other way round its terms
     are added in another order. So what is found for a pair is a function of these two tuples and
     of their order alone, wherever the tiles end; and tiles have a public size.
 
-    Parameters
-    ----------
-    tuples : ndarray of shape (t, k, d)
-    gamma : float
-        In (0, 1/5].
-
-    Returns
-    -------
-    distances : ndarray of shape (t, t)
-        Symmetric; 0 on the diagonal, or inf for a tuple that does not even match itself because
-        two of its points coincide or one is not finite.
+    For tuples (t, k, d) and a gamma in (0, 1/5] distances (t, t): symmetric; 0 on the diagonal, or
+    inf for a tuple that does not even match itself because two of its points coincide or one is not
+    finite.
     """
     t, k, _ = tuples.shape
     distances = np.empty((t, t))
@@ -82,27 +76,23 @@ def matched_distances(tuples, gamma):
     return upper + np.triu(distances, 1).T
 
 
-def _find_radius(session, entry, distances, grid, score=None):
+def _find_radius(
+    session: PrivacySession,
+    entry: str,
+    distances: np.ndarray,
+    grid: np.ndarray,
+    score: Callable[[int | np.intp, int], tuple[int | np.intp, float]] | None = None,
+) -> float | None:
     """Smallest radius at which most pairs are friends, or None: a noisy binary search.
 
-    Parameters
-    ----------
-    session : PrivacySession
-    entry : str
-        Spends all that it has, in equal parts for each test of a search over the whole grid.
-    distances : ndarray of shape (t, t)
-    grid : ndarray, increasing
-        Public.
-    score : callable, optional
-        ``score(strangers, t)``: for a number of ordered pairs that are no friends, an integer that
-        is about 0 or less where they are few enough, and its sensitivity. For a public number of
-        tuples by default.
+    One step of the public, increasing grid above what the search found, so that noise in the last
+    test does not cut a core in two. None if the search ends at the last radius, which it never
+    tests. The entry spends all that it has, in equal parts for each test of a search over the whole
+    grid.
 
-    Returns
-    -------
-    radius : float or None
-        One step of the grid above what the search found, so that noise in the last test does not
-        cut a core in two. None if the search ends at the last radius, which it never tests.
+    ``score(strangers, t)``: for a number of ordered pairs that are no friends, an integer that
+    is about 0 or less where they are few enough, and its sensitivity. For a public number of
+    tuples by default.
     """
     score = score or _fixed_score
     t = len(distances)
@@ -118,13 +108,13 @@ def _find_radius(session, entry, distances, grid, score=None):
     return None if high == len(grid) - 1 else float(grid[high]) * RATIO
 
 
-def _fixed_score(strangers, t):
+def _fixed_score(strangers: int | np.intp, t: int) -> tuple[int | np.intp, float]:
     """Strangers - t^2 / 4, for a public number t of tuples, at least 2."""
     # A replaced tuple is in 2 (t - 1) of the ordered pairs of distinct tuples.
     return strangers - int(_SLACK * t * t), 2.0 * (t - 1)
 
 
-def _private_score(strangers, t):
+def _private_score(strangers: int | np.intp, t: int) -> tuple[int | np.intp, float]:
     """For a private number of tuples: strangers / t - slack t, in steps of 2**-20."""
     # With P strangers among the t - 1 common tuples and q of the other one, u = strangers / t
     # moves by 2 q / t - P / (t (t - 1)), in (-1, 2), and slack t by slack, in [0, 1]: the
@@ -134,57 +124,44 @@ def _private_score(strangers, t):
 
 
 def aggregate_tuples(
-    session, tuples, radius, *, gamma=MATCH_LIMIT, relation="replace", prefix="tuples/"
-):
-    """Average of the tuples that match most others, or None: that of `tuple_average`.
-
-    Parameters
-    ----------
-    session, tuples, radius, gamma, relation, prefix
-        Of :func:`tuple_average`.
-
-    Returns
-    -------
-    center : ndarray of shape (k, d) or None
-        None: no radius was found, or too few tuples survived.
-    """
+    session: PrivacySession,
+    tuples: np.ndarray,
+    radius: float,
+    *,
+    gamma: float = MATCH_LIMIT,
+    relation: str = "replace",
+    prefix: str = "tuples/",
+) -> np.ndarray | None:
+    """Average (k, d) of the tuples that match most others, or None: that of `tuple_average`."""
     found = tuple_average(session, tuples, radius, gamma=gamma, relation=relation, prefix=prefix)
     return None if found is None else found.mean.reshape(tuples.shape[1:])
 
 
 def tuple_average(
-    session, tuples, radius, *, gamma=MATCH_LIMIT, relation="replace", prefix="tuples/"
-):
+    session: PrivacySession,
+    tuples: np.ndarray,
+    radius: float,
+    *,
+    gamma: float = MATCH_LIMIT,
+    relation: str = "replace",
+    prefix: str = "tuples/",
+) -> Average | None:
     """Average of the tuples that match most others, with its noise, or None.
 
-    Parameters
-    ----------
-    session : PrivacySession
-        Its plan holds :func:`.core_plan.tuple_entries`.
-    tuples : ndarray of shape (t, k, d)
-        A tuple with a NaN is nobody's friend. All other points lie in the ball of norm `radius`.
-    radius : float
-        Public or released; the grid of friendship radii is made of it.
-    gamma : float, default=1/5
-        At most 1/5: beyond it matchings need not compose, and the alignment below could differ
-        between neighbours in more than one tuple.
-    relation : {"replace", "add or remove"}, default="replace"
-        Whether one of a public number t >= 2 of tuples is replaced, or one comes or goes.
+    None: no radius was found, or too few tuples survived. The average is of flat tuples, (k d,).
 
-    Returns
-    -------
-    average : Average or None
-        Of flat tuples, of shape (k d,). None: no radius was found, or too few tuples survived.
+    The session's plan holds :func:`.core_plan.tuple_entries`. Of the tuples (t, k, d), one with a
+    NaN is nobody's friend; all other points lie in the ball of norm `radius`, public or released,
+    of which the grid of friendship radii is made. Gamma is at most 1/5: beyond it matchings need
+    not compose, and the alignment below could differ between neighbours in more than one tuple.
+    `relation`: whether one of a public number t >= 2 of tuples is replaced ("replace"), or one
+    comes or goes ("add or remove").
 
-    Notes
-    -----
     After [1]_ (sections D.2 to D.4), corrected: twice the noise for a replacement, one radius in
     the Frobenius norm, alignment to the first tuple of the core:
     two survivors X, Y share a friend W, so with the permutation of the matching
     ``|X - pi(Y)|_F <= 2 R``, whichever common friend and whichever reference is taken.
 
-    References
-    ----------
     .. [1] E. Tsfadia, E. Cohen, H. Kaplan, Y. Mansour and U. Stemmer, "FriendlyCore: practical
        differentially private aggregation", ICML 2022.
     """
@@ -223,7 +200,7 @@ def tuple_average(
     )
 
 
-def _fixed_core(session, prefix, friends):
+def _fixed_core(session: PrivacySession, prefix: str, friends: np.ndarray) -> np.ndarray:
     """Which of a public number of tuples are in the core."""
     entry = session.plan[prefix + "core"]
     return core_fixed_size(
@@ -236,7 +213,7 @@ def _fixed_core(session, prefix, friends):
     )
 
 
-def _private_core(session, prefix, friends):
+def _private_core(session: PrivacySession, prefix: str, friends: np.ndarray) -> np.ndarray:
     """Which of a private number of tuples are in the core; the number is released first.
 
     The noise of the filter has to be for all the tuples there are, so it needs an upper bound of
@@ -258,7 +235,7 @@ def _private_core(session, prefix, friends):
     )
 
 
-def _aligned(core, session):
+def _aligned(core: np.ndarray, session: PrivacySession) -> np.ndarray:
     """Every tuple in the order of the first one, then all in one random order.
 
     Another first tuple reorders all of them alike, which the random order absorbs. A core that

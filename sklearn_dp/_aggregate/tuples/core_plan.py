@@ -24,39 +24,28 @@ _SAFE = 1 - 1e-9
 
 @dataclass(frozen=True)
 class TupleShares:
-    """Shares of the tuple stage in its rho, and of the core in its delta.
+    """Shares of the tuple stage in its rho, and of the core in its delta."""
 
-    Attributes
-    ----------
-    radius : float
-        Of rho, for the search for a radius. The counts it compares are of order t^2 with a noise
-        of order t: little is enough.
-    core : float
-        Of rho, for the filter. It gets nearly all, because it decides how many tuples are needed
-        (:func:`tuples_needed`): scores of order t have a noise of order sqrt(t / rho).
-    size, average : float
-        Of rho, for the two releases about the core. The noise of the average is of order
-        radius / t, and Lloyd steps on all rows refine what it finds.
-    core_delta : float
-        Of delta, for the filter; the rest is for the size of the core.
-    """
-
+    # of rho, for the search for a radius. The counts it compares are of order t^2 with a noise of
+    # order t: little is enough.
     radius: float = 0.06
+    # of rho, for the filter. It gets nearly all, because it decides how many tuples are needed
+    # (:func:`tuples_needed`): scores of order t have a noise of order sqrt(t / rho).
     core: float = 0.82
-    size: float = 0.03
+    size: float = 0.03  # of rho, for the number of tuples of the core ...
+    # ... and their average. Its noise is of order radius / t, and Lloyd steps on all rows refine
+    # what it finds.
     average: float = 0.09
-    core_delta: float = 0.9
+    core_delta: float = 0.9  # of delta, for the filter; the rest is for the size of the core
 
 
-def radii(radius):
+def radii(radius: float) -> np.ndarray:
     """The public grid of friendship radii.
 
     From 1e-4 to 2 times the public radius in factors of 1.5. Two points of the ball are at most
     twice its radius apart; that k of them may be farther only means that tuples which agree no
     better than by chance find no radius.
 
-    Examples
-    --------
     >>> grid = radii(1.0)
     >>> len(grid), bool(grid[-1] >= 2.0)
     (26, True)
@@ -65,33 +54,23 @@ def radii(radius):
     return radius * _LEAST_RADIUS * RATIO ** np.arange(steps + 1)
 
 
-def search_steps(n_radii):
+def search_steps(n_radii: int) -> int:
     """Most tests that a binary search over the radii makes; the plan allows for as many.
 
-    Examples
-    --------
     >>> search_steps(26), search_steps(2), search_steps(1)
     (5, 1, 1)
     """
     return max(1, (n_radii - 1).bit_length())
 
 
-def tuple_entries(rho, delta, shares=None, *, relation="replace"):
+def tuple_entries(
+    rho: float, delta: float, shares: TupleShares | None = None, *, relation: str = "replace"
+) -> tuple[PlanEntry, ...]:
     """Plan entries of :func:`aggregate_tuples` for a total of `rho` and `delta`.
 
-    Parameters
-    ----------
-    rho, delta : float
-        Of all entries together.
-    shares : TupleShares, optional
-    relation : {"replace", "add or remove"}
-        With "add or remove" a tenth of what the core has pays for the number of tuples.
-
-    Returns
-    -------
-    entries : tuple of PlanEntry
-        Named "tuples/number" (only for "add or remove"), "tuples/radius", "tuples/core",
-        "tuples/size" and "tuples/average".
+    Named "tuples/number" (only where tuples may be added or removed), "tuples/radius",
+    "tuples/core", "tuples/size" and "tuples/average". With "add or remove" in place of "replace" a
+    tenth of what the core has pays for the number of tuples.
     """
     shares = shares or TupleShares()
     n_steps = search_steps(len(radii(1.0)))
@@ -139,41 +118,27 @@ def tuple_entries(rho, delta, shares=None, *, relation="replace"):
     )
 
 
-def tuples_needed(rho, delta, *, friends=0.95, kept=0.9, most=2**20):
+def tuples_needed(
+    rho: float, delta: float, *, friends: float = 0.95, kept: float = 0.9, most: int = 2**20
+) -> int | None:
     """Smallest even number of tuples of which the core keeps most, by the exact Gaussian formula.
 
-    Parameters
-    ----------
-    rho, delta : float
-        Of the whole tuple stage.
-    friends : float
-        Share of the tuples that a typical tuple matches.
-    kept : float
-        Probability with which such a tuple must survive.
-    most : int
-        Give up beyond this number.
+    None where not even `most` tuples would do. Rho and delta are those of the whole tuple stage. A
+    typical tuple matches the share `friends` of the tuples, and must survive with probability
+    `kept`.
 
-    Returns
-    -------
-    t : int or None
-        None where not even `most` tuples would do.
-
-    Notes
-    -----
     In half counts, a tuple with f t friends among t has a score 2 f t - t; noise has a standard
     deviation of 2 sigma there, sigma = sqrt((t - 1) / (2 rho)), and the threshold is the quantile
     of delta / t (see :func:`..friendly.core.core_fixed_size`; here in whole counts). So t grows
     like log(t / delta) / rho, and no error of the tuples enters.
 
-    Examples
-    --------
     >>> tuples_needed(4.0, 1e-6), tuples_needed(1.0, 1e-6), tuples_needed(1e-6, 1e-6)
     (34, 146, None)
     """
     shares = TupleShares()
     core_rho, core_delta = shares.core * rho, shares.core_delta * delta
 
-    def enough(t):
+    def enough(t: int) -> bool:
         sigma = math.sqrt((t - 1) / (2 * core_rho))
         threshold = -sigma * float(ndtri(core_delta / t))
         return ndtr((friends * t - t / 2 - threshold) / sigma) >= kept

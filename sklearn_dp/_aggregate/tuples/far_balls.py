@@ -32,10 +32,13 @@ References
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.spatial.distance import cdist
+
+from ..._privacy._step import Step
 
 __all__ = [
     "LEAST_SEPARATION", "Constants", "answer_budget", "close_tuples", "constants_of", "gaps",
@@ -53,20 +56,12 @@ _PAIR_ENTRIES = 2**22
 # -- the predicate ----------------------------------------------------------------------------
 
 
-def unpartitioned(tuples, proposal, separation):
-    """Number of tuples that the balls about the points of `proposal` do not partition.
+def unpartitioned(tuples: np.ndarray, proposal: np.ndarray, separation: float) -> int:
+    """Number of tuples that the balls about the points (k, d) of `proposal` do not partition.
 
-    Parameters
-    ----------
-    tuples : ndarray of shape (t, k, d), integer-valued; a tuple with a NaN is never partitioned
-    proposal : ndarray of shape (k, d)
-    separation : float
-
-    Returns
-    -------
-    number : int
-        t if two points of the proposal coincide: balls of radius 0 about the same center would
-        be far from each other by the letter, and yet tell nothing apart.
+    The tuples (t, k, d) are integer-valued; one with a NaN is never partitioned. t if two points of
+    the proposal coincide: balls of radius 0 about the same center would be far from each other by
+    the letter, and yet tell nothing apart.
     """
     radii = gaps(proposal) * (_SAFE / separation**2)
     if not radii.min() > 0:
@@ -81,20 +76,11 @@ def unpartitioned(tuples, proposal, separation):
     return t - good
 
 
-def gaps(points):
-    """Squared distance of each point to the next one.
+def gaps(points: np.ndarray) -> np.ndarray:
+    """Squared distance (k,) of each point (k, d) to the next one.
 
-    Parameters
-    ----------
-    points : ndarray of shape (k, d)
+    NaN where a point is not finite, inf for a single point: no proposals either way.
 
-    Returns
-    -------
-    squared : ndarray of shape (k,)
-        NaN where a point is not finite, inf for a single point: no proposals either way.
-
-    Examples
-    --------
     >>> gaps(np.array([[0.0, 0.0], [3.0, 4.0], [3.0, 5.0]]))
     array([25.,  1.,  1.])
     """
@@ -108,48 +94,26 @@ def gaps(points):
 
 @dataclass(frozen=True)
 class Constants:
-    """Public constants of the test.
+    """Public constants of the test."""
 
-    Attributes
-    ----------
-    m : int
-        Proposals that are tried.
-    eps1, eps2 : float
-        Privacy of the test for the proposals, and for the tuples that they are tried on.
-    most : float
-        Number of unpartitioned tuples that a proposal passes with nearly surely only below it.
-    passing : float
-        Noisy number up to which a proposal passes.
-    quorum : float
-        Noisy number of passing proposals from which on the test succeeds.
-    """
-
-    m: int
-    eps1: float
-    eps2: float
+    m: int  # proposals that are tried
+    eps1: float  # privacy of the test for the proposals ...
+    eps2: float  # ... and for the tuples that they are tried on
+    # number of unpartitioned tuples that a proposal passes with nearly surely only below it
     most: float
-    passing: float
-    quorum: float
+    passing: float  # noisy number up to which a proposal passes
+    quorum: float  # noisy number of passing proposals from which on the test succeeds
 
 
-def constants_of(t, epsilon, delta, beta, *, discrete=True):
+def constants_of(
+    t: int, epsilon: float, delta: float, beta: float, *, discrete: bool = True
+) -> Constants | None:
     """Constants of :func:`test_partition` for t tuples, or None where they are too few.
 
-    Parameters
-    ----------
-    t : int
-        Public number of tuples.
-    epsilon : float
-        Of the status of the test.
-    delta : float
-        Probability with which it may succeed without balls that nearly partition.
-    beta : float
-        Probability with which it may fail on tuples that are well partitioned.
-    discrete : bool, default=True
-        Leave room for the rounding of the noise.
+    t is public, and epsilon that of the status of the test. `delta` is the probability with which
+    it may succeed without balls that nearly partition, `beta` that with which it may fail on tuples
+    that are well partitioned. `discrete`: leave room for the rounding of the noise.
 
-    Notes
-    -----
     A proposal is a uniform m-subset of the t tuples, without replacement: eps1-DP for it is
     log(1 + (m / t) (exp(eps1) - 1)) = epsilon / 2 for the database, eps2 is the other half.
 
@@ -178,20 +142,16 @@ def constants_of(t, epsilon, delta, beta, *, discrete=True):
     return None
 
 
-def answer_budget(epsilon, delta):
+def answer_budget(epsilon: float, delta: float) -> tuple[float, float, float]:
     """What the test may fail with and the answer may spend, of an (epsilon, delta)-DP whole.
 
-    Returns
-    -------
-    test_delta : float
-        d of theorem W; the (1 + exp(epsilon)) d of its sum is half of delta.
-    answer_epsilon, answer_delta : float
-        The other half of each. Rounded down, as all three are.
+    The delta of the test, d of theorem W: the (1 + exp(epsilon)) d of its sum is half of delta.
+    Epsilon and delta of the answer: the other half of each. Rounded down, all three.
     """
     return delta / (2 * (1 + math.exp(epsilon))) * _SAFE, epsilon / 2 * _SAFE, delta / 2 * _SAFE
 
 
-def inner_constants(t, epsilon, delta, beta):
+def inner_constants(t: int, epsilon: float, delta: float, beta: float) -> Constants | None:
     """The constants inside theorem W: half of epsilon, and half of beta for the test.
 
     At least 2 l + 2 tuples, so that two balls which leave out l of them, on databases that differ
@@ -201,20 +161,14 @@ def inner_constants(t, epsilon, delta, beta):
     return found if found is not None and t >= 2 * found.most + 2 else None
 
 
-def least_tuples(epsilon, delta, beta=0.05, *, most=2**24):
+def least_tuples(
+    epsilon: float, delta: float, beta: float = 0.05, *, most: int = 2**24
+) -> int | None:
     """Smallest number of tuples with which an (epsilon, delta)-DP aggregation can run, or None.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        Of the test and the answer together, for replacing a tuple.
-    beta : float
-        Chance of no answer on good tuples.
-    most : int
-        Numbers beyond it are not tried.
+    Epsilon and delta are those of the test and the answer together, for replacing a tuple; `beta`
+    is the chance of no answer on good tuples. Numbers beyond `most` are not tried.
 
-    Examples
-    --------
     >>> least_tuples(1.0, 1e-6), least_tuples(8.0, 1e-6)
     (984, 169)
     """
@@ -232,27 +186,21 @@ def least_tuples(epsilon, delta, beta=0.05, *, most=2**24):
 # -- the test ---------------------------------------------------------------------------------
 
 
-def close_tuples(step, proposals, tuples, separation, constants, own=False):
+def close_tuples(
+    step: Step,
+    proposals: np.ndarray,
+    tuples: np.ndarray,
+    separation: float,
+    constants: Constants,
+    own: bool = False,
+) -> int | None:
     """PrivateTestCloseTuples: index of the first proposal that passes; None where the test fails.
 
-    Parameters
-    ----------
-    step : Step
-    proposals : ndarray of shape (m, k, d)
-    tuples : ndarray of shape (t, k, d)
-    separation : float
-    constants : Constants
-    own : bool, default=False
-        The proposals are some of the tuples. Only audits read it: a replaced tuple then moves its
-        own count as a proposal by more than one, which eps1 pays for.
+    Only whether it is None may be released. That is eps1-DP for the proposals (m, k, d) and eps2-DP
+    for the tuples (t, k, d). All proposals are tried, always.
 
-    Returns
-    -------
-    index : int or None. Only whether it is None may be released.
-
-    Notes
-    -----
-    That is eps1-DP for the proposals and eps2-DP for the tuples. All proposals are tried, always.
+    `own`: the proposals are some of the tuples. Only audits read it: a replaced tuple then moves
+    its own count as a proposal by more than one, which eps1 pays for.
     """
     bad = np.array([unpartitioned(tuples, each, separation) for each in proposals])
     # Replacing a tuple changes, for each proposal but itself, whether it is partitioned: the
@@ -270,23 +218,13 @@ def close_tuples(step, proposals, tuples, separation, constants, own=False):
     return int(passed[0]) if success else None
 
 
-def test_partition(step, tuples, separation, constants):
+def test_partition(
+    step: Step, tuples: np.ndarray, separation: float, constants: Constants
+) -> np.ndarray | None:
     """PrivateTestPartition: the points of a tuple whose balls nearly partition all, or None.
 
     epsilon-DP, as far as None is concerned. Think of the proposals as drawn from a copy of the
-    database: each of the two copies costs half.
-
-    Parameters
-    ----------
-    step : Step
-    tuples : ndarray of shape (t, k, d)
-    separation : float
-    constants : Constants
-
-    Returns
-    -------
-    centers : ndarray of shape (k, d) or None
-        Not a release.
+    database: each of the two copies costs half. The centers (k, d) are no release.
     """
     chosen = step.sample(len(tuples), constants.m)
     index = close_tuples(step, tuples[chosen], tuples, separation, constants, own=True)
@@ -301,31 +239,25 @@ def test_partition(step, tuples, separation, constants):
 test_partition.__test__ = False  # type: ignore[attr-defined]
 
 
-def release_if_private(step, tuples, *, separation, epsilon, delta, beta, answer):
+def release_if_private(
+    step: Step,
+    tuples: np.ndarray,
+    *,
+    separation: float,
+    epsilon: float,
+    delta: float,
+    beta: float,
+    answer: Callable[[np.ndarray, float, float, float], np.ndarray],
+) -> np.ndarray | None:
     """Theorem W: test, then answer; (epsilon, delta)-DP for replacing one of the tuples.
 
-    Parameters
-    ----------
-    step : Step
-        Paid for (epsilon, delta).
-    tuples : ndarray of shape (t, k, d), integer-valued
-        k >= 2; t is public.
-    separation : float
-        Above 6; public.
-    epsilon, delta : float
-        Of the whole.
-    beta : float
-        Chance of None on tuples partitioned by balls of separation 2 `separation` + 2.
-    answer : callable
-        ``answer(centers, most, epsilon, delta)``: for every two sets of far balls, each of which
-        partitions all but `most` of the tuples of its database, (epsilon, delta)-close.
+    The step is paid for (epsilon, delta), those of the whole. The tuples (t, k, d) are
+    integer-valued; k >= 2, and t is public; so is the separation, above 6. `beta` is the chance of
+    None on tuples partitioned by balls of separation 2 `separation` + 2.
 
-    Returns
-    -------
-    result : whatever `answer` returns, or None
+    ``answer(centers, most, epsilon, delta)``: for every two sets of far balls, each of which
+    partitions all but `most` of the tuples of its database, (epsilon, delta)-close.
 
-    Notes
-    -----
     Let S be success, E success with balls that leave out at most `most` tuples. Then
     P[S and not E] <= d, unconditionally, for any proposals: if none passes, S needs noise of
     at least the quorum (d / 2); if the first that passes leaves out more, one of m has noise of at

@@ -29,6 +29,8 @@ from scipy.optimize import brentq
 
 from ..._privacy import _accounting as accounting
 from ..._privacy._rounding import bounded_integers, exact_integers
+from ..._privacy._session import PrivacySession
+from ..._privacy._step import Step
 from .far_balls import LEAST_SEPARATION, answer_budget, gaps
 
 __all__ = ["default_separation", "noisy_centers", "relative_noise"]
@@ -38,28 +40,21 @@ _NOISE_BITS, _LEAST_STEP = 20, 2.0**-36
 _GOAL = 0.15  # noise of a center over its distance to the next one
 
 
-def noisy_centers(session, step, centers, separation, ball, epsilon, delta):
-    """One tuple with noise of a released scale.
+def noisy_centers(
+    session: PrivacySession,
+    step: Step,
+    centers: np.ndarray,
+    separation: float,
+    ball: float,
+    epsilon: float,
+    delta: float,
+) -> np.ndarray:
+    """One tuple (k, d), in a random order, with noise of a released scale.
 
-    Parameters
-    ----------
-    session : PrivacySession
-        For the random order of the centers.
-    step : Step
-    centers : ndarray of shape (k, d), distinct integers
-        Any balls of the test.
-    separation : float
-    ball : float
-        Radius of the public ball that the points lie in, in steps.
-    epsilon, delta : float
-        Half of each for the scales, half for the centers.
+    The centers (k, d), of any balls of the test, are distinct integers. The session is for their
+    random order. `ball` is the radius of the public ball that the points lie in, in steps. Half of
+    epsilon and of delta is for the scales, half for the centers.
 
-    Returns
-    -------
-    noisy : ndarray of shape (k, d), in a random order
-
-    Notes
-    -----
     Two sets of balls that partition a common tuple can be matched so that
     |c_i - c'_i| <= (M_i + M'_i) / D, M the distance to the next center; hence
     |ln M_i - ln M'_i| <= ln((D + 2) / (D - 2)). The scale is released through its logarithm (the
@@ -81,23 +76,12 @@ def noisy_centers(session, step, centers, separation, ball, epsilon, delta):
     return noisy * unit
 
 
-def _noisy_scale(step, reach, separation, epsilon, delta):
-    """Released upper bounds of |c_i - c'_i|, each but for delta / k; epsilon-DP in all.
+def _noisy_scale(
+    step: Step, reach: np.ndarray, separation: float, epsilon: float, delta: float
+) -> np.ndarray:
+    """Released upper bounds (k,) of |c_i - c'_i|, each but for delta / k; epsilon-DP in all.
 
-    Parameters
-    ----------
-    step : Step
-    reach : ndarray of shape (k,)
-        M: the distance of each center to the next one.
-    separation : float
-    epsilon, delta : float
-
-    Returns
-    -------
-    scale : ndarray of shape (k,)
-
-    Notes
-    -----
+    `reach` (k,) is M, the distance of each center to the next one.
     From |c - c'| <= (M + M') / D and M' <= M (D + 2) / (D - 2):
     |c - c'| <= M (1 + (D + 2) / (D - 2)) / D = M (2 + 4 / (D - 2)) / D, which is `factor` M.
     """
@@ -114,26 +98,16 @@ def _noisy_scale(step, reach, separation, epsilon, delta):
     return found
 
 
-def _log_ratio(separation):
+def _log_ratio(separation: float) -> float:
     """ln((D + 2) / (D - 2)): how far ln M may move between neighbours."""
     return math.log1p(4 / (separation - 2))
 
 
-def relative_noise(separation, k, epsilon, delta):
+def relative_noise(separation: float, k: int, epsilon: float, delta: float) -> float:
     """Typical noise of a center, over its distance to the next one: public.
 
-    Parameters
-    ----------
-    separation : float
-    k : int
-    epsilon, delta : float
-        Of the whole aggregation.
-
-    Returns
-    -------
-    ratio : float
-        The sigma of the Gaussian mechanism in units of the scale, times the scale in units of M,
-        moved up as far as :func:`_noisy_scale` does.
+    The sigma of the Gaussian mechanism in units of the scale, times the scale in units of M, moved
+    up as far as :func:`_noisy_scale` does. Epsilon and delta are those of the whole aggregation.
     """
     _, epsilon, delta = answer_budget(epsilon, delta)
     sigma = accounting.gaussian_sigma(epsilon / 2, delta / 2, math.sqrt(k))
@@ -142,11 +116,9 @@ def relative_noise(separation, k, epsilon, delta):
     return sigma * factor * math.exp(min(width * math.log(k / delta), 700.0))
 
 
-def default_separation(k, epsilon, delta):
+def default_separation(k: int, epsilon: float, delta: float) -> float:
     """The separation at which the noise is about a seventh of the distance between centers.
 
-    Examples
-    --------
     >>> [round(default_separation(k, 1.0, 1e-6)) for k in (2, 3, 8)]
     [658, 891, 1907]
     """

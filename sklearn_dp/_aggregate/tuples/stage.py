@@ -26,6 +26,7 @@ from ..._privacy import _accounting as accounting
 from ..._privacy._budget import PrivacyBudget
 from ..._privacy._grid import Grid
 from ..._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
+from ..._privacy._session import PrivacySession
 from . import box_means, far_balls, noisy_centers
 from .core_aggregation import TUPLE_LIMIT, aggregate_tuples
 from .core_plan import tuple_entries, tuples_needed
@@ -46,23 +47,12 @@ _MOST_EPSILON = 50.0  # more would change nothing but the size of the exponents
 _ENTRY = "tuples"
 
 
-def amplified(epsilon, delta, rate):
+def amplified(epsilon: float, delta: float, rate: float) -> tuple[float, float]:
     """What an (epsilon, delta)-DP aggregation costs if a unit has Poisson(`rate`) copies.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        Of the aggregation, for replacing one tuple.
-    rate : float
-        Expected number of copies.
+    From epsilon and delta for replacing one tuple to those for adding or removing a unit; rounded
+    up.
 
-    Returns
-    -------
-    epsilon, delta : float
-        For adding or removing a unit; rounded up.
-
-    Notes
-    -----
     N copies change at most N tuples: by group privacy P[M(T)] and P[M(T')] are
     (N epsilon, delta (e^{N epsilon} - 1) / (e^epsilon - 1))-close, given N, which is independent of
     all else. Averaging over N, with E e^{N epsilon} = exp(rate (e^epsilon - 1)) =: e^a, bounds the
@@ -70,8 +60,6 @@ def amplified(epsilon, delta, rate):
     p_N e^{-N epsilon} / E e^{-N epsilon} give a' = rate (1 - e^{-epsilon}) <= a, and the same
     delta with a'.
 
-    Examples
-    --------
     Half a copy of each unit costs less than one at a small epsilon, and more at a large one:
 
     >>> [round(amplified(epsilon, 1e-6, 0.5)[0], 3) for epsilon in (0.1, 1.0, 3.0)]
@@ -82,11 +70,9 @@ def amplified(epsilon, delta, rate):
     return cost, delta * math.expm1(cost) / math.expm1(epsilon) * (1 + 1e-9)
 
 
-def before_sampling(epsilon, delta, rate):
+def before_sampling(epsilon: float, delta: float, rate: float) -> tuple[float, float]:
     """Inverse of :func:`amplified`, rounded down.
 
-    Examples
-    --------
     >>> inner = before_sampling(1.0, 1e-6, 0.5)
     >>> cost = amplified(*inner, 0.5)
     >>> bool(0.999999 < cost[0] <= 1.0 and cost[1] <= 1e-6)
@@ -98,36 +84,21 @@ def before_sampling(epsilon, delta, rate):
 
 @dataclass(frozen=True)
 class TupleStage:
-    """Public facts about an aggregation of k-tuples.
+    """Public facts about an aggregation of k-tuples."""
 
-    Attributes
-    ----------
-    rho, delta : float
-        What it may cost.
-    n_clusters, n_features : int
-    aggregator : {"auto", "friendly_core", "k_averages", "noisy_centers"}
-    n_tuples : int or "auto"
-    sampling : {"disjoint", "with_replacement"}
-    separation : float or None
-        None: by a public rule.
-    gamma : float
-    relation : {"replace", "add or remove"}
-        What happens to the database when a unit comes or goes; "add or remove" for tuples that are
-        units themselves, with friendly cores only.
-    epsilon : float or None
-        What may be spent on a single (epsilon, delta)-DP step, if it is the whole plan.
-    """
-
-    rho: float
-    delta: float
+    rho: float  # what it may cost in rho ...
+    delta: float  # ... and in delta
     n_clusters: int
     n_features: int
-    aggregator: str = "auto"
-    n_tuples: int | str = "auto"
-    sampling: str = "disjoint"
-    separation: float | None = None
+    aggregator: str = "auto"  # "auto", "friendly_core", "k_averages" or "noisy_centers"
+    n_tuples: int | str = "auto"  # a number, or "auto"
+    sampling: str = "disjoint"  # "disjoint" or "with_replacement"
+    separation: float | None = None  # None: by a public rule
     gamma: float = 0.2
+    # "replace" or "add or remove": what happens to the database when a unit comes or goes; the
+    # latter for tuples that are units themselves, with friendly cores only
     relation: str = "replace"
+    # what may be spent on a single (epsilon, delta)-DP step, if it is the whole plan
     epsilon: float | None = None
 
     # -- budget ---------------------------------------------------------------------------------
@@ -212,11 +183,11 @@ class TupleStage:
             0,
         )
 
-    def _constants(self, t):
+    def _constants(self, t: int) -> far_balls.Constants | None:
         """Of the test for far balls on t tuples, or None."""
         return far_balls.inner_constants(t, *self.inner, _BETA)
 
-    def _enough_for_averages(self, t):
+    def _enough_for_averages(self, t: int) -> bool:
         """Whether the test has constants for t tuples, and the boxes of the averages fit."""
         constants = self._constants(t)
         if constants is None:
@@ -247,14 +218,10 @@ class TupleStage:
         return noisy_centers.default_separation(self.n_clusters, *self.inner)
 
     def check(self) -> None:
-        """Refuse what can never work, from public values alone.
+        """Refuse what can never work, by a `ValueError`, from public values alone.
 
-        Raises
-        ------
-        ValueError
-            For far balls about a single point, and where the number of tuples is too small for
-            the test at this budget. A friendly core of too few tuples is no error: it finds
-            nothing.
+        That is far balls about a single point, and where the number of tuples is too small for
+        the test at this budget. A friendly core of too few tuples is no error: it finds nothing.
         """
         if self.kind == "friendly_core":
             return
@@ -271,12 +238,9 @@ class TupleStage:
     def entries(self) -> tuple[PlanEntry, ...]:
         """Plan entries; names start with "tuples".
 
-        Returns
-        -------
-        entries : tuple of PlanEntry
-            Each release of a friendly core; or, for a `whole` step, one entry. The parts of such a
-            step have no zCDP of their own: that of far balls holds as a whole only (theorem W),
-            that of copies for all copies of a unit together.
+        Each release of a friendly core; or, for a `whole` step, one entry. The parts of such a
+        step have no zCDP of their own: that of far balls holds as a whole only (theorem W),
+        that of copies for all copies of a unit together.
         """
         if not self.whole:
             return tuple_entries(self.rho, self.delta, relation=self.relation)
@@ -284,26 +248,16 @@ class TupleStage:
         rho, delta = accounting.approx_dp_zcdp(epsilon, delta)
         return (PlanEntry(_ENTRY, Mechanism.APPROXIMATE, rho, delta, sensitivity=self._words()),)
 
-    def _words(self):
+    def _words(self) -> str:
         epsilon, delta = self.cost
         where = "one tuple" if self.sampling == "disjoint" else "the copies of a unit"
         return f"{where}: ({epsilon:.3g}, {delta:.2g})-DP as a whole"
 
-    def run(self, session, tuples, radius):
+    def run(self, session: PrivacySession, tuples: np.ndarray, radius: float) -> np.ndarray | None:
         """Aggregate tuples of points of norm at most `radius`; None without an answer.
 
-        Parameters
-        ----------
-        session : PrivacySession
-            Its plan holds :meth:`entries`.
-        tuples : ndarray of shape (t, k, d)
-            A tuple with a NaN counts as one that agrees with nobody.
-        radius : float
-            Public or released.
-
-        Returns
-        -------
-        center : ndarray of shape (k, d) or None
+        The session's plan holds :meth:`entries`. Of the tuples (t, k, d), one with a NaN counts as
+        one that agrees with nobody. The radius is public or released. Returns (k, d).
         """
         if self.kind != "friendly_core":
             return self._run_partition(session, tuples, radius)
@@ -316,7 +270,9 @@ class TupleStage:
             session = session.nested(_ENTRY, plan, epsilon=epsilon, delta=delta)
         return aggregate_tuples(session, tuples, radius, gamma=self.gamma, relation=self.relation)
 
-    def _run_partition(self, session, tuples, radius):
+    def _run_partition(
+        self, session: PrivacySession, tuples: np.ndarray, radius: float
+    ) -> np.ndarray | None:
         """The test for far balls on the integer grid, then the answer of the aggregator.
 
         Rounding moves each point as a function of itself, so neighbours stay neighbours.
@@ -326,7 +282,7 @@ class TupleStage:
         step = session.step(_ENTRY, epsilon=self.cost[0], delta=self.cost[1])
         far = self.far
 
-        def answer(centers, most, epsilon, delta):
+        def answer(centers: np.ndarray, most: float, epsilon: float, delta: float) -> np.ndarray:
             if self.kind == "noisy_centers":
                 return noisy_centers.noisy_centers(
                     session, step, centers, far, ball + 1, epsilon, delta
