@@ -12,19 +12,24 @@ its own: :class:`.parts.Parts` hands it on.
 """
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from ..._privacy._domain import Domain
+from ..._privacy._session import PrivacySession
 from ..kmeans.candidates import Choice
 from ..moments.ellipsoid import Ellipsoid, Errors
 from ..moments.rounds import refine
 from ..shared.beyond import is_ok
 from ..shared.columns import Columns, columns_of
+from ..shared.grid_table import GridTable
 from ..shared.location import Located, locate
+from ..shared.table import Table
 from .k_tuples import enough_rows, tuple_parts
 from .partition import partition_parts
-from .parts import MixtureContext, Parts
+from .parts import MixtureContext, Parts, Settings
 from .plan import PREFIX, stage_of
 from .spherical import spherical_parts
 from .start import first_guesses, least_weight, split_widest
@@ -38,64 +43,35 @@ _LEAST_ROUNDS, _MOST_ROUNDS = 2, 8
 
 @dataclass(frozen=True)
 class MixtureResult:
-    """What is released of a mixture, in the coordinates of the data.
+    """What is released of a mixture, in the coordinates of the data."""
 
-    Attributes
-    ----------
-    weights : ndarray of shape (k,), positive, of sum 1
-        In decreasing order.
-    means : ndarray of shape (k, d)
-    axes : ndarray of shape (k, d, d)
-        Orthonormal columns.
-    scales : ndarray of shape (k, d)
-        Standard deviations along the axes.
-    errors : list of Errors
-        Of the components.
-    size : float
-        Released number of units.
-    radius, beyond : float
-        Of the location: what rows are clipped to first, and how many may lie beyond (95 %).
-    status : str
-    path : str
-        Which way the releases led.
-    choice : Choice or None
-        Of k; None where it was given.
-    """
-
-    weights: np.ndarray
-    means: np.ndarray
-    axes: np.ndarray
-    scales: np.ndarray
-    errors: list[Errors]
-    size: float
-    radius: float
-    beyond: float
+    weights: np.ndarray  # (k,), positive, of sum 1, in decreasing order
+    means: np.ndarray  # (k, d)
+    axes: np.ndarray  # (k, d, d), orthonormal columns
+    scales: np.ndarray  # (k, d), standard deviations along the axes
+    errors: list[Errors]  # of the components
+    size: float  # released number of units
+    radius: float  # of the location: what rows are clipped to first
+    beyond: float  # how many rows may lie beyond the radius (95 %)
     status: str
-    path: str
+    path: str  # which way the releases led
     column_scale: np.ndarray
-    choice: Choice | None = None
+    choice: Choice | None = None  # of k; None where it was given
 
 
-def fit_mixture(session, table, domain, settings, budget, progress):
-    """Release the components of a Gaussian mixture.
+def fit_mixture(
+    session: PrivacySession,
+    table: Table,
+    domain: Domain | None,
+    settings: Settings,
+    budget: tuple[float, float],
+    progress: Callable[[str], None],
+) -> MixtureResult:
+    """Release the components of a Gaussian mixture; the plan holds `mixture_entries`.
 
-    Parameters
-    ----------
-    session : PrivacySession
-        Its plan holds `mixture_entries`.
-    table : Table
-        Of one part in memory, unless the method is "coreset".
-    domain : Domain or None
-        Public bounds.
-    settings : Settings
-    budget : pair of float
-        The rho and delta that `mixture_entries` was given.
-    progress : callable
-        Called with the name of each step when it is done.
-
-    Returns
-    -------
-    result : MixtureResult
+    The table has one part in memory, unless the method is "coreset". `domain` are public bounds,
+    `budget` the rho and delta that `mixture_entries` was given. `progress` is called with the name
+    of each step when it is done.
     """
     columns = columns_of(session, table, domain) if settings.scaled else None
     if columns is None or not columns.scaled:
@@ -117,19 +93,8 @@ def fit_mixture(session, table, domain, settings, budget, progress):
     return dataclasses.replace(result, choice=parts.choice)
 
 
-def _start(context, budget):
-    """The parts of the rows, and a first guess of the component in each.
-
-    Parameters
-    ----------
-    context : MixtureContext
-    budget : pair of float
-
-    Returns
-    -------
-    parts : Parts
-    ellipsoids : list of Ellipsoid
-    """
+def _start(context: MixtureContext, budget: tuple[float, float]) -> tuple[Parts, list[Ellipsoid]]:
+    """The parts of the rows, and a first guess of the component in each."""
     place = context.place
     if context.settings.n_components == 1:
         centers = np.zeros((1, place.rows.n_features))  # the released location
@@ -139,7 +104,7 @@ def _start(context, budget):
     return parts, first_guesses(parts, place, context.settings.form)
 
 
-def _parts(context, budget):
+def _parts(context: MixtureContext, budget: tuple[float, float]) -> Parts:
     """The partition, by the method; which way it goes depends on public and released values."""
     settings = context.settings
     if settings.method == "partition":
@@ -153,21 +118,12 @@ def _parts(context, budget):
     return parts
 
 
-def _refined(parts, start, form, place):
+def _refined(
+    parts: Parts, start: list[Ellipsoid], form: str, place: Located
+) -> tuple[list[Ellipsoid], np.ndarray]:
     """Rounds of expectation maximisation from the first guesses.
 
-    Parameters
-    ----------
-    parts : Parts
-    start : list of Ellipsoid
-    form : str
-    place : Located
-
-    Returns
-    -------
-    ellipsoids : list of Ellipsoid
-    seen : ndarray of bool of shape (k,)
-        Whether the component stood out of the noise in all directions.
+    With each component, whether (k,) it stood out of the noise in all directions.
     """
     least = least_weight(parts.session, len(start), place.size)
 
@@ -191,7 +147,7 @@ def _refined(parts, start, form, place):
     )
 
 
-def _status(place, parts, seen):
+def _status(place: Located, parts: Parts, seen: np.ndarray) -> str:
     """In words, from releases: the first of the steps that says that something is missing."""
     if place.weights.told(place.status) != "ok":
         return place.weights.told(place.status)
@@ -202,23 +158,18 @@ def _status(place, parts, seen):
     return parts.status
 
 
-def _result(ellipsoids, rows, place, status, path, columns):
+def _result(
+    ellipsoids: list[Ellipsoid],
+    rows: GridTable,
+    place: Located,
+    status: str,
+    path: str,
+    columns: Columns,
+) -> MixtureResult:
     """By decreasing released weight; the number of units is that of the location, of all rows.
 
-    Parameters
-    ----------
-    ellipsoids : list of Ellipsoid
-        In grid steps about the center of the location.
-    rows : GridTable
-        They know how long a step is.
-    place : Located
-    status, path : str
-    columns : Columns
-        What the coordinates are.
-
-    Returns
-    -------
-    result : MixtureResult
+    The ellipsoids are in grid steps about the center of the location; the rows know how long a step
+    is. `columns` say what the coordinates are.
     """
     counts = np.array([e.weight for e in ellipsoids])
     order = np.argsort(-counts, kind="stable")

@@ -10,10 +10,12 @@ the other, and neighbours differ in both.
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from ..._privacy._domain import Domain
+from ..._privacy._randomness import UnitDraws
 from ..._privacy._rounding import exact_integers
 from ..._privacy._units import UnitFacts, Units
 from ..shared.grid_table import ROWS, GridTable
@@ -22,6 +24,7 @@ from ..shared.rows import Rows
 from ..shared.samples import ByPart
 from ..shared.table import Part, PartSource
 from ..shared.unit_numbers import UnitNumbers
+from .parts import MixtureContext
 
 __all__ = ["POINTS", "in_first", "in_second", "rows_alone", "second_half", "unit_points"]
 
@@ -31,31 +34,20 @@ POINTS = "points"
 _SECOND = "second half"
 
 
-def in_second(draws):
+def in_second(draws: np.ndarray) -> np.ndarray:
     """Whether units are in the second half: a fair coin of each, made of its 64 random bits."""
     return (draws & np.uint64(1)).astype(bool)
 
 
-def in_first(draws):
+def in_first(draws: np.ndarray) -> np.ndarray:
     """Whether they are in the first, that is in no other."""
     return (draws & np.uint64(1)) == 0
 
 
-def second_half(context, numbers, draws):
-    """The context of the second half of the units.
+def second_half(context: MixtureContext, numbers: UnitNumbers, draws: UnitDraws) -> MixtureContext:
+    """The context of the second half of the units, from that of all, whose rows stay as they are.
 
     All rows of a unit are in it or none: what is released of it costs nothing in the other half.
-
-    Parameters
-    ----------
-    context : MixtureContext
-        Of all units. Its rows stay as they are.
-    numbers : UnitNumbers
-    draws : UnitDraws
-
-    Returns
-    -------
-    context : MixtureContext
     """
     table = context.rows.table
     inner = inner_table(
@@ -65,23 +57,15 @@ def second_half(context, numbers, draws):
     return replace(context, session=context.session.part(_SECOND), rows=rows, known=None)
 
 
-def unit_points(context, numbers=None):
+def unit_points(context: MixtureContext, numbers: UnitNumbers | None = None) -> GridTable:
     """One row of each unit, drawn at random, each of which is then a unit of its own.
 
     Counts of points in balls have sensitivity one for points; a unit of many rows would have to
     share its weight among balls. A row is drawn from the bits that belong to the unit, so adding
     or removing a unit adds or removes one point and leaves the others.
 
-    Parameters
-    ----------
-    context : MixtureContext
-    numbers : UnitNumbers, optional
-        Counted here by default, where there are groups.
-
-    Returns
-    -------
-    points : GridTable
-        On the grid of the rows of the context; the rows themselves where they are units.
+    On the grid of the rows of the context; the rows themselves where they are units. The numbers of
+    the units are counted here by default, where there are groups.
     """
     rows, table = context.rows, context.rows.table
     start = partial(inner_table, table, POINTS, rows.n_features, UnitFacts())
@@ -95,14 +79,7 @@ def unit_points(context, numbers=None):
 
 
 class _ChosenSource(PartSource):
-    """Some rows of a source, moved into public bounds.
-
-    Parameters
-    ----------
-    source : PartSource
-    places : ndarray of int of shape (m,)
-    within : Domain or None
-    """
+    """Some rows of a source, moved into public bounds."""
 
     def __init__(self, source: PartSource, places: np.ndarray, within: Any) -> None:
         self.source, self.places, self.within = source, places, within
@@ -133,40 +110,30 @@ class _ChosenRows:
 # -- passes ----------------------------------------------------------------------------------------
 
 
-def _chosen_half(part, numbers, draws, within):
+def _chosen_half(part: Part, numbers: Any, draws: UnitDraws, within: Domain | None) -> Part:
     """The rows of the second half; of their units each is there as a whole."""
     there = in_second(numbers.draws_of(part, draws))
     source = _ChosenSource(part.source, np.flatnonzero(there), within)
     return Part(source, part.units.take(there))
 
 
-def rows_alone(part):
+def rows_alone(part: Part) -> Part:
     """The rows of a part, for a table with a state of its own."""
     return Part(part.source, part.units, {ROWS: part[ROWS]})
 
 
-def _members(part):
+def _members(part: Part) -> tuple[Part, tuple[ByPart]]:
     """The numbers of the units of a part, and how many rows of each it has."""
     units = part.units
-    there, counts = np.unique(units.index, return_counts=True)
+    there, counts = np.unique(cast("np.ndarray", units.index), return_counts=True)
     ids = there if units.numbers is None else units.numbers[there]
     return part, (ByPart({part.source.number: (exact_integers(ids), counts)}),)
 
 
-def _drawn_rows(members, draws, size):
+def _drawn_rows(members: ByPart, draws: np.ndarray, size: int) -> Any:
     """Which row stands for each unit: for each part the units, and which of their rows there.
 
-    Parameters
-    ----------
-    members : ByPart
-    draws : ndarray of uint64 of shape (size,)
-        Of the units.
-    size : int
-        Number of all units.
-
-    Returns
-    -------
-    drawn : dict of int to (ndarray, ndarray)
+    `draws` (uint64, (size,)) are those of the units, `size` the number of all units.
     """
     totals = np.zeros(size, dtype=np.int64)
     for ids, counts in members.values.values():
@@ -184,7 +151,9 @@ def _drawn_rows(members, draws, size):
     return drawn
 
 
-def _drawn_points(part, drawn, domain, within, n_parts):
+def _drawn_points(
+    part: Part, drawn: Any, domain: Domain, within: Domain | None, n_parts: int
+) -> Part:
     """The rows of a part that stand for units, in the order of these."""
     units, (ids, ranks) = part.units, drawn[part.source.number]
     numbers = np.arange(units.size) if units.numbers is None else units.numbers

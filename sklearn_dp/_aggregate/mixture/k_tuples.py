@@ -20,6 +20,7 @@ References
 
 from functools import partial
 from operator import attrgetter
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -27,6 +28,7 @@ from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
+from ..._privacy._domain import Domain
 from ..shared.block_fits import BlockFits, fit_table_blocks
 from ..shared.grid_table import ROWS
 from ..shared.inner_tables import drop
@@ -34,6 +36,7 @@ from ..shared.unit_numbers import UnitNumbers
 from ..shared.weighted_kmeans import best_start
 from ..tuples.stage import TupleStage
 from .halves import in_first, second_half
+from .parts import MixtureContext, Parts, Settings
 
 __all__ = ["LabelMeans", "enough_rows", "inner_clusterer", "tuple_parts", "tuple_stage"]
 
@@ -47,19 +50,15 @@ class LabelMeans(ClusterMixin, BaseEstimator):
     Attributes that clusterers call centers may be anything (a medoid, an exemplar); the mean of
     the rows with a label is what the aggregation of tuples wants, and any clusterer has it.
 
-    Parameters
-    ----------
-    inner : estimator
-        With ``labels_`` or ``predict`` after `fit`.
-    n_components : int
-        Labels are 0 to ``n_components - 1``; rows with others count for no mean.
+    `inner` is an estimator with ``labels_`` or ``predict`` after `fit`. Labels are 0 to
+    ``n_components - 1``; rows with others count for no mean.
     """
 
-    def __init__(self, inner, n_components):
+    def __init__(self, inner: Any, n_components: int) -> None:
         self.inner = inner
         self.n_components = n_components
 
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Label the rows; a label without rows has a mean of NaN."""
         fitted = self.inner.fit(X)
         labels = getattr(fitted, "labels_", None)
@@ -68,7 +67,7 @@ class LabelMeans(ClusterMixin, BaseEstimator):
         return self
 
 
-def inner_clusterer(n_components, n_features):
+def inner_clusterer(n_components: int, n_features: int) -> Any:
     """K-means, of the first principal components where there are more features.
 
     Whatever it does is covered by the guarantee, as it sees one block only.
@@ -80,24 +79,15 @@ def inner_clusterer(n_components, n_features):
     return make_pipeline(PCA(n_components, svd_solver="full"), kmeans)
 
 
-def _start_block(rows, n_clusters, random_state):
+def _start_block(rows: np.ndarray, n_clusters: int, random_state: Any) -> np.ndarray:
     return best_start(rows, n_clusters, random_state, _STARTS)
 
 
-def tuple_stage(rho, delta, settings, n_features):
+def tuple_stage(rho: float, delta: float, settings: Settings, n_features: int) -> TupleStage:
     """What the first half is going to spend: a function of public facts.
 
-    Parameters
-    ----------
-    rho, delta : float
-        Most that the aggregation of the tuples may cost.
-    settings : Settings
-    n_features : int
-
-    Returns
-    -------
-    stage : TupleStage
-        Its size is 0 where the budget is too small for any number of blocks.
+    `rho` and `delta` are the most that the aggregation of the tuples may cost. Its size is 0 where
+    the budget is too small for any number of blocks.
     """
     options = settings.options
     return TupleStage(
@@ -105,27 +95,18 @@ def tuple_stage(rho, delta, settings, n_features):
     )
 
 
-def enough_rows(size, settings, stage):
+def enough_rows(size: float, settings: Settings, stage: TupleStage) -> bool:
     """Whether the blocks of one half are large enough, from the released size."""
     return bool(stage.size) and (
         size / 2 >= stage.size * _ROWS_PER_COMPONENT * settings.n_components
     )
 
 
-def tuple_parts(context, stage):
-    """Centers from the first half, rows of the second.
+def tuple_parts(context: MixtureContext, stage: TupleStage) -> Parts:
+    """Centers from the first half, rows of the second only.
 
-    Parameters
-    ----------
-    context : MixtureContext
-        Its plan holds the entries of `stage`, and of the k-means engine under the prefix, which
-        answers where the tuples do not agree.
-    stage : TupleStage
-
-    Returns
-    -------
-    parts : Parts
-        Of the rows of the second half only.
+    The plan holds the entries of `stage`, and of the k-means engine under the prefix, which answers
+    where the tuples do not agree.
     """
     session, domain = context.session, context.place.domain
     numbers = UnitNumbers.of(context.rows.table)
@@ -140,21 +121,12 @@ def tuple_parts(context, stage):
     return rest.by_nearest(found + domain.center, "k_tuples")
 
 
-def _tuples(context, numbers, stage):
+def _tuples(context: MixtureContext, numbers: UnitNumbers, stage: TupleStage) -> np.ndarray:
     """The k-tuples of the blocks of the first half: one for each, whatever happens in it.
 
-    Parameters
-    ----------
-    context : MixtureContext
-    numbers : UnitNumbers
-        A unit draws a block whichever half it is in: its draw then has nothing to do with the
-        coins of other units.
-    stage : TupleStage
-
-    Returns
-    -------
-    tuples : ndarray of shape (stage.size, k, d)
-        NaN where a block has fewer than k rows or its fit failed.
+    Of shape (stage.size, k, d); NaN where a block has fewer than k rows or its fit failed. A unit
+    draws a block whichever half it is in: its draw then has nothing to do with the coins of other
+    units.
     """
     settings, table = context.settings, context.rows.table
     k, d = settings.n_components, table.n_features
@@ -172,6 +144,6 @@ def _tuples(context, numbers, stage):
     return fit_table_blocks(context.session, table, fits, numbers)
 
 
-def _clip(domain, rows):
+def _clip(domain: Domain, rows: np.ndarray) -> np.ndarray:
     """Rows of a block, clipped: a function of the module, as it goes to worker processes."""
     return domain.clip_points(rows)

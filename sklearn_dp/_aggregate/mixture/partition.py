@@ -22,18 +22,20 @@ import math
 import numpy as np
 
 from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._session import PrivacySession
 from ..._privacy._units import UnitFacts
 from ..kmeans.context import Context
-from ..kmeans.coreset import build_coreset
+from ..kmeans.coreset import Coreset, build_coreset
 from ..kmeans.principal_axes import principal_axes
-from ..shared.axes import plain_axes
+from ..shared.axes import Axes, plain_axes
 from ..shared.centering import Size
 from ..shared.grid_table import GridTable
 from ..shared.inner_tables import drop, inner_table
+from ..shared.location import Located
 from ..shared.rows import Rows
 from ..shared.weighted_kmeans import weighted_kmeans
 from .halves import POINTS, rows_alone, unit_points
-from .parts import Parts, in_ball, labelled, nearest_label
+from .parts import MixtureContext, Parts, Settings, in_ball, labelled, nearest_label
 from .tree import Node, Recursion, leaf_labels, level_entries
 
 __all__ = ["partition_entries", "partition_parts"]
@@ -51,20 +53,12 @@ _SAFE = 1 - 1e-9
 _TREE = "cell tree"
 
 
-def partition_entries(rho, delta, settings, n_features, prefix):
+def partition_entries(
+    rho: float, delta: float, settings: Settings, n_features: int, prefix: str
+) -> tuple[PlanEntry, ...]:
     """Plan entries of `partition_parts`, at most `rho` and `delta` on a chain of nodes.
 
-    Parameters
-    ----------
-    rho, delta : float
-    settings : Settings
-    n_features : int
-    prefix : str
-
-    Returns
-    -------
-    entries : tuple of PlanEntry
-        Of the coreset, and of k - 1 levels with equal shares.
+    Of the coreset, and of k - 1 levels with equal shares.
     """
     entries = [
         PlanEntry(
@@ -84,19 +78,10 @@ def partition_entries(rho, delta, settings, n_features, prefix):
     return tuple(entries)
 
 
-def partition_parts(context):
-    """Cut the rows into components.
+def partition_parts(context: MixtureContext) -> Parts:
+    """Cut all rows into components; the plan holds `partition_entries`.
 
-    Parameters
-    ----------
-    context : MixtureContext
-        Its plan holds `partition_entries`.
-
-    Returns
-    -------
-    parts : Parts
-        Of all rows. Where the tree has fewer than k leaves, nearest centers of the released
-        coreset take its place.
+    Where the tree has fewer than k leaves, nearest centers of the released coreset take its place.
     """
     session, place, k = context.session, context.place, context.settings.n_components
     points = unit_points(context)
@@ -121,23 +106,10 @@ def partition_parts(context):
     return Parts(session, context.rows, centers, path)
 
 
-def _coreset(session, points, place, k, prefix):
-    """A noisy cell tree of the points, along their principal axes.
-
-    Parameters
-    ----------
-    session : PrivacySession
-    points : GridTable
-    place : Located
-    k : int
-    prefix : str
-
-    Returns
-    -------
-    coreset : Coreset
-        Its points are coordinates along the axes.
-    axes : Axes
-    """
+def _coreset(
+    session: PrivacySession, points: GridTable, place: Located, k: int, prefix: str
+) -> tuple[Coreset, Axes]:
+    """A noisy cell tree of the points: its points are coordinates along their principal axes."""
     size, d = Size(place.size, math.sqrt(2 * session.remaining())), points.n_features
     inner = inner_table(points.table, _TREE, d, UnitFacts(), rows_alone)
     context = Context(
@@ -156,23 +128,14 @@ def _coreset(session, points, place, k, prefix):
     return coreset, axes
 
 
-def _candidates(session, coreset, axes, settings, points):
+def _candidates(
+    session: PrivacySession, coreset: Coreset, axes: Axes, settings: Settings, points: GridTable
+) -> np.ndarray:
     """Where balls may be centered: heavy cells of the coreset, and its k-means centers.
 
-    Parameters
-    ----------
-    session : PrivacySession
-        Of the randomness of the k-means starts; nothing is released here.
-    coreset : Coreset
-    axes : Axes
-    settings : Settings
-    points : GridTable
-
-    Returns
-    -------
-    candidates : ndarray of shape (m, d), integers in the ball of the points
-        Centers of k-means for 1, 2, ... k clusters are among them: a ball about several components
-        at once has its center between them, where no cell need be heavy.
+    Integers (m, d) in the ball of the points. Centers of k-means for 1, 2, ... k clusters are among
+    them: a ball about several components at once has its center between them, where no cell need be
+    heavy. The session gives the randomness of the k-means starts; nothing is released here.
     """
     heavy = np.argsort(-coreset.weights[: coreset.n_leaves], kind="stable")[:_MOST_CANDIDATES]
     found = [coreset.points[heavy]]
@@ -183,21 +146,13 @@ def _candidates(session, coreset, axes, settings, points):
     return in_ball(axes.lift(np.concatenate(found)), points.ball)
 
 
-def _leaf_centers(root, n_leaves, coreset, axes, points):
+def _leaf_centers(
+    root: Node, n_leaves: int, coreset: Coreset, axes: Axes, points: GridTable
+) -> np.ndarray:
     """The mean of the coreset in each leaf, all of it released; without any, that of the rows.
 
-    Parameters
-    ----------
-    root : Node
-    n_leaves : int
-    coreset : Coreset
-    axes : Axes
-    points : GridTable
-
-    Returns
-    -------
-    centers : ndarray of shape (n_leaves, d), integers
-        Only a start of the components, which are estimated about it: no budget is spent on it.
+    Integers (n_leaves, d), only a start of the components, which are estimated about it: no budget
+    is spent on it.
     """
     places = in_ball(axes.lift(coreset.points), points.ball)
     labels = leaf_labels(Rows.of(places, points.ball), root.cuts())

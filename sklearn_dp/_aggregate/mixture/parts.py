@@ -21,6 +21,7 @@ from ..moments.moment_releases import LABELS
 from ..shared.grid_table import ROWS, GridTable
 from ..shared.location import Located
 from ..shared.row_sums import nearest
+from ..shared.rows import Rows
 from ..shared.table import Part
 
 __all__ = [
@@ -39,29 +40,18 @@ METHODS = ("coreset", "k_tuples", "partition")
 
 @dataclass(frozen=True)
 class Settings:
-    """Public facts about a fit.
+    """Public facts about a fit."""
 
-    Attributes
-    ----------
-    n_components : int or Candidates
-        Candidates with "coreset" only, whose k-means engine chooses.
-    form : str
-        Of the covariances, one of `FORMS`.
-    method : str, one of `METHODS`
-    options : KTupleOptions, PartitionOptions or None
-        Of that method, from `sklearn_dp.mixture`; None for "coreset".
-    bounded : bool
-        Whether there are public bounds.
-    """
-
-    n_components: Any
-    form: str = "full"
-    method: str = "coreset"
+    n_components: Any  # candidates with "coreset" only, whose k-means engine chooses
+    form: str = "full"  # of the covariances, one of `FORMS`
+    method: str = "coreset"  # one of `METHODS`
+    # `KTupleOptions` or `PartitionOptions` of that method, from `sklearn_dp.mixture`; None for
+    # "coreset"
     options: Any = None
-    bounded: bool = False
+    bounded: bool = False  # whether there are public bounds
 
     @property
-    def min_weight(self):
+    def min_weight(self) -> float:
         """Least weight of a component of a partition."""
         least = self.options.min_weight
         return 1 / (2 * self.n_components) if least is None else float(least)
@@ -77,73 +67,43 @@ class Settings:
         return self.scaled and not self.bounded and n_features > 1
 
     @property
-    def spherical(self):
+    def spherical(self) -> bool:
         """Whether the bounded spherical case of "partition" applies: see :mod:`.spherical`."""
         return self.method == "partition" and self.form == "spherical" and self.bounded
 
 
 @dataclass(frozen=True)
 class Parts:
-    """A released partition, and the rows that the components are to be estimated on.
+    """A released partition, and the rows that the components are to be estimated on."""
 
-    Attributes
-    ----------
-    session : PrivacySession
-        What is released of these rows goes through it.
-    rows : GridTable
-        With labels (:func:`labelled`), unless the number of components is given as one.
-    centers : ndarray of shape (k, d), integers in the ball of the rows
-        Released.
-    path : str
-        Which way the releases led.
-    status : str
-    choice : Choice or None
-        Of the number of components; None where it was given.
-    """
-
-    session: PrivacySession
+    session: PrivacySession  # what is released of these rows goes through it
+    # with labels (:func:`labelled`), unless the number of components is given as one
     rows: GridTable
-    centers: np.ndarray
-    path: str
+    centers: np.ndarray  # (k, d), integers in the ball of the rows; released
+    path: str  # which way the releases led
     status: str = "ok"
-    choice: Choice | None = None
+    choice: Choice | None = None  # of the number of components; None where it was given
 
 
 @dataclass(frozen=True)
 class MixtureContext:
-    """The rows of a fit, or of one half of them, and what may be released of them.
-
-    Attributes
-    ----------
-    session : PrivacySession
-    place : Located
-        Where all the rows of the fit are: released, and shared by both halves.
-    rows : GridTable
-        On the integer grid about the released center.
-    known : Domain or None
-        Public bounds that the rows of the table may lie out of.
-    settings : Settings
-    prefix : str
-        Of the plan entries of the partition.
-    progress : callable
-        Called with the name of each step when it is done.
-    """
+    """The rows of a fit, or of one half of them, and what may be released of them."""
 
     session: PrivacySession
-    place: Located
-    rows: GridTable
-    known: Domain | None
+    place: Located  # where all the rows of the fit are: released, and shared by both halves
+    rows: GridTable  # on the integer grid about the released center
+    known: Domain | None  # public bounds that the rows of the table may lie out of
     settings: Settings
-    prefix: str
-    progress: Callable[[str], Any]
+    prefix: str  # of the plan entries of the partition
+    progress: Callable[[str], Any]  # called with the name of each step when it is done
 
-    def by_nearest(self, centers, path):
+    def by_nearest(self, centers: np.ndarray, path: str) -> Parts:
         """Parts of the rows that are nearest to released centers, in the lengths of the data."""
         steps = integer_centers(centers, self.rows, self.place.domain)
         self.rows.update(labelled, nearest_label, steps)
         return Parts(self.session, self.rows, steps, path)
 
-    def by_coreset(self, path):
+    def by_coreset(self, path: str) -> Parts:
         """Parts about the centers of the private k-means engine."""
         found = fit_engine(
             self.session,
@@ -162,12 +122,12 @@ def labelled(part: Part, label: Callable[..., np.ndarray], *released: Any) -> tu
     return part.having(**{LABELS: label(part[ROWS], *released)}), ()
 
 
-def nearest_label(rows, centers):
+def nearest_label(rows: Rows, centers: np.ndarray) -> np.ndarray:
     """The index of the nearest of some released centers, for each of the rows."""
     return nearest(rows, centers)[0]
 
 
-def in_ball(points, radius):
+def in_ball(points: np.ndarray, radius: float) -> np.ndarray:
     """Released points as integers, those outside of a ball moved to its border.
 
     >>> in_ball(np.array([[3.2, 0.0], [0.0, 50.0]]), 10.0)
@@ -178,6 +138,6 @@ def in_ball(points, radius):
     return np.rint(points * np.minimum(1.0, radius / length))
 
 
-def integer_centers(points, rows, domain):
+def integer_centers(points: np.ndarray, rows: GridTable, domain: Domain) -> np.ndarray:
     """Points in lengths as integers about the center of a domain, in the ball of its rows."""
     return in_ball(np.rint((points - domain.center) / rows.unit), rows.ball)

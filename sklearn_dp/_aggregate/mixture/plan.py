@@ -9,6 +9,8 @@ the rest of the budget for a cap.
 """
 
 import dataclasses
+from collections.abc import Iterable
+from typing import Any
 
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
@@ -16,8 +18,10 @@ from ..kmeans.engine import engine_entries
 from ..moments.moment_releases import DISTANCES, moment_entries
 from ..shared.columns import column_entries
 from ..shared.location import location_entries
+from ..tuples.stage import TupleStage
 from .k_tuples import tuple_stage
 from .partition import partition_entries
+from .parts import Settings
 from .spherical import spherical_entries
 
 __all__ = ["PREFIX", "RADII", "failure_delta", "mixture_entries", "stage_of"]
@@ -32,21 +36,12 @@ _FAILURES = {"k_tuples": 0.5, "partition": 0.1}  # shares of delta
 _ALL, _FIRST, _SECOND = (), ("first half",), ("second half",)
 
 
-def failure_delta(delta, settings, *, whole=False):
+def failure_delta(delta: float, settings: Settings, *, whole: bool = False) -> float:
     """What of delta is for failures of what is no Gaussian mechanism.
 
-    Parameters
-    ----------
-    delta : float
-    settings : Settings
-    whole : bool
-        Whether the budget is in zCDP, so that all of delta is for failures. Otherwise some of it
-        has to be left for the conversion of zCDP to (epsilon, delta).
-
-    Returns
-    -------
-    failure : float
-        0 where all releases are Gaussian, or of pure DP as joint balls are.
+    0 where all releases are Gaussian, or of pure DP as joint balls are. `whole`: the budget is in
+    zCDP, so that all of delta is for failures. Otherwise some of it has to be left for the
+    conversion of zCDP to (epsilon, delta).
     """
     if settings.n_components == 1 or settings.method == "coreset":
         return 0.0
@@ -56,21 +51,12 @@ def failure_delta(delta, settings, *, whole=False):
     return (1.0 if whole else _FAILURES[settings.method]) * delta * (1 - 1e-9)
 
 
-def mixture_entries(rho, delta, n_features, settings):
+def mixture_entries(
+    rho: float, delta: float, n_features: int, settings: Settings
+) -> tuple[PlanEntry, ...]:
     """Plan entries of `fit_mixture`, worth at most `rho` and `delta`.
 
-    Parameters
-    ----------
-    rho : float
-        For everything.
-    delta : float
-        For failures: `failure_delta`.
-    n_features : int
-    settings : Settings
-
-    Returns
-    -------
-    entries : tuple of PlanEntry
+    `rho` is for everything, `delta` for failures: `failure_delta`.
     """
     location = location_entries(rho, _LOCATION_SHARE)
     if settings.columns_released(n_features):
@@ -100,23 +86,12 @@ def mixture_entries(rho, delta, n_features, settings):
     return (*location, *found, radii, *moments)
 
 
-def _split_entries(rho, rest, delta, n_features, settings):
+def _split_entries(
+    rho: float, rest: float, delta: float, n_features: int, settings: Settings
+) -> tuple[bool, tuple[PlanEntry, ...]]:
     """Whether there are two halves of units, and the entries of the partition.
 
-    Parameters
-    ----------
-    rho : float
-        Of everything.
-    rest : float
-        What the location leaves of it.
-    delta : float
-    n_features : int
-    settings : Settings
-
-    Returns
-    -------
-    halves : bool
-    entries : tuple of PlanEntry
+    `rho` is that of everything, and `rest` what the location leaves of it.
     """
     if settings.spherical:
         second = _SPHERICAL_SHARE * rho
@@ -136,24 +111,14 @@ def _split_entries(rho, rest, delta, n_features, settings):
     return True, (*_on(stage.entries(), _FIRST), *_on(engine, _SECOND))
 
 
-def _on(entries, paths):
+def _on(entries: Iterable[PlanEntry], paths: Any) -> tuple[PlanEntry, ...]:
     return tuple(dataclasses.replace(entry, paths=paths) for entry in entries)
 
 
-def stage_of(rho, delta, settings, n_features):
+def stage_of(rho: float, delta: float, settings: Settings, n_features: int) -> TupleStage | None:
     """The aggregation of tuples, which has the whole budget but for the location; or None.
 
-    Parameters
-    ----------
-    rho, delta : float
-        As for `mixture_entries`.
-    settings : Settings
-    n_features : int
-
-    Returns
-    -------
-    stage : TupleStage or None
-        None for other methods.
+    None for other methods. `rho` and `delta` are as for `mixture_entries`.
     """
     if settings.method != "k_tuples":
         return None

@@ -10,9 +10,12 @@ that they do not depend on the other rows, nor on the BLAS: the basis is rounded
 2**-20, and a row has at most 2**26 steps.
 """
 
+from typing import Any
+
 import numpy as np
 
 from ..._privacy._rounding import bounded_integers
+from ..._privacy._session import PrivacySession
 from ..._privacy._units import UnitFacts, Units
 from ..one_cluster.balls import ACTIVE
 from ..shared.axes import second_moment
@@ -29,18 +32,10 @@ BASIS_STEPS = 2.0**20
 _CHOSEN = "chosen points"
 
 
-def chosen_points(part, origin=None):
-    """A part of those points that a search looks at, about an origin; its units are points.
+def chosen_points(part: Part, origin: np.ndarray | None = None) -> Part:
+    """A part of those points that a search looks at, about an integer origin; its units are points.
 
-    Parameters
-    ----------
-    part : Part
-        With `ROWS`, and with `ACTIVE` where not all of them count.
-    origin : ndarray of shape (d,), integers, optional
-
-    Returns
-    -------
-    part : Part
+    It has `ROWS`, and `ACTIVE` where not all of them count.
     """
     rows, chosen = part[ROWS], part.state.get(ACTIVE)
     found = [np.empty((0, rows.n_features), dtype=np.int32)]
@@ -53,32 +48,27 @@ def chosen_points(part, origin=None):
     return Part(part.source, Units(len(points)), {ROWS: Rows.of(points, ball)})
 
 
-def top_axes(session, entry, rows, radius, k, origin=None):
+def top_axes(
+    session: PrivacySession,
+    entry: str,
+    rows: GridTable,
+    radius: float,
+    k: int,
+    origin: np.ndarray | None = None,
+) -> np.ndarray:
     """The first k principal axes of some points about a released origin.
 
-    Parameters
-    ----------
-    session : PrivacySession
-    entry : str
-        Pays for the second moment, with all that it has left.
-    rows : GridTable
-        One for each unit. Those count that its parts name `ACTIVE`, or all: a function of each row
-        and of releases.
-    radius : float
-        Released, in steps: points farther from the origin are clipped to it. Adding or removing
-        a point then moves the sum of x x^T by at most radius**2 in the Frobenius norm, since
-        |x x^T|_F = |x|**2; `second_moment` claims that much.
-    k : int
-    origin : ndarray of shape (d,), integers, optional
-        Released; the origin of the rows by default. The paper takes the moment of points that
-        lie in a ball about a released center without moving that center to the origin, which has
-        no such bound.
+    Orthonormal columns (d, k) but for rounding, in steps of 2**-20. The entry pays for the second
+    moment, with all that it has left. There is one row for each unit; those count that the parts
+    name `ACTIVE`, or all: a function of each row and of releases.
 
-    Returns
-    -------
-    basis : ndarray of shape (d, k)
-        Orthonormal columns but for rounding, in steps of 2**-20.
+    Points farther from the origin than the radius (released, in steps) are clipped to it. Adding or
+    removing a point then moves the sum of x x^T by at most radius**2 in the Frobenius norm, since
+    |x x^T|_F = |x|**2; `second_moment` claims that much. `origin` (d,), integers, is released; that
+    of the rows by default. The paper takes the moment of points that lie in a ball about a released
+    center without moving that center to the origin, which has no such bound.
     """
+    ball: Any
     d, ball = rows.n_features, rows.ball
     if origin is not None:
         ball = rows.limit + np.linalg.norm(origin)

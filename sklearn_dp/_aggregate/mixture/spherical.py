@@ -23,23 +23,27 @@ References
 
 import dataclasses
 import math
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._randomness import UnitDraws
 from ..._privacy._rounding import exact_integers
 from ..._privacy._units import UnitFacts
 from ..kmeans.engine import engine_entries
 from ..one_cluster.balls import ACTIVE, squared_distances
-from ..one_cluster.search import Search, fit_one_cluster, one_cluster_entries
+from ..one_cluster.search import Ball, Search, fit_one_cluster, one_cluster_entries
 from ..shared.grid_table import ROWS, GridTable
 from ..shared.inner_tables import drop, inner_table
 from ..shared.row_sums import nearest
+from ..shared.rows import Rows
 from ..shared.table import Part
 from ..shared.unit_numbers import UnitNumbers
 from .halves import POINTS, in_first, in_second, second_half, unit_points
-from .parts import Parts, in_ball, labelled
+from .parts import MixtureContext, Parts, Settings, in_ball, labelled
 from .projection import BASIS_STEPS, top_axes
 
 __all__ = ["spherical_entries", "spherical_parts"]
@@ -52,23 +56,13 @@ _SEARCH = Search()
 _HALF = "half of the points"
 
 
-def spherical_entries(rho, delta, total, settings, n_features, prefix):
-    """Plan entries of `spherical_parts`.
+def spherical_entries(
+    rho: float, delta: float, total: float, settings: Settings, n_features: int, prefix: str
+) -> tuple[PlanEntry, ...]:
+    """Plan entries of `spherical_parts`, with at most `rho` and `delta` spent on the second half.
 
-    Parameters
-    ----------
-    rho, delta : float
-        Most that is spent on the second half.
-    total : float
-        The rho of the first half, which is used for nothing else.
-    settings : Settings
-    n_features : int
-    prefix : str
-
-    Returns
-    -------
-    entries : tuple of PlanEntry
-        Those of the two halves are on different paths, of which the plan counts the costlier one.
+    Those of the two halves are on different paths, of which the plan counts the costlier one.
+    `total` is the rho of the first half, which is used for nothing else.
     """
     k, entries = settings.n_components, []
     if n_features > k:
@@ -93,19 +87,8 @@ def spherical_entries(rho, delta, total, settings, n_features, prefix):
     return tuple(entries)
 
 
-def spherical_parts(context):
-    """Balls of the components of the second half.
-
-    Parameters
-    ----------
-    context : MixtureContext
-        Its plan holds `spherical_entries`.
-
-    Returns
-    -------
-    parts : Parts
-        Of the rows of the second half only.
-    """
+def spherical_parts(context: MixtureContext) -> Parts:
+    """Balls of the components of the second half, and its rows; `spherical_entries` in the plan."""
     place, k = context.place, context.settings.n_components
     numbers = UnitNumbers.of(context.rows.table)
     draws = context.session.addressed_draws(numbers.size)
@@ -128,22 +111,17 @@ def spherical_parts(context):
     return Parts(rest.session, rest.rows, centers, "partition")
 
 
-def _half(points, numbers, draws, chosen, axes=None):
+def _half(
+    points: GridTable,
+    numbers: UnitNumbers,
+    draws: UnitDraws,
+    chosen: Callable[[np.ndarray], np.ndarray],
+    axes: np.ndarray | None = None,
+) -> GridTable:
     """The points along some axes, of which those of a half are looked at; until the next one.
 
-    Parameters
-    ----------
-    points : GridTable
-    numbers : UnitNumbers
-    draws : UnitDraws
-    chosen : callable
-        From draws to whether units are in the half.
-    axes : ndarray of shape (d, q), integers, or None
-        Released.
-
-    Returns
-    -------
-    rows : GridTable
+    `chosen` goes from draws to whether units are in the half. The axes (d, q), integers, are
+    released.
     """
     q = points.n_features if axes is None else axes.shape[1]
     inner = inner_table(
@@ -152,35 +130,32 @@ def _half(points, numbers, draws, chosen, axes=None):
     return GridTable(inner, points.limit, points.unit)
 
 
-def _half_of_part(part, numbers, draws, chosen, axes):
+def _half_of_part(
+    part: Part,
+    numbers: Any,
+    draws: UnitDraws,
+    chosen: Callable[[np.ndarray], np.ndarray],
+    axes: np.ndarray | None,
+) -> Part:
     active = chosen(numbers.draws_of(part, draws))
     return Part(part.source, part.units, {ROWS: _projected(part[ROWS], axes), ACTIVE: active})
 
 
-def _projected(rows, axes):
+def _projected(rows: Rows, axes: np.ndarray | None) -> Rows:
     """Integer coordinates along the axes: at most 2**24 times 2**20, exact."""
     return rows if axes is None else rows.map(partial(_along, axes), axes.shape[1])
 
 
-def _along(axes, x, squares):
+def _along(axes: np.ndarray, x: np.ndarray, squares: np.ndarray) -> np.ndarray:
     return np.trunc(x @ axes * (1 / BASIS_STEPS))
 
 
-def _balls(context, rows):
+def _balls(context: MixtureContext, rows: GridTable) -> list[Ball]:
     """k balls, each among the points that are near none of those before; always k of them.
 
-    Parameters
-    ----------
-    context : MixtureContext
-        Of the second half.
-    rows : GridTable
-        Coordinates of one point for each unit, of both halves; those of the second are `ACTIVE`.
-
-    Returns
-    -------
-    balls : list of balls, in the coordinates of `rows`
-        A search that fails gives a ball, too, with a status that says so: the number of searches
-        is public.
+    The context is that of the second half. The rows are coordinates of one point for each unit, of
+    both halves; those of the second are `ACTIVE`. A search that fails gives a ball, too, with a
+    status that says so: the number of searches is public.
     """
     balls = []
     k = context.settings.n_components
@@ -194,18 +169,18 @@ def _balls(context, rows):
     return balls
 
 
-def _taken_away(part, center, reach):
+def _taken_away(part: Part, center: np.ndarray, reach: float) -> tuple[Part, tuple[()]]:
     """What is near a ball is looked at no more."""
     far = squared_distances(part[ROWS], center) > reach
     return part.having(**{ACTIVE: part[ACTIVE] & far}), ()
 
 
-def _reach(ball):
+def _reach(ball: Ball) -> float:
     """Squared distance up to which points are near a ball."""
     return math.floor(_NEAR**2 * ball.square)
 
 
-def _first_near(rows, axes, balls):
+def _first_near(rows: Rows, axes: np.ndarray | None, balls: Sequence[Ball]) -> np.ndarray:
     """The first ball that a row is near, or else that of the nearest center."""
     rows = _projected(rows, axes)
     labels = exact_integers(nearest(rows, np.array([ball.center for ball in balls]))[0])

@@ -8,17 +8,21 @@ a component in a point take no rows, and it never recovers.
 
 import dataclasses
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
 from ..._privacy._mechanisms import noisy_counts
 from ..._privacy._rounding import exact_integers
+from ..._privacy._session import PrivacySession
 from ..moments.ellipsoid import Ellipsoid, normal_quantile
 from ..moments.moment_releases import LABELS, MOMENTS
 from ..shared.centering import bins_of, geometric_edges, noise_sd
 from ..shared.grid_table import ROWS
+from ..shared.location import Located
 from ..shared.row_sums import counted, to_centers
 from ..shared.table import Part
+from .parts import Parts
 from .plan import RADII
 
 __all__ = ["first_guesses", "least_weight", "split_widest"]
@@ -30,20 +34,10 @@ _COUNTED = 0.004  # of the budget of the moments, for the counts of the first ro
 _LONG = 2.5  # usual standard deviations: two components that are 5 of them apart
 
 
-def first_guesses(parts, place, form):
+def first_guesses(parts: Parts, place: Located, form: str) -> list[Ellipsoid]:
     """A ball for each center, as wide as half of the rows of its part; all alike if tied.
 
-    Parameters
-    ----------
-    parts : Parts
-    place : Located
-    form : str
-        Of the covariances, one of `FORMS`.
-
-    Returns
-    -------
-    ellipsoids : list of Ellipsoid
-        With released weights: sums of the noisy histograms.
+    With released weights: sums of the noisy histograms.
     """
     rows, centers = parts.rows, parts.centers
     edges = geometric_edges(2 * place.radius, _BINS, _RATIO)
@@ -72,32 +66,20 @@ def _distance_counts(part: Part, centers: np.ndarray, edges: np.ndarray) -> tupl
     """The weight of the rows in bins of distances from the centers of their labels, one by one."""
     labels, squared = part[LABELS], to_centers(part[ROWS], centers, part[LABELS])
 
-    def cells(place):
+    def cells(place: slice) -> np.ndarray:
         return exact_integers(labels[place]) * _BINS + bins_of(squared[place], edges)
 
     return part, (counted(cells, len(labels), part.units, _BINS * len(centers)),)
 
 
-def _median(counts, edges, sd):
+def _median(counts: np.ndarray, edges: np.ndarray, sd: float) -> float | None:
     """The median of the fullest few bins of a noisy histogram; None if they may be only noise.
 
     Those of a component's rows span a few bins whatever its scale is. A single bin in the noise,
     of any scale, must not be taken for them: a component that is far too narrow ruins densities.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (b,)
-        Noisy.
-    edges : ndarray of shape (b + 1,)
-    sd : float
-        Of the noise of a count.
+    The counts (b,) are noisy, `sd` is that of their noise; there are b + 1 edges.
 
-    Returns
-    -------
-    median : float or None
-
-    Examples
-    --------
     >>> edges = np.arange(9.0)
     >>> round(_median(np.array([0.1, -0.2, 0, 40, 40, 0.3, 0, 0.2]), edges, sd=1.0), 2)
     4.01
@@ -116,44 +98,24 @@ def _median(counts, edges, sd):
     return float(edges[i] + share * (edges[i + 1] - edges[i]))
 
 
-def least_weight(session, k, size):
+def least_weight(session: PrivacySession, k: int, size: float) -> float:
     """What a component without rows seldom seems to weigh after the first round.
 
-    Parameters
-    ----------
-    session : PrivacySession
-        Its plan says how much noise the counts are going to have.
-    k : int
-        Number of components.
-    size : float
-        Released number of units.
-
-    Returns
-    -------
-    weight : float
+    The session's plan says how much noise the counts are going to have; `size` is the released
+    number of units.
     """
     sd = noise_sd(session.remaining(MOMENTS) * _COUNTED)
     return _EMPTY * size / k + 2 * sd
 
 
-def split_widest(ellipsoids, least_weight, ball):
+def split_widest(ellipsoids: list[Ellipsoid], least_weight: float, ball: float) -> list[Ellipsoid]:
     """Where a component is next to empty and another one much longer than wide, halve that one.
 
     Post-processing. The partition then has put one center in the middle of two components, and
     expectation maximisation does not mend that: it has no way to move a center through the void.
 
-    Parameters
-    ----------
-    ellipsoids : list of Ellipsoid
-    least_weight : float
-        Weight below which a component is next to empty.
-    ball : float
-        Radius of the ball that centers are in.
-
-    Returns
-    -------
-    ellipsoids : list of Ellipsoid
-        As many as before: each empty one is half of a long one now, as long as there are any.
+    As many ellipsoids as before: each that weighs less than `least_weight` is half of a long one
+    now, as long as there are any. `ball` is the radius of the ball that centers are in.
     """
     found = list(ellipsoids)
     for _ in found:
@@ -167,11 +129,11 @@ def split_widest(ellipsoids, least_weight, ball):
     return found
 
 
-def _lower_median(values):
+def _lower_median(values: list[float] | np.ndarray) -> float:
     return float(np.quantile(values, 0.5, method="lower")) if len(values) else math.inf
 
 
-def _halves(ellipsoid, width, ball):
+def _halves(ellipsoid: Ellipsoid, width: float, ball: float) -> Iterator[Ellipsoid]:
     """Two components where one has been, a standard deviation from its center on its longest axis.
 
     Two equal point masses at a distance of 2 s have the standard deviation s: so that is where

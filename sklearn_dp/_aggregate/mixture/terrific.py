@@ -28,10 +28,12 @@ import numpy as np
 
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import exact_integers
+from ..._privacy._session import PrivacySession
 from ..one_cluster.balls import ACTIVE
 from ..one_cluster.radius import exponential_epsilon
 from ..shared.centering import noise_sd
-from ..shared.grid_table import ROWS
+from ..shared.grid_table import ROWS, GridTable
+from ..shared.table import Part
 
 __all__ = [
     "TerrificBall",
@@ -49,24 +51,18 @@ _TILT = 4.0  # how much earlier radii are preferred in all, in units of the mech
 
 @dataclass(frozen=True)
 class TerrificBall:
-    """A released ball, in the integer coordinates it was looked for in.
+    """A released ball, in the integer coordinates it was looked for in."""
 
-    Attributes
-    ----------
-    center : ndarray of shape (q,), integers
-    square : float
-        Of its radius, in squared steps.
-    inside, outside : float
-        Released numbers of points; where these are not released, what is certain to be there.
-    """
-
-    center: np.ndarray
-    square: float
+    center: np.ndarray  # (q,), integers
+    square: float  # of its radius, in squared steps
+    # released number of points; where it is not released, what is certain to be there
     inside: float
-    outside: float
+    outside: float  # likewise
 
 
-def terrific_scores(inside, around, outside, t):
+def terrific_scores(
+    inside: np.ndarray, around: np.ndarray, outside: np.ndarray, t: int
+) -> np.ndarray:
     """min(in, t; out, t; t - min(around, t)): between 0 and t, elementwise.
 
     One point more or less moves one of the three disjoint counts by one, so for a fixed ball the
@@ -74,8 +70,6 @@ def terrific_scores(inside, around, outside, t):
     ``around`` is what is not inside. Without the cap of ``around`` the score would have no lower
     bound, and the sum of scores in :mod:`.terrific_points` no bounded sensitivity.
 
-    Examples
-    --------
     Five inside, none around, nine outside; then two around, which costs two; then too few inside.
 
     >>> terrific_scores(np.array([5, 5, 3]), np.array([0, 2, 0]), 9, t=4)
@@ -84,26 +78,15 @@ def terrific_scores(inside, around, outside, t):
     return np.minimum(np.minimum(np.minimum(inside, outside), t), t - np.minimum(around, t))
 
 
-def ball_counts(rows, centers, near, wide):
-    """Unreleased: how many active points are in some balls, and in the larger balls about them.
+def ball_counts(
+    rows: GridTable, centers: np.ndarray, near: np.ndarray, wide: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Unreleased: how many active points are in some balls, in larger ones about them, and in all.
 
-    Parameters
-    ----------
-    rows : GridTable
-        Those points count that its parts name `ACTIVE`, or all.
-    centers : ndarray of shape (m, q), integers of norm at most 2**25
-    near, wide : ndarray of shape (1 or m, r), integers, increasing along r
-        Squared radii.
+    The centers (m, q) are integers of norm at most 2**25; the squared radii `near` and `wide`, (1
+    or m, r), are integers, increasing along r. Counts are of shape (m, r). Those points count that
+    the parts name `ACTIVE`, or all.
 
-    Returns
-    -------
-    inside, within : ndarray of int64 of shape (m, r)
-        Points in the balls of the squared radii `near` and `wide`.
-    total : int
-        Number of active points.
-
-    Notes
-    -----
     One pass: each squared distance falls into a cell between two of all the radii, cells are
     counted, and sums from the left are the counts of balls. That is m searches for a row, where
     comparing with each radius would take 2 m r comparisons.
@@ -115,7 +98,9 @@ def ball_counts(rows, centers, near, wide):
     return (*(np.take_along_axis(below, place, axis=1) for place in pick), total)
 
 
-def _counts_between(part, centers, every):
+def _counts_between(
+    part: Part, centers: np.ndarray, every: np.ndarray
+) -> tuple[Part, tuple[np.ndarray, int]]:
     """Active points of a part between two of the squared radii about each center, and of all."""
     rows, active, m = part[ROWS], part.state.get(ACTIVE), len(centers)
     found = np.zeros((m, len(every) + 1), dtype=np.int64)
@@ -133,7 +118,7 @@ def _counts_between(part, centers, every):
     return part, (found, total)
 
 
-def joint_entries(rho, prefix):
+def joint_entries(rho: float, prefix: str) -> tuple[PlanEntry, ...]:
     """Plan entries of `joint_ball`: half for the choice, half for the counts."""
     words = {
         "ball": (Mechanism.EXPONENTIAL, "1 unit in, around or outside of a ball"),
@@ -145,32 +130,26 @@ def joint_entries(rho, prefix):
     )
 
 
-def joint_ball(session, prefix, rows, t, ratio, centers, *, largest, radii):
+def joint_ball(
+    session: PrivacySession,
+    prefix: str,
+    rows: GridTable,
+    t: int,
+    ratio: float,
+    centers: np.ndarray,
+    *,
+    largest: bool,
+    radii: np.ndarray,
+) -> TerrificBall | None:
     """A terrific ball about one of some released candidates, or None.
 
-    Parameters
-    ----------
-    session : PrivacySession
-        With `joint_entries`.
-    prefix : str
-    rows : GridTable
-        One for each unit; the points of the node are `ACTIVE`, a function of each and of releases.
-    t : int
-        Public or released.
-    ratio : float
-        c, above 1.
-    centers : ndarray of shape (m, q), integers
-        Released.
-    largest : bool
-        Whether larger balls are preferred, slightly, among those that look alike.
-    radii : ndarray of shape (r,)
-        Released, in increasing order, in steps.
+    The plan holds `joint_entries`. There is one row for each unit; the points of the node are
+    `ACTIVE`, a function of each and of releases. `t` is public or released; `ratio` is c, above 1.
+    The centers (m, q), integers, and the radii (r,), increasing, in steps, are released. `largest`:
+    larger balls are preferred, slightly, among those that look alike.
 
-    Returns
-    -------
-    ball : TerrificBall or None
-        Its radius is the root of c times the chosen one: the cut goes through the middle of the
-        empty region, where the published one is at its inner edge and throws the region away.
+    The radius of the ball is the root of c times the chosen one: the cut goes through the middle of
+    the empty region, where the published one is at its inner edge and throws the region away.
     """
     near, wide = np.floor(np.square(radii)), np.floor(np.square(ratio * radii))
     inside, within, total = ball_counts(rows, centers, near[None], wide[None])
@@ -192,7 +171,7 @@ def joint_ball(session, prefix, rows, t, ratio, centers, *, largest, radii):
     return TerrificBall(centers[place], math.floor(near[j] * ratio), *sizes)
 
 
-def _terrific(counts, t, ratio, q, sd):
+def _terrific(counts: np.ndarray, t: int, ratio: float, q: int, sd: float) -> bool:
     """Whether both sides are full and the surroundings nearly empty, from noisy counts.
 
     A uniform density has about c^q - 1 times as many points around a ball as in it, so in low
@@ -200,16 +179,8 @@ def _terrific(counts, t, ratio, q, sd):
     two standard deviations of the noise, and a side must be ten of them, so that noise alone
     hardly ever passes.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (3,)
-        Inside, around, outside.
-    t : int
-    ratio : float
-    q : int
-        Dimension.
-    sd : float
-        Standard deviation of the noise of a count.
+    The counts (3,) are inside, around, outside, with noise of standard deviation `sd`; q is the
+    dimension.
     """
     inside, around, outside = counts
     smaller = min(inside, outside)

@@ -19,19 +19,23 @@ References
 
 import math
 from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 
 from ..._privacy._accounting import pure_dp_epsilon
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import exact_integers
+from ..._privacy._session import PrivacySession
 from ..friendly.core import anchor_bound
 from ..one_cluster.balls import ACTIVE, ball_mean, clip_to_ball
 from ..one_cluster.boxes import INSIDE
 from ..one_cluster.center import grid_entries, heavy_box
 from ..one_cluster.pair_counts import neighbour_counts
 from ..one_cluster.radius_sample import collected
+from ..shared.grid_table import GridTable
 from ..shared.samples import ByPart, Coins
+from ..shared.table import Part
 from .terrific import TerrificBall, ball_counts, terrific_scores
 
 __all__ = ["points_ball", "points_entries", "radius_queries", "scan_radii", "terrific_radius"]
@@ -42,7 +46,7 @@ _SAMPLE = 2**13  # most points whose pairwise distances are compared, about
 _STEPS = 3  # means on the way to the center of a ball
 
 
-def scan_radii(least, most, largest):
+def scan_radii(least: float, most: float, largest: bool) -> np.ndarray:
     """Radii least 2^j up to `most`, in the order of the scan; none if least > most.
 
     All of them are scanned: no binary search is possible, since a terrific ball of a large radius
@@ -63,30 +67,19 @@ def scan_radii(least, most, largest):
 class _Squares:
     """Squared radii in increasing order, as `neighbour_counts` takes them."""
 
-    def __init__(self, squares):
+    def __init__(self, squares: np.ndarray) -> None:
         self.squares = np.unique(squares)
 
-    def bins(self, squared):
+    def bins(self, squared: np.ndarray) -> np.ndarray:
         return np.searchsorted(self.squares, squared)
 
 
-def radius_queries(points, radii, ratio, t):
+def radius_queries(points: np.ndarray, radii: np.ndarray, ratio: float, t: int) -> np.ndarray:
     """t L_X(r) for each radius: the sum of the t largest scores of balls about data points.
 
-    Parameters
-    ----------
-    points : ndarray of shape (n, q), integer-valued float64 of norm at most 2**24
-    radii : ndarray of shape (m,), in steps
-    ratio : float
-    t : int
+    The points (n, q) are integer-valued float64 of norm at most 2**24, the radii (m,) in steps.
+    Each is between 0 and t**2; short of t points, the missing scores are 0.
 
-    Returns
-    -------
-    queries : ndarray of int64 of shape (m,)
-        Between 0 and t**2; short of t points, the missing scores are 0.
-
-    Notes
-    -----
     Adding or removing or replacing a point moves each by at most 2 t - 1. Of the t points that
     attain the larger maximum at most one is not in both data sets; it brings at most t, and each
     of the t - 1 others has a score that moves by at most one. So the smaller maximum is no more
@@ -104,31 +97,24 @@ def radius_queries(points, radii, ratio, t):
     return np.partition(scores, len(scores) - top, axis=0)[len(scores) - top :].sum(axis=0)
 
 
-def terrific_radius(session, entry, points, t, ratio, *, largest, least, most, epsilon):
+def terrific_radius(
+    session: PrivacySession,
+    entry: str,
+    points: np.ndarray,
+    t: int,
+    ratio: float,
+    *,
+    largest: bool,
+    least: float,
+    most: float,
+    epsilon: float,
+) -> float | None:
     """TerrificRadius: a radius at which some ball about a data point is terrific, or None.
 
-    Parameters
-    ----------
-    session : PrivacySession
-    entry : str
-        Pays epsilon-DP, whatever the outcome is.
-    points : ndarray of shape (n, q), integer-valued float64
-    t : int
-        Public or released.
-    ratio : float
-        c.
-    largest : bool
-        Whether the scan starts from the largest radius.
-    least, most : float
-        In steps, public or released.
-    epsilon : float
+    The entry pays epsilon-DP, whatever the outcome is. The points (n, q) are integer-valued
+    float64; `t`, and `least` and `most`, in steps, are public or released; `ratio` is c. `largest`:
+    the scan starts from the largest radius.
 
-    Returns
-    -------
-    radius : float or None
-
-    Notes
-    -----
     Algorithm 2 of the paper, with missing scores counted as 0 where there are fewer than t points
     (sensitivity 2 for adding and removing, too). If a radius is returned, then with probability
     0.9 some ball is terrific but for twice the slack; where that says nothing, as twice the slack
@@ -151,7 +137,7 @@ def terrific_radius(session, entry, points, t, ratio, *, largest, least, most, e
     return None if found is None else float(radii[found])
 
 
-def points_entries(rho, delta, prefix):
+def points_entries(rho: float, delta: float, prefix: str) -> tuple[PlanEntry, ...]:
     """Plan entries of `points_ball`: shares of 40, 30, 15 and 15 %; boxes alone need delta."""
     above, gaussian = Mechanism.ABOVE_THRESHOLD, Mechanism.GAUSSIAN
     test = "1 unit in, around or outside of a ball"
@@ -165,33 +151,25 @@ def points_entries(rho, delta, prefix):
     )
 
 
-def points_ball(session, prefix, rows, t, ratio, *, largest, least, most, size):
-    """PTerrificBall as published: radius, a point nearby, test.
+def points_ball(
+    session: PrivacySession,
+    prefix: str,
+    rows: GridTable,
+    t: int,
+    ratio: float,
+    *,
+    largest: bool,
+    least: float,
+    most: float,
+    size: float,
+) -> TerrificBall | None:
+    """PTerrificBall as published: radius, a point nearby, test; with `points_entries` in the plan.
 
-    Parameters
-    ----------
-    session : PrivacySession
-        With `points_entries`.
-    prefix : str
-    rows : GridTable
-        One for each unit; the points of the node are `ACTIVE`, a function of each and of releases.
-    t : int
-        Public or released.
-    ratio : float
-        c, above 1.
-    largest : bool
-        Whether the scan of radii starts from the largest.
-    least, most : float
-        Radii to scan, in steps; released.
-    size : float
-        Released number of points.
+    There is one row for each unit; the points of the node are `ACTIVE`, a function of each and of
+    releases. `t` is public or released; `ratio` is c, above 1. `largest`: the scan of radii, from
+    `least` to `most`, in steps and released, starts from the largest. `size` is the released number
+    of points.
 
-    Returns
-    -------
-    ball : TerrificBall or None
-
-    Notes
-    -----
     The test asks for a ball (1 + c / 10) as large about a released point (about a data point it
     would have no bounded sensitivity) that is terrific for the root of c, since the balls about
     data points that were scored are terrific for c but have other centers.
@@ -217,36 +195,28 @@ def points_ball(session, prefix, rows, t, ratio, *, largest, least, most, size):
     center = None if radius is None else _near(session, prefix, rows, radius)
     if center is None:
         return None
-    wider = (1 + ratio / 10) * radius
+    wider = (1 + ratio / 10) * cast("float", radius)
     return _tested(session, prefix + "test", rows, t, math.sqrt(ratio), center, wider)
 
 
-def _coins(session, rows, rate):
+def _coins(session: PrivacySession, rows: GridTable, rate: float) -> Coins:
     """A sample of the points, each by a coin of its own."""
     (sizes,) = rows.sums(_sized)
     draws = session.addressed_draws(sum(sizes.values.values()))
     return Coins(draws, anchor_bound(rate), sizes.starts())
 
 
-def _sized(part):
+def _sized(part: Part) -> tuple[Part, tuple[ByPart]]:
     return part, (ByPart({part.source.number: part.units.n_rows}),)
 
 
-def _near(session, prefix, rows, radius):
+def _near(
+    session: PrivacySession, prefix: str, rows: GridTable, radius: float
+) -> np.ndarray | None:
     """A released point near many points: the fullest box, then means of the points in balls.
 
-    Parameters
-    ----------
-    session : PrivacySession
-    prefix : str
-    rows : GridTable
-    radius : float
-        Released: boxes are made for it, and all means but the first are of balls of it.
-
-    Returns
-    -------
-    center : ndarray of shape (q,), integers, or None
-        None: no box stands out.
+    Boxes are made for the radius, which is released, and all means but the first are of balls of
+    it. None: no box stands out.
     """
     found = heavy_box(session, prefix, rows, radius)
     if found is None:
@@ -260,28 +230,24 @@ def _near(session, prefix, rows, radius):
     return center
 
 
-def _tested(session, entry, rows, t, ratio, center, radius):
-    """The ball of a radius about a released center if it passes the test, or None.
+def _tested(
+    session: PrivacySession,
+    entry: str,
+    rows: GridTable,
+    t: int,
+    ratio: float,
+    center: np.ndarray,
+    radius: float,
+) -> TerrificBall | None:
+    """The ball of a radius about a center, both released, if it passes the test, or None.
 
-    Parameters
-    ----------
-    session : PrivacySession
-    entry : str
-    rows : GridTable
-    t : int
-    ratio : float
-        c of this test.
-    center : ndarray of shape (q,), integers; released
-    radius : float
-        Released.
-
-    Returns
-    -------
-    ball : TerrificBall or None
-        No counts are released, so t, which the test has promised, stands for both sizes.
+    `ratio` is c of this test. No counts are released, so t, which the test has promised, stands for
+    both sizes.
     """
     epsilon = pure_dp_epsilon(session.remaining(entry))
     squares = np.floor(np.square([radius, ratio * radius]))
+    inside: Any
+    within: Any
     inside, within, total = ball_counts(rows, center[None], squares[None, :1], squares[None, 1:])
     inside, within = int(inside[0, 0]), int(within[0, 0])
     query = int(terrific_scores(inside, within - inside, total - within, t))

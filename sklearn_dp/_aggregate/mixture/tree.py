@@ -18,19 +18,24 @@ the costliest of its chains from the root to a leaf does: at most k - 1 levels, 
 entries of its own.
 """
 
+from __future__ import annotations
+
 import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..._privacy._grid import clip_integer_rows
 from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._session import PrivacySession
 from ..._privacy._units import UnitFacts
 from ..one_cluster.balls import ACTIVE, squared_distances
 from ..one_cluster.search import Search, fit_one_cluster, one_cluster_entries
 from ..shared.grid_table import ROWS, GridTable
 from ..shared.inner_tables import inner_table
+from ..shared.rows import Rows
 from ..shared.table import Part
 from .parts import Settings
 from .projection import BASIS_STEPS, top_axes
@@ -53,33 +58,22 @@ _SAFE = 1 - 1e-9
 _SEARCH = Search(center_method="clip")
 
 
-def _level(prefix, number):
+def _level(prefix: str, number: int) -> str:
     return f"{prefix}level {number}/"
 
 
-def _projects(settings, n_features):
+def _projects(settings: Settings, n_features: int) -> bool:
     """Whether nodes have principal components of their own: a public fact."""
     return n_features > settings.n_components
 
 
-def level_entries(rho, delta, settings, n_features, prefix, number):
+def level_entries(
+    rho: float, delta: float, settings: Settings, n_features: int, prefix: str, number: int
+) -> tuple[PlanEntry, ...]:
     """Plan entries of the nodes of one level, each of which may use all of them.
 
-    Parameters
-    ----------
-    rho, delta : float
-        Most that a node costs.
-    settings : Settings
-    n_features : int
-    prefix : str
-        Of the partition.
-    number : int
-        Of the level, the root being on level 0.
-
-    Returns
-    -------
-    entries : tuple of PlanEntry
-        The second ball costs as much as the first, whether there is one or not.
+    A node costs `rho` and `delta` at the most. The second ball costs as much as the first, whether
+    there is one or not. `prefix` is that of the partition; the root is on level 0.
     """
     prefix = _level(prefix, number)
     place = one_cluster_entries(_PLACE_SHARE * rho, 0.0, _SEARCH, prefix + _PLACE)
@@ -102,42 +96,35 @@ def level_entries(rho, delta, settings, n_features, prefix, number):
 
 @dataclass(frozen=True)
 class View:
-    """Integer coordinates of a node: of the whole space, or along its principal axes.
+    """Integer coordinates of a node: of the whole space, or along its principal axes."""
 
-    Attributes
-    ----------
-    origin : ndarray of shape (d,), integers
-        The released center of the node; only coordinates along axes are taken about it.
-    limit : float
-        Released radius about it, in steps: of the largest ball to look for, and of the clip
-        before coordinates along axes are taken.
-    basis : ndarray of shape (d, k), integers, or None
-        In steps of 2**-20. None: the whole space.
-    """
-
+    # (d,), integers: the released center of the node; only coordinates along axes are taken about
+    # it
     origin: np.ndarray
+    # released radius about it, in steps: of the largest ball to look for, and of the clip before
+    # coordinates along axes are taken
     limit: float
-    basis: np.ndarray | None = None
+    basis: np.ndarray | None = None  # (d, k), integers, in steps of 2**-20; None: the whole space
 
     @property
-    def n_features(self):
+    def n_features(self) -> int:
         """Number of coordinates."""
         return len(self.origin) if self.basis is None else self.basis.shape[1]
 
-    def of(self, rows):
+    def of(self, rows: Rows) -> Rows:
         """Rows of coordinates, each a function of its row: products are exact."""
         if self.basis is None:
             return rows
         return rows.map(self._coordinates, self.basis.shape[1])
 
-    def of_points(self, points):
+    def of_points(self, points: np.ndarray) -> np.ndarray:
         """Released integer points."""
         return points if self.basis is None else self._project(points)
 
-    def _coordinates(self, x, squares):
+    def _coordinates(self, x: np.ndarray, squares: np.ndarray) -> np.ndarray:
         return self._project(x)
 
-    def _project(self, x):
+    def _project(self, x: np.ndarray) -> np.ndarray:
         clipped = clip_integer_rows(x - self.origin, self.limit)
         # Integers of at most 2**26 and 2**20, their sums below 2**53: exact.
         return np.floor(clipped @ self.basis * (1 / BASIS_STEPS))
@@ -145,34 +132,18 @@ class View:
 
 @dataclass(frozen=True)
 class Cut:
-    """What is released of a node that has been cut, and of those below it; it goes to the parts.
-
-    Attributes
-    ----------
-    view : View
-    ball : TerrificBall
-    inside, outside : Cut or None
-        None: a leaf.
-    """
+    """What is released of a node that has been cut, and of those below it; it goes to the parts."""
 
     view: View
     ball: TerrificBall
-    inside: "Cut | None"
-    outside: "Cut | None"
+    inside: Cut | None  # None: a leaf
+    outside: Cut | None  # None: a leaf
 
 
-def leaf_labels(rows, cut):
+def leaf_labels(rows: Rows, cut: Cut | None) -> np.ndarray:
     """The leaf of each row, from the inside out: a function of that row and of releases.
 
-    Parameters
-    ----------
-    rows : Rows
-    cut : Cut or None
-        None: there is one leaf.
-
-    Returns
-    -------
-    labels : ndarray of int64 of shape (n,)
+    Without a cut there is one leaf.
     """
     if cut is None:
         return np.zeros(rows.n_rows, dtype=np.int64)
@@ -180,11 +151,11 @@ def leaf_labels(rows, cut):
     return np.where(_inside(rows, cut.view, cut.ball), first, _n_leaves(cut.inside) + second)
 
 
-def _n_leaves(cut):
+def _n_leaves(cut: Cut | None) -> int:
     return 1 if cut is None else _n_leaves(cut.inside) + _n_leaves(cut.outside)
 
 
-def _inside(rows, view, ball):
+def _inside(rows: Rows, view: View, ball: TerrificBall) -> np.ndarray:
     """Whether each row is inside the ball: a function of that row and of releases."""
     return squared_distances(view.of(rows), ball.center) <= ball.square
 
@@ -192,27 +163,19 @@ def _inside(rows, view, ball):
 class Node:
     """A part of the points; cut in two, or a leaf.
 
-    Parameters
-    ----------
-    session : PrivacySession
-        Of the releases about its points.
-    size : float
-        Released number of points.
-    depth : int
-        Cuts above it.
-    numbers : iterator of int, optional
-        For the nodes of the tree; the root makes it.
-
-    Attributes
-    ----------
-    number : int
-        Of the node: parts hold the number of the node that each of their points is in.
-    view, ball : View and TerrificBall, or None for a leaf
-    children : tuple of Node
-        Inside and outside; none for a leaf.
+    The releases about its points go through the session; `size` is their released number, `depth`
+    the number of cuts above it. `number` is that of the node: parts hold the number of the node
+    that each of their points is in; the root makes the iterator of them. A leaf has no view, ball
+    or children; the children of others are inside and outside.
     """
 
-    def __init__(self, session, size, depth=0, numbers=None):
+    def __init__(
+        self,
+        session: PrivacySession,
+        size: float,
+        depth: int = 0,
+        numbers: Iterator[int] | None = None,
+    ) -> None:
         self.session, self.size, self.depth = session, size, depth
         self._numbers = itertools.count() if numbers is None else numbers
         self.number = next(self._numbers)
@@ -220,7 +183,7 @@ class Node:
         self.ball: TerrificBall | None = None
         self.children: tuple[Node, ...] = ()
 
-    def cut(self, points, view, ball):
+    def cut(self, points: GridTable, view: View, ball: TerrificBall) -> None:
         """Split by a released ball.
 
         A point is inside or outside, so that the two parts of the session are about disjoint sets
@@ -233,20 +196,22 @@ class Node:
         )
         points.update(_divided, self.number, view, ball, [child.number for child in self.children])
 
-    def leaves(self):
+    def leaves(self) -> list[Node]:
         """The leaves below, from the inside out."""
         if not self.children:
             return [self]
         return [leaf for child in self.children for leaf in child.leaves()]
 
-    def cuts(self):
+    def cuts(self) -> Cut | None:
         """What has been released of the node and those below; None for a leaf."""
         if self.view is None or self.ball is None:
             return None
         return Cut(self.view, self.ball, *(child.cuts() for child in self.children))
 
 
-def _divided(part, number, view, ball, numbers):
+def _divided(
+    part: Part, number: int, view: View, ball: TerrificBall, numbers: tuple[int, int]
+) -> tuple[Part, tuple[()]]:
     """The points of a node go to its children."""
     node = part.state.get(NODES, np.zeros(part[ROWS].n_rows, dtype=np.int32))
     children = np.where(_inside(part[ROWS], view, ball), *numbers)
@@ -255,7 +220,7 @@ def _divided(part, number, view, ball, numbers):
     ), ()
 
 
-def _viewed(part, number, view):
+def _viewed(part: Part, number: int, view: View) -> Part:
     """The points of a part in some coordinates, of which those of a node are looked at."""
     node = part.state.get(NODES)
     active = {} if node is None else {ACTIVE: node == number}
@@ -264,27 +229,15 @@ def _viewed(part, number, view):
 
 @dataclass(frozen=True)
 class Recursion:
-    """What the nodes have in common.
+    """What the nodes have in common."""
 
-    Attributes
-    ----------
-    points : GridTable
-        One for each unit.
-    candidates : ndarray of shape (m, d), integers
-        Released: where balls may be centered.
-    target : int
-        t, how many points either side of a cut should have; from the released size.
-    settings : Settings
-    prefix : str
-    """
-
-    points: GridTable
-    candidates: np.ndarray
-    target: int
+    points: GridTable  # one for each unit
+    candidates: np.ndarray  # (m, d), integers; released: where balls may be centered
+    target: int  # t, how many points either side of a cut should have; from the released size
     settings: Settings
     prefix: str
 
-    def grow(self, root):
+    def grow(self, root: Node) -> None:
         """Split the largest nodes first, until there are k of them or none can be split.
 
         Largest by released sizes: the order of splits tells nothing that is not released. A node
@@ -299,7 +252,7 @@ class Recursion:
                 n_leaves += 1
                 open_ += node.children
 
-    def split(self, node):
+    def split(self, node: Node) -> bool:
         """Look for a terrific ball, in the whole space and in the projection; whether there is one.
 
         Which releases are made depends on earlier ones: the projection is paid for if no ball of
@@ -328,7 +281,7 @@ class Recursion:
         node.cut(self.points, view, ball)
         return True
 
-    def look(self, node, view):
+    def look(self, node: Node, view: View) -> GridTable:
         """The points of a node in some coordinates; until the next look."""
         inner = inner_table(
             self.points.table, _VIEW, view.n_features, UnitFacts(), _viewed, node.number, view
@@ -336,22 +289,11 @@ class Recursion:
         ball = self.points.ball if view.basis is None else self.points.limit
         return GridTable(inner, ball, self.points.unit)
 
-    def find(self, node, view, prefix, *, largest):
-        """A terrific ball of the node in some coordinates, or None.
+    def find(self, node: Node, view: View, prefix: str, *, largest: bool) -> TerrificBall | None:
+        """A terrific ball of the node in some coordinates, those of the view, or None.
 
-        Parameters
-        ----------
-        node : Node
-        view : View
-            Its limit is the largest radius; the smallest is 2**(-0.4 * 13) of it, a 37th.
-        prefix : str
-        largest : bool
-            Whether large balls are preferred.
-
-        Returns
-        -------
-        ball : TerrificBall or None
-            In the coordinates of `view`.
+        The limit of the view is the largest radius; the smallest is 2**(-0.4 * 13) of it, a 37th.
+        `largest`: large balls are preferred.
         """
         options = self.settings.options
         common = (node.session, prefix, self.look(node, view), self.target)

@@ -5,6 +5,8 @@ squared distance is an integer of at most 2**50 that float64 matrix products giv
 do not depend on the size of a tile, on the order of the rows or on BLAS.
 """
 
+from typing import Any
+
 import numpy as np
 
 from ..._privacy._rounding import exact_integers
@@ -68,11 +70,11 @@ class LinearRadii:
 
 def neighbour_counts(
     rows: np.ndarray,
-    radii: LogRadii | LinearRadii,
+    radii: Any,
     *,
     tile: tuple[int, int] = (_TILE_ROWS, _TILE_COLUMNS),
 ) -> np.ndarray:
-    """Number (int32, (n, m)) of rows within each of m radii of each row, itself included.
+    """Number (int32, (n, m)) of rows within each of m `radii` of each row, itself included.
 
     The rows are integer-valued float64 of norm at most 2**24; `tile` is the number of rows and
     columns of a tile of distances.
