@@ -70,9 +70,13 @@ def parts_of(steps: list[tuple[str, BaseDPEstimator]], width: int, grouped: Any)
 
 
 def _is_gaussian(step: BaseDPEstimator, width: int, unit: str) -> bool:
-    """Whether a plan for about as many columns is; if that of the fit is not, it pays by itself."""
+    """Whether a plan for about as many columns is, without failures.
+
+    If that of the fit is not, it pays by itself.
+    """
     try:
-        return step.privacy_plan(width, unit=unit).gaussian
+        plan = step.privacy_plan(width, unit=unit)
+        return plan.gaussian and not plan.delta_failure
     except (TypeError, ValueError):  # of this number of columns, or in the fit too
         return False
 

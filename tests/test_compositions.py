@@ -11,7 +11,16 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from sklearn_dp import DPKMeans, PrivacyBudget, PrivacyLedger, privacy_report, privatize
+from sklearn_dp import (
+    DPPCA,
+    DPKMeans,
+    FriendlyMean,
+    PrivacyBudget,
+    PrivacyLedger,
+    privacy_report,
+    privatize,
+)
+from sklearn_dp._privacy._prepaid import Part, paid_together
 from sklearn_dp.exceptions import BudgetExceededError, ConversionWarning
 
 X = np.random.default_rng(0).normal(size=(3000, 4))
@@ -83,6 +92,18 @@ def test_steps_that_are_fitted_alone_or_have_another_budget_pay_for_themselves()
     ]
     clone(privatize(THREE, rho=0.1, ledger=ledger)).fit(X)
     assert len(ledger.entries) == 6
+
+
+def test_no_gaussian_part_pays_for_failures():
+    ledger = book(40.0, 1e-4, composition="zcdp")
+    parts = [Part(ledger, "?", 1.0, 1e-6, True, "row", "add or remove")] * 2
+    mean = FriendlyMean(epsilon=0.5, delta=1e-6, ledger=ledger)
+    assert mean.privacy_plan(4).gaussian and mean.privacy_plan(4).delta_failure > 0
+    with paid_together(parts):
+        mean.fit(X)
+        DPPCA(2, rho=0.5, epsilon=None, ledger=ledger).fit(X)
+    assert [charge.label for charge in ledger.entries] == ["? + ?", "FriendlyMean"]
+    assert ledger.entries[1].delta_failure > ledger.entries[0].delta_failure == 0.0
 
 
 def test_groups_are_the_unit_of_all_steps_that_get_them():

@@ -7,6 +7,11 @@ earlier ones have released: see the proof for zCDP in :mod:`._ledger_terms`, whe
 be chosen on the way. That sum is what the ledger is charged. A fit that no part covers is charged
 by itself, as everywhere else.
 
+Such a fit may come between two of them, and its budget may follow from what the first one has
+released. Costs in (rho, delta) add up in any order. Those in (epsilon, delta) do too, where the
+fits that are paid for together are one interactive mechanism: see Haney et al. (2023), "Concurrent
+composition for interactive differential privacy with adaptive privacy-loss parameters".
+
 Nothing is given back, also where a fit fails or is never reached: that may be because of the rows.
 """
 
@@ -44,6 +49,11 @@ class Part:
     relation: str
 
     @property
+    def failure(self) -> float:
+        """What of delta is for failures: nothing where all is Gaussian and never fails."""
+        return 0.0 if self.gaussian else self.delta
+
+    @property
     def account(self) -> _Account:
         """Where the part is charged."""
         return identity(self.ledger), self.unit, self.relation
@@ -54,7 +64,7 @@ class Part:
             account == self.account
             and charge.rho is not None
             and charge.rho <= self.rho
-            and charge.delta_failure <= self.delta
+            and charge.delta_failure <= self.failure
             and charge.gaussian >= self.gaussian
         )
 
@@ -100,7 +110,7 @@ def _charge(parts: list[Part]) -> LedgerCharge:
         epsilon=accounting.zcdp_epsilon(rho, delta),
         delta=2 * delta,
         rho=rho,
-        delta_failure=sum_up([part.delta for part in parts if not part.gaussian]),
+        delta_failure=sum_up([part.failure for part in parts]),
         gaussian=all(part.gaussian for part in parts),
         unit=parts[0].unit,
         relation=parts[0].relation,
