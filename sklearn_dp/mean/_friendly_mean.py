@@ -334,6 +334,7 @@ class FriendlyMean(
         Returns
         -------
         means : ndarray of shape (n_samples, n_features)
+            The same in each row.
         """
         X = self._validate_predict(X)
         return np.tile(narrowed(self.mean_, X.dtype), (len(X), 1))
@@ -350,6 +351,7 @@ class FriendlyMean(
         Returns
         -------
         X_centered : ndarray of shape (n_samples, n_features)
+            The rows less the mean.
         """
         return for_rows(
             lambda rows: rows - self.mean_, self._validate_predict(X), self.n_features_in_
@@ -368,12 +370,14 @@ class FriendlyMean(
         X : array-like of shape (n_samples, n_features)
             Rows, dense and finite.
         y : Ignored
+            As in scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional
             What each row counts, as it is: nothing is clipped.
 
         Returns
         -------
         score : float
+            At most 0.
         """
         X = self._validate_predict(X)
         return -weighted_mean(np.sum(np.square(X - self.mean_), axis=1), sample_weight)
