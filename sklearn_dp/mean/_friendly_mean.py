@@ -210,9 +210,6 @@ class FriendlyMean(
             raise TypeError("refine must be a bool.")
         check_choice("locate", self.locate, ("auto", *LOCATORS))
 
-    def _diameter(self):
-        return None if self.diameter is None else float(self.diameter)
-
     def _radii(self):
         """The public grid of diameters."""
         if not isinstance(self.diameter_range, (tuple, list)) or len(self.diameter_range) != 2:
@@ -225,7 +222,7 @@ class FriendlyMean(
     def _plan_entries(self, target, n_features):
         return friendly_mean_entries(
             target,
-            diameter=self._diameter(),
+            diameter=self.diameter and float(self.diameter),
             refine=self.refine,
             bounded=self.bounds is not None,
             scaled=self._columns(n_features).scaled,
@@ -256,11 +253,9 @@ class FriendlyMean(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or a table in parts
-            Rows, dense and finite. In parts (of Dask, Spark, Ray, or a list of arrays) it is
-            taken with ``refine=True``: a sample of at most about 4096 rows is collected where the
-            fit is, everything else is sums of the parts. The rows of each group come together in
-            one worker, by a shuffle. ``refine=False`` counts the friends of each row among all rows
-            and decides on each with noise: all of them would have to come there, so it refuses.
+            Rows, dense and finite. Tables in parts (of Dask, Spark, Ray, or a list of arrays) need
+            ``refine=True``: a sample of about 4096 rows is collected where the fit is, all else is
+            sums of the parts. The rows of a group come together in one worker, by a shuffle.
         y : Ignored
             For the interface of scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional
@@ -309,7 +304,7 @@ class FriendlyMean(
         """What is public of the points."""
         return {
             "columns": self._columns(n_features),
-            "diameter": self._diameter(),
+            "diameter": self.diameter and float(self.diameter),
             "radii": self._radii(),
             "names": self._column_names,
         }
