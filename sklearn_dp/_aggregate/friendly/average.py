@@ -22,6 +22,7 @@ References
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +31,8 @@ from scipy.special import ndtri
 from ..._privacy import _accounting as accounting
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import exact_integers, round_up, sum_down
+from ..._privacy._session import PrivacySession
+from ..._privacy._units import Units
 from .average_lattice import ROUNDING, average_lattice, rounded_mean
 from .core import basic_gamma, core_add_remove, friend_counts, non_friend_pairs
 
@@ -50,52 +53,35 @@ _PAIR_BITS = 20
 
 @dataclass(frozen=True)
 class Average:
-    """A released average.
+    """A released average."""
 
-    Attributes
-    ----------
-    mean : ndarray of shape (p,)
-    size : float
-        Released lower bound of the number of elements.
-    sd : float
-        Standard deviation of the noise in each coordinate.
-    """
-
-    mean: np.ndarray
-    size: float
-    sd: float
+    mean: np.ndarray  # (p,)
+    size: float  # released lower bound of the number of elements
+    sd: float  # standard deviation of the noise in each coordinate
 
 
 def friendly_average(
-    session, size_entry, mean_entry, rows, radius, *, rho_size, rho_mean, delta, units=None
-):
-    """Noisy average of elements of which every two have a common friend.
+    session: PrivacySession,
+    size_entry: str,
+    mean_entry: str,
+    rows: np.ndarray,
+    radius: float,
+    *,
+    rho_size: float,
+    rho_mean: float,
+    delta: float,
+    units: Units | None = None,
+) -> Average | None:
+    """Noisy average of elements of which every two have a common friend, or None.
 
-    Private for neighbours that add, remove or replace an element, provided that any two elements
-    of either data set are within 2 `radius` of one another.
+    Private for neighbours that add, remove or replace an element, provided that any two elements of
+    either data set are within 2 `radius` of one another. The rows (m, p), finite, are the survivors
+    of a filter; m is private, and may be 0. The radius is that of the predicate, public or
+    released. `delta` is the probability of the failure event, charged by the caller. None if there
+    seem to be too few rows; nothing but the size is released then. Where rows have weights, by
+    `units`, these are at most one: the average is weighted then, and the number of rows is their
+    weight.
 
-    Parameters
-    ----------
-    session : PrivacySession
-    size_entry, mean_entry : str
-        The plan entries that pay `rho_size` and `rho_mean`.
-    rows : ndarray of shape (m, p), finite
-        The survivors of a filter; m is private, and may be 0.
-    radius : float
-        Of the predicate; public or released.
-    delta : float
-        Probability of the failure event, charged by the caller.
-    units : Units, optional
-        Of the rows, where they have weights, which are at most one: the average is weighted then,
-        and the number of rows is their weight.
-
-    Returns
-    -------
-    average : Average or None
-        None if there seem to be too few rows; nothing else is released then.
-
-    Notes
-    -----
     Given ``size <= m`` of the larger data set minus one, which fails with probability at most
     `delta`: adding, removing or replacing a row moves the exact average by at most
     2 radius / m <= 2 radius / size. With m = 0 there is an answer with probability at most `delta`
@@ -112,26 +98,13 @@ def friendly_average(
     return Average(mean, size, sensitivity * unit / math.sqrt(2 * rho_mean))
 
 
-def core_size(session, entry, m, *, rho, delta, scale=1):
+def core_size(
+    session: PrivacySession, entry: str, m: int, *, rho: float, delta: float, scale: int = 1
+) -> float:
     """A released number that is at most m - 1 but for a probability of at most `delta`.
 
-    Parameters
-    ----------
-    session : PrivacySession
-    entry : str
-        Pays `rho`.
-    m : int
-        The true number, or the weight in steps; private.
-    rho : float
-    delta : float
-        Charged by the caller.
-    scale : int, default=1
-        Steps that an element weighs at the most.
-
-    Returns
-    -------
-    size : float
-        May be negative.
+    It may be negative. `m` is the true number, private, or the weight in steps, of which an element
+    has `scale` at the most. The entry pays `rho`; the caller is charged delta.
     """
     sd = 1 / math.sqrt(2 * rho)
     # One element changes the number by one, and the weight by `scale` steps at the most.
@@ -140,34 +113,22 @@ def core_size(session, entry, m, *, rho, delta, scale=1):
     return float(noisy) - 1.5 - round_up(-sd * float(ndtri(delta)))
 
 
-def _rounded_average(rows, radius, size, weights=None):
+def _rounded_average(
+    rows: np.ndarray, radius: float, size: float, weights: np.ndarray | None = None
+) -> tuple[np.ndarray, float, float]:
     """The average in exact integers of a fine public grid, the step, and the sensitivity.
 
     Everything is an integer from the first step on, so the release is one of a fixed lattice
-    whatever the location of the rows, and no low-order bits of theirs can show in it.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (m, p)
-    radius : float
-        Any two rows are within twice that of each other.
-    size : float
-        At most m - 1, and at least 1.
-    weights : ndarray of int64 of shape (m,), optional
-
-    Returns
-    -------
-    value : ndarray of int (objects) of shape (p,), in units
-    unit : float
-    sensitivity : float
-        In units, in the Euclidean norm.
+    whatever the location of the rows, and no low-order bits of theirs can show in it. Python
+    integers (p,) in units, the unit, and the sensitivity in units, in the Euclidean norm. Any two
+    rows (m, p) are within 2 `radius` of each other; `size` is at most m - 1, and at least 1.
     """
     unit, fine, sensitivity = average_lattice(rows.shape[1], radius, size)
     value = _exact_average(np.rint(rows * (1 / unit)), fine, weights)
     return value, math.ldexp(unit, -fine), sensitivity
 
 
-def _exact_average(steps, fine, weights=None):
+def _exact_average(steps: np.ndarray, fine: int, weights: np.ndarray | None = None) -> np.ndarray:
     """round(2**fine * mean) of integer-valued float rows, in Python integers."""
     mass = len(steps) if weights is None else int(weights.sum())
     if not mass:
@@ -184,11 +145,9 @@ def _exact_average(steps, fine, weights=None):
 # -- the radius -------------------------------------------------------------------------------
 
 
-def radius_grid(low, high, base=1.5):
+def radius_grid(low: float, high: float, base: float = 1.5) -> np.ndarray:
     """The public radii low, low base, low base^2, ... up to the first that is at least `high`.
 
-    Examples
-    --------
     >>> radius_grid(1.0, 5.0, base=2.0).tolist()
     [1.0, 2.0, 4.0, 8.0]
     """
@@ -198,26 +157,21 @@ def radius_grid(low, high, base=1.5):
     return low * float(base) ** np.arange(top + 1)
 
 
-def find_radius(session, entry, points, radii, *, rho, slack):
-    """Smallest radius of a public grid within which nearly all pairs of points lie.
+def find_radius(
+    session: PrivacySession,
+    entry: str,
+    points: np.ndarray,
+    radii: np.ndarray,
+    *,
+    rho: float,
+    slack: float | Callable[[float], float],
+) -> float | None:
+    """Smallest radius of a public grid within which nearly all pairs of points (n, d) lie.
 
-    Parameters
-    ----------
-    session : PrivacySession
-    entry : str
-        The plan entry that pays; it must allow the (public) number of steps of the search.
-    points : ndarray of shape (n, d), finite
-    radii : ndarray, increasing, public
-    rho : float
-        For the whole search.
-    slack : float or callable
-        Accept a radius when the noisy number of ordered pairs beyond it, over n, is at most this;
-        public or released. A function is called with the share of rho of one step.
-
-    Returns
-    -------
-    radius : float or None
-        None when the search ends at the last radius, which it never tests.
+    The entry pays `rho` for the whole search; it must allow the (public) number of steps. A radius
+    is accepted when the noisy number of ordered pairs beyond it, over n, is at most `slack`: public
+    or released. A function is called with the share of rho of one step. None when the search ends
+    at the last radius, which it never tests.
     """
     steps = max(1, (len(radii) - 1).bit_length())
     share = math.nextafter(rho / steps, 0.0)
@@ -240,7 +194,7 @@ def find_radius(session, entry, points, radii, *, rho, slack):
     return float(radii[high]) if high < len(radii) - 1 else None
 
 
-def _pair_scores(points, radii):
+def _pair_scores(points: np.ndarray, radii: np.ndarray) -> list[int]:
     """u for each radius, in steps of 2**-20; 0 without points."""
     n = max(1, len(points))
     return [(int(pairs) << _PAIR_BITS) // n for pairs in non_friend_pairs(points, radii)]
@@ -249,7 +203,7 @@ def _pair_scores(points, radii):
 # -- the published mean -----------------------------------------------------------------------
 
 
-def fc_average_entries(rho, delta, prefix=""):
+def fc_average_entries(rho: float, delta: float, prefix: str = "") -> tuple[PlanEntry, ...]:
     """Plan entries of :func:`fc_average`, for (rho, delta)-zCDP.
 
     A hundredth of rho for the size, 9 % each for the filter and the size of the core, the rest for
@@ -279,27 +233,20 @@ def fc_average_entries(rho, delta, prefix=""):
     )
 
 
-def fc_average(session, points, radius, *, prefix="", units=None):
+def fc_average(
+    session: PrivacySession,
+    points: np.ndarray,
+    radius: float,
+    *,
+    prefix: str = "",
+    units: Units | None = None,
+) -> Average | None:
     """Mean of points of unknown location, of which nearly all are within `radius` of each other.
 
-    FriendlyCore and a friendly average, with exact quantiles: (rho, delta)-zCDP for neighbours
-    that add or remove a point, with the entries of :func:`fc_average_entries` in the plan.
-
-    Parameters
-    ----------
-    session : PrivacySession
-    points : ndarray of shape (n, d), finite
-    radius : float
-        Public or released.
-    prefix : str, default=""
-        Of the plan entries.
-    units : Units, optional
-        Of the points, where they have weights: the filter is one of whole points, the average is
-        weighted.
-
-    Returns
-    -------
-    average : Average or None
+    FriendlyCore and a friendly average, with exact quantiles: (rho, delta)-zCDP for neighbours that
+    add or remove a point, with the entries of :func:`fc_average_entries` in the plan. The points
+    (n, d) are finite, and the radius is public or released. Where points have weights, by `units`,
+    the filter is one of whole points, and the average is weighted.
     """
     core, last = session.plan[prefix + "core"], prefix + "core size"
     size_rho = session.remaining(prefix + "size")
@@ -327,32 +274,19 @@ def fc_average(session, points, radius, *, prefix="", units=None):
     )
 
 
-def basic_average_budget(epsilon, delta, *, replace=False):
+def basic_average_budget(
+    epsilon: float, delta: float, *, replace: bool = False
+) -> tuple[float, float, float]:
     """What a friendly average on a basic core may spend, and what the two cost together.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        Guarantee of the two together.
+    rho for the size and the mean of :func:`friendly_average` together; delta for its failure event;
+    and the zCDP cost of the (epsilon, delta)-DP whole, to be charged to the filter.
 
-    Returns
-    -------
-    rho_inner : float
-        For the size and the mean of :func:`friendly_average` together.
-    delta_inner : float
-        For its failure event.
-    rho : float
-        zCDP cost of the (epsilon, delta)-DP whole, to be charged to the filter.
-
-    Notes
-    -----
     The average is (e, 2 delta_inner)-DP: Gaussian releases within (e, delta_inner), and its
     failure event. With g of :func:`basic_gamma` the whole is
     (g (exp(e) - 1), 2 g delta_inner exp(e + epsilon))-DP; e and delta_inner solve that for epsilon
     and delta.
 
-    Examples
-    --------
     At epsilon = 1 the average has to be 0.4-DP:
 
     >>> rho_inner, delta_inner, rho = basic_average_budget(1.0, 1e-6)

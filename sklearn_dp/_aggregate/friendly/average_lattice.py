@@ -5,6 +5,9 @@ small beside its noise; sums of rows are exact, so that parts of a table can add
 """
 
 import math
+from typing import Any
+
+import numpy as np
 
 from ..._privacy._rounding import round_up
 
@@ -17,30 +20,20 @@ _SPAN_BITS = 22  # rows are rounded to radius / 2**22
 _FINE_BITS = 16  # the average is rounded to about 2**-16 of its sensitivity
 
 
-def average_of_total(total, number, radius, size):
+def average_of_total(
+    total: np.ndarray, number: int, radius: float, size: float
+) -> tuple[np.ndarray, float, float]:
     """The average of rows that others add up, as an integer, its step and its sensitivity.
 
-    Parameters
-    ----------
-    total : ndarray of int of shape (p,)
-        Of the rows, each rounded to steps of :func:`average_unit`.
-    number : int
-        m.
-    radius, size : float
-        As for :func:`average_lattice`.
-
-    Returns
-    -------
-    value : ndarray of int (objects) of shape (p,), in units
-    unit : float
-    sensitivity : float
+    `total` (p,) is that of the rows, each rounded to steps of :func:`average_unit`; `number` is m,
+    and `radius` and `size` are as for :func:`average_lattice`. Python integers (p,), in units.
     """
     unit, fine, sensitivity = average_lattice(len(total), radius, size)
     value = rounded_mean(total.astype(object), number, fine)
     return value, math.ldexp(unit, -fine), sensitivity
 
 
-def average_unit(radius):
+def average_unit(radius: float) -> float:
     """The step that rows are rounded to: a power of two of at most radius / 2**22.
 
     >>> average_unit(1.5) == 2.0**-22
@@ -49,25 +42,12 @@ def average_unit(radius):
     return math.ldexp(1.0, math.frexp(radius)[1] - 1 - _SPAN_BITS)
 
 
-def average_lattice(p, radius, size):
+def average_lattice(p: int, radius: float, size: float) -> tuple[float, int, float]:
     """The step of the rows, how many bits finer their average is, and its sensitivity.
 
-    Parameters
-    ----------
-    p : int
-        Length of a row.
-    radius : float
-        Any two rows are within twice that of each other.
-    size : float
-        At most the number of rows minus one, and at least 1.
-
-    Returns
-    -------
-    unit : float
-    fine : int
-        The average is in steps of ``unit / 2**fine``.
-    sensitivity : float
-        In these steps, in the Euclidean norm.
+    The average is in steps of ``unit / 2**fine``, and so is the sensitivity, in the Euclidean norm.
+    Rows are of length p, any two within 2 `radius` of each other; `size` is at most their number
+    minus one, and at least 1.
     """
     unit = average_unit(radius)
     fine = max(0, math.ceil(math.log2(size * unit * math.sqrt(p) / radius)) + _FINE_BITS)
@@ -78,6 +58,6 @@ def average_lattice(p, radius, size):
     return unit, fine, round_up(span * 2.0**fine / size + math.sqrt(p))
 
 
-def rounded_mean(total, mass, fine):
+def rounded_mean(total: Any, mass: int, fine: int) -> Any:
     """round(2**fine total / mass), in Python integers; 0 of nothing."""
     return (total * 2 ** (fine + 1) + mass) // (2 * max(mass, 1))

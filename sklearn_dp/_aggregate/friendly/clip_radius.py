@@ -57,19 +57,11 @@ class Clip(NamedTuple):
 
 
 class _Look(NamedTuple):
-    """How distances are counted, and what is made of the counts.
+    """How distances are counted, and what is made of the counts."""
 
-    Attributes
-    ----------
-    bins : ndarray
-        Binary logarithms of the edges, over the radius that there was.
-    blob : float
-        Standard deviations (of a coordinate) that the radius is at least beyond the root mean
-        square. A round Gaussian blob has distances of sqrt(d) + N(0, 1/2), so two are at 2.8 of
-        theirs.
-    """
-
-    bins: np.ndarray
+    bins: np.ndarray  # binary logarithms of the edges, over the radius that there was
+    # Standard deviations (of a coordinate) that the radius is at least beyond the root mean square.
+    # A round Gaussian blob has distances of sqrt(d) + N(0, 1/2), so two are at 2.8 of theirs.
     blob: float
 
 

@@ -18,12 +18,14 @@ References
 """
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import ndtri
 
 from ..._privacy._rounding import round_up
+from ..._privacy._session import PrivacySession
 from ..._privacy.laws.histograms import stability_threshold
 
 __all__ = [
@@ -50,48 +52,29 @@ _SAFE = 1 - 1e-9  # far more than the rounding error of a squared distance
 # -- predicates -------------------------------------------------------------------------------
 
 
-def dist_r(X, Y, radius):
-    """Which pairs of points are within `radius` of one another.
+def dist_r(X: np.ndarray, Y: np.ndarray, radius: float) -> np.ndarray:
+    """Which pairs (a, b) of points are within `radius` of one another.
 
-    Parameters
-    ----------
-    X : ndarray of shape (a, d)
-    Y : ndarray of shape (b, d)
-    radius : float
-
-    Returns
-    -------
-    friends : ndarray of bool of shape (a, b)
-        True only if the real distance is at most ``radius * (1 + 1e-9)``.
+    True only if the real distance is at most ``radius * (1 + 1e-9)``.
     """
     # One fixed loop over the coordinates for each pair: the same bits in every tile, and
     # symmetric. (A matrix product is neither.)
     return cdist(X, Y, "sqeuclidean") <= float(radius) ** 2
 
 
-def match_gamma(X, Y, gamma=MATCH_LIMIT):
-    """Which pairs of unordered k-tuples of points match at ratio `gamma`.
+def match_gamma(
+    X: np.ndarray, Y: np.ndarray, gamma: float = MATCH_LIMIT
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Which pairs (a, b) of unordered k-tuples (., k, d) of points match at ratio `gamma`.
 
     X and Y match if some permutation pi has, for all i, ``|x_i - y_pi(i)|`` below gamma times
     every ``|x_i - y_pi(j)|`` and ``|x_j - y_pi(i)|`` with j != i. For gamma <= 1 only the map to
-    the nearest neighbour can be such a permutation.
+    the nearest neighbour can be such a permutation. Tuples with a NaN match nothing. Gamma is in
+    (0, 1]; an aggregation needs at most 1/5.
 
-    Parameters
-    ----------
-    X : ndarray of shape (a, k, d)
-    Y : ndarray of shape (b, k, d)
-        Tuples with a NaN match nothing.
-    gamma : float, default=1/5
-        In (0, 1]; an aggregation needs at most 1/5.
-
-    Returns
-    -------
-    match : ndarray of bool of shape (a, b)
-    permutation : ndarray of int of shape (a, b, k)
-        ``permutation[p, q, i]`` is the index in ``Y[q]`` of the partner of ``X[p, i]``;
-        meaningful where `match` holds.
-    distance : ndarray of shape (a, b)
-        Frobenius distance of the matched tuples; inf where they do not match.
+    With the matches, the permutations (a, b, k): ``permutation[p, q, i]`` is the index in ``Y[q]``
+    of the partner of ``X[p, i]``, meaningful where there is a match; and the Frobenius distances
+    (a, b) of the matched tuples, inf where they do not match.
     """
     if not 0 < gamma <= 1:
         raise ValueError("gamma must lie in (0, 1].")
@@ -100,12 +83,12 @@ def match_gamma(X, Y, gamma=MATCH_LIMIT):
     return match, square.argmin(axis=2).transpose(1, 2, 0), distance
 
 
-def match_distances(X, Y, gamma):
+def match_distances(X: np.ndarray, Y: np.ndarray, gamma: float) -> np.ndarray:
     """The third part of :func:`match_gamma` alone."""
     return _matches(_tuple_distances(X, Y), gamma)[1]
 
 
-def _tuple_distances(X, Y):
+def _tuple_distances(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """Squared distances of shape (k, a, k, b); inf where a point is not finite.
 
     In this order of the axes every loop over centers is one operation on all pairs of tuples.
@@ -117,7 +100,7 @@ def _tuple_distances(X, Y):
     return square
 
 
-def _matches(square, gamma):
+def _matches(square: np.ndarray, gamma: float) -> tuple[np.ndarray, np.ndarray]:
     """Which tuples match, and the distances of those that do."""
     k = len(square)
     limit = (gamma * _SAFE) ** 2  # rounding must never make gamma larger
@@ -133,7 +116,7 @@ def _matches(square, gamma):
     return match, np.sqrt(np.where(match, total, np.inf))
 
 
-def _second(values):
+def _second(values: np.ndarray) -> np.ndarray:
     """The second smallest along the first axis; of one value, inf."""
     first, second = values[0].copy(), np.full(values.shape[1:], np.inf)
     spare = np.empty_like(first)
@@ -146,7 +129,7 @@ def _second(values):
 # -- counts -----------------------------------------------------------------------------------
 
 
-def _tiles(n):
+def _tiles(n: int) -> Iterator[tuple[slice, slice]]:
     """Pairs of slices that cover the upper triangle of an (n, n) matrix."""
     starts = range(0, n, _TILE)
     for i in starts:
@@ -154,20 +137,11 @@ def _tiles(n):
             yield slice(i, min(i + _TILE, n)), slice(j, min(j + _TILE, n))
 
 
-def friend_counts(X, radius, anchors=None):
-    """Number of points within `radius` of each point, itself included.
+def friend_counts(X: np.ndarray, radius: float, anchors: np.ndarray | None = None) -> np.ndarray:
+    """Number of points within `radius` of each finite point (n, d), itself included.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d), finite
-    radius : float
-    anchors : ndarray of bool of shape (n,), optional
-        Count friends among these only. Exact counts take n^2 distances in tiles of bounded
-        size; a few thousand anchors are enough for a large n.
-
-    Returns
-    -------
-    counts : ndarray of int64 of shape (n,)
+    With `anchors` (n,) friends are counted among these only. Exact counts take n^2 distances in
+    tiles of bounded size; a few thousand anchors are enough for a large n.
     """
     X = np.ascontiguousarray(X, dtype=np.float64)
     counts = np.zeros(len(X), dtype=np.int64)
@@ -186,7 +160,7 @@ def friend_counts(X, radius, anchors=None):
     return counts
 
 
-def anchor_bound(rate):
+def anchor_bound(rate: float) -> np.uint64:
     """The largest of 64 random bits with which an element is in a sample of that public rate.
 
     Neighbours share the coins of the elements they have in common. Given them, an element that
@@ -196,17 +170,10 @@ def anchor_bound(rate):
     return np.uint64(min(int(math.ceil(rate * 2.0**64)), 2**64 - 1))
 
 
-def non_friend_pairs(X, radii):
+def non_friend_pairs(X: np.ndarray, radii: np.ndarray) -> np.ndarray:
     """Number of ordered pairs of distinct points farther apart than each radius.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d), finite
-    radii : ndarray of shape (m,), increasing
-
-    Returns
-    -------
-    pairs : ndarray of int64 of shape (m,)
+    The points (n, d) are finite, the radii (m,) increasing.
     """
     X = np.ascontiguousarray(X, dtype=np.float64)
     squares = np.square(np.asarray(radii, dtype=np.float64))
@@ -224,7 +191,7 @@ def non_friend_pairs(X, radii):
 # Scores are 2 W - n, in half counts, so that they are integers.
 
 
-def _size_upper_bound(noisy_size, sd, delta):
+def _size_upper_bound(noisy_size: float, sd: float, delta: float) -> float:
     """A number that is below n with probability at most `delta`, from n + round(sd Z).
 
     The elements that two neighbours have in common are as many as the smaller of them has, so
@@ -233,31 +200,26 @@ def _size_upper_bound(noisy_size, sd, delta):
     return max(1.0, noisy_size + round_up(0.5 - sd * float(ndtri(delta))))
 
 
-def core_add_remove(session, entry, friends, size, noisy_size, sd, *, rho, delta, units=None):
-    """Friendly core when neighbours add or remove an element; the size is private.
+def core_add_remove(
+    session: PrivacySession,
+    entry: str,
+    friends: np.ndarray,
+    size: int,
+    noisy_size: float,
+    sd: float,
+    *,
+    rho: float,
+    delta: float,
+    units: np.ndarray | None = None,
+) -> np.ndarray:
+    """Friendly core when neighbours add or remove an element; the size is private. Not a release.
 
-    Parameters
-    ----------
-    session : PrivacySession
-    entry : str
-        The plan entry that pays `rho` and `delta`.
-    friends : ndarray of int64 of shape (n,)
-        Friends of each element, itself included; among the anchors if there are any.
-    size : int
-        n, or the number of anchors.
-    noisy_size, sd : float
-        The released n + round(sd Z), and the sd; paid for on its own.
-    units : ndarray of int of shape (n,), optional
-        Where the elements are a random sample (by :func:`anchor_bound`) that stands for the
-        whole data set: their numbers in it. It is the filter of the sample, whose neighbours are
-        neighbours or equal.
+    Which elements (n,) to keep. The entry pays `rho` and `delta`. `friends` are those of each
+    element, itself included; among the anchors if there are any. `size` is n, or the number of
+    anchors; `noisy_size` the released n + round(sd Z), paid for on its own. Where the elements are
+    a random sample (by :func:`anchor_bound`) that stands for the whole data set, `units` are their
+    numbers in it. It is the filter of the sample, whose neighbours are neighbours or equal.
 
-    Returns
-    -------
-    keep : ndarray of bool of shape (n,). Not a release.
-
-    Notes
-    -----
     Let D' be D without x and call an element bad if at most half of the n - 1 common elements are
     its friends. The bound `upper` is at least n - 1, the size of D', but for delta / 2, on either
     of the two. Then:
@@ -287,13 +249,13 @@ def core_add_remove(session, entry, friends, size, noisy_size, sd, *, rho, delta
     )
 
 
-def core_fixed_size(session, entry, friends, size, *, rho, delta):
+def core_fixed_size(
+    session: PrivacySession, entry: str, friends: np.ndarray, size: int, *, rho: float, delta: float
+) -> np.ndarray:
     """Friendly core when neighbours replace an element; the size is public and at least 2.
 
     Parameters and result as in :func:`core_add_remove`.
 
-    Notes
-    -----
     Of the t elements t - 1 are common. A bad one has at most (t - 1)/2 friends among these, so its
     score is at most 2 floor((t - 1)/2) + 2 - t, which is 0 for an even t and 1 for an odd one; it
     survives with probability at most delta / t. The other scores move by at most 2 half counts:
@@ -317,7 +279,7 @@ def core_fixed_size(session, entry, friends, size, *, rho, delta):
     )
 
 
-def basic_gamma(*, replace=False, symmetric=True):
+def basic_gamma(*, replace: bool = False, symmetric: bool = True) -> int:
     """l1 distance of the keep probabilities of :func:`core_basic` between neighbours.
 
     At most: 2 (add or remove), 3 (replace) for a symmetric predicate; one more otherwise.
@@ -325,7 +287,17 @@ def basic_gamma(*, replace=False, symmetric=True):
     return 2 + bool(replace) + (not symmetric)
 
 
-def core_basic(session, entry, friends, size, *, rho, delta, replace=False, units=None):
+def core_basic(
+    session: PrivacySession,
+    entry: str,
+    friends: np.ndarray,
+    size: int,
+    *,
+    rho: float,
+    delta: float,
+    replace: bool = False,
+    units: np.ndarray | None = None,
+) -> np.ndarray:
     """Friendly core by smooth keep probabilities; a complete data set survives surely.
 
     Element i is kept with probability (2 W_i - n) / n, cut to [0, 1], independently; with
@@ -336,8 +308,6 @@ def core_basic(session, entry, friends, size, *, rho, delta, replace=False, unit
     core is (g (exp(e) - 1), g d exp(e + g (exp(e) - 1)))-DP, with g from :func:`basic_gamma`;
     `rho` and `delta` are that guarantee in zCDP, as worked out by the caller.
 
-    Notes
-    -----
     Friendliness: a survivor has more than n/2 friends in its data set. With a survivor y of D and
     y' of D' = D minus x, at least floor(n/2) + 1 - 1 and floor((n - 1)/2) + 1 of these are
     common, n in all among n - 1 elements.

@@ -30,17 +30,9 @@ __all__ = ["group_points"]
 
 
 def group_points(table: Table) -> Table:
-    """A table with a point for each group, or the table itself where rows are units.
+    """A table with a point for each group, or the opened table itself where rows are units.
 
-    Parameters
-    ----------
-    table : Table
-        Opened.
-
-    Returns
-    -------
-    points : Table
-        Of float64; in as many parts, but for very many.
+    The points are float64; in as many parts, but for very many.
     """
     facts = table.units
     if not facts.grouped:
@@ -57,24 +49,13 @@ def group_points(table: Table) -> Table:
 
 @dataclass(frozen=True, repr=False)  # nothing of it is released
 class _ByGroup:
-    """The rows of a part by the new part that their groups are in; rows are read when asked for.
-
-    Attributes
-    ----------
-    source : PartSource
-    rows, groups : ndarray of int64 of shape (n,)
-        In the order of the groups; those of a group in their own.
-    weights : ndarray of int64 of shape (n, 2)
-        And what they have in excess.
-    ends : ndarray of int64
-        Where the new parts begin and end.
-    """
+    """The rows of a part by the new part that their groups are in; rows are read when asked for."""
 
     source: PartSource
-    rows: np.ndarray
-    groups: np.ndarray
-    weights: np.ndarray
-    ends: np.ndarray
+    rows: np.ndarray  # (n,), int64, in the order of the groups; those of a group in their own
+    groups: np.ndarray  # (n,), int64
+    weights: np.ndarray  # (n, 2), int64: weights, and what they have in excess
+    ends: np.ndarray  # where the new parts begin and end
 
     def __getitem__(self, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         inside = slice(self.ends[number], self.ends[number + 1])

@@ -33,6 +33,7 @@ of the published algorithm.
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from scipy.special import chdtri, ndtri
@@ -127,7 +128,7 @@ def friendly_mean_entries(
     return (rest[0], *entries, *rest[1:])
 
 
-def _resolve(budget, locate):
+def _resolve(budget: Any, locate: str) -> str:
     """What "auto" is known to mean before any release.
 
     Cells are Gaussian counts with a failure event, so a plan with cells only converts by the
@@ -221,7 +222,15 @@ def fit_published_mean(
     return _fit_published(session, points, units, columns, diameter, radii, names).in_table()
 
 
-def _fit_published(session, points, units, columns, diameter, radii, names):
+def _fit_published(
+    session: PrivacySession,
+    points: np.ndarray,
+    units: Units,
+    columns: Columns,
+    diameter: float | None,
+    radii: np.ndarray | None,
+    names: Sequence[object],
+) -> FriendlyMeanResult:
     """FC_Avg, and FC_Avg_UnknownDiam: a friendly core and its average, no more.
 
     The search for the diameter accepts a radius where the noisy number of far pairs, over n, is
@@ -266,13 +275,23 @@ def _fit_published(session, points, units, columns, diameter, radii, names):
     return answer(session, end, end.size, size_sd, diameter, "zcdp", columns, facts)
 
 
-def _search(session, points, radii, slack, rho):
+def _search(
+    session: PrivacySession, points: np.ndarray, radii: np.ndarray | None, slack: Any, rho: float
+) -> float | None:
     """:func:`.average.find_radius` on the default grid, if there is no other."""
     radii = radius_grid(*RADII) if radii is None else radii
     return find_radius(session, "diameter", points, radii, slack=slack, rho=rho)
 
 
-def _fit_refined(session, points, columns, diameter, radii, locate, names):
+def _fit_refined(
+    session: PrivacySession,
+    points: Points,
+    columns: Columns,
+    diameter: float | None,
+    radii: np.ndarray | None,
+    locate: str,
+    names: Sequence[object],
+) -> FriendlyMeanResult:
     """Locate, approach, refine; the origin where a step finds nothing.
 
     The releases of the later steps are skipped then: which ones were made depends on released
@@ -303,6 +322,7 @@ def _fit_refined(session, points, columns, diameter, radii, locate, names):
         weights,
         names,
     )
+    here: Here | None
     if diameter is None and columns.scaled:
         here, name = _start_of_columns(session, points, facts), "columns"
     else:
@@ -345,7 +365,9 @@ def _start_of_columns(session: PrivacySession, points: Points, facts: Facts) -> 
     )
 
 
-def _diameter(session, points, radii, size):
+def _diameter(
+    session: PrivacySession, points: Points, radii: np.ndarray | None, size: float
+) -> float | None:
     """Half as much again as the diameter of most pairs; None if there are too few points to tell.
 
     Half as much again, because a fifth of the far pairs may be left out: the friends of a point in

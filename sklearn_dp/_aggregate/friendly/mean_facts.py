@@ -1,5 +1,7 @@
 """What the steps of a friendly mean know: public and released facts, and what they release."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,51 +17,31 @@ __all__ = ["Facts", "FriendlyMeanResult", "Here", "most_pairs"]
 
 @dataclass(frozen=True)
 class Facts:
-    """What is public or released when the route is chosen.
+    """What is public or released when the route is chosen."""
 
-    Attributes
-    ----------
-    size : float
-        Released number of points, at least 2.
-    d : int
-    diameter : float
-        Public or released: nearly all points are within it of each other.
-    rho : float
-        For location, approach and the last mean together.
-    delta : float
-        For failure events of the location.
-    reach : float or None
-        Radius of public bounds.
-    weight : float or None
-        Released total weight, in units, where points have weights. None: all weigh one.
-    weights : Weights
-        What else was released of them.
-    names : sequence
-        Of columns, for a status.
-    """
-
-    size: float
+    size: float  # released number of points, at least 2
     d: int
-    diameter: float
-    rho: float
-    delta: float
-    reach: float | None
+    diameter: float  # public or released: nearly all points are within it of each other
+    rho: float  # for location, approach and the last mean together
+    delta: float  # for failure events of the location
+    reach: float | None  # radius of public bounds
+    # released total weight, in units, where points have weights; None: all weigh one
     weight: float | None = None
-    weights: Weights = Weights()
-    names: Sequence[object] = ()
+    weights: Weights = Weights()  # what else was released of them
+    names: Sequence[object] = ()  # of columns, for a status
 
     @property
-    def total(self):
+    def total(self) -> float:
         """What sums are divided by: the weight of all points, or their number."""
         return self.size if self.weight is None else self.weight
 
     @property
-    def sampled(self):
+    def sampled(self) -> float:
         """About how many points are compared with each other."""
         return min(self.size, most_pairs(self.d))
 
     @property
-    def spread(self):
+    def spread(self) -> float:
         """What the norm of a standard normal vector seldom exceeds.
 
         The norm has a mean below sqrt(d) and, as a function with Lipschitz constant 1, a standard
@@ -70,45 +52,22 @@ class Facts:
 
 @dataclass(frozen=True)
 class Here:
-    """A released center.
+    """A released center."""
 
-    Attributes
-    ----------
-    center : ndarray of shape (d,)
-    ball : float
-        Radius about it that should hold all the data; points beyond are left out.
-    clip : float
-        Radius that few points exceed by much; points beyond are clipped.
-    variance : float
-        Mean square error of the center as an estimate of the mean, in each coordinate.
-    size, least : float
-        Number (or weight) of points that the center is a mean of: what it was divided by, and what
-        there is at least, but for once in forty times. 0 where nothing has been counted.
-    """
-
-    center: np.ndarray
-    ball: float
-    clip: float
+    center: np.ndarray  # (d,)
+    ball: float  # radius about it that should hold all the data; points beyond are left out
+    clip: float  # radius that few points exceed by much; points beyond are clipped
+    # mean square error of the center as an estimate of the mean, in each coordinate
     variance: float
+    # Number (or weight) of points that the center is a mean of: what it was divided by. 0 where
+    # nothing has been counted.
     size: float = 0.0
+    # what there is at least, but for once in forty times; 0 where nothing has been counted
     least: float = 0.0
 
     @classmethod
-    def within(cls, center, miss, variance, facts):
-        """A center that is `miss` away from the mean of the data.
-
-        Parameters
-        ----------
-        center : ndarray of shape (d,)
-        miss : float
-            What the distance of the center to the mean seldom exceeds.
-        variance : float
-        facts : Facts
-
-        Returns
-        -------
-        here : Here
-        """
+    def within(cls, center: np.ndarray, miss: float, variance: float, facts: Facts) -> Here:
+        """A center that is `miss` away from the mean of the data; seldom farther."""
         # A set of diameter D lies in a ball of radius D / sqrt(2) (Jung). Noise is nearly
         # orthogonal to any direction in the data where d is large: the distances add up as squares.
         return cls(
@@ -137,7 +96,15 @@ class FriendlyMeanResult:
     codes: np.ndarray  # a word for each column: see `column_status`
 
     @classmethod
-    def missing(cls, columns, size, size_sd, diameter, missing, method=""):
+    def missing(
+        cls,
+        columns: Columns,
+        size: float,
+        size_sd: float,
+        diameter: float,
+        missing: str,
+        method: str = "",
+    ) -> FriendlyMeanResult:
         """The public default where a step found nothing: the origin, of infinite error."""
         d = len(columns.scale)
         status = f"no {missing} found: more rows, a larger epsilon or bounds would help"
@@ -157,13 +124,11 @@ class FriendlyMeanResult:
         return replace(self, mean=columns.to_table(self.mean), radius=radius, **lengths)
 
 
-def most_pairs(d):
+def most_pairs(d: int) -> int:
     """Number of points whose pairs are compared exactly: a few seconds' work.
 
     4096 points up to 119 features; then fewer, for 2e9 multiplications, but at least 1024.
 
-    Examples
-    --------
     >>> most_pairs(2), most_pairs(500), most_pairs(10_000)
     (4096, 2000, 1024)
     """

@@ -13,20 +13,24 @@ With many points, pairs are compared within a sample (:meth:`.points.Points.samp
 counted in it and only its members survive. A neighbour changes one member, or none.
 """
 
+from __future__ import annotations
+
 import math
 from collections import Counter
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from ..._privacy._rounding import bounded_integers
+from ..._privacy._session import PrivacySession
 from ..shared.rows import row_slices
-from ..shared.table import Summed
+from ..shared.table import Part, Summed
 from .average import basic_average_budget, friendly_average
 from .core import core_add_remove, core_basic, friend_counts
-from .mean_facts import Here
+from .mean_facts import Facts, Here
+from .points import Points
 
 __all__ = ["ROUTES", "BasicCore", "Bounds", "HeaviestCell", "Route", "ZCDPCore"]
 
@@ -39,41 +43,22 @@ class Route:
 
     A subclass makes candidates of itself for some facts (`routes`), of which the choice takes one,
     and finds the center (`locate`).
-
-    Attributes
-    ----------
-    fixed : float
-        rho, before the first mean.
-    start : float
-        Predicted radius of the first ball; inf where the route cannot succeed.
-    error, share, steps
-        Predicted error of the refined mean; rho of an approach step, and their number.
     """
 
     name: ClassVar[str]
     first: ClassVar[int] = 0
     """How many of the approach steps the location takes itself."""
-    fixed: float
-    start: float
-    error: float = math.inf
-    share: float = 0.0
-    steps: int = 0
+    fixed: float  # rho, before the first mean
+    start: float  # predicted radius of the first ball; inf where the route cannot succeed
+    error: float = math.inf  # predicted, of the refined mean
+    share: float = 0.0  # rho of an approach step
+    steps: int = 0  # number of approach steps
 
-    def locate(self, session, points, facts):
-        """Find a first center.
+    def locate(self, session: PrivacySession, points: Points, facts: Facts) -> Here | None:
+        """Find a first center; None if nothing was found, which is a released fact.
 
-        Parameters
-        ----------
-        session : PrivacySession
-            The plan entry "location" pays, with as many uses as it takes; the first mean of a
-            friendly core is among them.
-        points : Points
-        facts : Facts
-
-        Returns
-        -------
-        here : Here or None
-            None if nothing was found; that is a released fact.
+        The plan entry "location" pays, with as many uses as it takes; the first mean of a friendly
+        core is among them.
         """
         raise TypeError("a route must locate")
 
@@ -84,7 +69,7 @@ class Bounds(Route):
 
     name: ClassVar[str] = "bounds"
 
-    def locate(self, session, points, facts):
+    def locate(self, session: PrivacySession, points: Points, facts: Any) -> Here:
         # The points are about the center of the bounds already.
         return Here(np.zeros(facts.d), facts.reach, facts.reach, facts.reach**2 / facts.d)
 
@@ -95,20 +80,15 @@ class ZCDPCore(Route):
 
     Two releases and a filter: the size of the sample (or of all points), which the noise of the
     filter is made for; the core, which is not released; its size and its average.
-
-    Attributes
-    ----------
-    core, size : float
-        rho of the filter; and of the size of the sample, and again of that of the core.
     """
 
     name: ClassVar[str] = "zcdp"
     first: ClassVar[int] = 1
-    core: float
-    size: float
+    core: float  # rho of the filter
+    size: float  # rho of the size of the sample, and again of that of the core
 
     @classmethod
-    def routes(cls, facts):
+    def routes(cls, facts: Facts) -> list[ZCDPCore]:
         """For several parts of the points that the core should keep: 0.5, 0.76 and 0.93.
 
         A margin of so many standard deviations between the counts of typical points and the
@@ -117,7 +97,7 @@ class ZCDPCore(Route):
         return [cls._with_margin(facts, margin) for margin in (0.0, 0.7, 1.5)]
 
     @classmethod
-    def _with_margin(cls, facts, margin):
+    def _with_margin(cls, facts: Facts, margin: float) -> ZCDPCore:
         """What the filter has to cost for a margin, and the first ball that its average leads to.
 
         Typical points have 0.97 n friends, 0.47 n above a half. The ball is twice the diameter, as
@@ -136,7 +116,7 @@ class ZCDPCore(Route):
             core, size, start = 0.4 * facts.rho, 0.05 * facts.rho, math.inf
         return cls(fixed=core + 2 * size, start=start, core=core, size=size)
 
-    def locate(self, session, points, facts):
+    def locate(self, session: PrivacySession, points: Points, facts: Facts) -> Here | None:
         sample, numbers = points.sample(session, facts.size)
         among = len(sample)
         # Adding a point changes the size of the sample by one or not at all.
@@ -162,21 +142,14 @@ class BasicCore(Route):
     Needs a few hundred points where the zCDP filter needs thousands, because the filter draws no
     noise; but the average has to be several times as private as the whole
     (:func:`.average.basic_average_budget`), so its noise is larger.
-
-    Attributes
-    ----------
-    epsilon : float
-        Of the whole location.
-    part : float
-        Of what the friendly average may spend, for the size of the core.
     """
 
     name: ClassVar[str] = "basic"
-    epsilon: float
-    part: float
+    epsilon: float  # of the whole location
+    part: float  # of what the friendly average may spend, for the size of the core
 
     @classmethod
-    def routes(cls, facts):
+    def routes(cls, facts: Facts) -> list[BasicCore]:
         """For several epsilons of the whole: 2 % to half of rho, by epsilon^2 / 2 = rho.
 
         At most 30, beyond which the inner budget (a logarithm) gains nothing.
@@ -187,7 +160,7 @@ class BasicCore(Route):
         ]
 
     @classmethod
-    def _at(cls, facts, epsilon):
+    def _at(cls, facts: Facts, epsilon: float) -> BasicCore:
         """The best split of what the friendly average may spend between size and mean.
 
         More for the size makes its lower bound, the divisor of the noise, larger; more for the mean
@@ -213,7 +186,7 @@ class BasicCore(Route):
             part=float(part[best]),
         )
 
-    def locate(self, session, points, facts):
+    def locate(self, session: PrivacySession, points: Points, facts: Facts) -> Here | None:
         inner, delta, cost = basic_average_budget(self.epsilon, facts.delta)
         sample, numbers = points.sample(session, facts.size)
         keep = core_basic(
@@ -235,22 +208,17 @@ class BasicCore(Route):
         )
 
 
-def _core_mean(session, core, facts, rho_size, rho_mean, delta):
-    """The average of a core and a ball about it, or None; all from the entry "location".
+def _core_mean(
+    session: PrivacySession,
+    core: np.ndarray,
+    facts: Facts,
+    rho_size: float,
+    rho_mean: float,
+    delta: float,
+) -> Here | None:
+    """The average of a core (m, d) and a ball about it, or None; all from the entry "location".
 
-    Parameters
-    ----------
-    session : PrivacySession
-    core : ndarray of shape (m, d)
-        The survivors of a filter.
-    facts : Facts
-    rho_size, rho_mean : float
-    delta : float
-        For the released size of the core being too large.
-
-    Returns
-    -------
-    here : Here or None
+    The core are the survivors of a filter; `delta` is for its released size being too large.
     """
     average = friendly_average(
         session,
@@ -281,7 +249,7 @@ class HeaviestCell(Route):
     name: ClassVar[str] = "cells"
 
     @classmethod
-    def routes(cls, facts):
+    def routes(cls, facts: Facts) -> list[HeaviestCell]:
         """For 3 % of the budget.
 
         Or for what it takes to see a third of the points, or a tenth, where that is more, or less.
@@ -301,11 +269,11 @@ class HeaviestCell(Route):
         return [cls(fixed=rho, start=start if seen else math.inf)]
 
     @staticmethod
-    def _width(facts):
+    def _width(facts: Facts) -> float:
         """Side of a cell."""
         return _CELL_WIDTH * math.sqrt(facts.d) * facts.diameter
 
-    def locate(self, session, points, facts):
+    def locate(self, session: PrivacySession, points: Points, facts: Facts) -> Here | None:
         width = self._width(facts)
         shift = session.rng("cells").uniform(0.0, width, facts.d)
         (found,) = points.table.sums(_counted_cells, shift, width)
@@ -324,20 +292,17 @@ class HeaviestCell(Route):
 class _Cells(Summed):
     """Counts of the occupied cells of a grid without end, which parts can add up: unreleased.
 
-    Parameters
-    ----------
-    counts : Counter of bytes
-        A cell is named by its integer coordinates, a big-endian int64 for each. So its name tells
-        its place alone, and not which other cells are occupied.
+    A cell is named by its integer coordinates, a big-endian int64 for each. So its name tells
+    its place alone, and not which other cells are occupied.
     """
 
-    def __init__(self, counts):
+    def __init__(self, counts: Counter[bytes]) -> None:
         self.counts = counts
 
-    def __add__(self, other):
+    def __add__(self, other: Any) -> _Cells:
         return _Cells(self.counts + other.counts)
 
-    def arrays(self, d):
+    def arrays(self, d: int) -> tuple[np.ndarray, np.ndarray]:
         """The names as NumPy strings, and the counts as int64.
 
         A NumPy string drops zero bytes at its end; they are put back where a name is read.
@@ -346,15 +311,8 @@ class _Cells(Summed):
         return codes, np.array([*self.counts.values()], dtype=np.int64)
 
 
-def _counted_cells(part, shift, width):
-    """A pass: occupied cells of the points of a part, and their counts.
-
-    Parameters
-    ----------
-    part : Part
-    shift : ndarray of shape (d,)
-    width : float
-    """
+def _counted_cells(part: Part, shift: np.ndarray, width: float) -> tuple[Part, tuple[_Cells]]:
+    """A pass: occupied cells of the points of a part, and their counts."""
     points = part.source.read()
     counts: Counter = Counter()
     for place in row_slices(*points.shape):

@@ -10,34 +10,27 @@ of a seed and of their numbers: rows are numbered part after part, so that a tab
 sample, and with it the bits, of the same rows in memory.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..._privacy._randomness import UnitDraws
+from ..._privacy._session import PrivacySession
+from ..._privacy._units import Units
 from ..shared.columns import Columns, ColumnSource
 from ..shared.samples import ByPart, drawn_places
-from ..shared.table import Table
+from ..shared.table import Part, Table
 from .core import anchor_bound
 from .mean_facts import most_pairs
 
 __all__ = ["Points", "Sample", "unit_points"]
 
 
-def unit_points(X, units):
+def unit_points(X: Any, units: Units) -> np.ndarray:
     """One point for each unit: the (weighted) mean of its rows, a function of these rows alone.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-    units : Units
+    `X` itself where every row is a unit.
 
-    Returns
-    -------
-    points : ndarray of shape (units.size, d)
-        `X` itself where every row is a unit.
-
-    Examples
-    --------
     >>> from sklearn_dp._privacy._units import Units
     >>> unit_points([[0.0], [5.0], [2.0]], Units(3, ["a", "b", "a"])).tolist()
     [[1.0], [5.0]]
@@ -57,17 +50,10 @@ def unit_points(X, units):
 
 
 class Sample(NamedTuple):
-    """Points that are compared with each other; unreleased.
+    """Points that are compared with each other; unreleased."""
 
-    Attributes
-    ----------
-    points : ndarray of shape (m, d)
-    numbers : ndarray of int64 of shape (m,), or None
-        Which of all points they are; None: all of them.
-    """
-
-    points: np.ndarray
-    numbers: np.ndarray | None
+    points: np.ndarray  # (m, d)
+    numbers: np.ndarray | None  # (m,), which of all points they are; None: all of them
 
     def __repr__(self) -> str:
         return "Sample"  # its points are nothing to print
@@ -76,20 +62,8 @@ class Sample(NamedTuple):
 class Points:
     """The points of a table whose rows are units; one pass counts them.
 
-    Parameters
-    ----------
-    table : Table
-        From here on its sources give points.
-    columns : Columns
-        Their coordinates.
-
-    Attributes
-    ----------
-    table : Table
-    number : int
-        Of all points; unreleased.
-    totals : ndarray of int
-        Of their weights, see `Units.totals`; unreleased.
+    From here on the sources of the table give points, and `columns` are their coordinates. `number`
+    of all points, and `totals` of their weights, see `Units.totals`; both are unreleased.
     """
 
     def __init__(self, table: Table, columns: Columns) -> None:
@@ -106,17 +80,12 @@ class Points:
         """The same points in coordinates that have been released."""
         return Points(self.table, columns)
 
-    def sample(self, session, size) -> Sample:
+    def sample(self, session: PrivacySession, size: float) -> Sample:
         """All points, or about as many of them as can be compared with each other.
 
         A sample at a released rate, by coins of each point's own: whatever the coins are, the
-        samples of neighbours are neighbours, or equal. The second time it is the same one.
-
-        Parameters
-        ----------
-        session : PrivacySession
-        size : float
-            Released number of points.
+        samples of neighbours are neighbours, or equal. The second time it is the same one. `size`
+        is the released number of points.
         """
         if self._sample is None:
             most, draws = most_pairs(self.n_features), None
@@ -135,24 +104,19 @@ class Points:
 # -- passes ----------------------------------------------------------------------------------------
 
 
-def _as_points(part, columns):
+def _as_points(part: Part, columns: Columns) -> tuple[Part, tuple[ByPart, Any]]:
     """The part with points for rows; how many, and what they weigh."""
     part, units = part.reading(ColumnSource(part.source, columns)), part.units
     return part, (ByPart({part.source.number: units.n_rows}), units.totals)
 
 
-def _sampled(part, firsts, draws, bound):
+def _sampled(
+    part: Part, firsts: dict[int, int], draws: UnitDraws | None, bound: Any
+) -> tuple[Part, tuple[ByPart]]:
     """The points of the part that are in the sample, and their numbers among all.
 
-    Parameters
-    ----------
-    part : Part
-    firsts : dict of int to int
-        Number of the first point of each part.
-    draws : UnitDraws or None
-        None: all points.
-    bound : uint64
-        The largest draw of a point that is in the sample.
+    `firsts` are the numbers of the first points of the parts, `bound` the largest draw of a point
+    that is in the sample; without draws it is all points.
     """
     number, n = part.source.number, part.units.n_rows
     if draws is None:

@@ -35,6 +35,7 @@ from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
 from ..shared.grid_table import ROWS, GridTable
 from ..shared.rows import Rows
+from ..shared.table import Part
 from .clip_radius import FREE, Clip, clip_radius, whole_bounds
 from .mean_facts import Facts, Here
 from .points import Points
@@ -73,19 +74,11 @@ class Refined(NamedTuple):
     variance_noise: float
 
 
-def rows_about(points, here):
+def rows_about(points: Points, here: Here) -> GridTable:
     """The points about a released center, in steps of a grid for twice the ball.
 
-    Parameters
-    ----------
-    points : Points
-    here : Here
-
-    Returns
-    -------
-    rows : GridTable
-        Points farther out than twice the ball are moved to that distance, so that they stay
-        beyond the ball. The subtraction is elementwise, of the point and of a release.
+    Points farther out than twice the ball are moved to that distance, so that they stay beyond the
+    ball. The subtraction is elementwise, of the point and of a release.
     """
     return GridTable.quantise(points.table, Domain(here.center, 2 * here.ball))
 
@@ -130,7 +123,7 @@ def _coarse(clip: float) -> float:
     return max(1.0, 2.0 ** math.ceil(math.log2(clip) - 15))
 
 
-def _ball_sum(part, ball, clip, fourths):
+def _ball_sum(part: Part, ball: float, clip: float, fourths: bool) -> tuple[Part, Any]:
     """A pass: the sums of a part."""
     return part, ball_sum(part[ROWS], ball, clip, part.units, fourths)
 
@@ -154,8 +147,6 @@ def released_mean(
     Returns the combination of the old center and the noisy mean with the least variance, and a
     ball about it; and the means of the powers about the old center that were paid for, in rows.
 
-    Notes
-    -----
     The mean is the noisy sum over the noisy number, which is taken to be at least a quarter of the
     number released before: a small divisor would throw the estimate out of the ball. The errors
     of the old and the new estimate are independent, as they are made of separate noise, so the
@@ -201,7 +192,7 @@ def released_mean(
     return end, noisy[d + 1 :].reshape(len(powers), d) / size
 
 
-def approach(session, points, here, facts, rho):
+def approach(session: PrivacySession, points: Points, here: Here, facts: Facts, rho: float) -> Here:
     """A noisy mean of the points in the ball, and a smaller ball about it.
 
     The weight minimizes d / (1 - w) + 1 / w: the noise of d coordinates of the sum, and that of the
@@ -222,8 +213,6 @@ def refine(
     what there is at least. With `spreads`, standard deviations are as precise as the mean, and have
     an error; otherwise they are what the error of the mean needs.
 
-    Notes
-    -----
     Noise of the number moves the mean along its offset from the center, which is about `miss`
     long: the weight minimizes d clip^2 / (1 - w) + miss^2 / w.
 

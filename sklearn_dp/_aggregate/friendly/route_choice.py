@@ -24,17 +24,9 @@ _MOST_APPROACHES = 12
 
 
 def choose_route(facts: Facts, locate: str) -> Route:
-    """The route with the smallest predicted error.
+    """The route with the smallest predicted error, of "zcdp", "basic", "cells", or of all: "auto".
 
-    Parameters
-    ----------
-    facts : Facts
-    locate : {"auto", "zcdp", "basic", "cells"}
-        Ignored where there are public bounds, whose center will do.
-
-    Returns
-    -------
-    route : Route
+    The method `locate` is ignored where there are public bounds, whose center will do.
     """
     if facts.reach is not None:
         return _predict(facts, Bounds(fixed=0.0, start=facts.reach))
@@ -47,21 +39,11 @@ def _predict(facts: Facts, route: Route) -> Route:
     """Number and share of the approach steps for the smallest predicted error of the mean.
 
     A mean of points clipped to a radius b has an error e of spread * b / (n sqrt(2 rho)); the next
-    clipping radius covers that and the radius of the data. A route that cannot succeed keeps
-    a share that lets it run, and an infinite error.
+    clipping radius covers that and the radius of the data. A route that cannot succeed keeps a
+    share that lets it run, and an infinite error. From a route with `fixed` and `start` to one with
+    the `error`, `steps` and `share` of the best of 40 budgets for each number of steps.
 
-    Parameters
-    ----------
-    facts : Facts
-    route : Route
-        With `fixed` and `start`.
-
-    Returns
-    -------
-    route : Route
-        With `error`, `steps` and `share` of the best of 40 budgets for each number of steps.
-
-    Notes ----- The recursion repeats :func:`.refine.released_mean` on paper. Let s be what the
+    The recursion repeats :func:`.refine.released_mean` on paper. Let s be what the
     approach spends in m equal steps. A release of sum and number with rho_1 has noise of variance
     c^2 (1 + 1 / sqrt(d)) / (2 rho_1) in each coordinate of the sum: 1 - w of the squared
     sensitivity is the sum's, w = 1 / (1 + sqrt(d)), and 1 / (1 - w) = 1 + 1 / sqrt(d). Over n
