@@ -81,14 +81,17 @@ def ok_inside(status: str, most: float, name: str) -> str:
     >>> ok_inside("ok", 338.2, "bound_")  # doctest: +NORMALIZE_WHITESPACE
     'ok inside bound_: up to 339 units (95 %) may lie farther out, and what they cost is not known;
     pass bounds= to remove this caveat'
+    >>> ok_inside("ok, but pay rules", 1.0, "bound_")[-22:]
+    'this caveat; pay rules'
     >>> ok_inside("mostly noise", 338.2, "bound_")
     'mostly noise'
     """
     if not is_ok(status):
         return status
+    more = status.removeprefix("ok").replace(", but ", "; ", 1)
     return (
         f"ok inside {name}: up to {math.ceil(most)} units (95 %) may lie farther out, and what "
-        f"they cost is not known; pass bounds= to remove this caveat{status.removeprefix('ok')}"
+        f"they cost is not known; pass bounds= to remove this caveat{more}"
     )
 
 
