@@ -71,6 +71,12 @@ def data_sets():
     yield np.repeat([[0.0], [1.0]], [28, 32], axis=0)  # a row at 2 has friends, and is far out
 
 
+def fitting(estimator):
+    """The data sets that an estimator takes: bounds of columns are of so many columns."""
+    width = np.shape(getattr(estimator, "bounds", None))[1:]
+    return [X for X in data_sets() if width in ((), X.shape[1:])]
+
+
 def neighbours(units, points):
     """(units, origins): one unit more, at its place in turn, or one less.
 
@@ -90,8 +96,9 @@ def neighbours(units, points):
 
 
 def released_points(model, d):
-    arrays = [np.atleast_2d(v) for k, v in vars(model).items() if k.endswith("_") and np.ndim(v)]
-    points = [row for a in arrays if a.shape[1:] == (d,) and a.dtype.kind == "f" for row in a]
+    shown = [v for k, v in vars(model).items() if k.endswith("_") and isinstance(v, np.ndarray)]
+    arrays = [np.atleast_2d(v) for v in shown if v.ndim and v.dtype.kind == "f"]
+    points = [row for a in arrays if a.shape[1:] == (d,) for row in a]
     return [row for row in points if np.isfinite(row).all()]
 
 
@@ -435,7 +442,7 @@ def compare(recorded, events, units, result):
 def replayed(estimator, data=None, size=1, stop=False):
     """An estimator on data sets and all their neighbours; a unit has so many rows."""
     result = Result()
-    for X in data_sets() if data is None else data:
+    for X in fitting(estimator) if data is None else data:
         units = X[: len(X) // size * size].reshape(-1, size, X.shape[1])
         try:
             replay_neighbours(estimator, units, result, stop)
@@ -526,7 +533,7 @@ def less_noise(factor):
 def claimed(estimator):
     """Plan entries for which a fit claims a sensitivity."""
     found = {}
-    for X in data_sets():
+    for X in fitting(estimator):
         _, events, _ = quietly(clone(estimator).set_params(random_state=0).fit, X)
         found |= {e.entry: e.kind for e in events if e.sensitivity is not None}
     return found
