@@ -409,7 +409,7 @@ BUGS = [unclipped, undivided, by_sum, unscaled, endless]
 TELL_NOTHING = [
     (cls, options)
     for cls, options in SETTINGS
-    if options.get("method") == "gram" or options.get("refine") is False
+    if "method" in options or options.get("refine") is False
 ]
 
 

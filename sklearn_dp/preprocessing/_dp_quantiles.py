@@ -142,7 +142,7 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
     def _levels(self) -> list[float]:
         """The levels, which have been checked."""
         levels = self.quantiles
-        if not isinstance(levels, list | tuple | np.ndarray) or np.ndim(levels) != 1:
+        if not isinstance(levels, list | tuple | np.ndarray) or getattr(levels, "ndim", 1) != 1:
             raise TypeError(
                 "quantiles must be a list of numbers in (0, 1), such as [0.5] for the median."
             )

@@ -42,7 +42,10 @@ SECONDS = 20.0
 """Of processor time, for one call on a tiny table, whatever its parameters are."""
 
 MEMORY = 2**30
-"""Bytes that one call on a tiny table may take, whatever its parameters are."""
+"""Bytes that one call on a tiny table may take, whatever its parameters are.
+
+Those that can be written: threads reserve much address space that nobody takes.
+"""
 
 _RAW = re.compile(
     r"unhashable|not supported between|has no attribute|object is not|not subscriptable|"
@@ -136,31 +139,31 @@ def run(function, /, *args, **options):
 
 @contextlib.contextmanager
 def _bounded():
-    """An alarm of processor time, and a limit of the address space, for the main thread."""
+    """An alarm of processor time, and a limit of the memory, for the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     before = signal.signal(signal.SIGVTALRM, _too_slow)
-    resource.setrlimit(resource.RLIMIT_AS, (_address_space() + MEMORY, hard))
+    resource.setrlimit(resource.RLIMIT_DATA, (_memory() + MEMORY, hard))
     signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
-        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
 def _too_slow(signum, frame):
     raise Slow(f"more than {SECONDS:g} seconds")
 
 
-def _address_space():
-    """Bytes of the address space in use (Linux; elsewhere no limit is felt)."""
+def _memory():
+    """Bytes that can be written (Linux; elsewhere no limit is felt)."""
     try:
         with open("/proc/self/statm") as file:
-            return int(file.read().split()[0]) * resource.getpagesize()
+            return int(file.read().split()[5]) * resource.getpagesize()
     except OSError:
         return 2**50
 

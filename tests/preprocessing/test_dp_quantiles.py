@@ -134,6 +134,7 @@ def test_replays(unit):
     ("options", "error"),
     [
         ({"quantiles": 0.5}, TypeError),
+        ({"quantiles": ((0.5,), [[0.6]])}, TypeError),
         ({"quantiles": []}, ValueError),
         ({"quantiles": [0.0]}, ValueError),
         ({"quantiles": [1.0]}, ValueError),

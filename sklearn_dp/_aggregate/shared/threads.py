@@ -4,6 +4,7 @@ With :mod:`.blocks` the only place that uses joblib. Each of our threads has one
 what it computes does not depend on how many there are.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -25,7 +26,8 @@ __all__ = [
     "workers",
 ]
 
-_MOST = 1024  # threads
+_WAITING = 1024  # at most so many threads ask clients
+_BUSY = max(32, os.cpu_count() or 1)  # and so many compute: more take memory, and no less time
 
 
 @cache
@@ -49,9 +51,9 @@ def ask_all(
     safe way of ending it.
     """
     with relayed_signals(), thread_pools().limit(limits=1):
-        return Parallel(n_jobs=workers(n_jobs, _MOST), prefer="threads")(
-            delayed(_ask_one)(function, client, seconds) for client in clients
-        )
+        return Parallel(
+            n_jobs=workers(n_jobs, min(max(len(clients), 1), _WAITING)), prefer="threads"
+        )(delayed(_ask_one)(function, client, seconds) for client in clients)
 
 
 def in_threads(
@@ -67,7 +69,7 @@ def in_threads(
         return [function(item) for item in items]
     # One thread of BLAS for each of ours.
     with thread_pools().limit(limits=1):
-        return Parallel(n_jobs=workers(n_jobs, _MOST), require="sharedmem")(
+        return Parallel(n_jobs=workers(n_jobs, min(len(items), _BUSY)), require="sharedmem")(
             delayed(function)(item) for item in items
         )
 
@@ -76,7 +78,7 @@ def in_workers(
     function: Callable[..., Any],
     tasks: Iterable[tuple],
     n_jobs: int | None = None,
-    most: int = _MOST,
+    most: int = _BUSY,
 ) -> list[Any]:
     """What a function makes of each tuple of arguments, in silence; by processes where asked for.
 
@@ -131,7 +133,7 @@ def _pools(api: str) -> ThreadpoolController:
 
 def n_threads(n_jobs: int | None) -> int:
     """How many threads `n_jobs` means: a public number."""
-    return min(effective_n_jobs(n_jobs), _MOST)
+    return min(effective_n_jobs(n_jobs), _BUSY)
 
 
 def workers(n_jobs: int | None, most: int) -> int | None:

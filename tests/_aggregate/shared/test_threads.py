@@ -1,5 +1,6 @@
 """Threads: answers in order, errors beside them, and no wait for one that hangs."""
 
+import os
 import threading
 
 import numpy as np
@@ -43,7 +44,15 @@ def test_a_client_that_hangs_is_left_behind():
 
 
 def test_a_number_of_threads_has_a_limit():
-    assert n_threads(None) == 1 and n_threads(3) == 3 and n_threads(10**6) == 1024
+    most = max(32, os.cpu_count())
+    assert n_threads(None) == 1 and n_threads(3) == 3 and n_threads(10**6) == most
+
+
+@pytest.mark.parametrize("run", [in_threads, lambda *call: ask_all(*call[:2], n_jobs=call[2])])
+def test_there_are_no_more_threads_than_items(run):
+    before, helpers, seen = threading.active_count(), 4, []  # helpers: those of joblib's pool
+    run(lambda _: seen.append(threading.active_count()), range(3), 10**400)
+    assert max(seen) - before <= 3 + helpers
 
 
 def blas():
