@@ -6,7 +6,7 @@ moments (:mod:`sklearn_dp._aggregate.moments.rounds`).
 
 import math
 from dataclasses import replace
-from typing import Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -327,10 +327,16 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
         start = self._start(session, place, centered)
         progress("core")
         self.status_ = place.weights.told(place.status)
-        options = {"centered": centered, "pool": True, "square": place.weights.square}
+        options: dict[str, Any] = {
+            "centered": centered,
+            "pool": True,
+            "square": place.weights.square,
+        }
         (end,), (seen,) = refine(session, rows, [start], **options)
         if place.status != "ok":
-            end = replace(end, errors=Errors.unknown(rows.n_features, end.errors.weight))
+            end = replace(
+                end, errors=Errors.unknown(rows.n_features, cast("Errors", end.errors).weight)
+            )
         return end, seen, rows, place.domain.center
 
     def _start(self, session, place, centered):

@@ -1,7 +1,7 @@
 """Differentially private Gaussian mixtures."""
 
 import math
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -366,6 +366,7 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
             as_matrices(axes, scales, self.covariance_type)
             for axes, scales in zip(result.axes, result.scales, strict=True)
         ]
+        parts: Any
         if self.covariance_type == "tied":
             parts = shapes[0]
         else:

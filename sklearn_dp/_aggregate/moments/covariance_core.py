@@ -25,18 +25,23 @@ References
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from ..._privacy._grid import sum_type
 from ..._privacy._plan import Mechanism, PlanEntry
-from ..._privacy._randomness import blocks_of_draws
+from ..._privacy._randomness import UnitDraws, blocks_of_draws
 from ..._privacy._rounding import exact_integers
+from ..._privacy._session import PrivacySession
+from ..._privacy._units import Units
 from ..._privacy.laws.proportional import least_eta
 from ..friendly.average import core_size
 from ..friendly.core import core_fixed_size
-from ..shared.grid_table import ROWS
+from ..shared.grid_table import ROWS, GridTable
+from ..shared.rows import Rows
+from ..shared.table import Part
 from ..shared.unit_numbers import UnitNumbers
 from .ellipsoid import Ellipsoid, normal_quantile
 
@@ -66,23 +71,14 @@ _UP = 1 + 1e-9
 
 @dataclass(frozen=True)
 class CoreStage:
-    """How a budget is used, from public facts only.
-
-    Attributes
-    ----------
-    n_blocks : int
-    distance : float
-        The g of friends.
-    rho, delta : dict
-        Of each plan entry.
-    """
+    """How a budget is used, from public facts only."""
 
     n_blocks: int
-    distance: float
-    rho: dict
-    delta: dict
+    distance: float  # the g of friends
+    rho: dict[str, float]  # of each plan entry
+    delta: dict[str, float]  # of each plan entry
 
-    def entries(self):
+    def entries(self) -> tuple[PlanEntry, ...]:
         """Plan entries."""
         return tuple(
             PlanEntry(name, kind, self.rho[name], self.delta[name], sensitivity=words)
@@ -90,7 +86,7 @@ class CoreStage:
         )
 
     @property
-    def spread(self):
+    def spread(self) -> float:
         """k with ``Avg / (1 + k/n) <= Avg' <= (1 + k/n) Avg`` for cores of size n.
 
         With k = (1 + g)^2 - 1, any two elements satisfy X <= (1 + k) Y. With Y in the place of X,
@@ -112,7 +108,7 @@ class CoreStage:
         eta = least_eta(self.spread / size, d, self.rho[_MATRIX], self.delta[_MATRIX])
         return eta if eta is not None and eta * math.sqrt(d) <= _WIDEST else None
 
-    def suffices(self, d):
+    def suffices(self, d: int) -> bool:
         """Whether blocks that agree would most probably give an answer: a public prediction.
 
         A block with 95 % of the others for friends has to pass the noisy threshold of the filter
@@ -128,7 +124,7 @@ class CoreStage:
         size = _KEPT * t - 1.5 + sd * (float(ndtri(self.delta[_SIZE])) - 2)
         return self.eta(size, d) is not None
 
-    def rows(self, d):
+    def rows(self, d: int) -> float:
         """About how many rows it takes for most blocks to agree.
 
         The eigenvalues of one block's matrix with respect to another's, of m rows each, reach from
@@ -136,21 +132,11 @@ class CoreStage:
         """
         return self.n_blocks * 16 * d / math.log1p(self.distance) ** 2
 
-    def run(self, session, rows, *, centered):
+    def run(self, session: PrivacySession, rows: GridTable, *, centered: bool) -> Ellipsoid | None:
         """The covariance of the core with noise, as a start for others, or None.
 
-        Parameters
-        ----------
-        session : PrivacySession
-            Its plan holds the entries.
-        rows : GridTable
-        centered : bool
-            Whether the mean is known to be the origin.
-
-        Returns
-        -------
-        ellipsoid : Ellipsoid or None
-            None: the released number of survivors is too small. Nothing else is released then.
+        The plan holds the entries. `centered`: the mean is known to be the origin. None: the
+        released number of survivors is too small; nothing else is released then.
         """
         draws = session.addressed_draws((numbers := UnitNumbers.of(rows.table)).size)
         sums = rows.sums(_drawn_sums, numbers, draws, self.n_blocks)
@@ -182,7 +168,7 @@ class CoreStage:
         return _ellipsoid(noisy / (1 + eta**2 * d))
 
 
-def _ellipsoid(matrix):
+def _ellipsoid(matrix: np.ndarray) -> Ellipsoid:
     """A start for the rounds: eigenvalues of a noisy matrix may be tiny, which must not last.
 
     They are floored at 1e-14 of the largest one, the accuracy of doubles, and at a tenth of a grid
@@ -195,41 +181,24 @@ def _ellipsoid(matrix):
 
 
 @lru_cache(maxsize=64)
-def core_stage(rho, delta, d, n_blocks=None):
+def core_stage(rho: float, delta: float, d: int, n_blocks: int | None = None) -> CoreStage | None:
     """The stage that should need the fewest rows, or None if any would need too many blocks.
 
-    Parameters
-    ----------
-    rho, delta : float
-        Cost of the stage.
-    d : int
-    n_blocks : int, optional
-        Used whatever may come of it. By default the smallest number that suffices, for each of
-        some distances g: a wide g lets small blocks agree, and needs many of them.
-
-    Returns
-    -------
-    stage : CoreStage or None
+    `rho` and `delta` are its cost. `n_blocks` is used whatever may come of it. By default it is the
+    smallest number that suffices, for each of some distances g: a wide g lets small blocks agree,
+    and needs many of them.
     """
     stages = [stage for stage in (_stage(rho, delta, d, g, n_blocks) for g in _DISTANCES) if stage]
     return min(stages, key=lambda stage: stage.rows(d)) if stages else None
 
 
-def _stage(rho, delta, d, distance, n_blocks):
+def _stage(
+    rho: float, delta: float, d: int, distance: float, n_blocks: int | None
+) -> CoreStage | None:
     """The smallest sufficient number of blocks at a distance, by bisection over even numbers.
 
-    Parameters
-    ----------
-    rho, delta : float
-    d : int
-    distance : float
-    n_blocks : int or None
-        Where the number is fixed, only the distance is chosen; the fourth one stands for all
-        that do not suffice.
-
-    Returns
-    -------
-    stage : CoreStage or None
+    Where the number is fixed, only the distance is chosen; the fourth one stands for all that do
+    not suffice.
     """
     shares = {name: _part(share, rho) for name, (share, _) in _SHARES.items()}
     deltas = {name: _part(share, delta) for name, (_, share) in _SHARES.items()}
@@ -246,7 +215,7 @@ def _stage(rho, delta, d, distance, n_blocks):
     return replace(stage, n_blocks=high)
 
 
-def _part(share, whole):
+def _part(share: float, whole: float) -> float:
     """A share, rounded down: all of them sum to at most the whole."""
     return math.nextafter(share * whole * (1 - 1e-12), 0.0)
 
@@ -254,26 +223,22 @@ def _part(share, whole):
 # -- the matrices of blocks ---------------------------------------------------------------------
 
 
-def _drawn_sums(part, numbers, draws, n_blocks):
+def _drawn_sums(
+    part: Part, numbers: Any, draws: UnitDraws, n_blocks: int
+) -> tuple[Part, tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """The sums of the rows that a part has of each block."""
     blocks = blocks_of_draws(numbers.draws_of(part, draws), n_blocks)
     return part, block_sums(part[ROWS], part.units, blocks, n_blocks)
 
 
-def block_matrices(weight, total, parts, *, centered):
+def block_matrices(
+    weight: np.ndarray, total: np.ndarray, parts: np.ndarray, *, centered: bool
+) -> np.ndarray:
     """Second moment, or covariance, of the rows of each block: zero for an empty one.
 
-    Parameters
-    ----------
-    weight, total, parts : ndarray of int
-        Of :func:`block_sums`, added up over the parts of a table.
-    centered : bool
-        Whether the mean is known to be the origin: second moments then, covariances otherwise.
-
-    Returns
-    -------
-    matrices : ndarray of Python integers of shape (n_blocks, d, d)
-        In steps of 2**-20 squared grid steps.
+    From those of :func:`block_sums`, added up over the parts of a table. Python integers (n_blocks,
+    d, d), in steps of 2**-20 squared grid steps. `centered`: the mean is known to be the origin, so
+    second moments; covariances otherwise.
     """
     weight, total, (high, middle, low) = (a.astype(object) for a in (weight, total, parts))
     weight = np.maximum(weight, 1)[:, None, None]
@@ -284,7 +249,9 @@ def block_matrices(weight, total, parts, *, centered):
     return ((weight * square - outer) << _BITS) // weight**2
 
 
-def block_sums(rows, units, blocks, n_blocks):
+def block_sums(
+    rows: Rows, units: Units, blocks: np.ndarray, n_blocks: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Exact weights, weighted sums and second moments of the rows of each block.
 
     Functions of that block's rows alone, whatever their order. A row is 2**12 times its high part
@@ -292,18 +259,9 @@ def block_sums(rows, units, blocks, n_blocks):
     products in a block of a chunk exceeds 2**53. Products of whole rows would, at 2**48 each:
     three products of parts, put together as Python integers, are the exact second moment.
 
-    Parameters
-    ----------
-    rows : Rows
-    units : Units
-    blocks : ndarray of int of shape (n,)
-        Of each row; all rows of a unit are in one.
-    n_blocks : int
-
-    Returns
-    -------
-    weight, total, parts : ndarray of int of shape (n_blocks,), (n_blocks, d), (3, n_blocks, d, d)
-        The last: products of high parts, of a high and a low one, of low parts.
+    Of shape (n_blocks,), (n_blocks, d) and (3, n_blocks, d, d), the last with products of high
+    parts, of a high and a low one, and of low parts. `blocks` (n,) are those of the rows; all rows
+    of a unit are in one.
     """
     d = rows.n_features
     exact = sum_type(rows.n_rows, 36)
@@ -335,22 +293,11 @@ def block_sums(rows, units, blocks, n_blocks):
 # -- friends ------------------------------------------------------------------------------------
 
 
-def friend_counts(matrices, distance):
-    """Number of friends of each matrix, itself included.
+def friend_counts(matrices: np.ndarray, distance: float) -> np.ndarray:
+    """Number of friends of each symmetric matrix (t, d, d), itself included.
 
-    Parameters
-    ----------
-    matrices : ndarray of shape (t, d, d)
-        Symmetric.
-    distance : float
-        Friends are at most 1 + distance times each other; zero matrices are nobody's friends.
+    Friends are at most 1 + distance times each other; zero matrices are nobody's friends.
 
-    Returns
-    -------
-    counts : ndarray of int64 of shape (t,)
-
-    Notes
-    -----
     All is elementwise in a fixed order, so whether two matrices are friends depends on them alone.
     A Cholesky decomposition of (1 + g) S - S' less a multiple of the identity that exists in
     floating point shows that (1 + g) S - S' has no eigenvalue below 2^-37 of the traces.
@@ -360,7 +307,7 @@ def friend_counts(matrices, distance):
         return _counts(matrices, distance)
 
 
-def _counts(matrices, distance):
+def _counts(matrices: np.ndarray, distance: float) -> np.ndarray:
     stack = np.moveaxis(matrices.astype(np.float64), 0, -1).copy()
     traces = sum(stack[i, i] for i in range(len(stack)))
     t = stack.shape[-1]
@@ -375,7 +322,7 @@ def _counts(matrices, distance):
     return counts
 
 
-def _definite(stack, shift):
+def _definite(stack: np.ndarray, shift: np.ndarray | float) -> np.ndarray:
     """Which matrices of shape (d, d, m) stay positive definite when their diagonal is lowered.
 
     Cholesky, all m at a time and in place: definite are those whose pivots are all positive. Those

@@ -8,6 +8,8 @@ of the row and of released values alone, bit for bit. (A floating-point matrix p
 may add in another order when there is a row more.)
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import Self
@@ -45,24 +47,13 @@ _FARTHEST = 2.0**20  # such steps: beyond 1024 standard deviations all is equall
 
 @dataclass(frozen=True)
 class Errors:
-    """How far a released component may be off, in the units of its columns: standard deviations.
+    """How far a released component may be off, in the units of its columns: standard deviations."""
 
-    Attributes
-    ----------
-    mean : ndarray of shape (d,)
-        Of the center, in standard deviations of each column.
-    second : ndarray of shape (d,)
-        Of the variances of the columns, in parts of them.
-    weight : float
-        Of the released number of units; noise alone.
-    clipped : pair of float or None
-        About what a clip of long tails may have taken: of a mean, in standard deviations, and of a
-        variance, in parts of it. It is in `mean` and `second`, and may be more.
-    """
-
-    mean: np.ndarray
-    second: np.ndarray
-    weight: float
+    mean: np.ndarray  # (d,), of the center, in standard deviations of each column
+    second: np.ndarray  # (d,), of the variances of the columns, in parts of them
+    weight: float  # of the released number of units; noise alone
+    # About what a clip of long tails may have taken: of a mean, in standard deviations, and of a
+    # variance, in parts of it. It is in `mean` and `second`, and may be more.
     clipped: tuple[float, float] | None = None
 
     @classmethod
@@ -73,48 +64,26 @@ class Errors:
 
 @dataclass(frozen=True)
 class Ellipsoid:
-    """A released component, in grid steps: its covariance is ``factor @ factor.T``.
+    """A released component, in grid steps: its covariance is ``factor @ factor.T``."""
 
-    Attributes
-    ----------
-    center : ndarray of shape (d,), integer-valued
-        In the ball of the rows.
-    axes : ndarray of shape (d, d)
-        Orthonormal columns.
-    scales : ndarray of shape (d,)
-        Standard deviations along the axes.
-    square : float
-        About the largest squared whitened length of most of the rows: where the next round clips
-        them.
-    weight : float
-        Released number of units.
-    errors : Errors or None
-        None: not of a release of moments.
-    """
-
-    center: np.ndarray
-    axes: np.ndarray
-    scales: np.ndarray
+    center: np.ndarray  # (d,), integer-valued, in the ball of the rows
+    axes: np.ndarray  # (d, d), orthonormal columns
+    scales: np.ndarray  # (d,), standard deviations along the axes
+    # about the largest squared whitened length of most of the rows: where the next round clips them
     square: float
-    weight: float = 1.0
-    errors: Errors | None = None
+    weight: float = 1.0  # released number of units
+    errors: Errors | None = None  # None: not of a release of moments
 
     @classmethod
-    def ball(cls, center, radius, square=1.0, weight=1.0):
-        """The same standard deviation in all directions.
-
-        Parameters
-        ----------
-        center : ndarray of shape (d,), integer-valued
-        radius : float
-            The standard deviation, in grid steps.
-        square, weight : float
-        """
+    def ball(
+        cls, center: np.ndarray, radius: float, square: float = 1.0, weight: float = 1.0
+    ) -> Ellipsoid:
+        """The same standard deviation, `radius`, in all directions, about an integer center."""
         d = len(center)
         scales = np.full(d, max(float(radius), NARROWEST))
         return cls(center, np.eye(d), scales, square, weight)
 
-    def whiten(self, x, steps):
+    def whiten(self, x: np.ndarray, steps: float) -> np.ndarray:
         """Integer whitened coordinates of integer rows, `steps` to a standard deviation.
 
         Exact products: |x - center| <= 2**25 and columns of 2**26 give integers below 2**52. What
@@ -123,7 +92,7 @@ class Ellipsoid:
         product = (x - self.center) @ np.rint(self.axes * _BASIS)
         return np.trunc(product * (steps / (_BASIS * self.scales)))
 
-    def squares(self, x):
+    def squares(self, x: np.ndarray) -> np.ndarray:
         """Squared whitened lengths of integer rows: exact integers over the square of a step."""
         # A row has at most 2**14 features (see `Grid.quantise`): its sum of squares is below 2**53.
         farthest = _FARTHEST if x.shape[1] < 2**13 else _FARTHEST / 2
@@ -154,35 +123,23 @@ class Ellipsoid:
         )
 
     @property
-    def factor(self):
+    def factor(self) -> np.ndarray:
         """A matrix B with covariance B B^T."""
         return self.axes * self.scales
 
     @property
-    def deviations(self):
+    def deviations(self) -> np.ndarray:
         """Standard deviations of the columns, of shape (d,)."""
         return np.sqrt(np.square(self.factor).sum(axis=1))
 
 
-def component_weights(x, ellipsoids):
+def component_weights(x: np.ndarray, ellipsoids: list[Ellipsoid]) -> np.ndarray:
     """How much each row belongs to each released component.
 
-    The posterior probabilities of a mixture of normals, rounded down: in proportion to the weight
-    of a component times its density at the row.
+    The posterior probabilities (n, k) of a mixture of normals, rounded down to int32 in steps of
+    2**-20, so that those of a row sum to at most 1: in proportion to the weight of a component
+    times its density at the row. The rows are those of a chunk, integer-valued.
 
-    Parameters
-    ----------
-    x : ndarray of shape (n, d), integer-valued
-        Rows of a chunk.
-    ellipsoids : list of Ellipsoid
-
-    Returns
-    -------
-    weights : ndarray of int32 of shape (n, k)
-        In steps of 2**-20; those of a row sum to at most 1.
-
-    Notes
-    -----
     The squared whitened lengths are exact integers (entries of at most 2**20, sums below 2**53),
     and everything after them is elementwise in a fixed order, so that a row's weights depend on
     nothing but that row. (scipy's exp2 is a scalar function; numpy's own may differ by lane.)
@@ -205,7 +162,7 @@ def component_weights(x, ellipsoids):
     return weights
 
 
-def normal_quantile(share, d):
+def normal_quantile(share: float, d: int) -> float:
     """Squared length that holds a share of a standard normal law: a chi-square quantile.
 
     In two dimensions it is -2 log(1 - share):

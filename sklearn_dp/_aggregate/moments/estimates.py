@@ -10,7 +10,7 @@ import math
 import numpy as np
 from scipy.special import chdtr, chdtrc
 
-from .ellipsoid import NARROWEST
+from .ellipsoid import NARROWEST, Ellipsoid
 from .moment_releases import noise_entries
 
 __all__ = [
@@ -27,7 +27,7 @@ __all__ = [
 _DRIFT = 0.05  # what an earlier second moment may be off by, beside its noise
 
 
-def noise_norm(d, form):
+def noise_norm(d: int, form: str) -> float:
     """About the spectral norm of the noise in a second moment, in units of a released entry's.
 
     A symmetric Gaussian matrix with entries of variance 1 / 2 off the diagonal has the norm
@@ -38,24 +38,15 @@ def noise_norm(d, form):
     return 2.0 / d if form == "spherical" else math.sqrt(2 * d) + 1
 
 
-def unclip(second, square, d):
+def unclip(second: np.ndarray, square: float, d: int) -> np.ndarray:
     """Undo what clipping does to the second moment of a normal law near t times the identity.
 
     The scale t solves t c0(square / t) = tr / d, where c0 is the share of the variance that
     survives; deviations from t I survive by c1, to first order. Far from it that is too much for
     narrow directions; but clipping widens none, so no variance is less than what was seen.
 
-    Parameters
-    ----------
-    second : ndarray of shape (d, d)
-        Released.
-    square : float
-        Squared radius that the rows were clipped to.
-    d : int
-
-    Returns
-    -------
-    second : ndarray of shape (d, d)
+    The second moment (d, d) is released; `square` is the squared radius that the rows were clipped
+    to.
     """
     trace = max(float(np.trace(second)) / d, 1e-3)
     t = trace
@@ -66,7 +57,7 @@ def unclip(second, square, d):
     return (vectors * wide) @ vectors.T
 
 
-def kept(square, d):
+def kept(square: float, d: int) -> float:
     """Share of the variance of a standard normal that clipping to a squared length keeps.
 
     E min(|z|^2, g^2) / d: the density of a chi-square law times its argument is d times that of
@@ -82,7 +73,7 @@ def kept(square, d):
     return float(inside + square / d * chdtrc(d, square))
 
 
-def shrunk(second, noise, d, form):
+def shrunk(second: np.ndarray, noise: float, d: int, form: str) -> np.ndarray:
     """Towards the identity, the last guess, as far as the change is nothing but noise.
 
     The James-Stein idea: the squared change is that of the component plus that of the noise,
@@ -94,26 +85,19 @@ def shrunk(second, noise, d, form):
     return share * np.eye(d) + (1 - share) * second
 
 
-def pooled(past, ellipsoid, second, noise):
+def pooled(
+    past: list[tuple[Ellipsoid, np.ndarray, float]],
+    ellipsoid: Ellipsoid,
+    second: np.ndarray,
+    noise: float,
+) -> tuple[np.ndarray, float]:
     """Average of the second moments of all rounds, in the whitened coordinates of this one.
 
     Where these are rows b_i in the coordinates of an earlier round with noise s, that one's noise
     has variances s^2 (|b_i|^2 |b_j|^2 + (b_i . b_j)^2) / 2. Every entry is weighted by the inverse
-    of its own.
-
-    Parameters
-    ----------
-    past : list
-        Of (ellipsoid, second moment, noise) of earlier rounds; this round is added to it.
-    ellipsoid : Ellipsoid
-    second : ndarray of shape (d, d)
-    noise : float
-
-    Returns
-    -------
-    second : ndarray of shape (d, d)
-    noise : float
-        Of one round whose spectral norm would be as large.
+    of its own. `past` holds ellipsoids, second moments and noise of earlier rounds; this round is
+    added to it. The noise that comes with the average is that of one round whose spectral norm
+    would be as large.
     """
     total, weight = np.zeros_like(second), np.zeros_like(second)
     past.append((ellipsoid, second, noise))
@@ -128,20 +112,14 @@ def pooled(past, ellipsoid, second, noise):
     return total / weight, math.sqrt(2 * float((1 / weight).mean(axis=0).max()))
 
 
-def composed(ellipsoid, vectors, roots, form):
+def composed(
+    ellipsoid: Ellipsoid, vectors: np.ndarray, roots: np.ndarray, form: str
+) -> tuple[np.ndarray, np.ndarray]:
     """Axes and scales of the covariance B V U V^T B^T: singular vectors and values of B V U^(1/2).
 
     The covariance itself is never formed: its condition number is the square of that of its root.
-
-    Parameters
-    ----------
-    ellipsoid : Ellipsoid
-        B is its factor.
-    vectors : ndarray of shape (d, d)
-        V, orthonormal, in whitened coordinates.
-    roots : ndarray of shape (d,)
-        Roots of U, the variances along them.
-    form : str
+    B is the factor of the ellipsoid, V (d, d) are orthonormal vectors in whitened coordinates, and
+    `roots` (d,) those of U, the variances along them.
     """
     if form in ("diag", "spherical"):
         return ellipsoid.axes, np.maximum(ellipsoid.scales * roots, NARROWEST)
@@ -149,26 +127,20 @@ def composed(ellipsoid, vectors, roots, form):
     return axes, np.maximum(scales, max(NARROWEST, 1e-7 * scales[0]))
 
 
-def within(vector, radius):
+def within(vector: np.ndarray, radius: float) -> np.ndarray:
     """The vector, or what points the same way at that length."""
     return vector * min(1.0, radius / max(float(np.linalg.norm(vector)), 1e-300))
 
 
-def square_of(values, level, upper):
+def square_of(values: np.ndarray, level: float, upper: np.ndarray) -> float:
     """Squared whitened length that most rows have, of variances that are partly hidden.
 
     Half of the noise is added to each variance that is seen, for those that it hides. A sum of
     squares with such variances has their sum for its mean, and twice their squares for its
     variance: 1.3 standard deviations above it are nine rows of ten.
 
-    Parameters
-    ----------
-    values : ndarray of shape (d,)
-        Released variances.
-    level : float
-        Of their noise.
-    upper : ndarray of shape (d,)
-        Variances that the next whitening divides by.
+    The values (d,) are released variances, `level` is that of their noise, and `upper` (d,) are the
+    variances that the next whitening divides by.
     """
     parts = (np.maximum(values, 0.0) + 0.5 * min(level, 1.0)) / upper
     return float(parts.sum()) + 1.3 * math.sqrt(2 * float(np.square(parts).sum()))

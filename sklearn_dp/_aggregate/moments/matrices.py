@@ -11,25 +11,15 @@ from scipy.linalg import rq
 __all__ = ["as_matrices", "matrix_errors", "symmetric"]
 
 
-def as_matrices(axes, scales, form):
-    """Covariance, precision, and a factor of the precision, in the shapes of a form.
+def as_matrices(
+    axes: np.ndarray, scales: np.ndarray, form: str
+) -> tuple[np.ndarray | float, np.ndarray | float, np.ndarray | float]:
+    """Covariance, precision, and a factor of the precision, in the shapes of a form of `FORMS`.
 
-    Parameters
-    ----------
-    axes : ndarray of shape (d, d)
-        Orthonormal columns.
-    scales : ndarray of shape (d,)
-        Standard deviations along them.
-    form : str, one of `FORMS`
+    Matrices (d, d); for "diag" their diagonals, for "spherical" one number. The factor P has
+    P P^T = precision and, as scikit-learn wants it, is upper triangular. The axes are orthonormal
+    columns, the scales the standard deviations along them.
 
-    Returns
-    -------
-    covariance, precision, factor : ndarray or float
-        Matrices of shape (d, d); for "diag" their diagonals, for "spherical" one number. The
-        factor P has P P^T = precision and, as scikit-learn wants it, is upper triangular.
-
-    Examples
-    --------
     >>> as_matrices(np.eye(2), np.array([2.0, 2.0]), "spherical")
     (np.float64(4.0), np.float64(0.25), np.float64(0.5))
     """
@@ -57,8 +47,6 @@ def matrix_errors(
     of C_ij is a_i^T E a_j, of variance s^2 (C_ii C_jj + C_ij^2) / 2; s_i s_j takes the place of s^2
     where the columns differ.
 
-    Examples
-    --------
     >>> matrix_errors(np.diag([1.0, 4.0]), np.full(2, 0.1), "full").round(3).tolist()
     [[0.1, 0.141], [0.141, 0.4]]
     """
@@ -70,6 +58,6 @@ def matrix_errors(
     return both * np.sqrt((np.outer(spread, spread) + covariance**2) / 2)
 
 
-def symmetric(matrix):
+def symmetric(matrix: np.ndarray) -> np.ndarray:
     """The symmetric matrix next to one that is symmetric but for rounding."""
     return (matrix + matrix.T) / 2

@@ -170,7 +170,7 @@ def _fourth_powers(
     return exact_integers(np.floor(squares * (weight / WEIGHT_STEPS)[:, None]).sum(axis=0))
 
 
-def _whole(labels, k):
+def _whole(labels: np.ndarray, k: int) -> np.ndarray:
     """The whole weight of each row in the component of its label, in steps of 2**-20.
 
     >>> _whole(np.array([1, 0]), 2) / WEIGHT_STEPS
@@ -182,12 +182,12 @@ def _whole(labels, k):
     return weights
 
 
-def _n_moments(d, form):
+def _n_moments(d: int, form: str) -> int:
     """Numbers that a second moment of a form consists of."""
     return {"diag": d, "spherical": 1}.get(form, d * (d + 1) // 2)
 
 
-def noise_entries(d, form):
+def noise_entries(d: int, form: str) -> float:
     """Squared Frobenius norm of the noise of a second moment, over that of a released entry.
 
     "full" and "tied" have d entries on the diagonal of variance 1 and d (d - 1) off it of variance
@@ -200,7 +200,7 @@ def noise_entries(d, form):
     return {"diag": d, "spherical": 1 / d}.get(form, d * (d + 1) / 2)
 
 
-def _moments_of(x, form):
+def _moments_of(x: np.ndarray, form: str) -> np.ndarray:
     """The entries of the sum of x x^T that a form has.
 
     Squares are integers of at most 2**30, and a chunk has at most 2**16 of them: exact in float64.
@@ -223,36 +223,20 @@ class RoundShares:
 
 @dataclass(frozen=True)
 class MomentRelease:
-    """What a round shows of k components, in their whitened coordinates.
+    """What a round shows of k components, in their whitened coordinates."""
 
-    Attributes
-    ----------
-    counts : ndarray of shape (k,)
-        Noisy, and possibly negative.
-    means : ndarray of shape (k, d)
-        Of the clipped rows; 0 where the centers are known.
-    seconds : ndarray of shape (k, d, d)
-        Covariances of the clipped rows; near the identity where the ellipsoid was right.
-    noise : ndarray of shape (k,)
-        Standard deviation of the noise of an entry that is released: of a diagonal entry of
-        `seconds`, or of the trace of it where the form is "spherical".
-    sizes : ndarray of shape (k,)
-        What the seconds were divided by: the counts, or all of them together for "tied".
-    mean_noise : ndarray of shape (k,)
-        Standard deviation of the noise of a coordinate of `means`.
-    count_noise : float
-        Of a count.
-    fourths : ndarray of shape (k, d) or None
-        Mean fourth powers of columns, in the standard deviations there were.
-    """
-
-    counts: np.ndarray
-    means: np.ndarray
+    counts: np.ndarray  # (k,), noisy, and possibly negative
+    means: np.ndarray  # (k, d), of the clipped rows; 0 where the centers are known
+    # (k, d, d), covariances of the clipped rows; near the identity where the ellipsoid was right
     seconds: np.ndarray
+    # (k,), standard deviation of the noise of an entry that is released: of a diagonal entry of
+    # `seconds`, or of the trace of it where the form is "spherical"
     noise: np.ndarray
+    # (k,), what the seconds were divided by: the counts, or all of them together for "tied"
     sizes: np.ndarray
-    mean_noise: np.ndarray
-    count_noise: float
+    mean_noise: np.ndarray  # (k,), standard deviation of the noise of a coordinate of `means`
+    count_noise: float  # standard deviation of the noise of a count
+    # (k, d), mean fourth powers of columns, in the standard deviations there were
     fourths: np.ndarray | None
 
 
@@ -273,8 +257,6 @@ def round_shares(
     rho_s / rho_m = sqrt(a / b). A tied moment is divided by the units of all `k` components, so its
     noise is a k-th of that of one. Where the two have different radii, r is that of the sums.
 
-    Examples
-    --------
     >>> shares = round_shares(1.0, (3.0, 3.0), d=4, centered=False)
     >>> round(shares.counts, 2), round(shares.sums, 2), round(shares.moments, 2)
     (0.04, 0.22, 0.74)
@@ -362,7 +344,7 @@ def _with_fourths(
     return [part.reshape(of.shape) for part, of in zip(parts, (moments, fourths), strict=True)]
 
 
-def _moment_sensitivity(d, form, square):
+def _moment_sensitivity(d: int, form: str, square: float) -> np.ndarray:
     """Entrywise claim s: the squares of the changes over s sum to at most one.
 
     The change is M = (w_j white_j white_j^T)_j, positive semidefinite blocks whose Frobenius
@@ -376,7 +358,7 @@ def _moment_sensitivity(d, form, square):
     return np.where(rows == columns, round_up(square), round_up(square * math.sqrt(0.5)))
 
 
-def _matrices(values, d, form):
+def _matrices(values: np.ndarray, d: int, form: str) -> np.ndarray:
     """Symmetric matrices of the released entries: values of shape (k, p) to (k, d, d)."""
     if form == "diag":
         return values[:, :, None] * np.eye(d)
@@ -387,7 +369,7 @@ def _matrices(values, d, form):
     return out + np.triu(out, 1).transpose(0, 2, 1)
 
 
-def _products(means, form):
+def _products(means: np.ndarray, form: str) -> np.ndarray:
     """Outer products of means, or what there is of them in the form; (k, d) to (k, d, d)."""
     d = means.shape[1]
     outer = np.einsum("ka,kb->kab", means, means)

@@ -32,7 +32,9 @@ References
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -61,58 +63,40 @@ _SEEN = 1.3  # spectral norms of the noise that a variance must be, not to be hi
 
 
 def refine(
-    session,
-    rows,
-    ellipsoids,
+    session: PrivacySession,
+    rows: GridTable,
+    ellipsoids: list[Ellipsoid],
     *,
-    labelled=False,
-    repair=None,
-    form="full",
-    least_rounds=1,
-    most_rounds=_MOST_ROUNDS,
-    share=None,
-    centered=False,
-    pool=False,
-    prefix="",
-    square=1.0,
-):
+    labelled: bool = False,
+    repair: Callable[[list[Ellipsoid], int], list[Ellipsoid]] | None = None,
+    form: str = "full",
+    least_rounds: int = 1,
+    most_rounds: int = _MOST_ROUNDS,
+    share: float | None = None,
+    centered: bool = False,
+    pool: bool = False,
+    prefix: str = "",
+    square: float = 1.0,
+) -> tuple[list[Ellipsoid], np.ndarray]:
     """Improve released components by rounds of whitened, clipped moments.
 
-    Parameters
-    ----------
-    session : PrivacySession
-        Its plan holds `moment_entries`; all that they have left is spent.
-    rows : GridTable
-    ellipsoids : list of Ellipsoid
-        Released; the first round whitens by them.
-    labelled : bool
-        Whether the first round takes the labels of the rows, which the parts then have, for the
-        weights in components; in all others these follow from the ellipsoids.
-    repair : callable, optional
-        ``repair(ellipsoids, round)`` gives those that the round takes instead; post-processing.
-    form : str, one of `FORMS`
-    least_rounds, most_rounds : int
-        Before the last one. There are more of them as long as directions are hidden in the noise
-        and may come out of it, which released values tell.
-    share : float, optional
-        Of the budget, for each round but the last; chosen by the released sizes by default.
-    centered : bool
-        Whether the centers are known.
-    pool : bool
-        Whether what earlier rounds released counts in later ones too: where the form is "full"
-        and the weights are the same every time: there is one component.
-    prefix : str
-    square : float
-        Of the weights of rows, see `Weights`.
+    The plan holds `moment_entries`; all that they have left is spent. The first round whitens by
+    the ellipsoids, which are released. With the ellipsoids, whether each component stood out of the
+    noise in all directions. The form is one of `FORMS`.
 
-    Returns
-    -------
-    ellipsoids : list of Ellipsoid
-    seen : ndarray of bool
-        Whether the component stood out of the noise in all directions.
+    * `labelled`: the first round takes the labels of the rows, which the parts then have, for the
+      weights in components; in all others these follow from the ellipsoids.
+    * ``repair(ellipsoids, round)`` gives those that the round takes instead; post-processing.
+    * `least_rounds` and `most_rounds` are before the last one. There are more of them as long as
+      directions are hidden in the noise and may come out of it, which released values tell.
+    * `share` of the budget is for each round but the last; chosen by the released sizes by default.
+    * `centered`: the centers are known.
+    * `pool`: what earlier rounds released counts in later ones too: where the form is "full" and
+      the weights are the same every time: there is one component.
+    * `square` is that of the weights of rows, see `Weights`.
     """
     budget = left = session.remaining(prefix + MOMENTS)
-    past: list[list] | None = [[] for _ in ellipsoids] if pool else None
+    past: list[list[Any]] | None = [[] for _ in ellipsoids] if pool else None
     context = _Context(session, rows, form, centered, prefix, past, square)
     for number in range(most_rounds):
         radius = math.sqrt(max(e.square for e in ellipsoids))
@@ -139,7 +123,7 @@ def _same(radius: float, ellipsoids: list[Ellipsoid]) -> Clips:
     return Clips(radius, radius, [None] * len(ellipsoids))
 
 
-def _round_share(ellipsoids, d, form, budget):
+def _round_share(ellipsoids: list[Ellipsoid], d: int, form: str, budget: float) -> float:
     """Enough for the noise to be small against a whitened component, within limits.
 
     The noise of a round that spends a share f of the budget has a spectral norm of level / sqrt(f),
@@ -150,7 +134,7 @@ def _round_share(ellipsoids, d, form, budget):
     return float(np.clip((level / _LEVEL) ** 2, *_ROUND_SHARES))
 
 
-def _last_radius(ellipsoids, d, rho, seen):
+def _last_radius(ellipsoids: list[Ellipsoid], d: int, rho: float, seen: np.ndarray) -> float:
     """The clipping radius with the smallest predicted error.
 
     In units of the sampling error d (d + 1) / n of a covariance: clipping to the quantile q costs
@@ -171,28 +155,16 @@ def _last_radius(ellipsoids, d, rho, seen):
 
 @dataclass(frozen=True)
 class _Context:
-    """What the rounds have in common.
-
-    Attributes
-    ----------
-    session : PrivacySession
-    rows : GridTable
-    form : str
-    centered : bool
-    prefix : str
-    past : list of list or None
-        For each component, what `pooled` keeps of earlier rounds. None: nothing is pooled.
-    square : float
-        What weights multiply sampling variances by.
-    """
+    """What the rounds have in common."""
 
     session: PrivacySession
     rows: GridTable
     form: str
     centered: bool
     prefix: str
-    past: list | None = None
-    square: float = 1.0
+    # for each component, what `pooled` keeps of earlier rounds; None: nothing is pooled
+    past: list[list[Any]] | None = None
+    square: float = 1.0  # what weights multiply sampling variances by
 
     def round(
         self,
@@ -324,25 +296,19 @@ def _tail_errors(
     )
 
 
-def fit_gram(session, rows, radius, *, centered=False, prefix=""):
+def fit_gram(
+    session: PrivacySession,
+    rows: GridTable,
+    radius: float,
+    *,
+    centered: bool = False,
+    prefix: str = "",
+) -> tuple[Ellipsoid, bool]:
     """One release of all the budget, clipped to a public radius: the classical bounded route.
 
-    Parameters
-    ----------
-    session : PrivacySession
-        Its plan holds `moment_entries`.
-    rows : GridTable
-    radius : float
-        Public, in grid steps.
-    centered : bool
-        Whether the mean is the origin of the rows.
-    prefix : str
-
-    Returns
-    -------
-    ellipsoid : Ellipsoid
-    seen : bool
-        Whether it stands out of the noise in all directions.
+    With the ellipsoid, whether it stands out of the noise in all directions. The plan holds
+    `moment_entries`; the radius is public, in grid steps. `centered`: the mean is the origin of the
+    rows.
     """
     start = Ellipsoid.ball(np.zeros(rows.n_features), radius)
     context = _Context(session, rows, "full", centered, prefix)
