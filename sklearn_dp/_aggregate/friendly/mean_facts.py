@@ -67,7 +67,7 @@ class Here:
 
     @classmethod
     def within(cls, center: np.ndarray, miss: float, variance: float, facts: Facts) -> Here:
-        """A center that is `miss` away from the mean of the data; seldom farther."""
+        """A center whose distance to the mean of the data seldom exceeds `miss`."""
         # A set of diameter D lies in a ball of radius D / sqrt(2) (Jung). Noise is nearly
         # orthogonal to any direction in the data where d is large: the distances add up as squares.
         return cls(

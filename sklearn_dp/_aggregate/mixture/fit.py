@@ -127,7 +127,7 @@ def _refined(
     """
     least = least_weight(parts.session, len(start), place.size)
 
-    def repair(ellipsoids, number):
+    def repair(ellipsoids: list[Ellipsoid], number: int) -> list[Ellipsoid]:
         # After the first round, which is the first to tell weights and shapes; and only once, so
         # that no two rounds undo each other.
         once = number == 1 and form in _SPLIT_FORMS

@@ -78,7 +78,7 @@ class Ellipsoid:
     def ball(
         cls, center: np.ndarray, radius: float, square: float = 1.0, weight: float = 1.0
     ) -> Ellipsoid:
-        """The same standard deviation, `radius`, in all directions, about an integer center."""
+        """The same deviation, `radius` in grid steps, in all directions about an integer center."""
         d = len(center)
         scales = np.full(d, max(float(radius), NARROWEST))
         return cls(center, np.eye(d), scales, square, weight)

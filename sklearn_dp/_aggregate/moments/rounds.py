@@ -146,7 +146,7 @@ def _last_radius(ellipsoids: list[Ellipsoid], d: int, rho: float, seen: np.ndarr
         return math.sqrt(max(e.square for e in ellipsoids))
     n = float(np.median([e.weight for e in ellipsoids]))
 
-    def error(q):
+    def error(q: float) -> float:
         square = normal_quantile(q, d)
         return _LOSSES[q] + square**2 / (4 * rho * n * kept(square, d + 2) ** 2)
 

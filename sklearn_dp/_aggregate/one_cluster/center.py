@@ -125,7 +125,7 @@ def signs(session: PrivacySession, d: int, k: int) -> np.ndarray:
 def rate_of_boxes(session: PrivacySession, prefix: str, size: float, target: float) -> float:
     """At what rate in (0, 1] rows are counted in boxes: a function of parameters and releases.
 
-    `size` is the released number of points, and `target` t. A sample has some 200 standard
+    `size` is the released number of points, and `target` is t. A sample has some 200 standard
     deviations of the noise of a box from the cluster; a box is shown from about five on.
     """
     noise = noise_sd(session.remaining(prefix + "box"))

@@ -53,8 +53,9 @@ def int_point(
     choice among the candidates, 129 at most, loses more than m / 2: with probability at least
     95 % for m >= 4 log(129 / 0.05) / epsilon, where the ball holds any number of the middle.
 
-    The values are integers of at most `radius`, which is public, in steps, at most 2**24.
-    `n_points`, public, says how many of the middle numbers the cluster is looked for in.
+    The plan has the entries of :func:`int_point_entries`. The values are integers of at most
+    `radius`, which is public, in steps, at most 2**24. `n_points`, public, says how many of the
+    middle numbers the cluster is looked for in.
 
     Adding a number x: the middle of the sorted numbers gains or loses one number, or has one
     replaced. The cluster search is therefore run for neighbours that replace, whose noise covers

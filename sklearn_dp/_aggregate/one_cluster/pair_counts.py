@@ -76,8 +76,8 @@ def neighbour_counts(
 ) -> np.ndarray:
     """Number (int32, (n, m)) of rows within each of m `radii` of each row, itself included.
 
-    The rows are integer-valued float64 of norm at most 2**24; `tile` is the number of rows and
-    columns of a tile of distances.
+    Radii are such as `LogRadii`. The rows are integer-valued float64 of norm at most 2**24; `tile`
+    is the number of rows and columns of a tile of distances.
     """
     n, m = len(rows), len(radii.squares)
     counts = np.empty((n, m), dtype=np.int32)
