@@ -451,6 +451,7 @@ def test_mutants_of_building_blocks_are_killed(name, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_mutants_are_killed(name):
     found, killed = survivors(name, MUTANTS)

@@ -11,6 +11,7 @@ from functools import cache, partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 
@@ -154,17 +155,18 @@ def from_lazy(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineIn
 def _spooled_frame(X: Any, columns: Columns) -> list[Reader]:
     import polars
 
-    # Without a name: it goes away with its readers, and with this process, however that ends.
+    # Without a name: it goes away with this process, however that ends.
     file = tempfile.TemporaryFile()  # noqa: SIM115
     X.sink_ipc(file, compression="uncompressed")
     file.seek(0)  # writes what is still on its way, too
     scan = polars.scan_ipc(file)
+    finalize(scan, file.close)  # with its last reader
     n_rows = scan.select(polars.len()).collect().item()
-    return [partial(_slice, scan, part, file) for part in _slices(n_rows, columns.n_features)]
+    return [partial(_slice, scan, part) for part in _slices(n_rows, columns.n_features)]
 
 
-def _slice(scan: Any, part: slice, file: Any) -> Any:
-    """Rows of a lazy frame; the file goes away with the last reader of it."""
+def _slice(scan: Any, part: slice) -> Any:
+    """Rows of a lazy frame."""
     return scan.slice(part.start, part.stop - part.start).collect()
 
 

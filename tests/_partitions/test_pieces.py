@@ -1,7 +1,9 @@
 """Tables on this machine in parts: files, streams, lists."""
 
+import gc
 import os
 import tempfile
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -153,6 +155,11 @@ def test_a_lazy_frame_is_run_once_and_leaves_nothing(monkeypatch, tmp_path):
     assert found.engine.n_parts == 7 and len(runs) == 1
     assert list(tmp_path.iterdir()) == []  # nothing with a name, that a killed process could leave
     assert passes(found)[0] == EXPECTED and len(runs) == 1
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        del found
+        gc.collect()
+    assert told == []  # the file has been closed with its last reader
 
 
 @pytest.mark.parametrize("most", [2**28, 3000])
