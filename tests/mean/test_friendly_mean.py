@@ -223,3 +223,10 @@ def test_a_mean_that_is_less_than_its_error_is_named():
     X = np.column_stack([rng.normal(45, 15, n), rng.exponential(20, n) * (rng.random(n) < 0.1)])
     model = FriendlyMean(bounds=([0, 0], [90, 1e4]), random_state=0).fit(X)
     assert model.column_status_.tolist() == ["ok", "noise"] and "these columns: 1;" in model.status_
+
+
+def test_bounds_whose_squares_are_beyond_floats():
+    """Powers of 1e100 that are beyond any float were an error after the charge."""
+    X = np.random.default_rng(0).normal(size=(2000, 2))
+    model = FriendlyMean(bounds=1e100, diameter=1.0, random_state=0).fit(X)
+    assert np.isfinite(model.mean_).all() and not model.trustworthy_

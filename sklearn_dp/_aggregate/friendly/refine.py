@@ -283,8 +283,9 @@ def _spreads(variances: np.ndarray, pooled: float, noise: float) -> np.ndarray:
 
     How much columns differ is told by themselves where there are many, and guessed for a few.
     """
-    differ = 0.5 * pooled**2
+    noise /= pooled  # in pooled variances: squares of wide bounds are beyond any float
+    differ = 0.5
     if len(variances) >= MANY_COLUMNS:
-        differ = max(float(np.mean(np.square(variances - pooled))) - noise**2, 0.0)
+        differ = max(float(np.mean(np.square(variances / pooled - 1))) - noise**2, 0.0)
     gain = differ / max(differ + noise**2, 1e-300)
     return np.maximum(pooled + gain * (variances - pooled), 0.05 * pooled)
