@@ -66,8 +66,8 @@ def audits(cls, calls, **options):
     def audits_of(model, X, kind, seed, grouped, errstate):
         if run(model.privacy_plan, X.shape[1]).error is not None:
             return  # parameters that do not go together
-        if getattr(model, "privacy_unit", "client") == "row":
-            grouped = False  # groups are clients then and no units: tests/federated/test_audit.py
+        if hasattr(model, "privacy_unit"):  # of rows, groups are clients and no units
+            grouped = model.privacy_unit == "client"
         groups = np.arange(len(X)) // 2 if grouped else None
         with np.errstate(all=errstate):
             pairs = list(neighbouring_pairs(X, seed, kinds=[kind], groups=groups))
