@@ -292,3 +292,14 @@ def test_nothing_found_has_infinite_errors():
     assert np.isinf(model.mean_std_error_).all()
     assert np.isinf(model.explained_variance_std_error_).all()
     assert (model.components_std_error_ == 1).all() and model.explained_std_error_ == 1
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0])
+def test_the_mean_of_two_far_groups_starts_from_the_place_that_is_known(epsilon):
+    """The released origins of columns are those of one group; the spread is 4.6."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(2000, 4)), 9 + rng.normal(size=(2000, 4))])
+    off = [
+        DPPCA(2, epsilon=epsilon, random_state=s).fit(X).mean_ - X.mean(axis=0) for s in range(6)
+    ]
+    assert np.sqrt(np.mean(np.square(off))) < 1.0

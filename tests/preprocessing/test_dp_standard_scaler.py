@@ -212,3 +212,14 @@ def test_replays(bounds, n):
 def test_bad_words_are_refused_by_name(name):
     with pytest.raises(TypeError, match=name):
         DPStandardScaler(**{name: "yes"}).fit(people(30))
+
+
+def test_two_modes_have_no_tail():
+    """Numbers fall at once beyond the second mode: a power law from there on would be too much."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(8000, 2)) + rng.choice([-4, 4], size=(8000, 1))
+    for seed in range(8):
+        model = DPStandardScaler(random_state=seed).fit(X)
+        off = np.abs(model.scale_ - X.std(axis=0))
+        assert model.status_ == "ok" and (model.scale_std_error_ < 0.1 * model.scale_).all()
+        assert (off < 5 * model.scale_std_error_).all()
