@@ -31,6 +31,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.UtilityWarning",
 )
 ESTIMATORS = dict(all_estimators())
+UNBOUNDED = {"DPOneHotEncoder"}
 SMALL = {
     "DPKMeans": {"n_clusters": 2},
     "DPKTupleKMeans": {"n_clusters": 2, "n_tuples": 4},
@@ -83,7 +84,11 @@ def model_of(name, parameter, value, **options):
 
 def forms(parameter, value):
     """A number as the parameter takes it: by itself, and as the ends of an interval."""
-    if parameter != "diameter_range":
+    if parameter == "quantiles":
+        yield [value]
+    elif parameter == "quantile_range":
+        yield (value, 75.0)
+    elif parameter != "diameter_range":
         yield value
     if parameter in PAIRS:
         yield (value, 2 * value)
@@ -120,9 +125,13 @@ def refused_for_nothing(model, parameter):
 
 
 def rows_of(size, n=N):
-    """Rows about as long as that; the last one is as long as any."""
+    """Rows about as long as that; the first and the last are as long as any.
+
+    Two of them: of weights that all count as zero but for one, that one decides about the fit, as
+    the privacy model says.
+    """
     rows = np.random.default_rng(0).normal(size=(n, 2)) * min(size, 1e307)
-    rows[-1] = 1.7e308
+    rows[[0, -1]] = 1.7e308
     return rows
 
 
@@ -158,15 +167,17 @@ def test_the_smallest_and_the_largest_number_that_is_taken(name, parameter):
 @pytest.mark.parametrize("bounds", [None, *WIDEST, THIN], ids=str)
 @pytest.mark.parametrize(("name", "parameter"), CASES)
 def test_every_number_in_ratio_to_bounds_and_rows(name, parameter, bounds):
-    if parameter == "bounds" and bounds is not None:
-        pytest.skip("there are no two of them")
+    if bounds is not None and (parameter == "bounds" or name in UNBOUNDED):
+        pytest.skip("there are no two of them, or none")
     tried = 0
     known = {None: 1.0, THIN: THIN[0]}.get(bounds, bounds)
-    for value, model in accepted(name, parameter, LADDER, bounds=bounds):
+    options = {} if name in UNBOUNDED else {"bounds": bounds}
+    for value, model in accepted(name, parameter, LADDER, **options):
         for size in sorted({1.0, value, known}):
             check(model, size)
             tried += 1
-    assert tried >= 8
+    # Radii are at least 1e-100, and no longer than the bounds.
+    assert tried >= 8 or (parameter, bounds) == ("min_radius", WIDEST[0])
 
 
 # -- what is no fit of an estimator in memory ------------------------------------------------------
@@ -206,7 +217,11 @@ def test_scores_of_all_caps_and_centers(name, place):
             one_row_less(scored, bounds)
 
 
-PARTS = [name for name, cls in ESTIMATORS.items() if hasattr(cls, "fit_partitions")]
+PARTS = [
+    name
+    for name, cls in ESTIMATORS.items()
+    if name not in UNBOUNDED and hasattr(model_of(name, "bounds", 1.0), "fit_partitions")
+]
 
 
 @pytest.mark.quick("DPKMeans*", "FriendlyMean*", "*Mixture*", "DPOneCluster")
