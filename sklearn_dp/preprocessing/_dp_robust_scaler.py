@@ -147,6 +147,8 @@ status_, privacy_report_ :
             raise TypeError("quantile_range must be a pair (low, high).")
         low = check_real(pair[0], "quantile_range: low", low=0.0, high=50.0)
         high = check_real(pair[1], "quantile_range: high", low=50.0, high=100.0)
+        if low / 100 == 0.0 or high / 100 == 1.0:
+            raise ValueError("quantile_range: no end may be 0 or 100.")
         return [low / 100, 0.5, high / 100]
 
     def _check_parameters(self, n_features: int) -> None:
