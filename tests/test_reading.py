@@ -49,7 +49,7 @@ EXPLAINED = {
         "epsilon": "says how much noise there is",
         "differential privacy": "This promise has a name",
         "delta": "may fail with a tiny probability",
-        "budget": "is the most that you allow in all",
+        "budget": "is the most that you allow in total",
         "ledger": "does the sums",
     },
 }
