@@ -220,6 +220,8 @@ def _quiet(name: str, check: Callable[..., Any], *arguments: Any, **options: Any
 def _not_numeric(table: Any, name: str) -> str | None:
     """The columns of a DataFrame whose types are no numbers, by name: a schema is public."""
     try:
+        if not isinstance(table.shape, tuple):  # lazy frames have none, and warn of the next line
+            return None
         types = dict(zip(table.columns, table.dtypes, strict=True))
         wrong = [f"{key}"[:40] for key, kind in types.items() if not _is_numeric(kind)]
     except Exception:  # no DataFrame, or one of a kind that we do not know

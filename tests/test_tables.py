@@ -155,6 +155,13 @@ def test_columns_that_are_no_numbers_are_named(table, words):
     assert "7319" not in str(told.value)
 
 
+def test_a_lazy_frame_among_tables_is_not_asked_for_its_columns(recwarn):
+    """Polars warns whoever asks. By itself it is a table in parts; of a list each is in memory."""
+    with pytest.raises(ValueError, match="^X, part 0"):
+        DPKMeans(2).fit_partitions([pl.DataFrame(ages()).lazy()])
+    assert not recwarn.list
+
+
 def test_types_of_numbers_are_not_blamed_for_another_error():
     table = pd.DataFrame(ages(a=[True, False, True], b=[1, 2, 3]))
     for numbers in (table.astype({"b": "Int64", "a": "boolean"}), pl.DataFrame(table)):

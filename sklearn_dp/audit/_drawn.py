@@ -4,8 +4,7 @@
    ranges up to 5,000 and one beyond 65,536; each number of columns up to 24 twice; all else at
    random.
 2. For each, set the drawn parameters, as far as the estimator takes them (`_with_parameters`).
-3. Replay two neighbours (`_audit_case`), and keep the recording.
-4. Test the noise scales of all recordings together (`scale_problems`).
+3. Replay two neighbours, and test the noise scales of the recording (`_audit_case`).
 
 Everything follows from a seed, so a violation names the case that shows it.
 
@@ -22,9 +21,8 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator
 
-from .._privacy._trace import Event
 from ._neighbours import KINDS, neighbouring_pairs
-from ._noise_law import scale_problems
+from ._noise_law import FALSE_ALARM, scale_problems
 from ._observe import accepts_groups, prepared
 from ._replay import replay_recording
 from ._replay_result import ReplayResult
@@ -47,7 +45,8 @@ MOST_ROWS = 2**16 + 2**12
 PERIOD = SMALL + len(LARGE)
 """Cases after which all of this is drawn anew."""
 
-_FEW_COLUMNS = 3  # of the largest case
+# Of the largest case, which takes as long as all others where a fit is quadratic in the rows.
+_FEW_COLUMNS, _FEW_CLUSTERS = 3, 2
 _ADDED = tuple(kind for kind in KINDS if not kind.startswith("remove"))
 _REMOVED = tuple(kind for kind in KINDS if kind.startswith("remove"))
 _SIZES = ("n_clusters", "n_components")
@@ -110,7 +109,7 @@ class Case:
         low = -(10 ** rng.uniform(-2, 6, self.d))
         bounds = (None, float(-low[0]), (float(low[0]), float(-2 * low[0])), (low, -3 * low))
         place = rng.integers(0, 6) % 4
-        size = int(rng.integers(1, 7))
+        size = int(rng.integers(1, 7 if self.n <= LARGE[-1] else _FEW_CLUSTERS + 1))
         blocks = int(rng.integers(2, 7))
         known = estimator.get_params(deep=False)
         if "bounds" in known:
@@ -127,8 +126,8 @@ def drawn_cases(count: int = PERIOD, random_state: int = 0) -> Iterator[Case]:
     """Cases in strata, so that what is rare is met as often as possible.
 
     Of 54 in a row, each n from 0 to 48 once, then one in each quarter of the numbers up to 5,000,
-    by their logarithms, then one of few columns beyond 2^16. Each d from 1 to 24 twice in the first
-    48.
+    by their logarithms, then one of few columns and clusters beyond 2^16. Each d
+    from 1 to 24 twice in the first 48.
     """
     rng = np.random.default_rng([7, random_state])
     columns: list[int] = []
@@ -159,6 +158,7 @@ def drawn_audit(
     *,
     pairs: int = 2,
     random_state: int = 0,
+    stop_at_first: bool = False,
 ) -> ReplayResult:
     """Audit fits to drawn data with drawn parameters by replays, and test their noise scales.
 
@@ -170,9 +170,13 @@ def drawn_audit(
     cases : iterable of Case, optional
         54 of :func:`drawn_cases` by default.
     pairs : int, default=2
-        Neighbours of each case: in turn one that is added and one that is removed.
+        Neighbours of each case: in turn one that is added and one that is removed; beyond 2^16
+        rows, half as many.
     random_state : int, default=0
         Of the default cases, and of the auditor's own numbers.
+    stop_at_first : bool, default=False
+        Stop at the first case that shows a violation: enough to tell that there is one. The largest
+        case comes last, and takes most of the time where a fit is quadratic in the rows.
 
     Returns
     -------
@@ -183,13 +187,15 @@ def drawn_audit(
     -----
     What a trigger needs to be met, with the default 54 cases: a leak at one n up to 48, or at one
     d up to 24, is met for certain, at n by three cases (at n - 1, n and n + 1); one at all n from
-    1,574 to 5,000, or beyond 2^16, for certain too; one at a single n between 49 and 5,000 with a
-    probability of 2.6 / n; one that needs a certain n and a certain
-    number of clusters (of 6) with probability 1 - (5/6)^3 = 0.42; a certain n and d with 0.12;
+    1,574 to 5,000, or beyond 2^16 (with up to 3 columns and 2 clusters), for certain too; one at a
+    single n between 49 and 5,000 with a probability of 2.6 / n; one that needs a certain n and a
+    certain number of clusters (of 6) with probability 1 - (5/6)^3 = 0.42; a certain n and d with
+    0.12;
     a certain storage, kind of groups or bounds with at least 1 - (8/9)^54 = 0.998. Four times
-    as many cases make 0.89 of 0.42. Noise whose scale is wrong in a single case is found if that
-    fit has some 80 numbers (halved) or 500 (by 1.25), or none of the noise is left in a few fine
-    ones; there is no other test of the noise here.
+    as many cases make 0.89 of 0.42. All tests of noise scales together have a false alarm with a
+    probability of 1e-6, of which each case has an equal part. Noise whose scale is wrong in a
+    single case is found if that fit has some 80 numbers (halved) or 500 (by 1.25), or none of the
+    noise is left in a few fine ones; there is no other test of the noise here.
 
     What can pass although its trigger is met: a wrong *sensitivity*. A replay sees one only where a
     pair of neighbours moves the statistic by more than is claimed. With a sensitivity that is
@@ -203,30 +209,33 @@ def drawn_audit(
     :func:`certify` have it.
     """
     cases = list(drawn_cases(random_state=random_state) if cases is None else cases)
-    total, traces = ReplayResult(type(estimator).__name__), []
+    total = ReplayResult(type(estimator).__name__)
     for case in cases:
-        result, events = _audit_case(estimator, case, pairs)
-        total += result
-        traces.append(events)
-    total.violations += scale_problems(traces, random_state)
+        total += _audit_case(estimator, case, pairs, random_state, FALSE_ALARM / len(cases))
+        if stop_at_first and total.violations:
+            break
     return total
 
 
-def _audit_case(estimator: Any, case: Case, pairs: int) -> tuple[ReplayResult, list[Event]]:
-    """Replays of a few neighbors of one case, and the events of a fit for the test of the noise.
+def _audit_case(
+    estimator: Any, case: Case, pairs: int, random_state: int, false_alarm: float
+) -> ReplayResult:
+    """Replays of a few neighbors of one case, and the test of its noise scales.
 
     Each violation begins with the case, so it can be repeated.
     """
     fitted = _with_parameters(estimator, case)
     X, groups = case.rows(), case.groups() if accepts_groups(estimator) else None
     rng = np.random.default_rng([4, case.n, case.d, case.seed])
-    kinds = [rng.choice(_REMOVED if turn % 2 else _ADDED) for turn in range(pairs)]
+    pairs, first = (pairs, 0) if case.n <= LARGE[-1] else ((pairs + 1) // 2, case.seed)
+    kinds = [rng.choice(_REMOVED if turn % 2 else _ADDED) for turn in range(first, first + pairs)]
     neighbours = list(neighbouring_pairs(X, rng, kinds=kinds, groups=groups))
     result, events = replay_recording(
         fitted, X, groups, neighbours, case.seed % 2**20, case.storage(), strangers=False
     )
-    result.violations = [f"{case}: {text}" for text in result.violations]
-    return result, events
+    found = [*result.violations, *scale_problems(events, random_state, false_alarm)]
+    result.violations = [f"{case}: {text}" for text in found]
+    return result
 
 
 def _with_parameters(estimator: Any, case: Case) -> Any:

@@ -103,35 +103,36 @@ def noise_problems(traces: list[list[Event]], random_state: int = 0) -> list[str
     return _unlikely(tests)
 
 
-def scale_problems(traces: list[list[Event]], random_state: int = 0) -> list[str]:
-    """Scales only, of each recording on its own: for a few fits of many different data sets.
+def scale_problems(
+    events: list[Event], random_state: int = 0, false_alarm: float = FALSE_ALARM
+) -> list[str]:
+    """Scales only, of one recording: for a few fits of many different data sets.
 
     The seed is for the auditor's own uniform numbers.
 
-    A false alarm has a probability of 1e-6 for all of them together. A recording with m numbers is
-    found when its scales are all too small by 1 - h with m h^2 > 20, and so is a single entry with
-    m numbers. Noise of less than a step is mostly rounding, which the auditor fills up with random
-    numbers: eleven fine numbers without any noise were hidden by three coarse ones, and 44 by four.
-    So each entry has a test of its own, and so have its fine numbers where others are coarse.
+    All tests of the recording together have a false alarm with the given probability. At 1e-6 over
+    54 recordings, one with m numbers is found when its scales are all too small by 1 - h with
+    m h^2 > 20, and so is a single entry with m numbers. Noise of less than a step is mostly
+    rounding, which the auditor fills up with random numbers: eleven fine numbers without any noise
+    were hidden by three coarse ones, and 44 by four. So each entry has a test of its own, and so
+    have its fine numbers where others are coarse.
     """
     rng = np.random.default_rng(random_state)
-    tests = []
-    for number, events in enumerate(traces):
-        entries = defaultdict(list)
-        for event in events:
-            numbers = _standardized(event, rng)
-            entries[event.entry].append(np.ravel(numbers))
-            if event.kind in _SHAPED:  # one scale for each number: some may be of many steps
-                scale = np.broadcast_to(np.atleast_1d(event.scale), numbers.shape)
-                fine = numbers[scale > _COARSE]
-                if 0 < fine.size < numbers.size:
-                    entries[_FINE + event.entry].append(fine)
-        parts = {entry: np.concatenate(numbers) for entry, numbers in entries.items()}
-        whole = [numbers for entry, numbers in parts.items() if not entry.startswith(_FINE)]
-        tests += law_tests(f"fit {number}", np.concatenate([np.empty(0), *whole]))
-        for entry, numbers in parts.items():
-            tests += law_tests(f"fit {number}, {entry}", numbers)
-    return _unlikely(tests)
+    entries = defaultdict(list)
+    for event in events:
+        numbers = _standardized(event, rng)
+        entries[event.entry].append(np.ravel(numbers))
+        if event.kind in _SHAPED:  # one scale for each number: some may be of many steps
+            scale = np.broadcast_to(np.atleast_1d(event.scale), numbers.shape)
+            fine = numbers[scale > _COARSE]
+            if 0 < fine.size < numbers.size:
+                entries[_FINE + event.entry].append(fine)
+    parts = {entry: np.concatenate(numbers) for entry, numbers in entries.items()}
+    whole = [numbers for entry, numbers in parts.items() if not entry.startswith(_FINE)]
+    tests = law_tests("all of the fit", np.concatenate([np.empty(0), *whole]))
+    for entry, numbers in parts.items():
+        tests += law_tests(entry, numbers)
+    return _unlikely(tests, false_alarm)
 
 
 def kernel_problems(random_state: None | int = 0, *, size: Any = 450_000) -> list[str]:
@@ -157,12 +158,12 @@ def kernel_problems(random_state: None | int = 0, *, size: Any = 450_000) -> lis
     return noise_problems([recorder.events])
 
 
-def _unlikely(tests: list[tuple[str, float]]) -> list[str]:
-    """The tests that fail: less likely than a millionth over the number of tests (Bonferroni).
+def _unlikely(tests: list[tuple[str, float]], false_alarm: float = FALSE_ALARM) -> list[str]:
+    """The tests that fail: less likely than the false alarm over their number (Bonferroni).
 
     A chance that is no number is a failure too.
     """
-    limit = FALSE_ALARM / max(len(tests), 1)
+    limit = false_alarm / max(len(tests), 1)
     return [f"{text} (p = {chance:.2g})" for text, chance in tests if not chance >= limit]
 
 

@@ -66,6 +66,19 @@ def test_a_trigger_on_many_rows_is_met(toy, after_fit, low, high):
     assert any("pickle differs" in text for text in drawn_audit(toy, cases).violations)
 
 
+def test_it_can_stop_at_the_first_case_that_shows_a_violation(toy, after_fit):
+    seen = set()
+
+    def told(self, X, session):
+        seen.add(len(X))
+        self.extra_ = len(X)
+
+    after_fit(told)
+    first, *_, largest = drawn_cases()
+    (violation, *_) = drawn_audit(toy, stop_at_first=True).violations
+    assert violation.startswith(repr(first)) and max(seen) <= first.n + 1 < largest.n
+
+
 @pytest.mark.parametrize("n", [0, 17, 48])
 def test_a_trigger_on_n_is_met(toy, after_fit, n):
     """By those of the default cases that have it, on one side of a pair at least."""

@@ -110,9 +110,9 @@ def two_sums(session, scale):
 def test_coarse_numbers_do_not_hide_that_fine_ones_have_no_noise(missing):
     """The rounding of eight coarse numbers looks like noise; 16 fine ones beside them have none."""
     scale = np.array(8 * [300.0] + 4 * [0.138])
-    traces = events_of(two_sums, scale, 1)
-    for event in traces[0]:
+    (events,) = events_of(two_sums, scale, 1)
+    for event in events:
         event.output = 0 * event.output if missing else event.output
-    assert [text.partition(" (")[0] for text in scale_problems(traces)] == (
-        ["fit 0, fine numbers of a: noise smaller than claimed"] if missing else []
+    assert [text.partition(" (")[0] for text in scale_problems(events)] == (
+        ["fine numbers of a: noise smaller than claimed"] if missing else []
     )
