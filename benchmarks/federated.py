@@ -49,8 +49,8 @@ from sklearn.metrics import pairwise_distances_argmin_min  # noqa: E402
 
 from sklearn_dp import DPKMeans, FederatedDPKMeans  # noqa: E402
 from sklearn_dp._privacy import _accounting as accounting  # noqa: E402
+from sklearn_dp._published.feddp_kmeans.split import PAPER_SPLIT, step_cost  # noqa: E402
 from sklearn_dp.federated import FederatedOptions  # noqa: E402
-from sklearn_dp.federated._plan import PAPER_SPLIT, _cost  # noqa: E402
 from sklearn_dp.federated._starts import k_fed, optimal_centers, server_lloyds  # noqa: E402
 
 DELTA = 1e-6
@@ -110,7 +110,7 @@ def paper_rho(epsilon, unit, exact):
             low, high = (scaled, high) if fits else (low, scaled)
         scaled = low
     return math.fsum(
-        _cost(
+        step_cost(
             "laplace" if name in ("weights", "lift counts", "client presence") else "gaussian",
             step,
             delta,

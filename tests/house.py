@@ -132,7 +132,7 @@ def imports(package):
         yield name, found - {name}
 
 
-def circles(package):
+def rings(package):
     """Groups of files that import each other, packages' own `__init__` aside."""
     graph = {name: {n for n in found if len(n) > 1} for name, found in imports(package)}
     reach = {}
@@ -143,8 +143,7 @@ def circles(package):
             seen |= new
             left += new
         reach[start] = seen
-    rings = {frozenset(b for b in seen if a in reach[b]) for a, seen in reach.items() if a in seen}
-    return {"circles of files": len(rings)}
+    return {frozenset(b for b in seen if a in reach[b]) for a, seen in reach.items() if a in seen}
 
 
 def measures(root):
@@ -156,7 +155,8 @@ def measures(root):
     ways = subprocess.run(command, check=True, cwd=root, capture_output=True, text=True).stdout
     found = {f"package: {kind}": n for kind, n in lines_by_kind(sources).items()}
     found["tests: lines"] = sum(source.count("\n") for source in tests)
-    found |= functions(sources) | complaints(package) | circles(package)
+    found |= functions(sources) | complaints(package)
+    found["circles of files"] = len(rings(package))
     for name, figures in json.loads(ways).items():
         for kind, figure in zip(
             ("files", "functions", "moves between files"), figures, strict=True

@@ -6,9 +6,7 @@ from grid_tools import parts_in_memory
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import multivariate_normal
 
-from sklearn_dp._aggregate.mixture.partition import partition_entries, partition_parts
 from sklearn_dp._aggregate.mixture.parts import MixtureContext, Settings
-from sklearn_dp._aggregate.mixture.tree import NODES, Recursion
 from sklearn_dp._aggregate.moments.moment_releases import LABELS
 from sklearn_dp._aggregate.shared.grid_table import GridTable
 from sklearn_dp._aggregate.shared.location import Located
@@ -20,6 +18,8 @@ from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._published.separated_gaussians.partition import partition_entries, partition_parts
+from sklearn_dp._published.separated_gaussians.tree import NODES, Recursion
 from sklearn_dp.mixture import (
     KTupleOptions,
     PartitionOptions,

@@ -19,13 +19,14 @@ from search_tools import spending
 
 import sklearn_dp
 from sklearn_dp import DPKMeans, DPOneCluster, SampleAndAggregate
-from sklearn_dp._aggregate.tuples import far_balls, noisy_centers, stage
-from sklearn_dp._aggregate.tuples.box_means import box_means
+from sklearn_dp._aggregate.tuples import stage
 from sklearn_dp._aggregate.tuples.stage import TupleStage
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._published.easy_instances import noisy_centers, separated_balls
+from sklearn_dp._published.easy_instances.k_averages import box_means
 from sklearn_dp.audit._conversions import epsilon_of_gaussian, epsilon_of_zcdp
 from sklearn_dp.audit.laws import law_of
 from sklearn_dp.ensemble._sample_and_aggregate import COPY_RATE
@@ -92,7 +93,7 @@ def test_a_test_for_far_balls_and_its_answer(monkeypatch, aggregator, sampling):
     """Half for the status, by sampling without replacement, and half for the answer."""
     monkeypatch.setattr(stage, "_RESOLUTION", 0.01)
     one = TupleStage(20.0, 0.1, 2, 2, aggregator, "auto", sampling, separation=7.0)
-    one = replace(one, n_tuples=far_balls.least_tuples(*one.inner))
+    one = replace(one, n_tuples=separated_balls.least_tuples(*one.inner))
     plan = PrivacyPlan(PrivacyBudget(rho=20.2, delta=0.1), one.entries())
 
     def make():
@@ -129,7 +130,7 @@ def test_a_test_for_far_balls_and_its_answer(monkeypatch, aggregator, sampling):
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
 def test_what_theorem_w_adds_up(epsilon):
     """Each failure of the test counts in both laws, in one of them times exp(epsilon)."""
-    failure, of_answer, delta = far_balls.answer_budget(epsilon, 1e-6)
+    failure, of_answer, delta = separated_balls.answer_budget(epsilon, 1e-6)
     assert delta + (1 + math.exp(epsilon)) * failure <= 1e-6
     assert of_answer <= epsilon / 2
 
@@ -162,7 +163,7 @@ def test_the_scale_of_noisy_centers_is_an_upper_bound_but_for_its_delta():
     """P[noise <= -offset] = exp(-(offset - 1/2) / b) / 2 for each of k, in steps of a logarithm."""
     session, step = open_step()
     centers, epsilon, delta = np.array([[0.0, 0.0], [2.0**20, 0.0], [0.0, 2.0**21]]), 0.7, 1e-3
-    reach = np.sqrt(far_balls.gaps(centers))
+    reach = np.sqrt(separated_balls.gaps(centers))
     with trace(Trace()) as recorder:
         session, step = open_step()
         found = noisy_centers._noisy_scale(step, reach, 50.0, epsilon, delta)

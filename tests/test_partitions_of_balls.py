@@ -23,9 +23,10 @@ from test_partitions import (
 )
 
 from sklearn_dp import DPOneCluster, DPOneClusterKMeans, DPOutlierScreen
-from sklearn_dp._aggregate.one_cluster import center, published_center, radius_sample
+from sklearn_dp._aggregate.one_cluster import center, radius_sample
 from sklearn_dp._aggregate.shared.samples import ByPart, Coins
 from sklearn_dp._aggregate.shared.table import CellCounts, LocalEngine
+from sklearn_dp._published.one_cluster import good_center as published_center
 
 N = len(WIDE)
 MANY = np.random.default_rng(2).normal(size=(N, 10)) / 10 + np.eye(10)[np.arange(N) % 3]

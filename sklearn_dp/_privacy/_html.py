@@ -8,20 +8,16 @@ what is shown is all in the text, and every word that is not written here is esc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ._parts import maximum_cost
-from ._words import best_guess, in_plain_words, secret_in_words, what_can_be_told
-
-if TYPE_CHECKING:
-    from ._ledger_terms import LedgerState
-    from ._report import PrivacyReport
+from ._words import in_plain_words
 
 __all__ = [
-    "cell", "columns_of", "cost_of", "framed", "ledger_page", "per_cent", "report_page",
-    "table",
+    "bar", "cell", "columns_of", "cost_of", "framed", "line", "lines_of", "paths_of", "per_cent",
+    "table", "times", "unbroken",
 ]  # fmt: skip
 
 # Of Okabe and Ito, told apart with any color vision; names and shares stand beside them in words.
@@ -117,140 +113,12 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     )
 
 
-def report_page(report: PrivacyReport) -> str:
-    """A plan that has not run, or a fit. Everything in a report is public or released."""
-    planned = report.noise == "planned"
-    whole = report.rho or 1.0  # of a plan that spends nothing, no share is anything
-    stages = _grouped(report.releases, lambda row: row["release"].rpartition("/")[0])
-    # A path is a course that a fit may take: of each, what it would spend.
-    paths = sorted({path for row in report.releases for path in _paths(row)}) or [""]
-    bars = "".join(
-        (f"<div>{escape(path)}</div>" if path else "")
-        + _bar(
-            {
-                stage: cost_of([row for row in rows if not _paths(row) or path in _paths(row)])
-                / whole
-                for stage, rows in stages.items()
-            }
-        )
-        for path in paths
-    )
-    names = columns_of(report.releases)
-    lines = [
-        (_words_of(stage, rows), cost_of(rows) / whole, _releases(stage, rows, names, whole))
-        for stage, rows in stages.items()
-    ]
-    left = 1 - report.spent_rho / whole
-    # What rounding leaves is no line.
-    told = _lines(lines, None if planned or left <= 0 else left, "paid for and not used")
-    return framed(
-        f"<p><b>{_together(report.told)}</b><br>{escape(report.spent)}</p>{bars}{told}"
-        f"<details><summary>the guarantee in numbers</summary>{escape(report.headline)}</details>"
-        + "".join(f'<p class="sk-dp-note">{escape(text)}</p>' for text in report.warnings),
-        fitted=not planned,
-    )
-
-
-def _grouped(rows: Iterable[Any], stage: Callable[[Any], str]) -> dict[str, list[Any]]:
-    """Lines of one stage of a fit together; what belongs to none, by its name."""
-    groups: dict[str, list[Any]] = {}
-    for row in rows:
-        groups.setdefault(stage(row) or row["release"], []).append(row)
-    return groups
-
-
-def _words_of(stage: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """What a line of the display is about, how often it was released, and on which courses."""
-    ways = {way for row in rows for way in _paths(row)}
-    path = f" ({' or '.join(sorted(ways))})" if ways else ""
-    kinds = {row["release"] for row in rows}
-    return (
-        in_plain_words(stage) + _times(len(rows), "releases" if len(kinds) > 1 else "times") + path
-    )
-
-
-def _releases(
-    stage: str, rows: Sequence[Mapping[str, Any]], names: Sequence[str], whole: float
-) -> str:
-    """The numbers of a stage: a table, or a line for each kind of release, with its table."""
-    kinds = _grouped(rows, lambda row: "")
-    if list(kinds) == [stage]:
-        return table(names, [[cell(row.get(name, "all")) for name in names] for row in rows])
-    inner = "".join(
-        _line(
-            _words_of(kind.removeprefix(f"{stage}/"), group),
-            cost_of(group) / whole,
-            _releases(kind, group, names, whole),
-        )
-        for kind, group in kinds.items()
-    )
-    return f'<div class="sk-dp-inner">{inner}</div>'
-
-
-def ledger_page(state: LedgerState, where: str) -> str:
-    """A ledger, whose file is `where`: what all its fits may show, and which of them spent what.
-
-    The sentence is about the total and not about what has been spent: budgets may be chosen after
-    seeing results, and for what was spent up to a moment that was chosen so, there is no theorem.
-    """
-    terms = state.terms
-    # The cost that runs out first decides; a cap of zero can hold nothing.
-    used = [
-        spent / cap if cap else 0.0
-        for spent, cap in zip(state.spent.values(), terms.caps, strict=True)
-    ]
-    which = int(used[1] > used[0])
-    groups: dict[str, list[Any]] = {}
-    for charge in state.charges:
-        groups.setdefault(charge.label or "without a label", []).append(charge)
-    shares = {
-        label: sum(terms.costs(charge)[which] for charge in charges) / (terms.caps[which] or 1.0)
-        for label, charges in groups.items()
-    }
-    heads = ("time", "epsilon", "delta", "rho")
-    lines = [
-        (
-            label + _times(len(charges), "fits"),
-            shares[label],
-            table(heads, [[cell(getattr(each, name)) for name in heads] for each in charges]),
-        )
-        for label, charges in groups.items()
-    ]
-    spent = ", ".join(
-        f"{name} = {cell(cost)} of {cell(cap)}"
-        for (name, cost), cap in zip(state.spent.items(), terms.caps, strict=True)
-    )
-    return framed(
-        f"<p><b>{_together(_of_all_fits(state))}</b><br>Spent so far: {escape(spent)}.</p>"
-        f"{_bar(shares)}{_lines(lines, 1 - used[which])}"
-        f"<details><summary>the terms</summary>{escape(str(terms.budget))}; each "
-        f"{escape(terms.unit)}, {escape(terms.relation)}; {escape(terms.composition)} "
-        f"composition; {escape(where)}</details>"
-        '<p class="sk-dp-note">Fits with a random_state are no part of this: their noise can be '
-        "worked out.</p>"
-    )
-
-
-def _of_all_fits(state: LedgerState) -> str:
-    """The guarantee of a ledger as a sentence."""
-    terms, (first, second) = state.terms, state.terms.caps
-    if terms.composition == "basic":
-        guess = alone = best_guess(first, second)
-    else:
-        gaussian = terms.composition == "gaussian"
-        known = terms.budget.epsilon if terms.budget.epsilon is not None else float("inf")
-        guess = best_guess(known, terms.budget.delta, first, gaussian)
-        alone = best_guess(known, terms.budget.delta)
-    told = what_can_be_told(secret_in_words(terms.relation, terms.unit), guess, alone)
-    return f"From all that the fits of this ledger ever release together, {told}"
-
-
-def _together(text: str) -> str:
+def unbroken(text: str) -> str:
     """A text, escaped, in which no line begins with a per cent sign."""
     return escape(text).replace(" %", "&nbsp;%")
 
 
-def _paths(row: Mapping[str, Any]) -> list[str]:
+def paths_of(row: Mapping[str, Any]) -> list[str]:
     """The courses of a fit that a line is about; none: all of them."""
     path = row.get("path", "all")
     return [] if path == "all" else path.split(" | ")
@@ -268,7 +136,7 @@ def cost_of(rows: Sequence[Mapping[str, Any]]) -> float:
     )
 
 
-def _times(count: int, what: str) -> str:
+def times(count: int, what: str) -> str:
     return f", {count} {what}" if count > 1 else ""
 
 
@@ -283,7 +151,7 @@ def per_cent(share: float) -> str:
     return f"{100 * share:.{0 if share >= 0.0995 else 1}f} %" if share >= 0.001 else "< 0.1 %"
 
 
-def _bar(shares: Mapping[str, float]) -> str:
+def bar(shares: Mapping[str, float]) -> str:
     """One bar with a piece for each share, and what is left of the whole.
 
     Shares of disjoint parts of the units may add up to more than the whole: then all shrink.
@@ -298,7 +166,7 @@ def _bar(shares: Mapping[str, float]) -> str:
     return f'<div class="sk-dp-bar">{"".join(pieces)}</div>'
 
 
-def _lines(
+def lines_of(
     lines: Sequence[tuple[str, float, str]], left: float | None, words_of_left: str = "not spent"
 ) -> str:
     """A line for each piece of the bar, which unfolds to a table; and one for what is left.
@@ -306,7 +174,7 @@ def _lines(
     Lines are words, a share, and the table as HTML. `left` is None where there is no whole.
     """
     texts = [
-        _line(words, share, content, _key(_fill(i)))
+        line(words, share, content, _key(_fill(i)))
         for i, (words, share, content) in enumerate(lines)
     ]
     if left is not None:
@@ -317,7 +185,7 @@ def _lines(
     return "".join(texts)
 
 
-def _line(words: str, share: float, content: str, key: str = "") -> str:
+def line(words: str, share: float, content: str, key: str = "") -> str:
     return (
         f'<details><summary>{key}{escape(words)}<span class="sk-dp-share">{per_cent(share)}'
         f"</span></summary>{content}</details>"

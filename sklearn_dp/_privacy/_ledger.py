@@ -14,10 +14,11 @@ from typing import Any
 from ..exceptions import LedgerError
 from ._budget import PrivacyBudget
 from ._dp_accounting import events_of
-from ._html import ledger_page
+from ._html import bar, cell, framed, lines_of, table, times, unbroken
 from ._ledger_store import FileBook, MemoryBook
 from ._ledger_terms import LedgerCharge, LedgerState, LedgerTerms
 from ._log import log_charge
+from ._words import best_guess, secret_in_words, what_can_be_told
 
 __all__ = ["PrivacyLedger", "open_ledger"]
 
@@ -218,7 +219,7 @@ class PrivacyLedger:
             state = self.state()
         except LedgerError:  # its file has gone: a display is no place to say so
             return escape(repr(self))
-        return ledger_page(state, "in memory" if self.path is None else f"file {self.path}")
+        return _page(state, "in memory" if self.path is None else f"file {self.path}")
 
     def __sklearn_clone__(self) -> PrivacyLedger:
         return self
@@ -249,3 +250,61 @@ def open_ledger(ledger: str | os.PathLike[str] | PrivacyLedger | None) -> Privac
     if isinstance(ledger, (str, os.PathLike)):
         return PrivacyLedger(path=ledger)
     raise TypeError(f"ledger must be None, a path or a PrivacyLedger, got {type(ledger).__name__}")
+
+
+def _page(state: LedgerState, where: str) -> str:
+    """A ledger, whose file is `where`: what all its fits may show, and which of them spent what.
+
+    The sentence is about the total and not about what has been spent: budgets may be chosen after
+    seeing results, and for what was spent up to a moment that was chosen so, there is no theorem.
+    """
+    terms = state.terms
+    # The cost that runs out first decides; a cap of zero can hold nothing.
+    used = [
+        spent / cap if cap else 0.0
+        for spent, cap in zip(state.spent.values(), terms.caps, strict=True)
+    ]
+    which = int(used[1] > used[0])
+    groups: dict[str, list[Any]] = {}
+    for charge in state.charges:
+        groups.setdefault(charge.label or "without a label", []).append(charge)
+    shares = {
+        label: sum(terms.costs(charge)[which] for charge in charges) / (terms.caps[which] or 1.0)
+        for label, charges in groups.items()
+    }
+    heads = ("time", "epsilon", "delta", "rho")
+    lines = [
+        (
+            label + times(len(charges), "fits"),
+            shares[label],
+            table(heads, [[cell(getattr(each, name)) for name in heads] for each in charges]),
+        )
+        for label, charges in groups.items()
+    ]
+    spent = ", ".join(
+        f"{name} = {cell(cost)} of {cell(cap)}"
+        for (name, cost), cap in zip(state.spent.items(), terms.caps, strict=True)
+    )
+    return framed(
+        f"<p><b>{unbroken(_of_all_fits(state))}</b><br>Spent so far: {escape(spent)}.</p>"
+        f"{bar(shares)}{lines_of(lines, 1 - used[which])}"
+        f"<details><summary>the terms</summary>{escape(str(terms.budget))}; each "
+        f"{escape(terms.unit)}, {escape(terms.relation)}; {escape(terms.composition)} "
+        f"composition; {escape(where)}</details>"
+        '<p class="sk-dp-note">Fits with a random_state are no part of this: their noise can be '
+        "worked out.</p>"
+    )
+
+
+def _of_all_fits(state: LedgerState) -> str:
+    """The guarantee of a ledger as a sentence."""
+    terms, (first, second) = state.terms, state.terms.caps
+    if terms.composition == "basic":
+        guess = alone = best_guess(first, second)
+    else:
+        gaussian = terms.composition == "gaussian"
+        known = terms.budget.epsilon if terms.budget.epsilon is not None else float("inf")
+        guess = best_guess(known, terms.budget.delta, first, gaussian)
+        alone = best_guess(known, terms.budget.delta)
+    told = what_can_be_told(secret_in_words(terms.relation, terms.unit), guess, alone)
+    return f"From all that the fits of this ledger ever release together, {told}"

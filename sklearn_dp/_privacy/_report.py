@@ -5,15 +5,28 @@ the noise (which follow from shares and released values), costs. Before a fit it
 after it one line for each release.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any, Self
 
-from ._html import cell, columns_of, report_page
+from ._html import (
+    bar,
+    cell,
+    columns_of,
+    cost_of,
+    framed,
+    line,
+    lines_of,
+    paths_of,
+    table,
+    times,
+    unbroken,
+)
 from ._neighbours import in_words
 from ._optional import extra
 from ._parts import maximum_cost
-from ._words import best_guess, secret_in_words, what_can_be_told
+from ._words import best_guess, in_plain_words, secret_in_words, what_can_be_told
 
 __all__ = ["PrivacyReport"]
 
@@ -180,4 +193,77 @@ class PrivacyReport:
         return f"It {'would spend' if self.noise == 'planned' else 'spent'} {words}."
 
     def _repr_html_(self) -> str:
-        return report_page(self)
+        return _page(self)
+
+
+# -- in notebooks -----------------------------------------------------------------------------
+
+
+def _page(report: PrivacyReport) -> str:
+    """A plan that has not run, or a fit. Everything in a report is public or released."""
+    planned = report.noise == "planned"
+    whole = report.rho or 1.0  # of a plan that spends nothing, no share is anything
+    stages = _grouped(report.releases, lambda row: row["release"].rpartition("/")[0])
+    # A path is a course that a fit may take: of each, what it would spend.
+    paths = sorted({path for row in report.releases for path in paths_of(row)}) or [""]
+    bars = "".join(
+        (f"<div>{escape(path)}</div>" if path else "")
+        + bar(
+            {
+                stage: cost_of([row for row in rows if not paths_of(row) or path in paths_of(row)])
+                / whole
+                for stage, rows in stages.items()
+            }
+        )
+        for path in paths
+    )
+    names = columns_of(report.releases)
+    lines = [
+        (_words_of(stage, rows), cost_of(rows) / whole, _releases(stage, rows, names, whole))
+        for stage, rows in stages.items()
+    ]
+    left = 1 - report.spent_rho / whole
+    # What rounding leaves is no line.
+    told = lines_of(lines, None if planned or left <= 0 else left, "paid for and not used")
+    return framed(
+        f"<p><b>{unbroken(report.told)}</b><br>{escape(report.spent)}</p>{bars}{told}"
+        f"<details><summary>the guarantee in numbers</summary>{escape(report.headline)}</details>"
+        + "".join(f'<p class="sk-dp-note">{escape(text)}</p>' for text in report.warnings),
+        fitted=not planned,
+    )
+
+
+def _grouped(rows: Iterable[Any], stage: Callable[[Any], str]) -> dict[str, list[Any]]:
+    """Lines of one stage of a fit together; what belongs to none, by its name."""
+    groups: dict[str, list[Any]] = {}
+    for row in rows:
+        groups.setdefault(stage(row) or row["release"], []).append(row)
+    return groups
+
+
+def _words_of(stage: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """What a line of the display is about, how often it was released, and on which courses."""
+    ways = {way for row in rows for way in paths_of(row)}
+    path = f" ({' or '.join(sorted(ways))})" if ways else ""
+    kinds = {row["release"] for row in rows}
+    return (
+        in_plain_words(stage) + times(len(rows), "releases" if len(kinds) > 1 else "times") + path
+    )
+
+
+def _releases(
+    stage: str, rows: Sequence[Mapping[str, Any]], names: Sequence[str], whole: float
+) -> str:
+    """The numbers of a stage: a table, or a line for each kind of release, with its table."""
+    kinds = _grouped(rows, lambda row: "")
+    if list(kinds) == [stage]:
+        return table(names, [[cell(row.get(name, "all")) for name in names] for row in rows])
+    inner = "".join(
+        line(
+            _words_of(kind.removeprefix(f"{stage}/"), group),
+            cost_of(group) / whole,
+            _releases(kind, group, names, whole),
+        )
+        for kind, group in kinds.items()
+    )
+    return f'<div class="sk-dp-inner">{inner}</div>'

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._aggregate.one_cluster import int_point as _int_point
 from .._aggregate.one_cluster.search import MOST_POINTS, Search
 from .._aggregate.shared.rows import Rows
 from .._aggregate.shared.single_rows import row_guard, saturated
@@ -14,6 +13,7 @@ from .._privacy._domain import Domain
 from .._privacy._plan import PrivacyPlan
 from .._privacy._report import PrivacyReport
 from .._privacy._session import PrivacySession
+from .._published.one_cluster import int_point as _int_point
 
 __all__ = ["IntPointResult", "int_point"]
 

@@ -4,8 +4,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from .._aggregate.friendly.core import MATCH_LIMIT
-from .._aggregate.tuples.far_balls import LEAST_SEPARATION
 from .._base import check_real
+from .._published.easy_instances.separated_balls import LEAST_SEPARATION
 
 __all__ = ["FarBallsOptions", "FriendlyCoreOptions", "aggregator_settings"]
 

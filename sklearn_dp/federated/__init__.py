@@ -11,8 +11,8 @@ integers, their sum gets noise, and the server learns from it. Start reading wit
 * `_learn`: what the releases say. Here all is post-processing;
 * `_engines`, `_flower`: who carries messages.
 
-`_theory` holds the algorithms of the paper's proofs. The rooms below (`_privacy`, `_aggregate`,
-`_base`, `cluster`) may be imported; nothing imports this one.
+The paper's own rules and the algorithms of its proofs are in `_published/feddp_kmeans`. The rooms
+below (`_privacy`, `_aggregate`, `_base`, `cluster`) may be imported; nothing imports this one.
 """
 
 from .._privacy.laws.shares import NoiseShares

@@ -15,7 +15,7 @@ place of another.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -26,27 +26,10 @@ from .._privacy.laws.shares import share_scale
 from ._answers import CLIENT_STEPS, REACHES, is_count, upper_triangle
 from ._client import client_rounding
 from ._plan import laplace_epsilon
+from ._state import Claim, State
 from ._statistics import coarse_step, row_bounds
 
-if TYPE_CHECKING:  # a state holds claims
-    from ._state import State
-
-__all__ = ["Claim", "claims_of", "noise_lines", "release"]
-
-
-class Claim(NamedTuple):
-    """What is claimed of the sum of a vector over clients."""
-
-    # how far one unit moves the sum, in l2 (in l1 where counts get Laplace noise), in steps
-    bound: float
-    pattern: float | np.ndarray  # what the bound is multiplied by in each entry
-    step: float  # length of a step of the sum, in grid steps (counts: in units)
-
-    @property
-    def sensitivity(self) -> float | np.ndarray:
-        """Bound of each entry, rounded up."""
-        sensitivity = np.nextafter(self.bound * np.asarray(self.pattern), np.inf)
-        return sensitivity if sensitivity.ndim else float(sensitivity)
+__all__ = ["claims_of", "noise_lines", "release"]
 
 
 def claims_of(state: State) -> dict[str, Claim]:

@@ -15,7 +15,6 @@ more than noise; see "How long clients are" in doc/development/federated.md.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,10 +22,8 @@ from .._privacy._session import PrivacySession
 from ._answers import ANSWERS, CLIENT_STEPS, REACHES, Arrays, norm_of
 from ._client import HALF_REACH, client_update
 from ._messages import NOTHING, bound_anchors
+from ._state import State
 from ._statistics import row_bounds
-
-if TYPE_CHECKING:  # a state holds shares
-    from ._state import State
 
 __all__ = ["client_shares", "learn_reach"]
 

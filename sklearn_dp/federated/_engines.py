@@ -40,8 +40,7 @@ from ._answers import (
     exact_sum,
 )
 from ._client import client_update, read_rows
-from ._messages import Sealed
-from ._state import State
+from ._state import Sealed, State
 
 __all__ = ["LocalEngine", "check_distinct", "partition", "run_rounds", "total_of"]
 

@@ -22,8 +22,7 @@ and return the state after it. In the order of a fit:
 6. lloyd: the same about the centers so far.
 
 No release is taken for exact: each is combined with what the server's points say, by the functions
-of `_prior`. The paper's own rules (``setup.residuals`` False) are kept beside ours; in our
-benchmarks they have never been better.
+of `_prior`. The paper's own rules (``setup.residuals`` False) are in `_published/feddp_kmeans`.
 """
 
 import math
@@ -38,6 +37,7 @@ from .._aggregate.shared.shrinkage import normal_points
 from .._aggregate.shared.weighted_kmeans import weighted_kmeans
 from .._privacy._mechanisms import radius_from_bins
 from .._privacy._session import PrivacySession
+from .._published.feddp_kmeans.rounds import paper_average, paper_start
 from ._answers import ANSWERS, NORM_EDGES, Arrays
 from ._client_bounds import learn_reach
 from ._own_start import is_faint, own_start, subspace_predicts
@@ -55,7 +55,6 @@ from ._statistics import BASIS_BITS, project
 
 __all__ = ["LEARN"]
 
-_LEAST_WEIGHT = 5.0  # of a server point, in rows: the paper's code
 _LEAST_COUNT = 2.0  # standard deviations of its noise, that a count divides by at least
 _SEEN = 2.5  # standard deviations that a weight has, of a point that clusters are counted by
 _PROXIES = 40  # public points for each cluster, where there are no server data
@@ -174,7 +173,7 @@ def _learn_weights(
     if state.setup.candidates is not None:
         state = _with_number(state, sd, session)
     if not state.setup.residuals:
-        return _weighted_as_in_the_paper(state, session, sd, total)
+        return paper_start(state, session, sd, total)
     points, used = state.points, posterior_weights(weights, sd)
     flat = weighted_kmeans(points, used, state.n_clusters, session.rng("proxy"))
     if state.proxy is not None:
@@ -214,23 +213,6 @@ def _with_number(state: State, sd: float, session: PrivacySession) -> State:
     return replace(state, choice=gap_of_points(points, weights, inner, candidates, rng))
 
 
-def _weighted_as_in_the_paper(
-    state: State, session: PrivacySession, sd: float, total: float
-) -> State:
-    """Centers of the points with weights above their noise `sd`, in the subspace.
-
-    `total`, the sum of the weights, not negative, is dealt out to the clusters in equal parts.
-    """
-    weights, points, k = state.weights, state.points, state.n_clusters
-    keep = weights >= max(2 * sd, 0.0 if state.setup.per_client else _LEAST_WEIGHT)
-    if np.count_nonzero(keep) < k:
-        keep = np.argsort(np.argsort(-weights, kind="stable")) < 3 * k
-    floor = np.maximum(weights[keep], 1e-3 * max(float(np.abs(weights).max()), 1e-300))
-    flat = weighted_kmeans(points[keep], floor, k, session.rng("proxy"))
-    lifted = flat if state.basis is None else flat @ state.subspace
-    return replace(state, anchors=inside(state, lifted), counts=np.full(k, total / k))
-
-
 def _learn_average(
     state: State, session: PrivacySession, released: Arrays, noise: dict[str, float]
 ) -> State:
@@ -244,7 +226,7 @@ def _learn_average(
     sums, counts = (name for name in ANSWERS[state.kind])
     total, number = released[sums].reshape(state.anchors.shape), released[counts]
     if not state.setup.residuals:
-        return _average_as_in_the_paper(state, total, number, noise[counts])
+        return paper_average(state, total, number, noise[counts])
     known = number  # without server data nothing says what to expect, and one may hold all
     if state.setup.server is not None:
         expected = np.ones(len(number)) if state.counts is None else np.maximum(state.counts, 0.0)
@@ -292,20 +274,6 @@ def _judged(state: State, gain: float) -> State:
         "as many rows or clients, or as large an epsilon, would make them mostly "
         "the clients'",
     )
-
-
-def _average_as_in_the_paper(
-    state: State, total: np.ndarray, number: np.ndarray, sd: float
-) -> State:
-    """Means about the public center; a count within its noise leaves its center where it was.
-
-    `total` are noisy sums (k, d) about the public center, `number` noisy counts (k,), `sd` is the
-    noise of a count.
-    """
-    sure = number >= max(3 * sd, 0.0 if state.setup.per_client else 1.0)
-    mean = total / np.where(sure, number, 1.0)[:, None]
-    anchors = np.where(sure[:, None], mean, state.anchors)
-    return replace(state, anchors=inside(state, anchors), counts=number)
 
 
 def _moves(

@@ -24,47 +24,19 @@ Nothing in it depends on data but through releases, so it may be seen by everybo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from .._privacy._domain import Domain
 from ._answers import Arrays
 from ._prior import nearest_of
+from ._state import State
 from ._statistics import project
 
-if TYPE_CHECKING:  # a state holds a sealed message
-    from ._state import State
-
-__all__ = ["NOTHING", "Sealed", "bound_anchors", "empty_message", "message_of"]
+__all__ = ["NOTHING", "bound_anchors", "empty_message", "message_of"]
 
 NOTHING = np.empty(0)
 """The value of a field that a round does not need."""
 _RESIDUAL_QUANTILE = 0.75  # of server points, at which residuals are clipped
-
-
-class Sealed:
-    """A message that nobody can change: what is handed out are copies in memory of their own.
-
-    Clients of the same process get the very objects that the server would go on using. One that
-    rewrites its copy must change neither what others are told nor what is claimed of the sums.
-
-    >>> sealed = Sealed({"limit": np.array([3.0])})
-    >>> sealed.open()["limit"].tolist(), sealed.open()["limit"].flags.writeable
-    ([3.0], False)
-    """
-
-    def __init__(self, message: Arrays) -> None:
-        self._parts = {
-            name: (value.tobytes(), value.dtype, value.shape) for name, value in message.items()
-        }
-
-    def open(self) -> Arrays:
-        """A fresh dict of fresh arrays about immutable bytes, which no flag makes writable."""
-        return {
-            name: np.ndarray(shape, dtype, data)
-            for name, (data, dtype, shape) in self._parts.items()
-        }
 
 
 def empty_message(n_features: int, domain: Domain | None, number: int = 0) -> Arrays:

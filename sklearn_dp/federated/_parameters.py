@@ -1,14 +1,15 @@
 """What the parameters of the estimator mean: their checks, the public facts of a fit, its plan.
 
-Functions of :class:`~sklearn_dp.FederatedDPKMeans` and public facts. A plan is made before any
-data are seen, and a fit may do nothing that its plan does not hold, so both start from the same
-`Setup`: which rounds there are follows from it, and the entries of the plan from the rounds.
+Functions of a model, a :class:`~sklearn_dp.FederatedDPKMeans`, and public facts. A plan is made
+before any data are seen, and a fit may do nothing that its plan does not hold, so both start from
+the same `Setup`: which rounds there are follows from it, and the entries of the plan from the
+rounds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,9 +25,6 @@ from ._options import METHODS, check_options, check_server
 from ._plan import entries_of
 from ._starts import server_kmeans_plusplus, server_lloyds, sphere_packing
 from ._state import Setup
-
-if TYPE_CHECKING:
-    from ._federated_dp_kmeans import FederatedDPKMeans
 
 __all__ = [
     "UNITS",
@@ -44,7 +42,7 @@ _ROUNDS_WITHOUT_SERVER, _ROUNDS_OF_A_START = 2, 5
 _MOST_EPSILON = 700  # up to which a delta of SHARES_DELTA covers noise in shares
 
 
-def check_parameters(model: FederatedDPKMeans, n_features: int, server: np.ndarray | None) -> None:
+def check_parameters(model: Any, n_features: int, server: np.ndarray | None) -> None:
     """Refuse bad values of the parameters that other estimators do not have; errors name them."""
     check_choice("privacy_unit", model.privacy_unit, UNITS)
     check_choice("relation", model.relation, ("add or remove", "replace"))
@@ -107,7 +105,7 @@ def public_width(n_features: Any, server: np.ndarray | None, clients: Sequence[A
 
 
 def setup_of(
-    model: FederatedDPKMeans,
+    model: Any,
     domain: Domain | None,
     n_features: int,
     per_client: bool,
@@ -147,7 +145,7 @@ def setup_of(
 
 
 def _start(
-    model: FederatedDPKMeans,
+    model: Any,
     n_features: int,
     server: Any,
     rng: Any,
@@ -163,7 +161,7 @@ def _start(
     return None
 
 
-def relation_of(model: FederatedDPKMeans, unit: str) -> str:
+def relation_of(model: Any, unit: str) -> str:
     """What neighbours do with a unit; reports, ledgers and `private_score` go by it.
 
     >>> from sklearn_dp import FederatedDPKMeans
@@ -175,9 +173,7 @@ def relation_of(model: FederatedDPKMeans, unit: str) -> str:
     return model.relation + " the rows of" * own
 
 
-def plan_of(
-    model: FederatedDPKMeans, target: PrivacyBudget, unit: str, rounds: tuple[str, ...]
-) -> PrivacyPlan:
+def plan_of(model: Any, target: PrivacyBudget, unit: str, rounds: tuple[str, ...]) -> PrivacyPlan:
     """What a fit with these kinds of rounds may release and spend.
 
     A ValueError for a budget at which the proof of noise in shares does not hold.

@@ -14,13 +14,14 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from .._privacy._accounting import gaussian_mu, laplace_zcdp_rho
+from .._privacy._accounting import laplace_zcdp_rho
 from .._privacy._budget import PrivacyBudget
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy.laws.shares import SHARES_DELTA
+from .._published.feddp_kmeans.split import paper_costs
 from ._answers import ANSWERS, is_count
 
-__all__ = ["PAPER_SPLIT", "entries_of", "laplace_epsilon"]
+__all__ = ["entries_of", "laplace_epsilon"]
 
 SHARES = {
     "bound": 0.05,
@@ -49,26 +50,6 @@ WITHOUT_SERVER = {
 }
 """Nothing but the moment then tells where to look for clusters; where it does not, the mean is
 all that is left."""
-
-PAPER_SPLIT = {
-    "row": {
-        "second moment": 0.20,
-        "weights": 0.20,
-        "lift sums": 0.45,
-        "lift counts": 0.15,
-        "lloyd sums": 0.50,
-        "lloyd counts": 0.50,
-    },
-    "group": {
-        "second moment": 0.35,
-        "weights": 0.10,
-        "client means": 0.45,
-        "client presence": 0.10,
-        "lloyd sums": 0.50,
-        "lloyd counts": 0.50,
-    },
-}
-"""Shares of epsilon that the paper recommends (appendix H.1), for rows and for clients."""
 
 _WORDS = {
     "bound": "1: a row is in one bin of the norms",
@@ -119,9 +100,7 @@ def entries_of(
     delta = {name: SHARES_DELTA * number if shared else 0.0 for name, number in uses.items()}
     rho = target.to_rho(gaussian=gaussian, delta_failure=math.fsum(delta.values()))
     costs = (
-        _paper_costs(uses, mechanism, rho, target.delta, unit)
-        if paper
-        else _shared_costs(uses, rho)
+        paper_costs(uses, mechanism, rho, target.delta, unit) if paper else _shared_costs(uses, rho)
     )
     words = dict.fromkeys(uses, "norm that the whole vector of a client is clipped to")
     if unit == "row":
@@ -138,43 +117,6 @@ def _shared_costs(uses: dict[str, int], rho: float) -> dict[str, float]:
     whole = math.fsum(shares[name] * uses[name] for name in uses)
     # Rounded down twice: shares of sum at most one then cost at most rho.
     return {name: rho * (shares[name] * uses[name] / whole) * (1 - 2.0**-48) for name in uses}
-
-
-def _paper_costs(
-    uses: dict[str, int], mechanism: dict[str, Mechanism], rho: float, delta: float, unit: str
-) -> dict[str, float]:
-    """The paper's fractions of epsilon, scaled until the whole costs rho.
-
-    `uses` is how often each vector is released; its fraction is divided by that. `delta` is that of
-    each Gaussian step: the paper states steps as (epsilon, delta) pairs. Costs grow with the scale,
-    so bisection finds the largest one that fits.
-    """
-    default = PAPER_SPLIT["row"]
-
-    def costs(epsilon: float) -> dict[str, float]:
-        found = {}
-        for name, times in uses.items():
-            fraction = PAPER_SPLIT[unit].get(name, default.get(name, 0.05))
-            found[name] = times * _cost(mechanism[name], epsilon * fraction / times, delta)
-        return found
-
-    low, high = 0.0, 1.0
-    while math.fsum(costs(high).values()) <= rho:
-        low, high = high, 2 * high
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if math.fsum(costs(middle).values()) <= rho else (low, middle)
-    return {name: cost * (1 - 2.0**-48) for name, cost in costs(low).items()}
-
-
-@lru_cache(maxsize=256)
-def _cost(mechanism: Mechanism, epsilon: float, delta: float) -> float:
-    """What a step of (epsilon, delta), or a Laplace step of epsilon, costs in rho."""
-    if epsilon <= 0:
-        return 0.0
-    if mechanism is Mechanism.LAPLACE:
-        return laplace_zcdp_rho(epsilon)
-    return gaussian_mu(epsilon, delta) ** 2 / 2
 
 
 @lru_cache(maxsize=256)

@@ -22,8 +22,8 @@ from ._answers import Arrays
 from ._claims import claims_of, noise_lines, release
 from ._client_bounds import client_shares
 from ._learn import LEARN
-from ._messages import Sealed, message_of
-from ._state import Setup, State, begin
+from ._messages import message_of
+from ._state import Sealed, Setup, State, begin
 
 __all__ = ["ask", "first_message", "server_update"]
 

@@ -11,18 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._aggregate.kmeans.candidates import Choice
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid
-from ._claims import Claim
-from ._messages import Sealed
+from ._answers import Arrays
 from ._statistics import BASIS_BITS
 
-__all__ = ["Setup", "State", "begin", "inside"]
+__all__ = ["Claim", "Sealed", "Setup", "State", "begin", "inside"]
 
 
 @dataclass(frozen=True)
@@ -96,6 +95,45 @@ class Setup:
         # No more columns than clusters: the subspace is the whole space, and costs nothing.
         moment = ("moment",) if self.n_features > self.n_clusters else ()
         return (*moment, "weights", lift, *lloyd)
+
+
+class Sealed:
+    """A message that nobody can change: what is handed out are copies in memory of their own.
+
+    Clients of the same process get the very objects that the server would go on using. One that
+    rewrites its copy must change neither what others are told nor what is claimed of the sums.
+
+    >>> sealed = Sealed({"limit": np.array([3.0])})
+    >>> sealed.open()["limit"].tolist(), sealed.open()["limit"].flags.writeable
+    ([3.0], False)
+    """
+
+    def __init__(self, message: Arrays) -> None:
+        self._parts = {
+            name: (value.tobytes(), value.dtype, value.shape) for name, value in message.items()
+        }
+
+    def open(self) -> Arrays:
+        """A fresh dict of fresh arrays about immutable bytes, which no flag makes writable."""
+        return {
+            name: np.ndarray(shape, dtype, data)
+            for name, (data, dtype, shape) in self._parts.items()
+        }
+
+
+class Claim(NamedTuple):
+    """What is claimed of the sum of a vector over clients."""
+
+    # how far one unit moves the sum, in l2 (in l1 where counts get Laplace noise), in steps
+    bound: float
+    pattern: float | np.ndarray  # what the bound is multiplied by in each entry
+    step: float  # length of a step of the sum, in grid steps (counts: in units)
+
+    @property
+    def sensitivity(self) -> float | np.ndarray:
+        """Bound of each entry, rounded up."""
+        sensitivity = np.nextafter(self.bound * np.asarray(self.pattern), np.inf)
+        return sensitivity if sensitivity.ndim else float(sensitivity)
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,10 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.friendly.average import radius_grid
+from .._aggregate.friendly.average import RADII, radius_grid
 from .._aggregate.friendly.group_points import group_points
 from .._aggregate.friendly.mean import (
-    RADII,
     fit_friendly_mean,
-    fit_published_mean,
     friendly_mean_entries,
 )
 from .._aggregate.friendly.points import unit_points
@@ -34,6 +32,7 @@ from .._base import (
 from .._dropin.replacing import Replacing
 from .._intervals import StandardErrors
 from .._privacy._checks import check_choice
+from .._published.friendly_core import fit_published_mean
 from .._sklearn_compat import with_callbacks
 from .._tables import with_max_weight
 

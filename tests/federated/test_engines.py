@@ -16,7 +16,6 @@ from sklearn_dp.federated import (
     _answers,
     _claims,
     _engines,
-    _messages,
     _server,
     _state,
     _statistics,
@@ -221,14 +220,14 @@ def shared_message(patch):
     def init(self, message):
         self.message = {name: np.array(value) for name, value in message.items()}
 
-    patch.setattr(_messages.Sealed, "__init__", init)
-    patch.setattr(_messages.Sealed, "open", lambda self: self.message)
+    patch.setattr(_state.Sealed, "__init__", init)
+    patch.setattr(_state.Sealed, "open", lambda self: self.message)
 
 
 def shared_arrays(patch):
     """A dict of its own for everybody, with the same arrays."""
     shared_message(patch)
-    patch.setattr(_messages.Sealed, "open", lambda self: dict(self.message))
+    patch.setattr(_state.Sealed, "open", lambda self: dict(self.message))
 
 
 def deaths_pass(patch):

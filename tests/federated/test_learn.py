@@ -60,8 +60,7 @@ def test_the_status_tells_how_much_more_is_needed():
     assert _learn._judged(worse, 0.1) is worse
 
 
-def test_the_paper_has_no_gain_and_lloyd_rounds_report_their_own():
-    assert fitted(400.0, method="paper")[3].gain_ is None
+def test_lloyd_rounds_report_their_own_gain():
     assert fitted(400.0, n_lloyd=1)[3].gain_.shape == (4,)
 
 

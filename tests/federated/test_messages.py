@@ -10,13 +10,12 @@ from sklearn_dp._privacy._domain import Domain
 from sklearn_dp.federated import client_update
 from sklearn_dp.federated._engines import total_of
 from sklearn_dp.federated._messages import (
-    Sealed,
     _residual_limit,
     bound_anchors,
     empty_message,
     message_of,
 )
-from sklearn_dp.federated._state import Setup, State, begin
+from sklearn_dp.federated._state import Sealed, Setup, State, begin
 
 FIELDS = {
     "center", "radius", "low", "high", "origin", "round", "limit", "basis", "points", "anchors",

@@ -12,19 +12,7 @@ from sklearn_dp._aggregate.mixture import (
     fit as _mixture,
 )
 from sklearn_dp._aggregate.mixture import (
-    halves as _mixture_halves,
-)
-from sklearn_dp._aggregate.mixture import (
-    partition as _mixture_partition,
-)
-from sklearn_dp._aggregate.mixture import (
     start as _mixture_start,
-)
-from sklearn_dp._aggregate.mixture import (
-    terrific as _terrific,
-)
-from sklearn_dp._aggregate.mixture import (
-    tree as _mixture_tree,
 )
 from sklearn_dp._aggregate.moments import estimates as _estimates
 from sklearn_dp._aggregate.moments import moment_releases
@@ -33,6 +21,10 @@ from sklearn_dp._aggregate.one_cluster.balls import ACTIVE
 from sklearn_dp._aggregate.shared import block_fits as _block_fits
 from sklearn_dp._aggregate.shared.grid_table import ROWS
 from sklearn_dp._aggregate.tuples import stage as _tuple_stage
+from sklearn_dp._published import halves as _mixture_halves
+from sklearn_dp._published.separated_gaussians import partition as _mixture_partition
+from sklearn_dp._published.separated_gaussians import terrific as _terrific
+from sklearn_dp._published.separated_gaussians import tree as _mixture_tree
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.mixture import (
     DPGaussianMixture,

@@ -17,19 +17,19 @@ from federated_states import CLIENT_STATES
 
 from sklearn_dp import DPOneCluster
 from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
-from sklearn_dp._aggregate.mixture import terrific_points as _terrific_points
 from sklearn_dp._aggregate.one_cluster import boxes as _boxes
 from sklearn_dp._aggregate.one_cluster import radius_sample as _radius_sample
 from sklearn_dp._aggregate.one_cluster import search as _one_cluster
 from sklearn_dp._aggregate.shared import centering as _centering
-from sklearn_dp._aggregate.tuples import box_means as _box_means
-from sklearn_dp._aggregate.tuples import far_balls as _far_balls
-from sklearn_dp._aggregate.tuples import noisy_centers as _noisy_centers
 from sklearn_dp._partitions._check_part import CheckedSource
 from sklearn_dp._privacy import _prepaid
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy.laws import selection as _selection
 from sklearn_dp._privacy.laws.shares import NoiseShares
+from sklearn_dp._published.easy_instances import k_averages as _k_averages
+from sklearn_dp._published.easy_instances import noisy_centers as _noisy_centers
+from sklearn_dp._published.easy_instances import separated_balls as _separated_balls
+from sklearn_dp._published.separated_gaussians import terrific_points as _terrific_points
 from sklearn_dp.audit import Mutant
 from sklearn_dp.ensemble import SampleAndAggregate, _output_units
 from sklearn_dp.ensemble._aggregation import Aggregation
@@ -142,7 +142,7 @@ OUTSIDE = [
     ),
     Edit(
         "boxes with all of epsilon",
-        _box_means,
+        _k_averages,
         "box_means",
         "epsilon=epsilon / (2 * p)",
         "epsilon=epsilon / p",
@@ -151,7 +151,7 @@ OUTSIDE = [
     ),
     Edit(
         "each end of a segment with all of its epsilon",
-        _box_means,
+        _k_averages,
         "bounding_segment",
         "interior_point(step, part, cell, ball, changes=changes, epsilon=epsilon / 2)",
         "interior_point(step, part, cell, ball, changes=changes, epsilon=epsilon)",
@@ -160,7 +160,7 @@ OUTSIDE = [
     ),
     Edit(
         "an answer after far balls with all of epsilon",
-        _far_balls,
+        _separated_balls,
         "answer_budget",
         "epsilon / 2 * _SAFE",
         "epsilon * _SAFE",
@@ -169,7 +169,7 @@ OUTSIDE = [
     ),
     Edit(
         "a failure of the test for far balls counted in one law",
-        _far_balls,
+        _separated_balls,
         "answer_budget",
         "(1 + math.exp(epsilon))",
         "math.exp(epsilon)",
@@ -399,7 +399,7 @@ OUTSIDE = [
         "terrific_radius",
         "math.ceil(t * (t - slack)),\n        sensitivity=2 * t - 1,",
         "math.ceil(t * (t - slack)),\n        sensitivity=t,",
-        "_aggregate/mixture/test_terrific_points.py::test_a_scan_claims_what_its_queries_move_by",
+        "_published/separated_gaussians/test_terrific_points.py::test_a_scan_claims_what_its_queries_move_by",
         {"least": 1.0},
     ),
     Edit(

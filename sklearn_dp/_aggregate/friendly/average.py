@@ -11,9 +11,9 @@ How far from the origin the points are has no part in it. That is also why the s
 integers on a public grid: a float sum of points at 1e9 would have low-order bits that tell where
 they are.
 
-:func:`find_radius` finds the radius if nobody knows it. :func:`fc_average` puts size, filter and
-average together as published [1]_; :mod:`.mean` shows how to refine that, which is three times as
-accurate in many dimensions. Callers: `friendly` itself, k-tuples, covariances, `ensemble`.
+:func:`find_radius` finds the radius if nobody knows it. Size, filter and average together, as
+published [1]_, are in `_published/friendly_core.py`; :mod:`.mean` refines that, which is three
+times as accurate in many dimensions. Callers: `friendly` itself, k-tuples, covariances, `ensemble`.
 
 References
 ----------
@@ -29,23 +29,24 @@ import numpy as np
 from scipy.special import ndtri
 
 from ..._privacy import _accounting as accounting
-from ..._privacy._plan import Mechanism, PlanEntry
-from ..._privacy._rounding import exact_integers, round_up, sum_down
+from ..._privacy._rounding import exact_integers, round_up
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
 from .average_lattice import ROUNDING, average_lattice, rounded_mean
-from .core import basic_gamma, core_add_remove, friend_counts, non_friend_pairs
+from .core import basic_gamma, non_friend_pairs
 
 __all__ = [
+    "RADII",
     "Average",
     "basic_average_budget",
     "core_size",
-    "fc_average",
-    "fc_average_entries",
     "find_radius",
     "friendly_average",
     "radius_grid",
 ]
+
+RADII = (1e-6, 1e12)
+"""Default grid for an unknown diameter."""
 
 _CLIP = 2.0**40  # offsets of rows, in steps; reached only where the guarantee is void
 _PAIR_BITS = 20
@@ -198,80 +199,6 @@ def _pair_scores(points: np.ndarray, radii: np.ndarray) -> list[int]:
     """u for each radius, in steps of 2**-20; 0 without points."""
     n = max(1, len(points))
     return [(int(pairs) << _PAIR_BITS) // n for pairs in non_friend_pairs(points, radii)]
-
-
-# -- the published mean -----------------------------------------------------------------------
-
-
-def fc_average_entries(rho: float, delta: float, prefix: str = "") -> tuple[PlanEntry, ...]:
-    """Plan entries of :func:`fc_average`, for (rho, delta)-zCDP.
-
-    A hundredth of rho for the size, 9 % each for the filter and the size of the core, the rest for
-    the average; half of delta each for the filter and for the size of the core.
-    """
-    half = math.nextafter(delta / 2, 0.0)
-    shares = 0.01 * rho, 0.09 * rho, 0.09 * rho
-    last = sum_down([rho, *(-share for share in shares)])
-    return (
-        PlanEntry(prefix + "size", Mechanism.GAUSSIAN, shares[0], sensitivity="1 unit"),
-        PlanEntry(
-            prefix + "core",
-            Mechanism.FRIENDLY_CORE,
-            shares[1],
-            half,
-            sensitivity="1/2 friend for each of the others",
-        ),
-        PlanEntry(
-            prefix + "core size", Mechanism.FRIENDLY_AVERAGE, shares[2], half, sensitivity="1 unit"
-        ),
-        PlanEntry(
-            prefix + "core mean",
-            Mechanism.FRIENDLY_AVERAGE,
-            last,
-            sensitivity="2 radii over the core size",
-        ),
-    )
-
-
-def fc_average(
-    session: PrivacySession,
-    points: np.ndarray,
-    radius: float,
-    *,
-    prefix: str = "",
-    units: Units | None = None,
-) -> Average | None:
-    """Mean of points of unknown location, of which nearly all are within `radius` of each other.
-
-    FriendlyCore and a friendly average, with exact quantiles: (rho, delta)-zCDP for neighbours that
-    add or remove a point, with the entries of :func:`fc_average_entries` in the plan. The points
-    (n, d) are finite, and the radius is public or released. Where points have weights, by `units`,
-    the filter is one of whole points, and the average is weighted.
-    """
-    core, last = session.plan[prefix + "core"], prefix + "core size"
-    size_rho = session.remaining(prefix + "size")
-    noisy = float(session.gaussian(prefix + "size", len(points), sensitivity=1.0))
-    keep = core_add_remove(
-        session,
-        core.name,
-        friend_counts(points, radius),
-        len(points),
-        noisy,
-        1 / math.sqrt(2 * size_rho),
-        rho=core.rho,
-        delta=core.delta,
-    )
-    return friendly_average(
-        session,
-        last,
-        prefix + "core mean",
-        points[keep],
-        radius,
-        delta=session.plan[last].delta,
-        rho_size=session.remaining(last),
-        rho_mean=session.remaining(prefix + "core mean"),
-        units=None if units is None else units.take(keep),
-    )
 
 
 def basic_average_budget(

@@ -18,7 +18,8 @@ All choices are functions of parameters and of released values.
 Why not the published algorithm, a friendly core and its average alone: the average has noise for
 twice the diameter, and refining clips at about the radius of the data. For 800 points of
 N(mu, I_1000) at rho = 1 the error is 3.32 as published, 1.50 here and 1.48 for an oracle that knows
-mu (``doc/benchmarks/mean.md``). ``refine=False`` is the published one.
+mu (``doc/benchmarks/mean.md``). ``refine=False`` is the published one
+(`_published/friendly_core.py`).
 
 Called by `FriendlyMean`. A neighbour has one point more or less: a point stands for a unit
 (:mod:`.points`). All that is taken from the points are sums over the parts of a table, but for a
@@ -36,14 +37,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import chdtri, ndtri
+from scipy.special import chdtri
 
 from ..._privacy._budget import PrivacyBudget
 from ..._privacy._mechanisms import noisy_count_and_totals
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
-from ..._privacy._units import Units
+from ..._published.friendly_core import fc_average_entries
 from ..shared.columns import (
     COLUMNS,
     Columns,
@@ -52,23 +53,19 @@ from ..shared.columns import (
 )
 from ..shared.table import Table
 from ..shared.weights import Weights
-from .average import fc_average, fc_average_entries, find_radius, radius_grid
+from .average import RADII, find_radius, radius_grid
 from .mean_answer import answer
 from .mean_facts import Facts, FriendlyMeanResult, Here, most_pairs
 from .points import Points
-from .refine import MANY_COLUMNS, Refined, approach, refine
+from .refine import MANY_COLUMNS, approach, refine
 from .route_choice import choose_route
 
 __all__ = [
     "ORIGIN_VARIANCE",
     "REACH",
     "fit_friendly_mean",
-    "fit_published_mean",
     "friendly_mean_entries",
 ]
-
-RADII = (1e-6, 1e12)
-"""Default grid for an unknown diameter."""
 
 _ONE_UNIT = (
     "the rows are too few to tell the units of the columns: all have the same standard "
@@ -95,7 +92,7 @@ def friendly_mean_entries(
     locate: str = "auto",
     columns: bool = False,
 ) -> tuple[PlanEntry, ...]:
-    """The plan of :func:`fit_friendly_mean`, or, without `refine`, of :func:`fit_published_mean`.
+    """The plan of :func:`fit_friendly_mean`, or the published one without `refine`.
 
     A diameter of None has to be found, but in a box whose columns are `scaled`. With public bounds
     all releases are plain Gaussian. `columns`: origins and scales of columns are released.
@@ -207,82 +204,6 @@ def fit_friendly_mean(
     return _fit_refined(session, points, columns, diameter, radii, locate, names).in_table()
 
 
-def fit_published_mean(
-    session: PrivacySession,
-    points: np.ndarray,
-    units: Units,
-    columns: Columns,
-    *,
-    diameter: float | None = None,
-    radii: np.ndarray | None = None,
-    names: Sequence[object] = (),
-) -> FriendlyMeanResult:
-    """The same by the published algorithm, which compares all pairs of points, each of one unit."""
-    points = columns.of_table(points)
-    return _fit_published(session, points, units, columns, diameter, radii, names).in_table()
-
-
-def _fit_published(
-    session: PrivacySession,
-    points: np.ndarray,
-    units: Units,
-    columns: Columns,
-    diameter: float | None,
-    radii: np.ndarray | None,
-    names: Sequence[object],
-) -> FriendlyMeanResult:
-    """FC_Avg, and FC_Avg_UnknownDiam: a friendly core and its average, no more.
-
-    The search for the diameter accepts a radius where the noisy number of far pairs, over n, is
-    less than sqrt(4 log(20) / rho of a step): what noise alone exceeds in one of twenty searches.
-    """
-    if diameter is None:
-        diameter = _search(
-            session,
-            points,
-            radii,
-            lambda share: math.sqrt(4 * math.log(20) / share),
-            session.remaining("diameter"),
-        )
-    d = points.shape[1]
-    if diameter is None:
-        return FriendlyMeanResult.missing(columns, math.nan, math.inf, math.nan, "diameter")
-    paid = session.plan["core size"]
-    size_sd = 1 / math.sqrt(2 * session.remaining("core size"))
-    average = fc_average(session, points, diameter, units=units)
-    if average is None:
-        nothing = math.nan, math.inf, diameter, "location", "zcdp"
-        return FriendlyMeanResult.missing(columns, *nothing)
-    # The released size is a lower bound: by so much, and its noise, it is off. Points that are
-    # within a diameter of a friend have, by Jung, a mean square of at most half a diameter's.
-    size_sd = math.hypot(size_sd, 1.5 - size_sd * float(ndtri(paid.delta)))
-    spread = diameter / math.sqrt(2 * d)
-    error = np.full(d, math.hypot(average.sd, spread / math.sqrt(average.size)))
-    end = Refined(
-        average.mean,
-        diameter,
-        error,
-        np.full(d, spread),
-        average.size,
-        average.size,
-        0.0,
-        np.full(d, math.inf),
-        0.0,
-        np.full(d, spread**2),
-        0.0,
-    )
-    facts = Facts(end.size, d, diameter, 0.0, 0.0, None, names=names)
-    return answer(session, end, end.size, size_sd, diameter, "zcdp", columns, facts)
-
-
-def _search(
-    session: PrivacySession, points: np.ndarray, radii: np.ndarray | None, slack: Any, rho: float
-) -> float | None:
-    """:func:`.average.find_radius` on the default grid, if there is no other."""
-    radii = radius_grid(*RADII) if radii is None else radii
-    return find_radius(session, "diameter", points, radii, slack=slack, rho=rho)
-
-
 def _fit_refined(
     session: PrivacySession,
     points: Points,
@@ -389,7 +310,7 @@ def _diameter(
         return None
     slack = max(_SLACK, resolution)
     sample = points.sample(session, size).points
-    found = _search(session, sample, radii, slack * most, rho)
+    found = find_radius(session, "diameter", sample, radii, slack=slack * most, rho=rho)
     if found is None:
         return None
     # In a round Gaussian blob squared distances from the middle have a chi-square law, and those

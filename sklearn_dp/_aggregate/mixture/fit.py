@@ -19,6 +19,9 @@ import numpy as np
 
 from ..._privacy._domain import Domain
 from ..._privacy._session import PrivacySession
+from ..._published.easy_instances.k_tuple_mixture import enough_rows, tuple_parts
+from ..._published.separated_gaussians.partition import partition_parts
+from ..._published.separated_gaussians.spherical import spherical_parts
 from ..kmeans.candidates import Choice
 from ..moments.ellipsoid import Ellipsoid, Errors
 from ..moments.rounds import refine
@@ -27,11 +30,8 @@ from ..shared.columns import Columns, columns_of
 from ..shared.grid_table import GridTable
 from ..shared.location import Located, locate
 from ..shared.table import Table
-from .k_tuples import enough_rows, tuple_parts
-from .partition import partition_parts
 from .parts import MixtureContext, Parts, Settings
 from .plan import PREFIX, stage_of
-from .spherical import spherical_parts
 from .start import first_guesses, least_weight, split_widest
 
 __all__ = ["MixtureResult", "fit_mixture"]

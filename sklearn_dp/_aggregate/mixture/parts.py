@@ -68,7 +68,7 @@ class Settings:
 
     @property
     def spherical(self) -> bool:
-        """Whether the bounded spherical case of "partition" applies: see :mod:`.spherical`."""
+        """Whether the bounded spherical case of "partition" applies."""
         return self.method == "partition" and self.form == "spherical" and self.bounded
 
 

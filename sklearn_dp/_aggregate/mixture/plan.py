@@ -14,15 +14,15 @@ from typing import Any
 
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
+from ..._published.easy_instances.k_tuple_mixture import tuple_stage
+from ..._published.separated_gaussians.partition import partition_entries
+from ..._published.separated_gaussians.spherical import spherical_entries
 from ..kmeans.engine import engine_entries
 from ..moments.moment_releases import DISTANCES, moment_entries
 from ..shared.columns import column_entries
 from ..shared.location import location_entries
 from ..tuples.stage import TupleStage
-from .k_tuples import tuple_stage
-from .partition import partition_entries
 from .parts import Settings
-from .spherical import spherical_entries
 
 __all__ = ["PREFIX", "RADII", "failure_delta", "mixture_entries", "stage_of"]
 

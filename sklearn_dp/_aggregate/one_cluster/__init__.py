@@ -3,10 +3,10 @@
 * :mod:`.search`: the whole search; start reading at :func:`.search.fit_one_cluster`. Its settings
   and its plan are in :mod:`.search_plan`.
 * :mod:`.radius`: how small a ball with t points can be, from the counts of :mod:`.pair_counts`;
-  :mod:`.radius_sample` for many points. :mod:`.rec_concave` is the published choice.
-* :mod:`.center`: the first ball, a box of a random grid; :mod:`.published_center` is the published
-  way to one. :mod:`.balls`: means and radii of the balls that follow.
-* :mod:`.int_point`: a number between the smallest and the largest of some, by the same search.
+  :mod:`.radius_sample` for many points.
+* :mod:`.center`: the first ball, a box of a random grid. :mod:`.balls`: means and radii of the
+  balls that follow.
 
-Imports `shared` and `friendly`.
+The published choices of radius and center are in `_published/one_cluster`. Imports `shared` and
+`friendly`.
 """

@@ -18,7 +18,7 @@ Parts of a table count the rows in their boxes, and what travels is codes of box
 About `MOST_COUNTED` rows are counted, or as many as hold enough of the cluster: where there are
 more, rows take part by coins of their own, at a rate that is a function of releases.
 
-"clip" takes no box at all, and "paper" is in :mod:`.published_center`. Means of points in ever
+"clip" takes no box at all, and "paper" is in `_published/one_cluster`. Means of points in ever
 smaller balls follow (:mod:`.search`). How the methods compare: ``doc/benchmarks/one_cluster.md``.
 
 References

@@ -12,10 +12,10 @@ within r_before. On a linear grid r_before is half of r_j, on the default one r_
 Released: the index of the radius, and nothing else. Everything is in units of t L, an integer.
 
 What step 3 loses, in points at 95 % confidence, with m radii: 8 / epsilon log(m / 0.05) for the
-exponential mechanism ("exponential", the default), which looks for the place where L crosses t;
-4 sqrt(s log(s / 0.05) / rho) for a binary search of s = log2(m) steps; 32 / epsilon log(2 m / 0.05)
-for AboveThreshold. The published choice is "rec_concave" (:mod:`.rec_concave`), which has not been
-seen to win.
+exponential mechanism ("exponential", the default), which looks for the place where L crosses t; 4
+sqrt(s log(s / 0.05) / rho) for a binary search of s = log2(m) steps; 32 / epsilon log(2 m / 0.05)
+for AboveThreshold. The published choice is "rec_concave" (`_published/one_cluster`), which has not
+been seen to win.
 
 References
 ----------
@@ -31,8 +31,8 @@ import numpy as np
 from ..._privacy._accounting import pure_dp_epsilon
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._session import PrivacySession
+from ..._published.one_cluster.rec_concave import rec_concave, rec_concave_steps
 from .pair_counts import LinearRadii, LogRadii, neighbour_counts, radius_scores
-from .rec_concave import rec_concave, rec_concave_steps
 
 __all__ = [
     "RADIUS_METHODS",

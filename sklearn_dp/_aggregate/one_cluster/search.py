@@ -35,6 +35,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..._privacy._session import PrivacySession
+from ..._published.one_cluster.good_center import paper_center
 from ..shared.centering import noise_sd
 from ..shared.grid_table import GridTable
 from ..shared.remedies import would_help
@@ -51,7 +52,6 @@ from .balls import (
 )
 from .boxes import INSIDE
 from .center import heavy_box, heavy_point, rate_of_boxes
-from .published_center import paper_center
 from .radius import Radius, exponential_epsilon, good_radius, radii_of
 from .radius_sample import amplified, coins_at, collected
 from .search_plan import Search, one_cluster_entries

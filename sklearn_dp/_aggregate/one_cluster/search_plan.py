@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
+from ..._published.one_cluster.good_center import paper_entries
 from .center import grid_entries
-from .published_center import paper_entries
 from .radius import good_radius_entries
 
 __all__ = ["Search", "one_cluster_entries"]

@@ -7,9 +7,8 @@ released.
 * :mod:`.stage`: which aggregator, at what cost, by public rules. Start reading here.
 * :mod:`.core_aggregation`: the default, a friendly core of tuples and its average;
   :mod:`.core_plan` says what it costs and how many tuples it needs.
-* :mod:`.far_balls`: the other way, a test whether far balls partition nearly all tuples; then
-  :mod:`.box_means` (k averages) or :mod:`.noisy_centers`. Neither has been seen to win.
 
-Estimators that use it: `DPKTupleKMeans`, `DPGaussianMixture(method="k_tuples")`,
+The other aggregators, k averages and noisy centers, are in `_published/easy_instances`.
+Estimators that use this room: `DPKTupleKMeans`, `DPGaussianMixture(method="k_tuples")`,
 `SampleAndAggregate` and the function `aggregate_k_tuples`. Imports `friendly`.
 """

@@ -27,7 +27,11 @@ from ..._privacy._budget import PrivacyBudget
 from ..._privacy._grid import Grid
 from ..._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from ..._privacy._session import PrivacySession
-from . import box_means, far_balls, noisy_centers
+from ..._published.easy_instances import (
+    k_averages,
+    noisy_centers,
+    separated_balls,
+)
 from .core_aggregation import TUPLE_LIMIT, aggregate_tuples
 from .core_plan import tuple_entries, tuples_needed
 
@@ -168,7 +172,7 @@ class TupleStage:
             return int(self.n_tuples)
         if self.kind == "friendly_core":
             return tuples_needed(*self.core_budget, most=_MOST_CORE) or 0
-        least = far_balls.least_tuples(*self.inner, _BETA, most=_MOST_TUPLES)
+        least = separated_balls.least_tuples(*self.inner, _BETA, most=_MOST_TUPLES)
         if least is None:
             return 0
         least = math.ceil(_RESERVE * least)
@@ -183,17 +187,17 @@ class TupleStage:
             0,
         )
 
-    def _constants(self, t: int) -> far_balls.Constants | None:
+    def _constants(self, t: int) -> separated_balls.Constants | None:
         """Of the test for far balls on t tuples, or None."""
-        return far_balls.inner_constants(t, *self.inner, _BETA)
+        return separated_balls.inner_constants(t, *self.inner, _BETA)
 
     def _enough_for_averages(self, t: int) -> bool:
         """Whether the test has constants for t tuples, and the boxes of the averages fit."""
         constants = self._constants(t)
         if constants is None:
             return False
-        _, epsilon, _ = far_balls.answer_budget(*self.inner)
-        return box_means.boxes_fit(
+        _, epsilon, _ = separated_balls.answer_budget(*self.inner)
+        return k_averages.boxes_fit(
             t,
             self.n_clusters,
             self.n_features,
@@ -228,7 +232,7 @@ class TupleStage:
         if self.n_clusters < 2:
             raise ValueError(f"n_clusters must be at least 2 for aggregator={self.kind!r}.")
         if self.size and self._constants(self.size) is None:
-            least = far_balls.least_tuples(*self.inner, _BETA, most=_MOST_TUPLES)
+            least = separated_balls.least_tuples(*self.inner, _BETA, most=_MOST_TUPLES)
             raise ValueError(
                 f"n_tuples must be at least {least} for aggregator={self.kind!r} at this budget."
             )
@@ -287,8 +291,8 @@ class TupleStage:
                 return noisy_centers.noisy_centers(
                     session, step, centers, far, ball + 1, epsilon, delta
                 )
-            cell = math.ceil(max(_RESOLUTION * ball, 2 * ball / box_means.MOST_CELLS, 1.0))
-            return box_means.k_averages(
+            cell = math.ceil(max(_RESOLUTION * ball, 2 * ball / k_averages.MOST_CELLS, 1.0))
+            return k_averages.k_averages(
                 session,
                 step,
                 steps,
@@ -302,7 +306,7 @@ class TupleStage:
             )
 
         epsilon, delta = self.inner
-        found = far_balls.release_if_private(
+        found = separated_balls.release_if_private(
             step, steps, separation=far, epsilon=epsilon, delta=delta, beta=_BETA, answer=answer
         )
         return None if found is None else found * grid.unit

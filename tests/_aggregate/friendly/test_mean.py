@@ -21,6 +21,7 @@ from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._published.friendly_core import fit_published_mean
 from sklearn_dp.audit._player import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -53,7 +54,7 @@ def fit(X, budget=BUDGET, seed=0, groups=None, domain=None, **options):
         table = Table.in_memory(points, units)
         result = fm.fit_friendly_mean(session, table, columns, **options)
     else:
-        result = fm.fit_published_mean(session, points, units, columns, **options)
+        result = fit_published_mean(session, points, units, columns, **options)
     assert session.spent <= budget.to_rho(plan.gaussian, plan.delta_failure)
     return result
 

@@ -14,13 +14,9 @@ from scipy.special import ndtr
 from sklearn_dp import DPOneCluster
 from sklearn_dp._aggregate.friendly.average import friendly_average
 from sklearn_dp._aggregate.one_cluster import (
-    published_center as _published,
-)
-from sklearn_dp._aggregate.one_cluster import (
     radius as _good_radius,
 )
 from sklearn_dp._aggregate.one_cluster.pair_counts import LogRadii, neighbour_counts, radius_scores
-from sklearn_dp._aggregate.one_cluster.rec_concave import rec_concave
 from sklearn_dp._privacy import _accounting as accounting
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._noise import NoiseSource, gaussian_tail
@@ -29,6 +25,8 @@ from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy.laws import histograms
 from sklearn_dp._privacy.laws.gaussian import sigma_of
 from sklearn_dp._privacy.laws.histograms import stability_threshold
+from sklearn_dp._published.one_cluster import good_center as _published
+from sklearn_dp._published.one_cluster.rec_concave import rec_concave
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",

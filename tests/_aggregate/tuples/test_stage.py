@@ -10,16 +10,7 @@ from block_tools import copied_rows
 from scipy import stats
 
 from sklearn_dp._aggregate.tuples import (
-    box_means as _box_mean,
-)
-from sklearn_dp._aggregate.tuples import (
     core_aggregation as _tuples,
-)
-from sklearn_dp._aggregate.tuples import (
-    far_balls as _partition,
-)
-from sklearn_dp._aggregate.tuples import (
-    noisy_centers as _noisy_centers,
 )
 from sklearn_dp._aggregate.tuples import (
     stage as _tuple_stage,
@@ -31,6 +22,9 @@ from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._step import Step
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._published.easy_instances import k_averages as _box_mean
+from sklearn_dp._published.easy_instances import noisy_centers as _noisy_centers
+from sklearn_dp._published.easy_instances import separated_balls as _partition
 from sklearn_dp.audit._claims import check_claims
 from sklearn_dp.audit._noise_law import noise_problems
 from sklearn_dp.audit._player import Replay

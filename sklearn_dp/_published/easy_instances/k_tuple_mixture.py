@@ -1,0 +1,149 @@
+"""Mixtures through k-tuples [1]_: the means of random blocks of one half show where to cut.
+
+1. Each unit tosses a fair coin: first half or second half.
+2. Each unit of the first half draws one of a public number of blocks. A non-private clusterer
+   labels the rows of each block, and the means of the k labels are the k-tuple of the block.
+3. The k-tuples are aggregated with privacy (`TupleStage`). A unit is in one
+   block, so it changes one tuple; the number of tuples is public.
+4. Where the tuples agree, the released centers label the rows of the second half; where they do
+   not, the k-means engine runs on the second half.
+
+The components are then estimated on the second half, whose units have cost nothing so far: both
+halves spend the whole budget, and each unit is in one of them.
+
+References
+----------
+.. [1] E. Cohen, H. Kaplan, Y. Mansour, U. Stemmer and E. Tsfadia, "Differentially-private
+   clustering of easy instances", ICML 2021; PrivatekGMM, with the halves and blocks drawn unit
+   by unit, so that neighbours differ in one block or one row of the second half.
+"""
+
+from functools import partial
+from operator import attrgetter
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
+
+from ..._aggregate.mixture.parts import MixtureContext, Parts, Settings
+from ..._aggregate.shared.block_fits import BlockFits, fit_table_blocks
+from ..._aggregate.shared.grid_table import ROWS
+from ..._aggregate.shared.inner_tables import drop
+from ..._aggregate.shared.unit_numbers import UnitNumbers
+from ..._aggregate.shared.weighted_kmeans import best_start
+from ..._aggregate.tuples.stage import TupleStage
+from ..._privacy._domain import Domain
+from ..halves import in_first, second_half
+
+__all__ = ["LabelMeans", "enough_rows", "inner_clusterer", "tuple_parts", "tuple_stage"]
+
+_ROWS_PER_COMPONENT = 10  # of a block: fewer give means that do not match
+_STARTS = 4  # seedings that the k-means of a block chooses from
+
+
+class LabelMeans(ClusterMixin, BaseEstimator):
+    """The mean of the rows of each label that a clusterer gives.
+
+    Attributes that clusterers call centers may be anything (a medoid, an exemplar); the mean of
+    the rows with a label is what the aggregation of tuples wants, and any clusterer has it.
+
+    `inner` is an estimator with ``labels_`` or ``predict`` after `fit`. Labels are 0 to
+    ``n_components - 1``; rows with others count for no mean.
+    """
+
+    def __init__(self, inner: Any, n_components: int) -> None:
+        self.inner = inner
+        self.n_components = n_components
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Label the rows; a label without rows has a mean of NaN."""
+        fitted = self.inner.fit(X)
+        labels = getattr(fitted, "labels_", None)
+        labels = fitted.predict(X) if labels is None else labels
+        self.means_ = np.array([X[labels == j].mean(axis=0) for j in range(self.n_components)])
+        return self
+
+
+def inner_clusterer(n_components: int, n_features: int) -> Any:
+    """K-means, of the first principal components where there are more features.
+
+    Whatever it does is covered by the guarantee, as it sees one block only.
+    """
+    # A named function, no lambda: estimators travel to worker processes by pickle.
+    kmeans = KMeans(n_components, init=_start_block, n_init=1)
+    if n_features <= n_components:
+        return kmeans
+    return make_pipeline(PCA(n_components, svd_solver="full"), kmeans)
+
+
+def _start_block(rows: np.ndarray, n_clusters: int, random_state: Any) -> np.ndarray:
+    return best_start(rows, n_clusters, random_state, _STARTS)
+
+
+def tuple_stage(rho: float, delta: float, settings: Settings, n_features: int) -> TupleStage:
+    """What the first half is going to spend: a function of public facts.
+
+    `rho` and `delta` are the most that the aggregation of the tuples may cost. Its size is 0 where
+    the budget is too small for any number of blocks.
+    """
+    options = settings.options
+    return TupleStage(
+        rho, delta, settings.n_components, n_features, options.aggregator, options.n_tuples
+    )
+
+
+def enough_rows(size: float, settings: Settings, stage: TupleStage) -> bool:
+    """Whether the blocks of one half are large enough, from the released size."""
+    return bool(stage.size) and (
+        size / 2 >= stage.size * _ROWS_PER_COMPONENT * settings.n_components
+    )
+
+
+def tuple_parts(context: MixtureContext, stage: TupleStage) -> Parts:
+    """Centers from the first half, rows of the second only.
+
+    The plan holds the entries of `stage`, and of the k-means engine under the prefix, which answers
+    where the tuples do not agree.
+    """
+    session, domain = context.session, context.place.domain
+    numbers = UnitNumbers.of(context.rows.table)
+    tuples = _tuples(context, numbers, stage)
+    context.progress("inner fits")
+    found = stage.run(session.part("first half"), tuples - domain.center, domain.radius)
+    context.progress("aggregation")
+    rest = second_half(context, numbers, session.addressed_draws(numbers.size))
+    drop(context.rows.table, ROWS)  # the rest of the fit is about the second half
+    if found is None:
+        return rest.by_coreset("k_tuples, then coreset")
+    return rest.by_nearest(found + domain.center, "k_tuples")
+
+
+def _tuples(context: MixtureContext, numbers: UnitNumbers, stage: TupleStage) -> np.ndarray:
+    """The k-tuples of the blocks of the first half: one for each, whatever happens in it.
+
+    Of shape (stage.size, k, d); NaN where a block has fewer than k rows or its fit failed. A unit
+    draws a block whichever half it is in: its draw then has nothing to do with the coins of other
+    units.
+    """
+    settings, table = context.settings, context.rows.table
+    k, d = settings.n_components, table.n_features
+    inner = inner_clusterer(k, d) if settings.options.inner is None else settings.options.inner
+    fits = BlockFits(
+        LabelMeans(inner, k),
+        stage.size,
+        attrgetter("means_"),
+        (k, d),
+        min_rows=k,
+        prepare=partial(_clip, context.place.domain),  # released
+        takes_part=in_first,
+        within=context.known,
+    )
+    return fit_table_blocks(context.session, table, fits, numbers)
+
+
+def _clip(domain: Domain, rows: np.ndarray) -> np.ndarray:
+    """Rows of a block, clipped: a function of the module, as it goes to worker processes."""
+    return domain.clip_points(rows)

@@ -1,0 +1,178 @@
+"""The mean as published in the FriendlyCore paper [1]_: ``FriendlyMean(refine=False)``.
+
+1. Release the size. Where no diameter is given, search for one on a public grid
+   (FC_Avg_UnknownDiam); it is accepted when nearly no pair of points is farther apart.
+2. Keep the points that are friends of most others: a friendly core, with exact quantiles.
+3. Release the noisy average of the core (FC_Avg), with noise for twice the diameter.
+
+The default, `_aggregate/friendly/mean.py`, refines such an average and has about a third of its
+error in many dimensions (``doc/benchmarks/mean.md``).
+
+References
+----------
+.. [1] E. Tsfadia, E. Cohen, H. Kaplan, Y. Mansour and U. Stemmer, "FriendlyCore: practical
+   differentially private aggregation", ICML 2022, FC_Avg, with exact quantiles.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import ndtri
+
+from .._aggregate.friendly.average import RADII, Average, find_radius, friendly_average, radius_grid
+from .._aggregate.friendly.core import core_add_remove, friend_counts
+from .._aggregate.friendly.mean_answer import answer
+from .._aggregate.friendly.mean_facts import Facts, FriendlyMeanResult
+from .._aggregate.friendly.refine import Refined
+from .._aggregate.shared.columns import Columns
+from .._privacy._plan import Mechanism, PlanEntry
+from .._privacy._rounding import sum_down
+from .._privacy._session import PrivacySession
+from .._privacy._units import Units
+
+__all__ = ["fc_average", "fc_average_entries", "fit_published_mean"]
+
+
+def fit_published_mean(
+    session: PrivacySession,
+    points: np.ndarray,
+    units: Units,
+    columns: Columns,
+    *,
+    diameter: float | None = None,
+    radii: np.ndarray | None = None,
+    names: Sequence[object] = (),
+) -> FriendlyMeanResult:
+    """Private mean of points, each of one unit; the plan holds :func:`fc_average_entries`.
+
+    All pairs of points are compared. See `_aggregate/friendly/mean.py` for `columns`, `diameter`
+    and `radii`.
+    """
+    points = columns.of_table(points)
+    return _fit_published(session, points, units, columns, diameter, radii, names).in_table()
+
+
+def _fit_published(
+    session: PrivacySession,
+    points: np.ndarray,
+    units: Units,
+    columns: Columns,
+    diameter: float | None,
+    radii: np.ndarray | None,
+    names: Sequence[object],
+) -> FriendlyMeanResult:
+    """FC_Avg, and FC_Avg_UnknownDiam: a friendly core and its average, no more.
+
+    The search for the diameter accepts a radius where the noisy number of far pairs, over n, is
+    less than sqrt(4 log(20) / rho of a step): what noise alone exceeds in one of twenty searches.
+    """
+    if diameter is None:
+        diameter = find_radius(
+            session,
+            "diameter",
+            points,
+            radius_grid(*RADII) if radii is None else radii,
+            slack=lambda share: math.sqrt(4 * math.log(20) / share),
+            rho=session.remaining("diameter"),
+        )
+    d = points.shape[1]
+    if diameter is None:
+        return FriendlyMeanResult.missing(columns, math.nan, math.inf, math.nan, "diameter")
+    paid = session.plan["core size"]
+    size_sd = 1 / math.sqrt(2 * session.remaining("core size"))
+    average = fc_average(session, points, diameter, units=units)
+    if average is None:
+        nothing = math.nan, math.inf, diameter, "location", "zcdp"
+        return FriendlyMeanResult.missing(columns, *nothing)
+    # The released size is a lower bound: by so much, and its noise, it is off. Points that are
+    # within a diameter of a friend have, by Jung, a mean square of at most half a diameter's.
+    size_sd = math.hypot(size_sd, 1.5 - size_sd * float(ndtri(paid.delta)))
+    spread = diameter / math.sqrt(2 * d)
+    error = np.full(d, math.hypot(average.sd, spread / math.sqrt(average.size)))
+    end = Refined(
+        average.mean,
+        diameter,
+        error,
+        np.full(d, spread),
+        average.size,
+        average.size,
+        0.0,
+        np.full(d, math.inf),
+        0.0,
+        np.full(d, spread**2),
+        0.0,
+    )
+    facts = Facts(end.size, d, diameter, 0.0, 0.0, None, names=names)
+    return answer(session, end, end.size, size_sd, diameter, "zcdp", columns, facts)
+
+
+def fc_average_entries(rho: float, delta: float, prefix: str = "") -> tuple[PlanEntry, ...]:
+    """Plan entries of :func:`fc_average`, for (rho, delta)-zCDP.
+
+    A hundredth of rho for the size, 9 % each for the filter and the size of the core, the rest for
+    the average; half of delta each for the filter and for the size of the core.
+    """
+    half = math.nextafter(delta / 2, 0.0)
+    shares = 0.01 * rho, 0.09 * rho, 0.09 * rho
+    last = sum_down([rho, *(-share for share in shares)])
+    return (
+        PlanEntry(prefix + "size", Mechanism.GAUSSIAN, shares[0], sensitivity="1 unit"),
+        PlanEntry(
+            prefix + "core",
+            Mechanism.FRIENDLY_CORE,
+            shares[1],
+            half,
+            sensitivity="1/2 friend for each of the others",
+        ),
+        PlanEntry(
+            prefix + "core size", Mechanism.FRIENDLY_AVERAGE, shares[2], half, sensitivity="1 unit"
+        ),
+        PlanEntry(
+            prefix + "core mean",
+            Mechanism.FRIENDLY_AVERAGE,
+            last,
+            sensitivity="2 radii over the core size",
+        ),
+    )
+
+
+def fc_average(
+    session: PrivacySession,
+    points: np.ndarray,
+    radius: float,
+    *,
+    prefix: str = "",
+    units: Units | None = None,
+) -> Average | None:
+    """Mean of points of unknown location, of which nearly all are within `radius` of each other.
+
+    FriendlyCore and a friendly average, with exact quantiles: (rho, delta)-zCDP for neighbours that
+    add or remove a point, with the entries of :func:`fc_average_entries` in the plan. The points
+    (n, d) are finite, and the radius is public or released. Where points have weights, by `units`,
+    the filter is one of whole points, and the average is weighted.
+    """
+    core, last = session.plan[prefix + "core"], prefix + "core size"
+    size_rho = session.remaining(prefix + "size")
+    noisy = float(session.gaussian(prefix + "size", len(points), sensitivity=1.0))
+    keep = core_add_remove(
+        session,
+        core.name,
+        friend_counts(points, radius),
+        len(points),
+        noisy,
+        1 / math.sqrt(2 * size_rho),
+        rho=core.rho,
+        delta=core.delta,
+    )
+    return friendly_average(
+        session,
+        last,
+        prefix + "core mean",
+        points[keep],
+        radius,
+        delta=session.plan[last].delta,
+        rho_size=session.remaining(last),
+        rho_mean=session.remaining(prefix + "core mean"),
+        units=None if units is None else units.take(keep),
+    )

@@ -1,0 +1,170 @@
+"""Halves of the units of a mixture, and one row for each unit, wherever the rows are.
+
+Both are drawn by the numbers of units (`_aggregate/shared/unit_numbers.py`): a unit is in the half,
+and stands for itself by the row, that it has in memory, however the rows are cut into parts.
+
+Coins are independent, so a unit that comes or goes is in one half and moves no other unit. Halves
+by position would not do: with one row less at the top, a row of another unit goes from one half to
+the other, and neighbours differ in both.
+"""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+
+from .._aggregate.mixture.parts import MixtureContext
+from .._aggregate.shared.grid_table import ROWS, GridTable
+from .._aggregate.shared.inner_tables import inner_table
+from .._aggregate.shared.rows import Rows
+from .._aggregate.shared.samples import ByPart
+from .._aggregate.shared.table import Part, PartSource
+from .._aggregate.shared.unit_numbers import UnitNumbers
+from .._privacy._domain import Domain
+from .._privacy._randomness import UnitDraws
+from .._privacy._rounding import exact_integers
+from .._privacy._units import UnitFacts, Units
+
+__all__ = ["POINTS", "in_first", "in_second", "rows_alone", "second_half", "unit_points"]
+
+POINTS = "points"
+"""Name of the table of :func:`unit_points`, in the state of the parts."""
+
+_SECOND = "second half"
+
+
+def in_second(draws: np.ndarray) -> np.ndarray:
+    """Whether units are in the second half: a fair coin of each, made of its 64 random bits."""
+    return (draws & np.uint64(1)).astype(bool)
+
+
+def in_first(draws: np.ndarray) -> np.ndarray:
+    """Whether they are in the first, that is in no other."""
+    return (draws & np.uint64(1)) == 0
+
+
+def second_half(context: MixtureContext, numbers: UnitNumbers, draws: UnitDraws) -> MixtureContext:
+    """The context of the second half of the units, from that of all, whose rows stay as they are.
+
+    All rows of a unit are in it or none: what is released of it costs nothing in the other half.
+    """
+    table = context.rows.table
+    inner = inner_table(
+        table, _SECOND, table.n_features, table.units, _chosen_half, numbers, draws, context.known
+    )
+    rows = GridTable.quantise(inner, context.place.domain)
+    return replace(context, session=context.session.part(_SECOND), rows=rows, known=None)
+
+
+def unit_points(context: MixtureContext, numbers: UnitNumbers | None = None) -> GridTable:
+    """One row of each unit, drawn at random, each of which is then a unit of its own.
+
+    Counts of points in balls have sensitivity one for points; a unit of many rows would have to
+    share its weight among balls. A row is drawn from the bits that belong to the unit, so adding
+    or removing a unit adds or removes one point and leaves the others.
+
+    On the grid of the rows of the context; the rows themselves where they are units. The numbers of
+    the units are counted here by default, where there are groups.
+    """
+    rows, table = context.rows, context.rows.table
+    start = partial(inner_table, table, POINTS, rows.n_features, UnitFacts())
+    if rows.units.scale == 1:  # no groups: public
+        return GridTable(start(rows_alone), rows.ball, rows.unit)
+    size = (UnitNumbers.of(table) if numbers is None else numbers).size
+    (members,) = rows.sums(_members)
+    drawn = _drawn_rows(members, context.session.addressed_draws(size).take(0, size), size)
+    released = context.place.domain, context.known, table.engine.n_parts
+    return GridTable(start(_drawn_points, drawn, *released), rows.ball, rows.unit)
+
+
+class _ChosenSource(PartSource):
+    """Some rows of a source, moved into public bounds."""
+
+    def __init__(self, source: PartSource, places: np.ndarray, within: Any) -> None:
+        self.source, self.places, self.within = source, places, within
+        self.number = source.number
+
+    def read(self) -> Any:
+        return _ChosenRows(self.source.read(), self.places, self.within)
+
+    def n_rows(self) -> int:
+        return len(self.places)
+
+
+class _ChosenRows:
+    """These rows, made when they are asked for: each is a function of one row."""
+
+    def __init__(self, X: Any, places: np.ndarray, within: Any) -> None:
+        self.X, self.places, self.within = X, places, within
+        self.shape = (len(places), X.shape[1])
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, part: slice) -> np.ndarray:
+        rows = self.X[self.places[part]]
+        return rows if self.within is None else self.within.clip_points(rows)
+
+
+# -- passes ----------------------------------------------------------------------------------------
+
+
+def _chosen_half(part: Part, numbers: Any, draws: UnitDraws, within: Domain | None) -> Part:
+    """The rows of the second half; of their units each is there as a whole."""
+    there = in_second(numbers.draws_of(part, draws))
+    source = _ChosenSource(part.source, np.flatnonzero(there), within)
+    return Part(source, part.units.take(there))
+
+
+def rows_alone(part: Part) -> Part:
+    """The rows of a part, for a table with a state of its own."""
+    return Part(part.source, part.units, {ROWS: part[ROWS]})
+
+
+def _members(part: Part) -> tuple[Part, tuple[ByPart]]:
+    """The numbers of the units of a part, and how many rows of each it has."""
+    units = part.units
+    there, counts = np.unique(cast("np.ndarray", units.index), return_counts=True)
+    ids = there if units.numbers is None else units.numbers[there]
+    return part, (ByPart({part.source.number: (exact_integers(ids), counts)}),)
+
+
+def _drawn_rows(members: ByPart, draws: np.ndarray, size: int) -> Any:
+    """Which row stands for each unit: for each part the units, and which of their rows there.
+
+    `draws` (uint64, (size,)) are those of the units, `size` the number of all units.
+    """
+    totals = np.zeros(size, dtype=np.int64)
+    for ids, counts in members.values.values():
+        totals[ids] += counts
+    # 32 random bits times the number of rows, over 2**32: a row whose probability is off by at
+    # most 2**-32. This is no noise, so that bias costs no privacy.
+    low = draws & np.uint64(2**32 - 1)
+    left = ((low * totals.view(np.uint64)) >> np.uint64(32)).view(np.int64)
+    drawn = {}
+    for number in sorted(members.values):  # in the order of the rows
+        ids, counts = members.values[number]
+        here = (left[ids] >= 0) & (left[ids] < counts)
+        drawn[number] = ids[here], left[ids[here]]
+        left[ids] -= counts
+    return drawn
+
+
+def _drawn_points(
+    part: Part, drawn: Any, domain: Domain, within: Domain | None, n_parts: int
+) -> Part:
+    """The rows of a part that stand for units, in the order of these."""
+    units, (ids, ranks) = part.units, drawn[part.source.number]
+    numbers = np.arange(units.size) if units.numbers is None else units.numbers
+    own = numbers[units.index]
+    order = np.argsort(own, kind="stable")
+    ids, ranks = ids[np.argsort(ids)], ranks[np.argsort(ids)]
+    places = order[np.searchsorted(own[order], ids) + ranks]
+    source, alone = _ChosenSource(part.source, places, within), Units(len(places))
+    alone.numbers = ids
+    return Part(
+        source,
+        alone,
+        {ROWS: Rows.of_source(source, domain, len(places), n_parts=n_parts)},
+    )

@@ -1,0 +1,80 @@
+"""Principal axes of some of the points, released, and exact coordinates along them.
+
+Both ways of :mod:`.partition` and :mod:`.spherical` look for balls in a few dimensions: there are
+k means, so the span of the first k principal axes nearly holds them, and the spread of a component
+across that span, which hides small gaps in many dimensions, is gone (lemma 3.1 of Kamath et al.,
+2019).
+
+Coordinates decide on which side of a cut a row is. They are products of integers below 2**53, so
+that they do not depend on the other rows, nor on the BLAS: the basis is rounded to multiples of
+2**-20, and a row has at most 2**26 steps.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ..._aggregate.one_cluster.balls import ACTIVE
+from ..._aggregate.shared.axes import second_moment
+from ..._aggregate.shared.grid_table import ROWS, GridTable
+from ..._aggregate.shared.inner_tables import drop, inner_table
+from ..._aggregate.shared.rows import Rows
+from ..._aggregate.shared.table import Part
+from ..._privacy._rounding import bounded_integers
+from ..._privacy._session import PrivacySession
+from ..._privacy._units import UnitFacts, Units
+
+__all__ = ["BASIS_STEPS", "chosen_points", "top_axes"]
+
+BASIS_STEPS = 2.0**20
+"""Steps of an integer basis to a unit of length."""
+
+_CHOSEN = "chosen points"
+
+
+def chosen_points(part: Part, origin: np.ndarray | None = None) -> Part:
+    """A part of those points that a search looks at, about an integer origin; its units are points.
+
+    It has `ROWS`, and `ACTIVE` where not all of them count.
+    """
+    rows, chosen = part[ROWS], part.state.get(ACTIVE)
+    found = [np.empty((0, rows.n_features), dtype=np.int32)]
+    for place, x in rows.chunks():
+        x = x if chosen is None else x[chosen[place]]
+        # Integers of at most 2**26.
+        found.append(bounded_integers(x if origin is None else x - origin, np.int32))
+    points = np.concatenate(found)
+    ball = rows.limit if origin is None else rows.limit + np.linalg.norm(origin)
+    return Part(part.source, Units(len(points)), {ROWS: Rows.of(points, ball)})
+
+
+def top_axes(
+    session: PrivacySession,
+    entry: str,
+    rows: GridTable,
+    radius: float,
+    k: int,
+    origin: np.ndarray | None = None,
+) -> np.ndarray:
+    """The first k principal axes of some points about a released origin.
+
+    Orthonormal columns (d, k) but for rounding, in steps of 2**-20. The entry pays for the second
+    moment, with all that it has left. There is one row for each unit; those count that the parts
+    name `ACTIVE`, or all: a function of each row and of releases.
+
+    Points farther from the origin than the radius (released, in steps) are clipped to it. Adding or
+    removing a point then moves the sum of x x^T by at most radius**2 in the Frobenius norm, since
+    |x x^T|_F = |x|**2; `second_moment` claims that much. `origin` (d,), integers, is released; that
+    of the rows by default. The paper takes the moment of points that lie in a ball about a released
+    center without moving that center to the origin, which has no such bound.
+    """
+    ball: Any
+    d, ball = rows.n_features, rows.ball
+    if origin is not None:
+        ball = rows.limit + np.linalg.norm(origin)
+    table = inner_table(rows.table, _CHOSEN, d, UnitFacts(), chosen_points, origin)
+    chosen = GridTable(table, ball)
+    moment = second_moment(session, entry, chosen, radius, session.remaining(entry))
+    drop(rows.table, _CHOSEN)
+    # Largest signed eigenvalues: of a large negative one there is noise only.
+    return np.rint(np.linalg.eigh(moment)[1][:, ::-1][:, :k] * BASIS_STEPS)

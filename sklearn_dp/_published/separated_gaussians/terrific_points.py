@@ -1,0 +1,259 @@
+"""Terrific balls as published [1]_: balls about data points, in three releases.
+
+1. :func:`terrific_radius` scans radii by AboveThreshold for one at which the average of the t best
+   scores of balls about data points is high.
+2. The fullest box of a random grid, and means of the points in balls about it, lead to a released
+   point near such a ball.
+3. AboveThreshold tests the ball about the released point.
+
+`DPGaussianMixture` has it as ``PartitionOptions(balls="points")``, whose docstring says with
+figures that :mod:`.terrific` has always done better: the scan needs slacks of 16 log(...) / epsilon
+points, and step 1 compares all pairs of a sample.
+
+References
+----------
+.. [1] G. Kamath, O. Sheffet, V. Singhal and J. Ullman, "Differentially private algorithms for
+   learning mixtures of separated Gaussians", NeurIPS 2019; algorithm 2 and lemma 5.7, with the
+   corrections named below.
+"""
+
+import math
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+
+from ..._aggregate.friendly.core import anchor_bound
+from ..._aggregate.one_cluster.balls import ACTIVE, ball_mean, clip_to_ball
+from ..._aggregate.one_cluster.boxes import INSIDE
+from ..._aggregate.one_cluster.center import grid_entries, heavy_box
+from ..._aggregate.one_cluster.pair_counts import neighbour_counts
+from ..._aggregate.one_cluster.radius_sample import collected
+from ..._aggregate.shared.grid_table import GridTable
+from ..._aggregate.shared.samples import ByPart, Coins
+from ..._aggregate.shared.table import Part
+from ..._privacy._accounting import pure_dp_epsilon
+from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._rounding import exact_integers
+from ..._privacy._session import PrivacySession
+from .terrific import TerrificBall, ball_counts, terrific_scores
+
+__all__ = ["points_ball", "points_entries", "radius_queries", "scan_radii", "terrific_radius"]
+
+_BETA = 0.1  # of the utility statements; never in a noise scale
+_SAFE = 1 - 1e-9
+_SAMPLE = 2**13  # most points whose pairwise distances are compared, about
+_STEPS = 3  # means on the way to the center of a ball
+
+
+def scan_radii(least: float, most: float, largest: bool) -> np.ndarray:
+    """Radii least 2^j up to `most`, in the order of the scan; none if least > most.
+
+    All of them are scanned: no binary search is possible, since a terrific ball of a large radius
+    says nothing about smaller ones.
+
+    >>> scan_radii(1.0, 10.0, largest=False)
+    array([ 1.,  2.,  4.,  8., 10.])
+    >>> scan_radii(1.0, 10.0, largest=True)
+    array([10.,  8.,  4.,  2.,  1.])
+    """
+    if least > most:
+        return np.empty(0)
+    steps = math.ceil(math.log2(most / least)) if most > least else 0
+    radii = np.minimum(least * 2.0 ** np.arange(steps + 1), most)
+    return radii[::-1] if largest else radii
+
+
+class _Squares:
+    """Squared radii in increasing order, as `neighbour_counts` takes them."""
+
+    def __init__(self, squares: np.ndarray) -> None:
+        self.squares = np.unique(squares)
+
+    def bins(self, squared: np.ndarray) -> np.ndarray:
+        return np.searchsorted(self.squares, squared)
+
+
+def radius_queries(points: np.ndarray, radii: np.ndarray, ratio: float, t: int) -> np.ndarray:
+    """t L_X(r) for each radius: the sum of the t largest scores of balls about data points.
+
+    The points (n, q) are integer-valued float64 of norm at most 2**24, the radii (m,) in steps.
+    Each is between 0 and t**2; short of t points, the missing scores are 0.
+
+    Adding or removing or replacing a point moves each by at most 2 t - 1. Of the t points that
+    attain the larger maximum at most one is not in both data sets; it brings at most t, and each
+    of the t - 1 others has a score that moves by at most one. So the smaller maximum is no more
+    than t + t - 1 below.
+    """
+    near, wide = np.floor(np.square(radii)), np.floor(np.square(ratio * radii))
+    every = _Squares(np.append(near, wide))
+    counts = exact_integers(neighbour_counts(points, every))
+    inside = counts[:, np.searchsorted(every.squares, near)]
+    within = counts[:, np.searchsorted(every.squares, wide)]
+    scores = terrific_scores(inside, within - inside, len(points) - within, t)
+    top = min(t, len(scores))
+    if not top:
+        return np.zeros(len(radii), dtype=np.int64)
+    return np.partition(scores, len(scores) - top, axis=0)[len(scores) - top :].sum(axis=0)
+
+
+def terrific_radius(
+    session: PrivacySession,
+    entry: str,
+    points: np.ndarray,
+    t: int,
+    ratio: float,
+    *,
+    largest: bool,
+    least: float,
+    most: float,
+    epsilon: float,
+) -> float | None:
+    """TerrificRadius: a radius at which some ball about a data point is terrific, or None.
+
+    The entry pays epsilon-DP, whatever the outcome is. The points (n, q) are integer-valued
+    float64; `t`, and `least` and `most`, in steps, are public or released; `ratio` is c. `largest`:
+    the scan starts from the largest radius.
+
+    Algorithm 2 of the paper, with missing scores counted as 0 where there are fewer than t points
+    (sensitivity 2 for adding and removing, too). If a radius is returned, then with probability
+    0.9 some ball is terrific but for twice the slack; where that says nothing, as twice the slack
+    is more than t, none is looked for.
+    """
+    radii = scan_radii(max(least, 1.0), most, largest)
+    slack = 16 / epsilon * (math.log(max(len(radii), 1)) + math.log(2 / _BETA))
+    if not len(radii) or slack > t / 2:
+        # No query at all, so none passes: the same release with an empty list of queries. Which
+        # case it is depends on public and released values only, and the budget is spent anyway.
+        session.above_threshold(entry, np.empty(0), 0, sensitivity=2 * t - 1, epsilon=epsilon)
+        return None
+    found = session.above_threshold(
+        entry,
+        radius_queries(points, radii, ratio, t),
+        math.ceil(t * (t - slack)),
+        sensitivity=2 * t - 1,
+        epsilon=epsilon,
+    )
+    return None if found is None else float(radii[found])
+
+
+def points_entries(rho: float, delta: float, prefix: str) -> tuple[PlanEntry, ...]:
+    """Plan entries of `points_ball`: shares of 40, 30, 15 and 15 %; boxes alone need delta."""
+    above, gaussian = Mechanism.ABOVE_THRESHOLD, Mechanism.GAUSSIAN
+    test = "1 unit in, around or outside of a ball"
+    return (
+        PlanEntry(prefix + "radius", above, 0.4 * rho, sensitivity="2 of the mean of t scores"),
+        *(replace(box, name=prefix + box.name) for box in grid_entries(0.3 * rho, delta)),
+        PlanEntry(
+            prefix + "center", gaussian, 0.15 * rho, uses=_STEPS, sensitivity="radius of a ball"
+        ),
+        PlanEntry(prefix + "test", above, 0.15 * rho * _SAFE, sensitivity=test),
+    )
+
+
+def points_ball(
+    session: PrivacySession,
+    prefix: str,
+    rows: GridTable,
+    t: int,
+    ratio: float,
+    *,
+    largest: bool,
+    least: float,
+    most: float,
+    size: float,
+) -> TerrificBall | None:
+    """PTerrificBall as published: radius, a point nearby, test; with `points_entries` in the plan.
+
+    There is one row for each unit; the points of the node are `ACTIVE`, a function of each and of
+    releases. `t` is public or released; `ratio` is c, above 1. `largest`: the scan of radii, from
+    `least` to `most`, in steps and released, starts from the largest. `size` is the released number
+    of points.
+
+    The test asks for a ball (1 + c / 10) as large about a released point (about a data point it
+    would have no bounded sensitivity) that is terrific for the root of c, since the balls about
+    data points that were scored are terrific for c but have other centers.
+    """
+    coins, count = None, t
+    if size > _SAMPLE:
+        # Each point is in the sample by a coin of its own, at a released rate: a neighbour
+        # changes the sample by at most one point.
+        rate = _SAMPLE / size
+        coins, count = _coins(session, rows, rate), max(1, round(rate * t))
+    (sample,) = rows.sums(collected, ACTIVE, coins)
+    radius = terrific_radius(
+        session,
+        prefix + "radius",
+        np.concatenate(sample.in_order()),
+        count,
+        ratio,
+        largest=largest,
+        least=least,
+        most=most,
+        epsilon=pure_dp_epsilon(session.remaining(prefix + "radius")),
+    )
+    center = None if radius is None else _near(session, prefix, rows, radius)
+    if center is None:
+        return None
+    wider = (1 + ratio / 10) * cast("float", radius)
+    return _tested(session, prefix + "test", rows, t, math.sqrt(ratio), center, wider)
+
+
+def _coins(session: PrivacySession, rows: GridTable, rate: float) -> Coins:
+    """A sample of the points, each by a coin of its own."""
+    (sizes,) = rows.sums(_sized)
+    draws = session.addressed_draws(sum(sizes.values.values()))
+    return Coins(draws, anchor_bound(rate), sizes.starts())
+
+
+def _sized(part: Part) -> tuple[Part, tuple[ByPart]]:
+    return part, (ByPart({part.source.number: part.units.n_rows}),)
+
+
+def _near(
+    session: PrivacySession, prefix: str, rows: GridTable, radius: float
+) -> np.ndarray | None:
+    """A released point near many points: the fullest box, then means of the points in balls.
+
+    Boxes are made for the radius, which is released, and all means but the first are of balls of
+    it. None: no box stands out.
+    """
+    found = heavy_box(session, prefix, rows, radius)
+    if found is None:
+        return None
+    (center, reach), among = found, INSIDE
+    rho = session.remaining(prefix + "center") / _STEPS * _SAFE
+    for _ in range(_STEPS):
+        mean = ball_mean(session, prefix + "center", rows, center, reach, rho, among=among)
+        center = clip_to_ball(mean, rows.limit)
+        among, reach = ACTIVE, radius
+    return center
+
+
+def _tested(
+    session: PrivacySession,
+    entry: str,
+    rows: GridTable,
+    t: int,
+    ratio: float,
+    center: np.ndarray,
+    radius: float,
+) -> TerrificBall | None:
+    """The ball of a radius about a center, both released, if it passes the test, or None.
+
+    `ratio` is c of this test. No counts are released, so t, which the test has promised, stands for
+    both sizes.
+    """
+    epsilon = pure_dp_epsilon(session.remaining(entry))
+    squares = np.floor(np.square([radius, ratio * radius]))
+    inside: Any
+    within: Any
+    inside, within, total = ball_counts(rows, center[None], squares[None, :1], squares[None, 1:])
+    inside, within = int(inside[0, 0]), int(within[0, 0])
+    query = int(terrific_scores(inside, within - inside, total - within, t))
+    slack = math.ceil(8 / epsilon * math.log(2 / _BETA))
+    # The center is released, so the score has sensitivity one.
+    passed = session.above_threshold(entry, [query], t - slack, sensitivity=1, epsilon=epsilon)
+    if passed is None:
+        return None
+    return TerrificBall(center, math.floor((math.sqrt(ratio) * radius) ** 2), float(t), float(t))

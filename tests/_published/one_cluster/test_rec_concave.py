@@ -1,0 +1,83 @@
+"""RecConcave: interior points, few points, leads."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._published.one_cluster.rec_concave import rec_concave, rec_concave_steps
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+
+
+def open_session(*entries, seed=0):
+    rho = sum(entry.rho for entry in entries) * 1.01
+    return PrivacySession(
+        PrivacyPlan(PrivacyBudget(rho=rho, delta=0.01), entries), random_state=seed
+    )
+
+
+def median_scores(points, size):
+    """min(#{x <= j}, #{x >= j}): quasi-concave, of sensitivity one."""
+    at_most = np.cumsum(np.bincount(points, minlength=size))
+    return np.minimum(at_most, len(points) - at_most + np.bincount(points, minlength=size))
+
+
+@pytest.mark.quick("point", "geometric")
+@pytest.mark.parametrize("law", ["normal", "uniform", "point", "geometric"])
+def test_rec_concave_finds_an_interior_point(law):
+    """one_cluster:29 on 2^16 candidates: a score of n/4 at n = 4000, in every run."""
+    size, rng = 2**16, np.random.default_rng(5)
+    u = rng.random(4000)
+    points = {
+        "normal": 30000 + 3000 * stats.norm.ppf(u),
+        "uniform": u * (size - 1),
+        "point": np.full(4000, 777.0),
+        "geometric": 2.0 ** (16 * u) - 1,
+    }[law]
+    scores = median_scores(points.astype(int), size)
+    assert rec_concave_steps(size) == (2, 2)
+    for seed in range(10):
+        session = open_session(PlanEntry("r", "RecConcave", 10.0, 1e-4, uses=None), seed=seed)
+        index = rec_concave(
+            session,
+            "r",
+            scores,
+            2000,
+            sensitivity=1,
+            epsilon=0.25,
+            lead_epsilon=0.25,
+            lead_delta=1e-6,
+        )
+        assert index is not None and scores[index] >= 1000
+
+
+def test_rec_concave_on_few_points_says_so_or_chooses():
+    scores = median_scores(np.array([5, 900]), 1024)
+    session = open_session(PlanEntry("r", "RecConcave", 10.0, 1e-4, uses=None))
+    index = rec_concave(
+        session, "r", scores, 1, sensitivity=1, epsilon=0.1, lead_epsilon=0.1, lead_delta=1e-6
+    )
+    assert index is None or 0 <= index < 1024
+
+
+def test_a_lead_is_told_only_when_it_is_clear():
+    """P[told] against the rounded Laplace law: 2000 draws, false alarms at 1e-6."""
+    epsilon, delta = 0.5, 1e-6
+    threshold = 2 + math.ceil(0.5 - 4 * math.log(2 * delta))
+    session = open_session(PlanEntry("l", "lead", 2000.0, 0.009, uses=None))
+    found = [
+        session.lead("l", [10, 10 + threshold], sensitivity=1, epsilon=epsilon, delta=delta)
+        for _ in range(2000)
+    ]
+    assert set(found) == {1, None}
+    # Told if the noise, of scale 4, rounds to at least 0.
+    told = sum(index == 1 for index in found)
+    assert stats.binomtest(told, 2000, 1 - math.exp(-0.5 / 4) / 2).pvalue > 1e-6
+    # Of two candidates that a single unit can swap, at most delta is told.
+    assert math.exp(-(threshold - 2 - 0.5) / 4) / 2 <= delta
+    assert math.exp(-(threshold - 2 - 1.5) / 4) / 2 > delta

@@ -1,0 +1,78 @@
+"""Principal axes of some of the points: which points count, and from where."""
+
+import numpy as np
+import pytest
+from grid_tools import parts_in_memory
+from kernel_tools import open_session
+
+from sklearn_dp._aggregate.one_cluster.balls import points_of
+from sklearn_dp._aggregate.shared.grid_table import ROWS
+from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._privacy._plan import PlanEntry
+from sklearn_dp._published.separated_gaussians.projection import (
+    BASIS_STEPS,
+    chosen_points,
+    top_axes,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+
+
+def axes_of(points, k=1, *, chosen=None, radius=1000.0, origin=None, rho=1e8):
+    points = np.asarray(points, dtype=float)
+    session = open_session(PlanEntry("axes", "gaussian", rho), rho=2 * rho)
+    chosen = np.ones(len(points), dtype=bool) if chosen is None else np.asarray(chosen)
+    rows = points_of(Rows.of(points, 2.0**15), chosen)
+    basis = top_axes(session, "axes", rows, radius, k, origin)
+    assert session.remaining("axes") == 0 and np.array_equal(basis, np.rint(basis))
+    return basis / BASIS_STEPS
+
+
+def is_axis(basis, direction):
+    return np.allclose(np.abs(basis[:, 0]), direction, atol=1e-2)
+
+
+def test_chosen_points_are_in_order_and_may_be_none():
+    rows = Rows.of(np.arange(6.0).reshape(3, 2), 8.0)
+
+    def chosen(active, origin=None):
+        (part,) = parts_in_memory(points_of(rows, active).table)
+        part = chosen_points(part, origin)
+        assert part.units.n_rows == part[ROWS].n_rows
+        return np.concatenate([np.empty((0, 2)), *(x for _, x in part[ROWS].chunks())])
+
+    some = np.array([True, False, True])
+    assert chosen(some).tolist() == [[0, 1], [4, 5]]
+    assert chosen(some, np.array([1.0, 5.0])).tolist() == [[-1, -4], [3, 0]]
+    assert chosen(None).tolist() == [[0, 1], [2, 3], [4, 5]]
+    assert chosen(~some & False).shape == (0, 2)
+
+
+def test_the_axis_of_points_on_a_line():
+    points = 100.0 * np.outer([-2, -1, 1, 2], [3, 4])
+    assert is_axis(axes_of(points), [0.6, 0.8])
+
+
+def test_only_chosen_points_count():
+    points = np.repeat([[500.0, 0.0], [0.0, 100.0]], 50, axis=0)
+    assert is_axis(axes_of(points), [1, 0])
+    assert is_axis(axes_of(points, chosen=np.arange(100) >= 50), [0, 1])
+
+
+def test_far_points_are_clipped_to_the_radius():
+    """One point at 20000 outweighs a hundred at 1000, but not where all are clipped to 1000."""
+    points = np.vstack([np.tile([1000.0, 0.0], (100, 1)), [[0.0, 20_000.0]]])
+    assert is_axis(axes_of(points, radius=20_000.0, rho=1e10), [0, 1])
+    assert is_axis(axes_of(points, radius=1000.0), [1, 0])
+
+
+def test_an_origin_is_taken_off():
+    points = np.array([500.0, 0.0]) + np.outer([-300, 300, -300, 300], [0, 1])
+    assert is_axis(axes_of(points), [1, 0])
+    assert is_axis(axes_of(points, origin=np.array([500.0, 0.0])), [0, 1])
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_axes_of_no_points_are_orthonormal(k):
+    basis = axes_of(np.zeros((0, 3)), k, rho=0.1)
+    assert np.allclose(basis.T @ basis, np.eye(k), atol=1e-5)

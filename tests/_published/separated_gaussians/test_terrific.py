@@ -1,0 +1,73 @@
+"""Terrific balls about released centers: scores, counts, the ball that is found."""
+
+import math
+
+import numpy as np
+import pytest
+from mixture_tools import session_of, two_balls
+
+from sklearn_dp._aggregate.one_cluster.balls import points_of
+from sklearn_dp._published.separated_gaussians.terrific import (
+    ball_counts,
+    joint_ball,
+    joint_entries,
+    terrific_scores,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+
+
+def test_the_score_is_the_least_of_three():
+    inside, around, outside = [5, 2, 9, 9, 0], [0, 0, 1, 8, 0], [9, 9, 3, 9, 9]
+    scores = terrific_scores(*map(np.array, (inside, around, outside)), 4)
+    assert scores.tolist() == [4, 2, 3, 0, 0]  # full; too few; too few outside; not empty; empty
+    every = np.array(np.meshgrid(*[range(7)] * 3)).reshape(3, -1)
+    for t in (1, 3, 9):
+        score = terrific_scores(*every, t)
+        assert score.min() >= 0 and score.max() <= t
+        for part in range(3):  # one point more in one of the classes
+            more = every.copy()
+            more[part] += 1
+            assert np.abs(terrific_scores(*more, t) - score).max() == 1
+
+
+def test_counts_of_balls_are_exact():
+    rows = two_balls(n=50)
+    ((_, x),) = rows.chunks()
+    rng = np.random.default_rng(1)
+    centers = np.rint(rng.normal(size=(4, 3)) * 1000)
+    active, radii = rng.random(100) < 0.7, np.array([500.0, 1000.0, 99000.0])
+    near, wide = np.floor(radii**2)[None], np.floor((1.5 * radii) ** 2)[None]
+    inside, within, total = ball_counts(points_of(rows, active), centers, near, wide)
+    apart = np.linalg.norm(centers[:, None] - x[active], axis=2)
+    assert total == active.sum()
+    assert np.array_equal(inside, [[(a <= r).sum() for r in radii] for a in apart])
+    assert np.array_equal(within, [[(a <= 1.5 * r).sum() for r in radii] for a in apart])
+
+
+@pytest.mark.parametrize("largest", [False, True])
+def test_a_joint_ball_isolates_a_cluster(largest):
+    rows = points_of(two_balls())
+    centers = np.array([[0.0, 0, 0], [1e5, 0, 0], [5e4, 0, 0]])
+    radii = 1.5e5 * 2 ** (0.4 * np.arange(-18.0, 1))
+    session = session_of(*joint_entries(8.0, ""), rho=9.0)
+    ball = joint_ball(session, "", rows, 150, 1.5, centers, largest=largest, radii=radii)
+    assert 250 < ball.inside < 350 and 250 < ball.outside < 350
+    length = math.sqrt(ball.square)
+    assert 1000 < length < 1e5 and np.linalg.norm(ball.center - [5e4, 0, 0]) == 5e4
+    alike = [r for r in radii if r > 1000 and 1.5 * r < 99000]
+    middle = math.sqrt(1.5) * np.median(alike)  # cuts are in the middle of the empty region
+    assert length >= middle if largest else length <= middle
+    assert (
+        joint_ball(
+            session_of(*joint_entries(8.0, ""), rho=9.0),
+            "",
+            rows,
+            700,
+            1.5,
+            centers,
+            largest=largest,
+            radii=radii,
+        )
+        is None
+    )  # 350 on either side

@@ -1,0 +1,19 @@
+"""What `python tests/house.py` measures, where it has a limit."""
+
+from house import rings
+from test_architecture import ROOT
+
+
+def test_no_files_import_each_other():
+    """Also not for types: a reader can take the files in an order that begins with what is used."""
+    assert rings(ROOT) == set()
+
+
+def test_a_planted_circle_of_files_is_found(tmp_path):
+    package = tmp_path / "sklearn_dp"
+    package.mkdir()
+    sources = {"_a": "from ._b import x", "_b": "from . import _c", "_d": "from ._a import x"}
+    sources["_c"] = "if TYPE_CHECKING:\n    from ._a import y"
+    for name, source in sources.items():
+        (package / f"{name}.py").write_text(source)
+    assert rings(package) == {frozenset(("sklearn_dp", name) for name in ("_a", "_b", "_c"))}
