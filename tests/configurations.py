@@ -74,6 +74,7 @@ BALLS = [
     {**LARGE_BALL, **center, "radius_method": RADII[number % 4]}
     for number, center in enumerate(CENTERS)
 ]
+START = [[-1.0, 0.5], [1.0, 2.0]]  # centers to start from, of two features
 UNEQUAL = ([-4.0, -90.0], [5.0, 80.0])  # a box of two columns of different units
 LAPLACE = {"options": FederatedOptions("laplace")}
 CLIPPED = {"options": FederatedOptions("laplace", {"client presence": 0.5})}
@@ -90,6 +91,7 @@ TABLE = {
         ({"n_clusters": 2, "rho": 3.0, "bounds": UNEQUAL}, MADE),
         ({"n_clusters": 1, "rho": 3.0}, MADE),
         ({"n_clusters": 1, "rho": 3.0, "bounds": (-4.0, 5.0)}, MADE),
+        ({"n_clusters": 2, "init": START, **GENEROUS}, MADE),
         ({"n_clusters": "auto"}, ("sklearn, slow", "privacy, shown")),
         ({"n_clusters": (1, 5), "epsilon": 100.0}, PATH),
         ({"n_clusters": (2, 5), "criterion": "bic", "epsilon": 100.0, "bounds": 8.0}, PATH),

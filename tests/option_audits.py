@@ -223,7 +223,8 @@ def replayed(name):
     total, ratios = ReplayResult(name), {}
     for model in models_of(name):
         narrow, grouped, wide = _tables(ROWS.get(name, 60))
-        boxed = np.size(getattr(model, "bounds", None)) == 4  # a box of two columns
+        # A box of two columns, or centers to start from.
+        boxed = np.size(getattr(model, "bounds", None)) == 4 or getattr(model, "init", None)
         another = not boxed and _laws(model, *wide[:2]) != _laws(model, *narrow[:2])
         for X, groups, kinds in (narrow, grouped, wide)[: 2 + another]:
             laws = _laws(model, X, groups)

@@ -8,11 +8,12 @@ import math
 from functools import partial
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._aggregate.kmeans.engine import engine_entries, fit_engine
 from .._aggregate.kmeans.travel import kmeans_cost
 from .._aggregate.shared.beyond import is_ok
-from .._base import Bounds, LedgerLike, RandomStateLike
+from .._base import Bounds, LedgerLike, RandomStateLike, check_table
 from .._intervals import StandardErrors
 from .._privacy._rounding import sum_down
 from ._centers import CENTERS_WITH_ERRORS, BaseWeightedCenters
@@ -57,6 +58,11 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
         "silhouette": how much nearer rows are to their center than to another, on the same ones.
         "auto": "gap" up to 5 features; above, "bic", and "silhouette" where that asks for more
         clusters than the range has. With an integer `n_clusters` it has no effect.
+    init : array-like of shape (n_clusters, n_features), optional
+        Centers to start from: public, or released by an earlier fit, such as that of last year or
+        of all regions. They are not protected. The budget that would look for a start then goes
+        into Lloyd's iterations, which merge and split no clusters, as with an array in
+        scikit-learn. None: a start is found privately.
     max_weight : float, optional
         Public: the largest `sample_weight` that a unit may have, for instance by the design of a
         survey. Larger weights count as this one, and the noise is that of a row of this weight.
@@ -171,6 +177,7 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
         bounds: Bounds | None = None,
         ledger: LedgerLike | None = None,
         criterion: str = "auto",
+        init: ArrayLike | None = None,
         max_weight: float | None = None,
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
@@ -182,9 +189,27 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
         self.bounds = bounds
         self.ledger = ledger
         self.criterion = criterion
+        self.init = init
         self.max_weight = max_weight
         self.n_jobs = n_jobs
         self.random_state = random_state
+
+    def _check_parameters(self, n_features):
+        super()._check_parameters(n_features)
+        self._start(n_features)
+
+    def _start(self, n_features):
+        """The given centers, or None."""
+        if self.init is None:
+            return None
+        if isinstance(self.init, str):
+            raise ValueError(
+                "init must be an array of centers, or None: a start is found privately."
+            )
+        start = check_table(self.init, "init", dtype=np.float64)
+        if start.shape != (self._asked_number(), n_features):
+            raise ValueError("init must have the shape (n_clusters, n_features).")
+        return start
 
     def _columns(self, n_features):
         return ColumnsOfCenters(self._domain(n_features), n_features, self._asked_number() == 1)
@@ -198,6 +223,7 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
             bounds_known=self.bounds is not None,
             quality=True,
             n_clusters=self._asked_number(),
+            started=self.init is not None,
         )
         return (*first, *last)
 
@@ -214,6 +240,7 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
             self.bounds is not None,
             unit == "group",
             (columns.scales, columns.refined),
+            self.init is not None,
         )
 
     def _fit_table(self, table, session, progress):
@@ -223,6 +250,7 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
             table,
             domain,
             self._asked_number(),
+            start=self._start(table.n_features),
             callback=progress,
             quality=True,
             once_sized=columns.look(session, table),

@@ -15,6 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_dp import DPKMeans, PrivacyLedger
 from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp.audit import replay_audit
 from sklearn_dp.exceptions import UtilityWarning
 
 pytestmark = pytest.mark.filterwarnings(
@@ -259,4 +260,58 @@ def test_a_wrong_number_is_refused_before_the_charge(value, error):
         DPKMeans(value, ledger=ledger).fit(np.zeros((5, 2)))
     with pytest.raises(ValueError, match="criterion"):
         DPKMeans("auto", criterion="aic", ledger=ledger).fit(np.zeros((5, 2)))
+    assert not ledger.entries
+
+
+# -- given centers ---------------------------------------------------------------------------------
+
+
+def test_given_centers_save_the_budget_of_the_search(blobs):
+    """300 rows in five clusters: noise hides the start, and given centers need none."""
+    rng = np.random.default_rng(4)
+    centers = rng.uniform(-1, 1, size=(5, 4))
+    costs = []
+    for seed in range(12):
+        X = centers[rng.integers(5, size=300)] + rng.normal(scale=0.12, size=(300, 4))
+        best = KMeans(5, n_init=3, random_state=0).fit(X).inertia_
+        shared = {"bounds": 2.5, "random_state": seed}
+        near = centers + rng.normal(scale=0.15, size=centers.shape)
+        fits = [DPKMeans(5, init=init, **shared).fit(X) for init in (None, near)]
+        costs.append([-model.score(X) / best for model in fits])
+    found, given = np.median(costs, axis=0)
+    assert given < 1.6 < 2 < found
+
+
+def test_given_centers_stay_where_noise_hides_the_rows():
+    given = np.array([[-0.5, 0.0], [0.5, 0.0]])
+    with pytest.warns(UtilityWarning):
+        model = DPKMeans(2, init=given, epsilon=0.01, bounds=1.0, random_state=0).fit(given)
+    assert np.abs(np.sort(model.cluster_centers_, axis=0) - given).max() < 0.1
+
+
+def test_no_cells_are_counted_for_given_centers():
+    """Nor is the spread of clusters, which merging and splitting need."""
+    plan = DPKMeans(2, init=np.eye(2)).privacy_plan(2)
+    names = {entry.name for entry in plan.entries}
+    assert not names & {"cells", "cell means", "second moment", "starts", "lloyd errors"}
+    assert plan.rho == pytest.approx(plan.target.to_rho(), rel=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 1000.0])
+def test_replays_from_given_centers(epsilon):
+    X = np.random.default_rng(1).normal(size=(80, 2))
+    X[0] = 50.0  # beyond every clip
+    for groups in (None, np.arange(80) // 3):
+        model = DPKMeans(2, init=[[-1.0, 0.0], [70.0, 2.0]], epsilon=epsilon, bounds=60.0)
+        result = replay_audit(model, X, groups=groups)
+        assert result.violations == [] and max(result.ratios.values()) > 0.9
+
+
+@pytest.mark.parametrize(
+    "init", ["k-means++", [[1.0, 2.0]], [[1.0], [2.0]], [[1.0, 2.0], [np.nan, 1.0]], 3.0, [["a"]]]
+)
+def test_wrong_centers_are_refused_before_the_charge(init):
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-6))
+    with pytest.raises(ValueError, match="init"):
+        DPKMeans(2, init=init, ledger=ledger).fit(np.zeros((5, 2)))
     assert not ledger.entries

@@ -156,6 +156,7 @@ _SPECIAL = {
     "random_state": [None, 0, np.random.default_rng(3)],
     "ledger": [None],
     "n_clusters": [1, 2, 3, "auto", (1, 4)],
+    "init": [None, np.eye(2), np.full((3, 2), 1e300), [[0.5], [-3]]],
     "n_components": [1, 2, 0.9, None, "auto", (1, 2)],
     "n_tuples": ["auto", 2, 4],
     "n_blocks": ["auto", 4, 12],

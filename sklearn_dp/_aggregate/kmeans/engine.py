@@ -20,6 +20,9 @@ what has been released):
 9. where the plan has an entry for it, how far the rows are from the answer (:mod:`.quality`), and
    the status in words (:mod:`.status`): :mod:`.answer`.
 
+With centers to start from, steps 5 to 7 are left out, and no cluster is merged or split. The first
+update is an estimate towards the start: a center whose rows the noise hides stays where it was.
+
 All releases are Gaussian. So a fit is exactly mu-Gaussian-DP with mu = sqrt(2 rho), although some
 shares and the number of iterations follow from earlier releases: see "Accounting"
 in `doc/development/kmeans_engine.md`. "Shares of the budget" there tells what each share buys.
@@ -46,7 +49,7 @@ from .answer import EngineResult, finished
 from .candidates import Candidates
 from .context import Context, Run
 from .coreset import Coreset, build_coreset
-from .fallback import lost_in_noise, only_one
+from .fallback import lost_in_noise, only_one, without_moves
 from .lloyd import lloyd, lloyd_budget, lloyd_entries
 from .n_clusters import choice_entries, choose, reference_number
 from .principal_axes import principal_axes
@@ -119,17 +122,25 @@ def engine_entries(
     prefix: str = "",
     quality: bool = False,
     n_clusters: int | Candidates = 1,
+    started: bool = False,
     tuning: Tuning = TUNING,
 ) -> tuple[PlanEntry, ...]:
     """Plan entries of `fit_engine`: from parameters and public facts alone.
 
     The sum of all of them stays below `rho`. Where the data have no public bound, finding one is
-    paid for. `quality`: whether the quality of the answer is released too. Candidates for the
-    number of clusters add the entries of the choice; a number changes nothing.
+    paid for. `quality`: whether the quality of the answer is released too. `started`: whether there
+    are centers to start from. Candidates for the number of clusters add the entries of the choice;
+    a number changes nothing.
     """
     entries = first_entries(
         rho, n_features, bounds_known=bounds_known, prefix=prefix, tuning=tuning
     )
+    if started:
+        located = {prefix + name for name in (BOUND, _CENTER, _RADIUS)}
+        entries = tuple(entry for entry in entries if entry.name in located)
+        rest = sum_down([rho, *(-entry.rho for entry in entries)])
+        last = last_entries(rest, rho, prefix, quality=quality, moves=False, tuning=tuning)
+        return (*entries, *last)
     rest = sum_down([rho, *(-entry.rho for entry in entries)])
     choice = choice_entries(n_clusters, n_features, rest, rho, prefix, tuning)
     rest = sum_down([rest, *(-entry.rho for entry in choice)])
@@ -165,7 +176,13 @@ def first_entries(
 
 
 def last_entries(
-    rho: float, cap: float, prefix: str = "", *, quality: bool = False, tuning: Tuning = TUNING
+    rho: float,
+    cap: float,
+    prefix: str = "",
+    *,
+    quality: bool = False,
+    moves: bool = True,
+    tuning: Tuning = TUNING,
 ) -> tuple[PlanEntry, ...]:
     """Entries of Lloyd's iterations, and of the quality of what they find if there is one for it.
 
@@ -173,9 +190,9 @@ def last_entries(
     earlier releases leave.
     """
     if not quality:
-        return lloyd_entries(rho, cap, prefix)
+        return lloyd_entries(rho, cap, prefix, moves=moves)
     last = quality_entry(math.nextafter(rho * tuning.quality_share, 0.0), prefix)
-    return (*lloyd_entries(sum_down([rho, -last.rho]), cap, prefix), last)
+    return (*lloyd_entries(sum_down([rho, -last.rho]), cap, prefix, moves=moves), last)
 
 
 def _entry(
@@ -199,6 +216,7 @@ def fit_engine(
     domain: Domain | None,
     n_clusters: int | Candidates,
     *,
+    start: np.ndarray | None = None,
     prefix: str = "",
     callback: Callable[[str], object] | None = None,
     quality: bool = False,
@@ -208,7 +226,8 @@ def fit_engine(
 ) -> EngineResult:
     """Release the centers of k clusters, where k may be chosen here.
 
-    The table may have no rows. Spends what earlier releases left too, up to the caps; later entries
+    `start` (k, d): centers to start from, public or released before. The table may have no rows.
+    Spends what earlier releases left too, up to the caps; later entries
     of the plan keep theirs. The plan holds `engine_entries`, for the same prefix, quality and
     candidates of k. Without a domain no public bound is known. `rows`, by default made here, are
     those of the table on the grid of `domain`, and are moved to a released center.
@@ -230,6 +249,12 @@ def fit_engine(
     if once_sized is not None:
         once_sized(context.size.n)
         left = lloyd_budget(session, prefix)
+    if start is not None:
+        points = (domain.clip_points(start) - domain.center) / context.rows.unit
+        final = lloyd(without_moves(context), points - context.rows.origin, callback=callback)
+        # Given centers are believed as those that cells have shown.
+        result = finished(context, final, domain, status, n_leaves=len(start), quality=quality)
+        return result.bounded(norms, domain, context.size.n, context.size.sd)
     coreset = choice = None
     given = not isinstance(n_clusters, Candidates)
     if not (quality and given and lost_in_noise(context, left / 2)):
@@ -238,12 +263,12 @@ def fit_engine(
     if choice is not None:
         context = replace(context, n_clusters=choice.n_clusters)
     if coreset is None or (quality and lost_in_noise(context, lloyd_budget(session, prefix))):
-        start = np.zeros((1, table.n_features))
-        final = lloyd(only_one(context), start, coreset=coreset, callback=callback)
+        origin = np.zeros((1, table.n_features))
+        final = lloyd(only_one(context), origin, coreset=coreset, callback=callback)
     else:
         found = None if choice is None else choice.start
-        start, variance = (solved_start(context, coreset), None) if found is None else found
-        final = lloyd(context, start, variance, coreset=coreset, callback=callback)
+        first, variance = (solved_start(context, coreset), None) if found is None else found
+        final = lloyd(context, first, variance, coreset=coreset, callback=callback)
     n_leaves = None if coreset is None else coreset.n_leaves
     result = finished(context, final, domain, status, n_leaves=n_leaves, quality=quality)
     return result.chosen(choice).bounded(norms, domain, context.size.n, context.size.sd)

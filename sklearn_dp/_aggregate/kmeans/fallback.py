@@ -20,7 +20,7 @@ from .estimate import certain_counts
 from .lloyd import LloydResult
 from .tuning import Tuning
 
-__all__ = ["lost_in_noise", "only_one", "towards_one"]
+__all__ = ["lost_in_noise", "only_one", "towards_one", "without_moves"]
 
 
 def lost_in_noise(context: Context, budget: float) -> bool:
@@ -63,6 +63,11 @@ def only_one(context: Context) -> Context:
         small_iteration_share=share,
     )
     return replace(context, n_clusters=1, tuning=tuning)
+
+
+def without_moves(context: Context) -> Context:
+    """The context of given centers: no spread is asked for, which merging and splitting need."""
+    return replace(context, tuning=replace(context.tuning, spread_iterations=0))
 
 
 def towards_one(

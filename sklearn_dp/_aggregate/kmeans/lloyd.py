@@ -56,12 +56,14 @@ _DISTANCES, _ERRORS = "lloyd distances", "lloyd errors"
 _COUNTS, _SUMS = "lloyd counts", "lloyd sums"
 
 
-def lloyd_entries(rho: float, cap: float, prefix: str = "") -> tuple[PlanEntry, ...]:
+def lloyd_entries(
+    rho: float, cap: float, prefix: str = "", *, moves: bool = True
+) -> tuple[PlanEntry, ...]:
     """Plan entries of `lloyd`, worth `rho` in all, that may also spend what others left.
 
     How the iterations share the budget out follows from releases; the plan shows about that. Each
     entry may take up to the cap, the most that all of them together may come to, as far as the
-    budget of the session has it left.
+    budget of the session has it left. Without `moves` the spread of clusters is not asked for.
     """
     words = {
         _DISTANCES: (0.04, "a unit adds 1 to the histogram of distances"),
@@ -79,6 +81,7 @@ def lloyd_entries(rho: float, cap: float, prefix: str = "") -> tuple[PlanEntry, 
             sensitivity=text,
         )
         for name, (share, text) in words.items()
+        if moves or name != _ERRORS
     )
 
 

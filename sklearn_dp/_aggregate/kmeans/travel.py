@@ -32,6 +32,7 @@ def kmeans_cost(
     bounds_known: bool,
     grouped: bool,
     columns: tuple[float, float] = (0.0, 0.0),
+    started: bool = False,
     *,
     n_rows: int,
     n_parts: int,
@@ -44,7 +45,8 @@ def kmeans_cost(
     """What the passes of a fit take, without the look at far rows that a long tail asks for.
 
     `rho` is of the whole fit; `columns` are the parts of the budget for the units of columns, and
-    to refine centers by column. `bounds_known`: no bound is paid for; `grouped`: rows have groups.
+    to refine centers by column. `bounds_known`: no bound is paid for; `grouped`: rows have groups;
+    `started`: centers to start from are given.
     The parts are taken to be alike.
 
     By default, `n_iter` and `n_cells`, the cells of a level of the tree that hold rows, are the
@@ -70,12 +72,14 @@ def kmeans_cost(
         first = found[2]
         found[2] = Pass(first.name, first.down + ids, first.up, first.total)
     found[1] = replace(found[1], down=found[1].down + digests)
-    if d > 3:
+    if d > 3 and not started:
         found.append(_pass("moment", d, d * d))
-    found += _tree(d, q, m, cells, len(depths))
-    k0 = round(TUNING.surplus * n_clusters) if q > 3 else n_clusters
+    if not started:
+        found += _tree(d, q, m, cells, len(depths))
+    k0 = round(TUNING.surplus * n_clusters) if q > 3 and not started else n_clusters
     entries = engine_entries(rho, d, bounds_known=bounds_known)
-    if compares_starts(size, n_clusters, next(x.rho for x in entries if x.name == STARTS), TUNING):
+    starts = next(x.rho for x in entries if x.name == STARTS)
+    if not started and compares_starts(size, n_clusters, starts, TUNING):
         down = TUNING.starts * k0 * q + q * d + 3 * q
         found.append(_pass("starts", down, TUNING.starts))  # none where one solution is the best
     found += _lloyd(d, k0, n_clusters, n_iter, size.small)
