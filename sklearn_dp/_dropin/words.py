@@ -39,7 +39,7 @@ _EXACT = Word(
 _KMEANS = {
     "init": Word(
         "start centers are found in a private coreset of the rows, with several starts",
-        "Leave it out; `DPKMeans(init=...)` takes centers that are public, or were released before.",
+        "Leave it out; `DPKMeans(init=...)` takes centers that are public or were released.",
     ),
     "n_init": Word(
         "the start is chosen in a private coreset, where restarts cost no budget and are made"
