@@ -1,6 +1,7 @@
 """What `python tests/house.py` measures, where it has a limit."""
 
-from house import rings
+import pytest
+from house import complaints, rings
 from test_architecture import ROOT
 
 
@@ -17,3 +18,13 @@ def test_a_planted_circle_of_files_is_found(tmp_path):
     for name, source in sources.items():
         (package / f"{name}.py").write_text(source)
     assert rings(package) == {frozenset(("sklearn_dp", name) for name in ("_a", "_b", "_c"))}
+
+
+def test_no_function_is_complex(tmp_path):
+    """Ruff says so too (C901 in pyproject.toml); here the count is shown to count."""
+    pytest.importorskip("ruff")
+    assert complaints(ROOT)["complexity above 10"] == 0
+    for branches in (9, 10):
+        source = "def f(x):\n" + "    if x:\n        x = g(x)\n" * branches
+        (tmp_path / "planted.py").write_text(source)
+        assert complaints(tmp_path)["complexity above 10"] == branches - 9

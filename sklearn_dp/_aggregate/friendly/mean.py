@@ -266,12 +266,16 @@ def _fit_refined(
             here = approach(session, points, here, facts, route.share)
     end = refine(session, points, here, facts)
     found = answer(session, end, weight, size_sd, diameter or math.nan, name, columns, facts, seen)
-    if released and not columns.scaled and facts.d > 1 and found.status == "ok":
-        # One spread was released for all columns: which of them the noise hides is not known.
-        few = facts.d < MANY_COLUMNS  # the spreads of many tell whether they are alike
-        codes = np.full(facts.d, "noise" if few else "ok", dtype="<U8")
-        found = replace(found, status=_ONE_UNIT if few else f"ok, but {_ONE_UNIT}", codes=codes)
-    return found
+    return _of_one_unit(found, facts) if released and not columns.scaled else found
+
+
+def _of_one_unit(found: FriendlyMeanResult, facts: Facts) -> FriendlyMeanResult:
+    """One spread was released for all columns: which of them the noise hides is not known."""
+    if facts.d == 1 or found.status != "ok":
+        return found
+    few = facts.d < MANY_COLUMNS  # the spreads of many tell whether they are alike
+    codes = np.full(facts.d, "noise" if few else "ok", dtype="<U8")
+    return replace(found, status=_ONE_UNIT if few else f"ok, but {_ONE_UNIT}", codes=codes)
 
 
 def _start_of_columns(session: PrivacySession, points: Points, facts: Facts) -> Here:

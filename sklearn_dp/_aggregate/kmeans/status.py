@@ -126,6 +126,11 @@ def _trouble(signs: Signs, tuning: Tuning) -> str | None:
         # About as good as one center, and nobody is in most of the clusters.
         empty = signs.light >= tuning.rowless
         return f"no clusters shown: {_rowless(signs)}" if empty else None
+    return _trouble_of_clusters(signs, tuning, shown)
+
+
+def _trouble_of_clusters(signs: Signs, tuning: Tuning, shown: bool) -> str | None:
+    """The same where clusters may be `shown`: what is known does not say that there are none."""
     if signs.noise_share > tuning.useless_noise:
         return "mostly noise: the clusters are narrower than the noise of their centers"
     plain = signs.explained > tuning.plain * signs.explained_sd

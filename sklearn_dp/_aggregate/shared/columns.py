@@ -177,14 +177,8 @@ def _in_columns(part: Part, columns: Columns) -> tuple[Part, tuple]:
 
 def column_entries(rho: float, most: float | None = None) -> tuple[PlanEntry, ...]:
     """The plan entry that pays for :func:`release_columns`: `rho`, or up to `most` if it helps."""
-    entry = PlanEntry(
-        COLUMNS,
-        Mechanism.GAUSSIAN,
-        rho,
-        uses=None,
-        max_rho=rho if most is None else most,
-        sensitivity="a unit adds 1 to a histogram of each column",
-    )
+    words, most = "a unit adds 1 to a histogram of each column", rho if most is None else most
+    entry = PlanEntry(COLUMNS, Mechanism.GAUSSIAN, rho, uses=None, max_rho=most, sensitivity=words)
     return (entry,)
 
 
@@ -236,16 +230,9 @@ def look_at_columns(
     where it could not succeed. Columns of which nothing or one value is seen are looked at once
     more, with what is left: octaves about that value tell what else there is.
     """
-    d = table.n_features
-    rho = session.remaining(COLUMNS) / _LEVELS_PAID
-    if size is not None:
-        # A histogram is told well where one of `_PARTS` parts of the rows stands clear in a bin.
-        clear = math.sqrt(2 * math.log(len(_OCTAVE_EDGES) * d / _CLEAR))
-        wanted = d / 2 * (_PARTS * clear / max(size, 1.0)) ** 2
-        if wanted > rho:
-            return None
-        rho = min(max(4 * wanted, session.plan[COLUMNS].rho / (_LEVELS + 1)), rho)
-    rho *= 1 - 1e-9  # three of them are no more than there is
+    d, rho = table.n_features, _cost_of_a_look(session, table.n_features, size)
+    if rho is None:
+        return None
     columns, known = Columns(np.zeros(d), np.ones(d), True), np.zeros(d, dtype=bool)
     single, interval = known.copy(), np.zeros(d)
     active, edges = np.arange(d), np.tile(_OCTAVE_EDGES, (d, 1))
@@ -284,6 +271,19 @@ def look_at_columns(
         active = np.array([column for column, _ in further], dtype=np.intp)
         edges = np.array([own for _, own in further])
     return ReleasedColumns(columns, known, single)
+
+
+def _cost_of_a_look(session: PrivacySession, d: int, size: float | None) -> float | None:
+    """What one histogram of each of d columns may cost; None if it could not succeed at `size`."""
+    rho = session.remaining(COLUMNS) / _LEVELS_PAID
+    if size is not None:
+        # A histogram is told well where one of `_PARTS` parts of the rows stands clear in a bin.
+        clear = math.sqrt(2 * math.log(len(_OCTAVE_EDGES) * d / _CLEAR))
+        wanted = d / 2 * (_PARTS * clear / max(size, 1.0)) ** 2
+        if wanted > rho:
+            return None
+        rho = min(max(4 * wanted, session.plan[COLUMNS].rho / (_LEVELS + 1)), rho)
+    return rho * (1 - 1e-9)  # three of them are no more than there is
 
 
 def _moments(
