@@ -167,15 +167,17 @@ def test_scikit_learn_checks_of_weights(estimator, check):
     check(estimator)
 
 
-# They set a budget of their own: settings that differ in nothing else are checked once.
-ANY_BUDGET = {
-    "check_noise_is_fresh",
-    "check_small_data",
-    "check_drawn_data",
-    "check_noise_has_entropy",
-    "check_total_is_right",
-}
+# They set a budget of their own: settings that differ in nothing else are checked once. One draws
+# what else its cases have.
 BUDGET = {"epsilon", "rho"}
+DRAWN = {"delta", "bounds", "n_clusters", "n_components", "n_blocks", "n_tuples"}
+ANY_BUDGET = {
+    "check_noise_is_fresh": BUDGET,
+    "check_small_data": BUDGET,
+    "check_drawn_data": BUDGET | DRAWN,
+    "check_noise_has_entropy": BUDGET,
+    "check_total_is_right": BUDGET,
+}
 # Where a room has replay audits of its own.
 SHOWN = {
     "check_no_leaks",
@@ -226,7 +228,7 @@ def privacy_cases():
         for setting in configurations(use):
             for _, check in check_dp_estimator(setting.estimator, generate_only=True):
                 name = check.__name__
-                budgets = (name, unlike(setting, BUDGET))
+                budgets = (name, unlike(setting, ANY_BUDGET.get(name, BUDGET)))
                 case = budgets if name in ANY_BUDGET else (name, unlike(setting, ()))
                 slow = (
                     use == "privacy, slow"

@@ -20,7 +20,7 @@ __all__ = [
     "radius_scores",
 ]
 
-_TILE_ROWS, _TILE_COLUMNS = 256, 4096  # a tile of distances takes 8 MB
+_TILE_ROWS, _TILE_COLUMNS = 32, 2048  # a tile of distances takes 512 KB, and stays in the cache
 _FEW_FEATURES = 4  # where differences are cheaper than a matrix product
 MOST_RADII = 2**14
 
