@@ -24,6 +24,7 @@ __all__ = ["FREE", "Clip", "PowerLaw", "clip_radius", "whole_bounds"]
 FREE = 0.2
 """Part of the sampling error that noise may be and add next to nothing to: 2 % in all."""
 
+_DEAR = 0.5  # the same, from which on noise is saved at the expense of rows that are seldom
 _FREE_SQUARES = 8.0  # root mean squares of distances: the farthest radius that is free
 _SURELY = 4.0  # standard deviations of noise, beyond which points are missing from the numbers
 _HIDDEN = 1.5  # standard deviations of noise that points may hide in
@@ -60,9 +61,10 @@ class _Look(NamedTuple):
     """How distances are counted, and what is made of the counts."""
 
     bins: np.ndarray  # binary logarithms of the edges, over the radius that there was
-    # Standard deviations (of a coordinate) that the radius is at least beyond the root mean square.
-    # A round Gaussian blob has distances of sqrt(d) + N(0, 1/2), so two are at 2.8 of theirs.
-    blob: float
+    # Standard deviations (of a coordinate) that the radius is at least beyond the root mean square:
+    # where noise is dear, and otherwise. A round Gaussian blob has distances of
+    # sqrt(d) + N(0, 1/2), so two are at 2.8 of theirs.
+    blob: tuple[float, float]
 
 
 # Noise may hide thousands of distances in a tail. A clip below them pulls the mean towards the
@@ -71,8 +73,8 @@ class _Look(NamedTuple):
 # equal, and each quarter of an octave too much is a fifth more noise. Figures:
 # "Clipping radius" in doc/development/friendly_mean.md.
 _FEW_FEATURES = 64
-_FEW = _Look(np.arange(-40, 1) / 4, 2.0)
-_MANY = _Look(np.concatenate([np.arange(-40, -8) / 4, np.arange(-32, 1) / 16]), 1.0)
+_FEW = _Look(np.arange(-40, 1) / 4, (1.0, 2.0))
+_MANY = _Look(np.concatenate([np.arange(-40, -8) / 4, np.arange(-32, 1) / 16]), (1.0, 1.0))
 
 
 def whole_bounds(here: Here, facts: Facts) -> float:
@@ -126,10 +128,16 @@ def clip_radius(
             both += wide * facts.d / (4 * square)
         return both
 
-    costs = cost(choices, 1.0)
+    # Rows that are far out in one column or another pull a mean in directions at right angles, so
+    # by the root of their number less than they are far out. What the error says allows for rows
+    # that are far out in a single one.
+    costs = cost(choices, 1.0 if squared else 1 / math.sqrt(facts.d))
     best = float(choices[np.argmin(costs)])
-    blob = math.sqrt(square) * (1 + look.blob / math.sqrt(facts.d))
-    free = FREE * math.sqrt(square / n) / noise
+    near, blob = (math.sqrt(square) * (1 + part / math.sqrt(facts.d)) for part in look.blob)
+    sampling = math.sqrt(square / n) / noise
+    if not squared:
+        blob = min(blob, max(near, _DEAR * sampling))
+    free = FREE * sampling
     if squared:  # of a normal column, and near enough for fourth powers to be seen
         of_normal = math.sqrt(FREE * math.sqrt(2 / n) * square / facts.d / of_squares)
         free = min(free, of_normal, _FREE_SQUARES * math.sqrt(square))

@@ -122,3 +122,18 @@ def test_intervals_of_skewed_columns_hold_the_mean(law, bounded, n):
     # The mean of 40 standardized errors has a standard deviation of .16: a bias of 1 is seen.
     assert abs(np.mean(off)) < 1.0
     assert math.sqrt(np.mean(np.square(off))) < 1.6
+
+
+@pytest.mark.parametrize("skewed", [False, True])
+def test_caution_about_tails_is_paid_by_the_error_and_not_by_the_mean(skewed):
+    """Noise in sampling variances, five columns: 2.4 and 2.5, and 3.6 and 3.5 for a clip that is
+    as far out as the heaviest tail in one direction would need."""
+    lost, held = [], []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X = rng.exponential(size=(1500, 5)) - 1 if skewed else rng.normal(size=(1500, 5))
+        model = FriendlyMean(epsilon=0.5, bounds=(-20, 20), random_state=seed).fit(X)
+        lost.append(1500 * np.square(model.mean_ - X.mean(axis=0)).mean())
+        held.append(np.abs(model.mean_) < 1.96 * model.mean_std_error_)
+    assert np.mean(lost) < 3.0
+    assert np.mean(held) > 0.93
