@@ -66,7 +66,7 @@ docs: $(VENV)/.has-docs
 	$(BIN)/python doc/_ext/check_links.py site
 
 clean:
-	rm -rf -- "$(VENV)" build dist site doc/generated doc/auto_examples doc/project doc/proofs/estimators .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	rm -rf -- "$(VENV)" build dist site doc/generated doc/auto_examples doc/project doc/proofs/estimators doc/proofs/tests .pytest_cache .hypothesis .mypy_cache .ruff_cache
 	find . -name __pycache__ -type d -not -path './.venv*' -prune -exec rm -rf -- {} +
 
 help:

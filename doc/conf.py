@@ -67,7 +67,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"[/\\]plot_",
     "ignore_pattern": r"(_common|run_demo)\.py",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "site_gallery.KMeansFirst",
     # Examples write a picture of their own; tutorials draw with pyplot.
     "image_scrapers": ("site_gallery.scrape", "matplotlib"),
     "reset_modules": ("matplotlib", "site_gallery.look"),

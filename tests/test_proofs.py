@@ -55,3 +55,18 @@ def test_a_page_holds_all_entries_of_its_estimator(pages):
         text = pages.page(estimator, table)
         names = [name for each in table for who, name in each["in"] if who == estimator]
         assert names and all(f"`{name}`" in text for name in names)
+
+
+def test_a_page_ends_in_its_composition_theorem_and_links_its_tests(pages):
+    table = pages.releases()
+    made = pages.pages(table)
+    for estimator, theorem in (("DPKMeans", pages.GAUSSIAN), ("DPOneCluster", pages.MIXED)):
+        assert theorem in made[f"estimators/{estimator}.md"].split("## The total")[1]
+    assert pages.APPROXIMATE in made["estimators/DPGridSearch.md"]
+    for name, text in made.items():
+        if name.startswith("estimators/"):
+            links = re.findall(r"\[`(tests/\S+)::(test_\w+)`\]\(\.\./(\S+)#([\w-]+)\)", text)
+            assert links and len(links) == text.count("::test_")
+            for path, test, page, anchor in links:
+                assert f"({anchor})=\n## {test}\n" in made[page]
+                assert f"{{literalinclude}} ../../../{path}\n:pyobject: {test}\n" in made[page]

@@ -36,7 +36,13 @@ BLOCK = re.compile(r"^```(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FENCE = re.compile(r"^ *(```|~~~)[^`\n]*$", re.MULTILINE)
 INDENTED = re.compile(r"(?<=\n\n)(?: {4}.*\n(?:\n(?= {4}))?)+")
 PATHS = [ROOT / "README.md", *sorted(ROOT.glob("doc/**/*.md"))]
-MADE = ("doc/auto_examples/", "doc/generated/", "doc/project/", "doc/proofs/estimators/")
+MADE = (
+    "doc/auto_examples/",
+    "doc/generated/",
+    "doc/project/",
+    "doc/proofs/estimators/",
+    "doc/proofs/tests/",
+)
 DOCS = [name for path in PATHS if not (name := path.relative_to(ROOT).as_posix()).startswith(MADE)]
 LEDGER = "$ python -m sklearn_dp.ledger "
 # Commands that other tests run, with fewer fits.

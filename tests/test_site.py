@@ -99,9 +99,62 @@ def test_links_to_files_outside_of_the_site(tool, text, source, page, expected):
     assert tool("site_pages").retarget(text, source, page) == expected
 
 
+# -- links to the API -------------------------------------------------------------------------------
+
+NAMES = {"DPKMeans": "a.DPKMeans", "elbow": "b.elbow"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a `DPKMeans` b", "a {py:obj}`DPKMeans <a.DPKMeans>` b"),
+        ("`DPKMeans(4, rho=1)`", "{py:obj}`DPKMeans(4, rho=1) <a.DPKMeans>`"),
+        ("`DPKMeans.from_sklearn`", "{py:obj}`DPKMeans.from_sklearn <a.DPKMeans>`"),
+        ("`DPKMeans` and `DPKMeans`", "{py:obj}`DPKMeans <a.DPKMeans>` and `DPKMeans`"),
+        ("`DPKMeans`\n\n## B\n\n`DPKMeans`", "{0}\n\n## B\n\n{0}"),
+        ("**`elbow`**, `DPKMean`", "**{py:obj}`elbow <b.elbow>`**, `DPKMean`"),
+        *((same, same) for same in (
+            "# A `DPKMeans`", "```python\n`DPKMeans`\n```", "\n\n    `DPKMeans`\n", "``DPKMeans``",
+            "[`DPKMeans`](x.md)", "{func}`DPKMeans`", "`elbows`", "`elbow_`", "`elbow + 1`")),
+    ],
+)  # fmt: skip
+def test_inline_code_becomes_a_link(tool, text, expected):
+    known = expected.format("{py:obj}`DPKMeans <a.DPKMeans>`") if "{0}" in expected else expected
+    assert tool("site_pages").link_names(text, NAMES) == known
+
+
+def test_every_public_name_on_a_guide_page_has_a_link(tool):
+    pages = tool("site_pages")
+    names = pages.public_names((DOC / "api.md").read_text(encoding="utf-8"))
+    assert set(names) == {name for _, name in listed((DOC / "api.md").read_text(encoding="utf-8"))}
+    n_links = 0
+    for path in DOC.glob("*.md"):
+        text = path.read_text(encoding="utf-8")
+        linked = re.findall(r"\{py:obj\}`[^`]* <([\w.]+)>`", pages.link_names(text, names))
+        without_blocks = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+        prose = re.sub(r"^#.*$|\[[^\]]*\]\([^)]*\)|\n\n(    .*\n)+", "", without_blocks, flags=re.M)
+        mentioned = set(re.findall(r"(?<![`}])`(\w+)(?:\(.*?\))?`(?!`)", prose)) & set(names)
+        assert {names[name] for name in mentioned} <= set(linked), path.name
+        n_links += len(linked)
+    assert n_links > 150
+
+
 def test_the_gallery_runs_the_quick_version(tool, monkeypatch):
     gallery = tool("site_gallery")
     monkeypatch.delenv("SKLEARN_DP_GALLERY", raising=False)
     assert "--quick" in gallery.arguments({}, {"src_file": "plot_a.py"})
     monkeypatch.setenv("SKLEARN_DP_GALLERY", "full")
     assert "--quick" not in gallery.arguments({}, {"src_file": "plot_a.py"})
+
+
+def test_the_gallery_begins_with_k_means_and_says_what_did_not_run(tool):
+    gallery = tool("site_gallery")
+    names = {path.name: path for path in (ROOT / "examples").glob("*.py")}
+    shown = [name for name in names if name not in ("_common.py", "run_demo.py")]
+    in_order = sorted(shown, key=gallery.KMeansFirst("examples"))
+    assert in_order[0] == "plot_private_palette.py"
+    assert set(gallery.FIRST) <= {Path(name).stem for name in in_order}
+    for name in shown:
+        says_so = "did not run when this site was built" in names[name].read_text("utf-8")
+        assert says_so == (not name.startswith("plot_"))
+    assert [name.startswith("plot_") for name in in_order[-3:]] == [False] * 3

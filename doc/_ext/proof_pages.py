@@ -1,9 +1,11 @@
 """The proof pages: one for each estimator, from `doc/proofs/releases.toml` and the plans.
 
 Each page follows a plan: which releases an estimator can make, and of each the statement, the
-sensitivity with its proof, the law, the share of the budget and the tests.
+sensitivity with its proof, the law, the share of the budget and the tests, whose source has pages
+of its own.
 """
 
+import itertools
 import re
 import tomllib
 from pathlib import Path
@@ -14,14 +16,26 @@ COSTS = {
     "laplace": "rho = epsilon + exp(-epsilon) - 1 for epsilon = s / scale, with s in l1",
     "exponential": "rho = epsilon² / 8 (bounded range)",
     "above threshold": "rho = epsilon tanh(epsilon / 2), as any epsilon-DP mechanism",
-    "stability histogram": "rho of its noise, and delta for a box that only one neighbour has",
+    "stability histogram": "rho of its noise, and delta for a box that only one of two neighbors has",
     "friendly core": "rho of the noise of its scores, and delta for an element without friends",
     "friendly average": "rho of its noise; delta for a size that is too large",
     "proportional noise": "rho of Gaussians whose covariance moves, and delta for their tails",
-    "RecConcave": "rho of its choices and leads; delta for leads where neighbours differ",
+    "RecConcave": "rho of its choices and leads; delta for leads where neighbors differ",
     "several mechanisms": "rho and delta of all the fits",
     "approximate DP": "(epsilon, delta) as a whole, not divided further",
 }
+
+GAUSSIAN = """Every release of this estimator is Gaussian. The composition theorem for Gaussian differential privacy (Dong, Roth and
+Su, *Gaussian differential privacy*, 2022) adds them up exactly: the fit is mu-GDP with mu² = 2 rho, where rho is the sum of the rhos
+in its plan. Epsilon and delta follow from the [exact curve of mu-GDP](../../privacy_model.md#accounting)."""
+MIXED = """A plan whose releases are all Gaussian is added up exactly by the composition theorem for Gaussian differential privacy (Dong,
+Roth and Su, *Gaussian differential privacy*, 2022): it is mu-GDP with mu² = 2 rho. Any other plan is added up by the composition
+theorem of zCDP (Bun and Steinke, *Concentrated differential privacy*, 2016): the rhos add up, and so do the deltas of failure
+events. The total is then [converted to epsilon and delta](../../privacy_model.md#accounting)."""
+
+APPROXIMATE = """
+A step of approximate DP that is the only entry of its plan is the total, by the theorem in its proof. Next to other entries it is first
+expressed in zCDP."""
 
 
 def releases(path=PROOFS / "releases.toml"):
@@ -46,8 +60,33 @@ def release_of(estimator, entry, law, table):
     return found
 
 
+def page_of(test_file):
+    """The page with the source of a file of tests, from the folder of the proofs, without ending.
+
+    >>> page_of("tests/audit/test_noise.py")
+    'tests/audit-test_noise'
+    """
+    return "tests/" + test_file.removeprefix("tests/").removesuffix(".py").replace("/", "-")
+
+
+def link(test):
+    """A link from the page of an estimator to the source of a test."""
+    path, name = test.split("::")
+    return f"[`{test}`](../{page_of(path)}.md#{name.replace('_', '-')})"
+
+
+def test_page(path, names):
+    """The source of the tests of one file that proofs name."""
+    sections = "\n".join(
+        f"({name.replace('_', '-')})=\n## {name}\n\n"
+        f"```{{literalinclude}} ../../../{path}\n:pyobject: {name}\n```\n"
+        for name in names
+    )
+    return f"---\norphan: true\n---\n\n# {path}\n\nThe tests of this file that proofs name.\n\n{sections}"
+
+
 def section(release, names):
-    tests = "\n".join(f"* `{test}`" for test in release["tests"])
+    tests = "\n".join(f"* {link(test)}" for test in release["tests"])
     entries = ", ".join(f"`{name}`" for name in names)
     return f"""## {release["title"]}
 
@@ -71,24 +110,39 @@ def page(estimator, table):
     mine = [(each, names) for each, names in mine if names]
     n_entries = len({name for _, names in mine for name in names})
     sections = "\n".join(section(each, names) for each, names in mine)
+    laws = {each["law"] for each, _ in mine}
+    total = GAUSSIAN if laws == {"gaussian"} else MIXED
+    total += APPROXIMATE if "approximate DP" in laws else ""
     return f"""# {estimator}
 
-The {n_entries} entries that a plan of `{estimator}` can hold, as {len(mine)} kinds of releases.
-Which of them a certain fit makes follows from its parameters:
+A plan of `{estimator}` can hold {n_entries} entries, which are {len(mine)} kinds of releases.
+The parameters determine which of them a particular fit makes:
 `{estimator}(...).privacy_plan(n_features=...)` lists them with their shares.
-What holds for all of them is told [once](index.md). `#` stands for a number.
+What holds for all of them is [explained once](../index.md). `#` stands for a number.
 
-{sections}"""
+{sections}
+## The total
+
+{total}
+"""
+
+
+def pages(table):
+    """The text of all pages, by their names in the folder of the proofs."""
+    tests = sorted({test for each in table for test in each["tests"]})
+    files = itertools.groupby((test.split("::") for test in tests), lambda place: place[0])
+    estimators = sorted({who for each in table for who, _ in each["in"]})
+    return {f"estimators/{name}.md": page(name, table) for name in estimators} | {
+        f"{page_of(path)}.md": test_page(path, [name for _, name in places])
+        for path, places in files
+    }
 
 
 def write_pages():
     """Write what has changed; a page that is the same keeps its time."""
-    table = releases()
-    folder = PROOFS / "estimators"
-    folder.mkdir(exist_ok=True)
-    for estimator in sorted({who for each in table for who, _ in each["in"]}):
-        path, text = folder / f"{estimator}.md", page(estimator, table)
-        text = text.replace("(index.md)", "(../index.md)")
+    for name, text in pages(releases()).items():
+        path = PROOFS / name
+        path.parent.mkdir(exist_ok=True)
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
 

@@ -10,6 +10,23 @@ from pathlib import Path
 FOLDER = Path(tempfile.gettempdir()) / f"sklearn-dp-gallery-{os.getpid()}"
 
 
+# The examples that come first, most used first; the others follow by name.
+FIRST = ("plot_private_palette", "plot_number_of_clusters", "plot_digits_pipeline", "plot_private_topics",
+         "plot_what_epsilon_costs", "plot_private_coreset")  # fmt: skip
+
+
+class KMeansFirst:
+    """The order of the examples in a section of the gallery: k-means first, last what does not run."""
+
+    def __init__(self, src_dir):
+        pass
+
+    def __call__(self, filename):
+        name = Path(filename).stem
+        place = FIRST.index(name) if name in FIRST else len(FIRST)
+        return not name.startswith("plot_"), place, name
+
+
 def picture_of(script):
     return FOLDER / f"{Path(script).stem}.png"
 

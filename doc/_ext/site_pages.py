@@ -1,4 +1,4 @@
-"""What the site shows that does not lie in doc/: pages of the top folder, and links to them."""
+"""What the build adds to the pages: those of the top folder, and links to them and to the API."""
 
 import os
 import re
@@ -16,6 +16,15 @@ PAGES = {
     "README.md": "index.md",
 }
 LINK = re.compile(r"\[([^\]\n]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
+# The tables of doc/api.md: a module, and its names.
+TABLE = re.compile(r"\.\. currentmodule:: (\S+)\n\.\. autosummary::\n.*\n\n((?: {3}\w+\n)+)")
+# Inline code, and before it whatever is left as it is: fenced and indented blocks, headings, links,
+# roles, doubled backticks.
+CODE = re.compile(
+    r"^(?P<fence>```+|~~~+).*?^(?P=fence)$|(?<=\n\n)(?: {4}[^\n]*\n)+|^(?P<heading>#+ [^\n]*)$"
+    r"|!?\[[^\]]*\]\([^)]*\)|\{[\w:-]+\}`[^`]*`|``.*?``|(?<!`)`(?P<code>[^`\n]+)`(?!`)",
+    re.MULTILINE | re.DOTALL,
+)
 COMMENT = "<!-- made by the build of the site -->\n\n"
 
 
@@ -53,7 +62,37 @@ def write_pages():
 def on_source_read(app, docname, source):
     page = f"doc/{docname}.md"
     if not docname.startswith("project/") and (ROOT / page).is_file():
-        source[0] = retarget(source[0], page, page)
+        text = retarget(source[0], page, page)
+        names = public_names((DOC / "api.md").read_text(encoding="utf-8"))
+        source[0] = link_names(text, names) if docname != "api" else text
+
+
+def public_names(text):
+    """{name: name with its module} of all names that have a page, from the text of doc/api.md."""
+    return {
+        name: f"{module}.{name}" for module, names in TABLE.findall(text) for name in names.split()
+    }
+
+
+def link_names(text, names):
+    """Inline code about a public name becomes a link to its page, once in each section.
+
+    `DPKMeans`, `DPKMeans(n_clusters=8)` and `DPKMeans.from_sklearn` are about `DPKMeans`.
+    """
+    linked = set()
+
+    def link(match):
+        if match["heading"]:
+            linked.clear()
+        name = re.match(r"\w*", match["code"] or "")[0]
+        rest = (match["code"] or "")[len(name) :]
+        if name not in names or name in linked or not re.match(r"$|\(|\.[a-z]", rest):
+            return match[0]
+        linked.add(name)
+        words = match["code"].replace("<", r"\<")
+        return f"{{py:obj}}`{words} <{names[name]}>`"
+
+    return CODE.sub(link, text)
 
 
 def write_inventory(path, names, project):
