@@ -65,8 +65,8 @@ def test_a_page_ends_in_its_composition_theorem_and_links_its_tests(pages):
     assert pages.APPROXIMATE in made["estimators/DPGridSearch.md"]
     for name, text in made.items():
         if name.startswith("estimators/"):
-            links = re.findall(r"\[`(tests/\S+)::(test_\w+)`\]\(\.\./(\S+)#([\w-]+)\)", text)
+            links = re.findall(r"\[`(tests/\S+)::(test_\w+)`\]\(\.\./(\S+)#(\w+)\)", text)
             assert links and len(links) == text.count("::test_")
             for path, test, page, anchor in links:
-                assert f"({anchor})=\n## {test}\n" in made[page]
+                assert anchor == test and f"## {test}\n" in made[page]
                 assert f"{{literalinclude}} ../../../{path}\n:pyobject: {test}\n" in made[page]

@@ -232,8 +232,8 @@ def test_the_sentence_about_kmeans_is_true_word_by_word():
     """Names of both constructors, in the order of the page, and what a fit leaves."""
     text = (ROOT / "doc" / "coming_from_scikit_learn.md").read_text(encoding="utf-8")
     both, theirs, ours = re.search(
-        r"(`n_clusters`[^.]*?) are parameters of both.*?does not need ([^:]*):"
-        r".*?is new: ([^.]*), all with\s+defaults",
+        r"(`n_clusters`[^.]*?) are parameters of both.*?does not need ([^.]*)\."
+        r".*?new parameters are ([^.]*)\. All have\s+defaults",
         text,
         re.DOTALL,
     ).groups()

@@ -99,7 +99,7 @@ def test_links_to_files_outside_of_the_site(tool, text, source, page, expected):
     assert tool("site_pages").retarget(text, source, page) == expected
 
 
-# -- links to the API -------------------------------------------------------------------------------
+# -- links to the API ------------------------------------------------------------------------------
 
 NAMES = {"DPKMeans": "a.DPKMeans", "elbow": "b.elbow"}
 

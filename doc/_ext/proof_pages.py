@@ -72,14 +72,13 @@ def page_of(test_file):
 def link(test):
     """A link from the page of an estimator to the source of a test."""
     path, name = test.split("::")
-    return f"[`{test}`](../{page_of(path)}.md#{name.replace('_', '-')})"
+    return f"[`{test}`](../{page_of(path)}.md#{name})"
 
 
 def test_page(path, names):
     """The source of the tests of one file that proofs name."""
     sections = "\n".join(
-        f"({name.replace('_', '-')})=\n## {name}\n\n"
-        f"```{{literalinclude}} ../../../{path}\n:pyobject: {name}\n```\n"
+        f"## {name}\n\n```{{literalinclude}} ../../../{path}\n:pyobject: {name}\n```\n"
         for name in names
     )
     return f"---\norphan: true\n---\n\n# {path}\n\nThe tests of this file that proofs name.\n\n{sections}"

@@ -5,23 +5,21 @@ One table, by our class. `hasattr` is False for all of them; who reads one is to
 
 __all__ = ["ABSENT", "reason"]
 
-_NO_INERTIA = (
-    "the cost is not among its releases; `private_score` releases it for a budget of its own"
-)
+_NO_INERTIA = "the cost is not released by the fit; `private_score` releases it, at its own cost"
 _NO_LIKELIHOOD = (
-    "the likelihood of the training rows is no release; `score` tells it for rows that are given"
+    "the likelihood of the training rows is not released; `score` computes it for given rows"
 )
-_SIZE = "the number of rows is private; `size_` is the released noisy one"
-_ALL_ROWS = "each fit is charged for all of its rows; fit to all of them at once"
+_SIZE = "the number of rows is private; `size_` is a noisy release of it"
+_ALL_ROWS = "each fit is charged for all of its rows; fit all rows at once"
 
 ABSENT: dict[str, dict[str, str]] = {
     "DPOneClusterKMeans": {
         "inertia_": _NO_INERTIA,
-        "n_iter_": "one cluster is found after the other; `privacy_report_` lists the releases",
+        "n_iter_": "clusters are found one after the other; `privacy_report_` lists the releases",
     },
     "FederatedDPKMeans": {
         "inertia_": _NO_INERTIA,
-        "n_iter_": "its rounds are counted by `n_rounds_`",
+        "n_iter_": "`n_rounds_` counts its rounds",
     },
     "DPGaussianMixture": {
         "lower_bound_": _NO_LIKELIHOOD,

@@ -17,61 +17,61 @@ class Word(NamedTuple):
 
 
 _QUIET = Word(
-    "a fit prints nothing: what it may show is what it releases",
-    "Print `privacy_report_` after the fit, or set a callback of scikit-learn.",
+    "a fit prints nothing, because it may show only what it releases",
+    "Print `privacy_report_` after the fit, or set a scikit-learn callback.",
 )
 _COPY = Word("X is never changed")
 _BATCHES = Word(
-    "a fit reads all rows, in chunks where they are many; the time is in proportion to their number"
+    "a fit reads all rows, in chunks if there are many, in time proportional to their number"
 )
 _ROUNDS = Word(
-    "the number of iterations follows from the budget and from what has been released",
-    "Leave it out; `n_iter_` tells after the fit, `epsilon` decides.",
+    "the number of iterations depends on the budget and on released values",
+    "Leave it out. After the fit, `n_iter_` has the number; `epsilon` influences it.",
 )
-_STOP = Word(
-    "when to stop is decided by released values and by the budget, never by changes in the rows"
-)
-_BUDGET = "Leave it out; spend `epsilon` on one fit, each one costs its own."
+_STOP = Word("released values and the budget decide when to stop, never changes in the rows")
+_BUDGET = "Leave it out. Spend `epsilon` on one fit; each fit is charged separately."
 _EXACT = Word(
-    "the spectrum of a second moment with noise is computed exactly, which takes next to no time"
+    "the spectrum of a noisy second moment is computed exactly, which takes almost no time"
 )
 
 _KMEANS = {
     "init": Word(
-        "start centers are found in a private coreset of the rows, with several starts",
-        "Leave it out; `DPKMeans(init=...)` takes centers that are public or were released.",
+        "initial centers are found in a private coreset of the rows, with several starts",
+        "Leave it out; `DPKMeans(init=...)` accepts centers that are public or were released.",
     ),
     "n_init": Word(
-        "the start is chosen in a private coreset, where restarts cost no budget and are made"
+        "initial centers come from a private coreset, where restarts are free and always made"
     ),
     "max_iter": _ROUNDS,
     "tol": _STOP,
     "verbose": _QUIET,
     "copy_x": _COPY,
-    "algorithm": Word("there is one algorithm, whose noise does not allow a shortcut to show"),
-    "precompute_distances": Word("scikit-learn 1.0 has dropped it too"),
+    "algorithm": Word("there is only one algorithm"),
+    "precompute_distances": Word("scikit-learn 1.0 removed it, too"),
     # MiniBatchKMeans
     "batch_size": _BATCHES,
     "max_no_improvement": _STOP,
     "init_size": _BATCHES,
-    "reassignment_ratio": Word("moves that merge and split clusters take its place"),
-    "compute_labels": Word("labels of the training rows cost next to nothing, and no budget"),
+    "reassignment_ratio": Word("steps that merge and split clusters replace it"),
+    "compute_labels": Word("labels of the training rows cost no budget and almost no time"),
     # BisectingKMeans
     "bisecting_strategy": Word("clusters are not found by bisection"),
 }
 _MIXTURE = {
     "tol": _STOP,
-    "reg_covar": Word("released covariances are positive definite as they are"),
+    "reg_covar": Word("released covariances are always positive definite"),
     "max_iter": _ROUNDS,
     "n_init": Word(
-        "the components are isolated by a private partition; a restart would cost as much again",
+        "components are isolated by a private partition; a restart would cost the same again",
         _BUDGET,
     ),
-    "init_params": Word("the components are isolated by a private partition, see `method`"),
-    "weights_init": Word("start weights come from a private partition of the rows"),
-    "means_init": Word("start means come from a private partition of the rows"),
-    "precisions_init": Word("start precisions come from a private partition of the rows"),
-    "warm_start": Word("a fit starts anew, so that it costs no more than it says", _BUDGET),
+    "init_params": Word("components are isolated by a private partition, see `method`"),
+    "weights_init": Word("initial weights come from a private partition of the rows"),
+    "means_init": Word("initial means come from a private partition of the rows"),
+    "precisions_init": Word("initial precisions come from a private partition of the rows"),
+    "warm_start": Word(
+        "every fit starts from scratch, so that it costs no more than stated", _BUDGET
+    ),
     "verbose": _QUIET,
     "verbose_interval": _QUIET,
 }
@@ -87,34 +87,37 @@ _PCA = {
 }
 _COVARIANCE = {
     # ShrunkCovariance, LedoitWolf, MinCovDet, EllipticEnvelope
-    "shrinkage": Word("what is hidden in the noise is shrunk by as much as the noise asks for"),
+    "shrinkage": Word("directions hidden in the noise are shrunk as much as the noise requires"),
     "block_size": _BATCHES,
     "support_fraction": Word("rows far outside the bulk are clipped in the whitened norm"),
     "contamination": Word("rows far outside the bulk are clipped in the whitened norm"),
 }
 _SCALER = {
-    "with_mean": Word("it does nothing but center"),
+    "with_mean": Word("centering is all that it does"),
     "with_std": Word(
         "scales are not released with the mean",
-        "Take DPStandardScaler, or PublicScaler where bounds of the columns are known.",
+        "Use DPStandardScaler, or PublicScaler if bounds of the columns are known.",
     ),
     "copy": _COPY,
 }
 
 _ENCODER = {
     "handle_unknown": Word(
-        "an error or a warning would tell that a row is there",
-        'Take "infrequent_if_exist" or "ignore".',
+        "an error or a warning would reveal that a row is there",
+        'Use "infrequent_if_exist" or "ignore".',
     ),
     "categories": Word(
-        "it finds the categories", "Take PublicEncoder where they are known: it costs nothing."
+        "it finds the categories itself",
+        "If they are known, use PublicEncoder, which costs nothing.",
     ),
-    "drop": Word("a column that is left out would make its category differ from all others"),
-    "sparse_output": Word("rows are dense, as private estimators need them"),
-    "dtype": Word("rows are float64"),
-    "min_frequency": Word("noise decides how rare a category may be: see `threshold_`"),
-    "max_categories": Word("all that stand out of the noise are released, at the same cost"),
-    "feature_name_combiner": Word("columns are called feature_category"),
+    "drop": Word("dropping a column would treat its category differently from the others"),
+    "sparse_output": Word("its output is dense, as private estimators require"),
+    "dtype": Word("its output is float64"),
+    "min_frequency": Word("the noise determines how rare a category may be, see `threshold_`"),
+    "max_categories": Word(
+        "all categories that stand out from the noise are released, at the same cost"
+    ),
+    "feature_name_combiner": Word("columns are always named feature_category"),
 }
 
 WORDS: dict[str, dict[str, Word]] = {
