@@ -2,7 +2,8 @@
 A federated fit over real processes, by Flower
 ==============================================
 
-This example did not run when this site was built, because it needs Flower, and starts servers. To run it, in a terminal::
+This example did not run when this site was built, because it needs Flower, and starts servers. To
+run it, in a terminal::
 
     python examples/federated_flower.py [--nodes 3]
 

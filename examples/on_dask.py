@@ -2,7 +2,8 @@
 Data larger than a worker, on Dask
 ==================================
 
-This example did not run when this site was built, because it needs Dask. To run it, in a terminal::
+This example did not run when this site was built, because it needs Dask. To run it, in a
+terminal::
 
     pip install "sklearn-dp[arrow,dask,plot]"
     python examples/on_dask.py [--quick] [--output FILE.png]

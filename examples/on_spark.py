@@ -2,7 +2,8 @@
 A data frame of Spark
 =====================
 
-This example did not run when this site was built, because it needs Spark and Java. To run it, in a terminal::
+This example did not run when this site was built, because it needs Spark and Java. To run it, in
+a terminal::
 
     pip install "sklearn-dp[spark]"
     python examples/on_spark.py [--quick]
