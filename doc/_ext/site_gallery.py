@@ -16,7 +16,7 @@ FIRST = ("plot_private_palette", "plot_number_of_clusters", "plot_digits_pipelin
 
 
 class KMeansFirst:
-    """The order of the examples in a section of the gallery: k-means first, last what does not run."""
+    """The order of the examples of a section: k-means first, and last what does not run."""
 
     def __init__(self, src_dir):
         pass
