@@ -6,12 +6,12 @@ From Python, see :class:`PrivacyLedger`; from the command line::
     python -m sklearn_dp.ledger show FILE [--json]
     python -m sklearn_dp.ledger convert FILE --relation "add or remove"
 
-Estimators take the file's path as their `ledger` parameter.
+Estimators accept the path of the file as their `ledger` parameter.
 
-The command line has three commands. `create` makes a file and never replaces one; nothing else
-makes ledgers, so a mistyped path is an error and no fresh budget. `show` prints the total, all
-charges and what is left, all read at one moment, as a table or as JSON. `convert` writes down what
-a file of format 1 did not tell. There is no command that gives a charge back.
+The command line has three commands. `create` creates a file and never overwrites one. Nothing else
+creates ledgers, so a mistyped path is an error rather than a fresh budget. `show` prints the total,
+all charges and the remaining budget, all read at one moment, as a table or as JSON. `convert` adds
+the relation that files of format 1 do not record. No command refunds a charge.
 """
 
 import argparse
@@ -66,12 +66,12 @@ def _parser() -> argparse.ArgumentParser:
     place, on the error stream, with an exit status of 1.
     """
     parser = argparse.ArgumentParser(
-        prog="python -m sklearn_dp.ledger", description="Make and read privacy ledgers."
+        prog="python -m sklearn_dp.ledger", description="Create and show privacy ledgers."
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     # Of epsilon and rho exactly one; delta has no default, because no value of it suits all data.
-    create = commands.add_parser("create", help="make a ledger file")
+    create = commands.add_parser("create", help="create a ledger file")
     create.set_defaults(run=_create)
     create.add_argument("file")
     total = create.add_mutually_exclusive_group(required=True)
@@ -84,17 +84,17 @@ def _parser() -> argparse.ArgumentParser:
         "--relation",
         choices=RELATIONS,
         default=RELATIONS[0],
-        help="what neighbouring data sets do with a unit",
+        help="how neighboring data sets differ by a unit",
     )
 
-    show = commands.add_parser("show", help="print total, charges and what is left")
+    show = commands.add_parser("show", help="print the total, the charges and the remaining budget")
     show.set_defaults(run=_show)
     show.add_argument("file")
-    show.add_argument("--json", action="store_true", help="for programs")
+    show.add_argument("--json", action="store_true", help="print JSON")
 
     # The relation has no default here: that format 1 did not know it is the reason for asking.
     convert = commands.add_parser(
-        "convert", help="write down the relation of a ledger file of format 1, which knew none"
+        "convert", help="add the relation to a ledger file of format 1, which did not record it"
     )
     convert.set_defaults(run=_convert)
     convert.add_argument("file")
@@ -102,7 +102,7 @@ def _parser() -> argparse.ArgumentParser:
         "--relation",
         choices=RELATIONS,
         required=True,
-        help="what the neighbours of all its fits do with a unit",
+        help="how the neighbors of all its fits differ by a unit",
     )
     return parser
 

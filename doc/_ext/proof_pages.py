@@ -16,7 +16,7 @@ COSTS = {
     "laplace": "rho = epsilon + exp(-epsilon) - 1 for epsilon = s / scale, with s in l1",
     "exponential": "rho = epsilon² / 8 (bounded range)",
     "above threshold": "rho = epsilon tanh(epsilon / 2), as any epsilon-DP mechanism",
-    "stability histogram": "rho of its noise, and delta for a box that only one of two neighbors has",
+    "stability histogram": "rho of its noise, and delta for a box that only one neighbor has",
     "friendly core": "rho of the noise of its scores, and delta for an element without friends",
     "friendly average": "rho of its noise; delta for a size that is too large",
     "proportional noise": "rho of Gaussians whose covariance moves, and delta for their tails",
@@ -25,17 +25,20 @@ COSTS = {
     "approximate DP": "(epsilon, delta) as a whole, not divided further",
 }
 
-GAUSSIAN = """Every release of this estimator is Gaussian. The composition theorem for Gaussian differential privacy (Dong, Roth and
-Su, *Gaussian differential privacy*, 2022) adds them up exactly: the fit is mu-GDP with mu² = 2 rho, where rho is the sum of the rhos
-in its plan. Epsilon and delta follow from the [exact curve of mu-GDP](../../privacy_model.md#accounting)."""
-MIXED = """A plan whose releases are all Gaussian is added up exactly by the composition theorem for Gaussian differential privacy (Dong,
-Roth and Su, *Gaussian differential privacy*, 2022): it is mu-GDP with mu² = 2 rho. Any other plan is added up by the composition
-theorem of zCDP (Bun and Steinke, *Concentrated differential privacy*, 2016): the rhos add up, and so do the deltas of failure
-events. The total is then [converted to epsilon and delta](../../privacy_model.md#accounting)."""
+GAUSSIAN = """Every release of this estimator is Gaussian. The composition theorem for Gaussian
+differential privacy (Dong, Roth and Su, *Gaussian differential privacy*, 2022) adds them up
+exactly: the fit is mu-GDP with mu² = 2 rho, where rho is the sum of the rhos in its plan. Epsilon
+and delta follow from the [exact curve of mu-GDP](../../privacy_model.md#accounting)."""
+MIXED = """A plan whose releases are all Gaussian is added up exactly by the composition theorem for
+Gaussian differential privacy (Dong, Roth and Su, *Gaussian differential privacy*, 2022): it is
+mu-GDP with mu² = 2 rho. Any other plan is added up by the composition theorem of zCDP (Bun and
+Steinke, *Concentrated differential privacy*, 2016): the rhos add up, and so do the deltas of
+failure events. The total is then [converted to epsilon and
+delta](../../privacy_model.md#accounting)."""
 
 APPROXIMATE = """
-A step of approximate DP that is the only entry of its plan is the total, by the theorem in its proof. Next to other entries it is first
-expressed in zCDP."""
+A step of approximate DP that is the only entry of its plan is the total, by the theorem in its
+proof. Next to other entries it is first expressed in zCDP."""
 
 
 def releases(path=PROOFS / "releases.toml"):
@@ -81,7 +84,8 @@ def test_page(path, names):
         f"## {name}\n\n```{{literalinclude}} ../../../{path}\n:pyobject: {name}\n```\n"
         for name in names
     )
-    return f"---\norphan: true\n---\n\n# {path}\n\nThe tests of this file that proofs name.\n\n{sections}"
+    head = f"---\norphan: true\n---\n\n# {path}\n\n"
+    return f"{head}The tests of this file that proofs name.\n\n{sections}"
 
 
 def section(release, names):

@@ -11,8 +11,14 @@ FOLDER = Path(tempfile.gettempdir()) / f"sklearn-dp-gallery-{os.getpid()}"
 
 
 # The examples that come first, most used first; the others follow by name.
-FIRST = ("plot_private_palette", "plot_number_of_clusters", "plot_digits_pipeline", "plot_private_topics",
-         "plot_what_epsilon_costs", "plot_private_coreset")  # fmt: skip
+FIRST = (
+    "plot_private_palette",
+    "plot_number_of_clusters",
+    "plot_digits_pipeline",
+    "plot_private_topics",
+    "plot_what_epsilon_costs",
+    "plot_private_coreset",
+)
 
 
 class KMeansFirst:

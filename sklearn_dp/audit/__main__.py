@@ -1,13 +1,14 @@
-"""The audits' command line: ``python -m sklearn_dp.audit certify ESTIMATOR``.
+"""Audit estimators from the command line: ``python -m sklearn_dp.audit certify ESTIMATOR``.
 
-Examples of use::
+Examples::
 
     python -m sklearn_dp.audit certify DPKMeans --fits 4000
     python -m sklearn_dp.audit certify all --jobs 2 --json
     python -m sklearn_dp.audit certify mymodule:MyEstimator --set n_clusters=3
 
-An exit status makes it usable in a build: 0 where every claim was kept. With ``--deficit 1.5``
-noise is made too small on purpose, and 0 means that this was found: it tests the power of the test.
+The exit status is 0 if no claim was refuted, so the command can be part of a build. With
+``--deficit 1.5`` the noise is made too small on purpose, and the exit status is 0 if this was
+found; use it to check the power of the test.
 """
 
 import argparse
@@ -51,20 +52,28 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m sklearn_dp.audit", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m sklearn_dp.audit",
+        description=(__doc__ or "").replace("``", "").replace("::", ":"),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     command = commands.add_parser(
         "certify",
-        help="a lower bound of epsilon from what thousands of fits show",
-        description="Fit two neighbouring data sets many times, tell them apart as well as can be, "
-        "and print the lower bound of the privacy parameter beside the claim.",
+        help="compute a lower bound of epsilon from thousands of fits",
+        description="Fit two neighboring data sets many times, train a test that tells them apart, "
+        "and print the resulting lower bound of epsilon next to the claimed value.",
     )
     command.add_argument(
-        "estimator", metavar="ESTIMATOR", help="a name of this package, 'all', or module:Class"
+        "estimator",
+        metavar="ESTIMATOR",
+        help="name of an estimator of this package, 'all', or module:Class",
     )
-    command.add_argument("--fits", type=int, default=20000, help="in all (default: %(default)s)")
     command.add_argument(
-        "--epsilon", type=float, help="of the claim (default: where the test sees most)"
+        "--fits", type=int, default=20000, help="number of fits (default: %(default)s)"
+    )
+    command.add_argument(
+        "--epsilon", type=float, help="epsilon to test (default: the most revealing one)"
     )
     command.add_argument(
         "--set",
@@ -72,25 +81,32 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar="NAME=VALUE",
         dest="params",
-        help="a parameter of the estimator, as a Python literal",
+        help="set a parameter of the estimator to a Python literal",
     )
     command.add_argument(
-        "--seed", type=int, default=0, help="of pairs and of what is learned (default: %(default)s)"
+        "--seed",
+        type=int,
+        default=0,
+        help="seed of the data sets and the test (default: %(default)s)",
     )
-    command.add_argument("--jobs", type=int, default=1, help="processes (default: %(default)s)")
+    command.add_argument(
+        "--jobs", type=int, default=1, help="number of processes (default: %(default)s)"
+    )
     command.add_argument(
         "--error",
         type=float,
         default=1e-6,
-        help="chance of blaming a true claim (default: %(default)s)",
+        help="probability of refuting a true claim (default: %(default)s)",
     )
     command.add_argument(
         "--deficit",
         type=float,
         metavar="FACTOR",
-        help="plant noise that is too small by a factor, to see it found",
+        help="make the noise too small by this factor, to check that it is found",
     )
-    command.add_argument("--json", action="store_true", help="one JSON object for each certificate")
+    command.add_argument(
+        "--json", action="store_true", help="print one JSON object per certificate"
+    )
     return parser
 
 
@@ -114,7 +130,9 @@ def _import(name: str) -> Any:
     """The estimator class of another module: ``module:Class``; anything else ends the program."""
     module, _, attribute = name.partition(":")
     if not attribute:
-        raise SystemExit(f"{name!r} is no estimator of this package; others are module:Class.")
+        raise SystemExit(
+            f"{name!r} is not an estimator of this package; name others as module:Class."
+        )
     try:
         return getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
