@@ -131,6 +131,7 @@ def _trouble(signs: Signs, tuning: Tuning) -> str | None:
 
 def _trouble_of_clusters(signs: Signs, tuning: Tuning, shown: bool) -> str | None:
     """The same where clusters may be `shown`: what is known does not say that there are none."""
+    assert signs.loss is not None
     if signs.noise_share > tuning.useless_noise:
         return "mostly noise: the clusters are narrower than the noise of their centers"
     plain = signs.explained > tuning.plain * signs.explained_sd
