@@ -10,7 +10,6 @@ OPTION_HOLDERS = {
     "_aggregate.mixture.plan",
     "_aggregate.one_cluster.radius",
     "_aggregate.one_cluster.search",
-    "_aggregate.one_cluster.search_plan",
     "_aggregate.tuples.stage",
     "cluster._interior",
     "cluster._options",

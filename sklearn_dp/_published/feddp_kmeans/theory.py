@@ -8,7 +8,8 @@ this, each step with a quarter of the budget:
 1. :func:`diameter_reduction`: far components come together, so that the radius that noise is made
    for is that of the components and not of their distances;
 2. the subspace of the k largest eigenvalues, as in the estimator;
-3. :mod:`.near_counts`: the server's points that have rows next to them; their noisy weights;
+3. :func:`simplify_server_data`: the server's points that have rows next to them, and their noisy
+   weights;
 4. averages of the rows that are three times nearer to one center than to all others, then Lloyd
    rounds.
 
@@ -23,6 +24,14 @@ next to its points, to a place near the others, at a distance that keeps them ap
 and take the centers back by the move of the nearest point. A row moves by what its nearest point
 says, so the move is a function of that row and of releases: a neighbour changes one moved row, as
 it changes one row.
+
+Step 3 (algorithm 4) thins out the server's points until few are left that have no rows next to
+them. The rows next to every point that is still there are counted, with noise; points with a high
+count are kept for good; each of the others is dropped with a probability of one half, and so on. A
+point without rows is counted high with small probability only. One with many rows near it, all of
+which are nearest to its neighbours, gets a high count as soon as these are gone. Corrected here:
+the noise is made for T + 1 rounds, where the printed algorithm counts T; points that have been kept
+are not halved again; the rows that are counted are those of the clients.
 """
 
 from __future__ import annotations
@@ -46,12 +55,20 @@ from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
 from ..._sklearn_compat import num_features
 from ...federated._client_rows import usable_rows
-from ...federated._engines import LocalEngine, run_rounds
+from ...federated._engines import LocalEngine, run_rounds, total_of
+from ...federated._messages import empty_message
 from ...federated._server import ask, first_message, server_update
-from ...federated._state import Setup, State
-from .near_counts import NearCounts, simplify_rounds, simplify_server_data
+from ...federated._state import Sealed, Setup, State
+from ...federated._statistics import row_bounds
 
-__all__ = ["Facts", "cluster", "private_average"]
+__all__ = [
+    "Facts",
+    "NearCounts",
+    "cluster",
+    "private_average",
+    "simplify_rounds",
+    "simplify_server_data",
+]
 
 _PARTS = ("diameter", "subspace", "proxies", "means")  # of the budget of `cluster`
 
@@ -307,3 +324,72 @@ def _shifts(places: np.ndarray, labels: np.ndarray) -> np.ndarray:
         goal[0] = 100 * max(wide, 1e-300) * i
         shifts[labels == i] = goal - places[labels == i][0]
     return shifts
+
+
+# -- numbers of rows next to public points --------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class NearCounts:
+    """Counts the rows of clients next to points, under one entry of a plan.
+
+    The entry is Gaussian, with a use for each call; the engine has a method ``ask(kind, message)``.
+    Rows are clipped into the public domain. `basis`, (d, q), is that of a released subspace, in
+    steps of 2**-20; None: rows and points stay in the whole space.
+    """
+
+    session: PrivacySession
+    entry: str
+    engine: Any
+    domain: Domain
+    basis: np.ndarray | None = None
+
+    def __call__(self, points: np.ndarray, rho: float) -> np.ndarray:
+        """Noisy numbers of rows next to each point, at a cost of `rho`.
+
+        Points are distinct integers (m, q), in steps of the domain's grid.
+        """
+        message = empty_message(len(self.domain.center), self.domain) | {"points": points}
+        if self.basis is not None:
+            message["basis"] = self.basis
+        # A row is next to one point, the first among equals, so it moves one count by one.
+        # Settled, and the message copied, before anybody is asked.
+        sealed, bound = Sealed(message), row_bounds("weights", message)["weights"]
+        total, _ = total_of("weights", message, self.engine.ask("weights", sealed.open()))
+        counts = np.zeros(len(points), dtype=np.int64) if total is None else total["weights"]
+        return self.session.gaussian(self.entry, counts, sensitivity=bound, rho=rho)
+
+
+def simplify_rounds(n_server: int, epsilon: float, w_min: float) -> int:
+    """Rounds of :func:`simplify_server_data`: T + 1, where the printed algorithm says T.
+
+    `w_min` is the smallest weight of a component.
+
+    >>> simplify_rounds(100, 1.0, 0.2)  # T = 10 log(4 log(100) / 0.2), rounded up
+    47
+    """
+    return max(1, math.ceil(10 * math.log(4 * math.log(n_server) / (epsilon * w_min)))) + 1
+
+
+def simplify_server_data(
+    near: NearCounts, points: np.ndarray, n_rounds: int, *, rho: float, threshold: float
+) -> np.ndarray:
+    """Indices of the points with rows next to them; the others are thinned out (Algorithm 4).
+
+    The entry of `near` has `n_rounds` uses worth `rho` in all; see :func:`simplify_rounds`. It may
+    stop earlier: when no point is left to decide about is a matter of releases. Points are distinct
+    integers (m, q), in grid steps; noisy counts up to the threshold are low.
+    """
+    rng = near.session.rng(f"{near.entry} halving")
+    kept, left = np.empty(0, dtype=np.int64), np.arange(len(points))
+    share = math.nextafter(rho / n_rounds, 0.0)
+    for _ in range(n_rounds):
+        candidates = np.concatenate([kept, left])
+        if not len(left):
+            break
+        counts = near(points[candidates], share)
+        high = counts[len(kept) :] > threshold
+        kept = np.concatenate([kept, left[high]])
+        low = left[~high]
+        left = low[rng.random(len(low)) < 0.5]
+    return np.sort(kept)

@@ -17,8 +17,7 @@ import numpy as np
 
 from ..._aggregate.one_cluster.balls import points_of
 from ..._aggregate.one_cluster.radius import exponential_epsilon
-from ..._aggregate.one_cluster.search import fit_one_cluster, one_cluster_entries
-from ..._aggregate.one_cluster.search_plan import Search
+from ..._aggregate.one_cluster.search import Search, fit_one_cluster, one_cluster_entries
 from ..._aggregate.shared.rows import Rows
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
