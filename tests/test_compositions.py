@@ -96,13 +96,14 @@ def test_steps_that_are_fitted_alone_or_have_another_budget_pay_for_themselves()
 
 def test_no_gaussian_part_pays_for_failures():
     ledger = book(40.0, 1e-4, composition="zcdp")
-    parts = [Part(ledger, "?", 1.0, 1e-6, True, "row", "add or remove")] * 2
+    labels = ["FriendlyMean", "DPPCA"]
+    parts = [Part(ledger, each, 1.0, 1e-6, True, "row", "add or remove") for each in labels]
     mean = FriendlyMean(epsilon=0.5, delta=1e-6, ledger=ledger)
     assert mean.privacy_plan(4).gaussian and mean.privacy_plan(4).delta_failure > 0
     with paid_together(parts):
         mean.fit(X)
         DPPCA(2, rho=0.5, epsilon=None, ledger=ledger).fit(X)
-    assert [charge.label for charge in ledger.entries] == ["? + ?", "FriendlyMean"]
+    assert [charge.label for charge in ledger.entries] == ["FriendlyMean + DPPCA", "FriendlyMean"]
     assert ledger.entries[1].delta_failure > ledger.entries[0].delta_failure == 0.0
 
 

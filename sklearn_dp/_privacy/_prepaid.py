@@ -1,16 +1,20 @@
 """Fits that are paid for together, before the first of them: the steps of a pipeline.
 
 Each fit has a part of the payment, (rho, delta), which is fixed before any row is read. A fit may
-take a part that covers its own cost, in all that a ledger counts, and each part is taken once. So
+take a part of its own label that covers its cost, in all that a ledger counts, and each part is
+taken once. So
 all fits together are (sum of rho, sum of delta)-zCDP, whatever the later ones do with what the
 earlier ones have released: see the proof for zCDP in :mod:`._ledger_terms`, where budgets may even
 be chosen on the way. That sum is what the ledger is charged. A fit that no part covers is charged
 by itself, as everywhere else.
 
 Such a fit may come between two of them, and its budget may follow from what the first one has
-released. Costs in (rho, delta) add up in any order. Those in (epsilon, delta) do too, where the
-fits that are paid for together are one interactive mechanism: see Haney et al. (2023), "Concurrent
-composition for interactive differential privacy with adaptive privacy-loss parameters".
+released. Costs in (rho, delta) add up in any order. Those in (epsilon, delta) do too: the fits that
+are paid for together are one interactive mechanism, and every privacy filter for (epsilon, delta)
+holds for interactive mechanisms that are asked by turns, with budgets that follow from the answers
+(S. Haney, M. Shoemate, G. Tian, S. Vadhan, A. Vyrros, V. Xu and W. Zhang, "Concurrent composition
+for interactive differential privacy with adaptive privacy-loss parameters", CCS 2023,
+arXiv:2309.05901).
 
 Nothing is given back, also where a fit fails or is never reached: that may be because of the rows.
 """
@@ -59,9 +63,14 @@ class Part:
         return identity(self.ledger), self.unit, self.relation
 
     def covers(self, account: _Account, charge: LedgerCharge) -> bool:
-        """Whether a fit that would be charged so costs no more, in any composition."""
+        """Whether it is for such a fit, and the charge of that is no more, in any composition.
+
+        That of another estimator may be small too, but then the one that was paid for would pay
+        once more.
+        """
         return (
             account == self.account
+            and charge.label == self.label
             and charge.rho is not None
             and charge.rho <= self.rho
             and charge.delta_failure <= self.failure

@@ -171,32 +171,41 @@ def _estimator(estimator: Any, params: dict[str, Any]) -> Any:
         raise TypeError(f"search: {error}") from error
 
 
-def _charges(estimator: Any, columns: tuple[int, ...], unit: str) -> list[tuple[Any, LedgerCharge]]:
-    """Ledger and charge of each private step of one fit.
+def _charges(
+    estimator: Any,
+    columns: tuple[int, ...],
+    unit: str,
+    paid: frozenset[int] | None = None,
+) -> list[tuple[Any, LedgerCharge]]:
+    """Ledger and charge of each private step of one fit, and of those that are charged together.
 
     Widths, of which there are several where an earlier step may choose among them, are followed
     from step to step; of several the dearest. A step whose output has no width before it is fitted
-    makes the costs of those after it unknown, and that is an error.
+    makes the costs of those after it unknown, and that is an error, unless they are `paid`: their
+    ids are among those of the steps of a composition around them that are charged together.
     """
-    if isinstance(estimator, ChargedTogether):
-        parts = parts_of(list(private_steps(estimator)), columns[0], lambda _: unit == "group")
-        together = [(ledger, charge) for ledger, charge, _ in charges_together(parts)]
-        if together:
-            return together
+    found: list[tuple[Any, LedgerCharge]] = []
+    if paid is None and isinstance(estimator, ChargedTogether):
+        found, paid = _together(estimator, columns[0], unit)
+    paid = paid or frozenset()
+    steps = {id(step) for _, step in private_steps(estimator)}
+    if steps and steps <= paid:
+        return found
     if isinstance(estimator, BaseDPEstimator):
         plans = [estimator.privacy_plan(each, unit=unit) for each in columns]
         charges = [LedgerCharge.of(plan, type(estimator).__name__) for plan in plans]
         return [(estimator.ledger, max(charges, key=attrgetter("epsilon")))]
     if isinstance(estimator, FeatureUnion):
-        parts = [part for _, part in estimator.transformer_list]
-        return [charge for part in parts for charge in _charges(part, columns, unit)]
+        for _, part in estimator.transformer_list:
+            found += _charges(part, columns, unit, paid)
+        return found
     if not isinstance(estimator, Pipeline):
         _check_none_inside(estimator)
-        return []
-    found = []
-    for name, step in estimator.steps:
-        found += _charges(step, columns, unit)
-        if isinstance(step, BaseEstimator) and name != estimator.steps[-1][0]:
+        return found
+    for place, (name, step) in enumerate(estimator.steps, 1):
+        found += _charges(step, columns, unit, paid)
+        after = (each for _, later in estimator.steps[place:] for _, each in private_steps(later))
+        if isinstance(step, BaseEstimator) and any(id(each) not in paid for each in after):
             private = isinstance(step, BaseDPEstimator)
             try:
                 columns = widths_after(Step(name, step, private), columns)
@@ -206,6 +215,21 @@ def _charges(estimator: Any, columns: tuple[int, ...], unit: str) -> list[tuple[
                     "fitted."
                 ) from error
     return found
+
+
+def _together(
+    estimator: Any, width: int, unit: str
+) -> tuple[list[tuple[Any, LedgerCharge]], frozenset[int]]:
+    """What several steps of a composition are charged at once, and the ids of these steps."""
+    steps = [
+        (part, step)
+        for name, step in private_steps(estimator)
+        for part in parts_of([(name, step)], width, lambda _: unit == "group")
+    ]
+    made = charges_together(part for part, _ in steps)
+    covered = {id(part) for *_, several in made for part in several}
+    paid = frozenset(id(step) for part, step in steps if id(part) in covered)
+    return [(ledger, charge) for ledger, charge, _ in made], paid
 
 
 def _check_none_inside(estimator: Any) -> None:

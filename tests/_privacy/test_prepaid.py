@@ -52,9 +52,18 @@ def test_each_part_is_taken_once_by_what_it_covers():
             (0.02, ledger, 2),
             (0.005, ledger, 3),  # nothing is left
         ):
-            PrivacySession(plan_of(rho), ledger=where)
+            PrivacySession(plan_of(rho), ledger=where, label="A")
             assert len(ledger.entries) == charges
     assert len(other.entries) == 1
+
+
+def test_a_cheap_fit_takes_no_part_of_another_estimator():
+    """Those that are paid for find theirs, whatever is fitted before them."""
+    ledger = book()
+    with paid_together([part(ledger), part(ledger)]):
+        for label, charges in (("B", 2), ("A", 2), ("A", 2)):
+            PrivacySession(plan_of(0.005), ledger=ledger, label=label)
+            assert len(ledger.entries) == charges
 
 
 @pytest.mark.parametrize(
@@ -70,7 +79,7 @@ def test_what_is_not_covered_is_charged_by_itself(plan):
     ledger = book()
     gaussian = plan.delta_failure < 1e-6
     with paid_together([part(ledger, gaussian=gaussian), part(ledger, gaussian=gaussian)]):
-        PrivacySession(plan, ledger=ledger)
+        PrivacySession(plan, ledger=ledger, label="A")
         assert len(ledger.entries) == 2
     unit = PrivacyPlan(plan.target, plan.entries, unit="group")
     assert not is_paid(ledger, LedgerCharge.of(unit, "B"))
@@ -85,7 +94,7 @@ def test_a_dry_ledger_refuses_all_and_nothing_is_given_back():
     with pytest.raises(ZeroDivisionError), paid_together([part(ledger), part(ledger)]):
         raise ZeroDivisionError
     assert len(ledger.entries) == 1
-    PrivacySession(plan_of(0.005), ledger=ledger)  # what was left over is gone
+    PrivacySession(plan_of(0.005), ledger=ledger, label="A")  # what was left over is gone
     assert len(ledger.entries) == 2
 
 
@@ -93,7 +102,7 @@ def test_blocks_inside_charge_nothing_and_lone_parts_pay_by_themselves():
     ledger = book()
     with paid_together([part(ledger), part(ledger)]):
         with paid_together([part(ledger), part(ledger)]):
-            PrivacySession(plan_of(0.01), ledger=ledger)
+            PrivacySession(plan_of(0.01), ledger=ledger, label="A")
         assert len(ledger.entries) == 1
     with paid_together([part(ledger)]):
         assert len(ledger.entries) == 1

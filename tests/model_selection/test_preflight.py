@@ -10,6 +10,7 @@ from sklearn.decomposition import PCA
 from sklearn.ensemble import BaggingClassifier
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import RobustScaler, StandardScaler
 
 from sklearn_dp import DPPCA, DPKMeans, privatize
 from sklearn_dp.exceptions import BudgetExceededError
@@ -150,6 +151,34 @@ def test_a_ledger_that_holds_the_whole_holds_its_steps(composition):
     preflight(twin, X)
     twin.fit(X)
     assert len(ledger.entries) == 1
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_step_that_pays_by_itself_is_counted_too(place):
+    """One that has been given a budget in epsilon: the others are charged together, without it."""
+    ledger = book(9.0)
+    steps = make_pipeline(StandardScaler(), PCA(2), KMeans(2))
+    twin = privatize(steps, epsilon=1.0, ledger=ledger)
+    name = twin.steps[place][0]
+    twin.set_params(**{f"{name}__rho": None, f"{name}__epsilon": 0.5})
+    told = preflight(twin, X)
+    assert told.n_fits == 2 and told.epsilon > 0.5 + 0.6
+    twin.fit(X)
+    assert len(ledger.entries) == 2
+    assert told.epsilon == pytest.approx(sum(each.epsilon for each in ledger.entries))
+    assert ledger.remaining == pytest.approx(told.remaining["in memory"])
+
+
+def test_a_composition_inside_of_which_all_is_paid_for_needs_no_width():
+    """A table of columns in front of a step that pays by itself; its own fits are not counted."""
+    ledger = book(9.0)
+    columns = ColumnTransformer([("a", PCA(1), [0, 1]), ("b", RobustScaler(), [2])])
+    twin = privatize(make_pipeline(StandardScaler(), columns), epsilon=1.0, ledger=ledger)
+    twin.set_params(standardscaler__rho=None, standardscaler__epsilon=0.5)
+    told = preflight(twin, X)
+    twin.fit(X)
+    assert told.n_fits == len(ledger.entries) == 2
+    assert told.epsilon == pytest.approx(sum(each.epsilon for each in ledger.entries))
 
 
 def test_parts_side_by_side_are_counted():
