@@ -85,7 +85,7 @@ def kmeans_cost(
     found += _lloyd(d, k0, n_clusters, n_iter, size.small)
     scales, refined = columns
     if scales:  # the second one, of columns far from zero, is repeated where they are very far
-        found += [_pass("octaves", 203 * d, 201 * d), _pass("column bins", 66 * d, 64 * d)]
+        found += [_pass("octaves", 404 * d, 401 * d), _pass("column bins", 66 * d, 64 * d)]
     if refined:
         found.append(_pass("columns", 2 * n_clusters * d + 4 * d, n_clusters * (d + 1) + 2 * d))
     return TravelCost(tuple(found), n_parts, n_rows, n_workers, float(row_bytes or 4 * d))

@@ -79,9 +79,10 @@ def test_the_estimate_beside_counted_traffic(
     if groups is not None:
         given["n_groups"] = int(groups[-1]) + 1
     known = plan.cost(**given, n_iter=model.n_iter_, n_cells=counted.cells)
-    # Nothing is compared where the coreset has one solution only; columns may need no second look.
+    # Nothing is compared where the coreset has one solution only; columns may need no second look,
+    # and no refined centers.
     unsure = (n_features < 6) + any(one.name == "starts" for one in known.passes)
-    unsure += any(one.name == "octaves" for one in known.passes)
+    unsure += sum(one.name == "octaves" or one.name.startswith("columns") for one in known.passes)
     assert len(counted.down) <= known.n_passes <= len(counted.down) + unsure
     assert sum(counted.down) <= known.down <= factor * sum(counted.down)
     assert sum(counted.up) <= known.up <= factor * sum(counted.up)
@@ -123,7 +124,7 @@ def test_ten_thousand_parts_of_a_million_rows():
     cost = plan.cost(n_rows=10**10, n_parts=10**4, n_workers=100, n_cells=10**4)
     assert cost.n_passes == 28 and cost.row_bytes == 80
     assert cost.read_seconds == pytest.approx(224)
-    assert 1.3e6 < cost.down < 1.4e6 and 0.8e6 < cost.up < 0.9e6 and cost.driver_bytes < 3e6
+    assert 1.35e6 < cost.down < 1.45e6 and 0.85e6 < cost.up < 0.95e6 and cost.driver_bytes < 3e6
     most = plan.cost(n_rows=10**10, n_parts=10**4, n_workers=100)
     assert most.up < 1e8 and most.down < 1.1e8 and most.driver_bytes < 3e8
     assert "cost" not in repr(plan) and pickle.loads(pickle.dumps(plan)) == plan
