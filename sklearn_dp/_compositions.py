@@ -16,8 +16,9 @@ from sklearn.utils.metaestimators import available_if
 from ._base import BaseDPEstimator
 from ._privacy._accounting import zcdp_epsilon
 from ._privacy._checks import is_real
+from ._privacy._disjoint import check_one_value
 from ._privacy._ledger import open_ledger
-from ._privacy._prepaid import Part, paid_together
+from ._privacy._prepaid import Part, identity, paid_together
 from ._privacy._rounding import sum_up
 from ._sklearn_compat import num_features
 
@@ -87,6 +88,8 @@ class ChargedTogether:
     def _paid(self, X: Any, params: dict[str, Any]) -> Any:
         """A block for the fit of the steps, which have been paid for."""
         steps = list(private_steps(self))
+        books = [book for _, step in steps if (book := open_ledger(step.ledger)) is not None]
+        check_one_value([(identity(book), book.payers) for book in books])
         try:
             width = num_features(X)
         except Exception:  # whatever `X` does when it is asked: the first step refuses it

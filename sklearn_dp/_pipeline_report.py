@@ -36,7 +36,8 @@ def privacy_report(estimator: BaseEstimator) -> PrivacyReport:
     -----
     Of steps whose budgets are in rho, as `privatize` divides an epsilon, the costs add up in zCDP,
     and the total is the epsilon that was asked for. Those of others add up in epsilon and delta.
-    What other steps learn from the rows is in no report.
+    What other steps learn from the rows is in no report. Where all steps were charged to the units
+    of one value (:meth:`PrivacyLedger.disjoint`), `payers` names them.
 
     Examples
     --------
@@ -80,4 +81,5 @@ def privacy_report(estimator: BaseEstimator) -> PrivacyReport:
         ),
         notes=tuple(dict.fromkeys(note for each in reports for note in each.notes)),
         relation=first.relation,
+        payers=first.payers if len({each.payers for each in reports}) == 1 else "",
     )

@@ -20,16 +20,17 @@ import math
 import sys
 
 from ._privacy._budget import PrivacyBudget
-from ._privacy._ledger import PrivacyLedger
+from ._privacy._ledger import DisjointLedgers, PrivacyLedger
 from ._privacy._ledger_store import FileBook
-from ._privacy._ledger_terms import COMPOSITIONS, LedgerCharge
+from ._privacy._ledger_terms import COMPOSITIONS, LedgerCharge, LedgerState
 from ._privacy._neighbours import RELATIONS, UNITS, in_words
 
-__all__ = ["LedgerCharge", "PrivacyBudget", "PrivacyLedger", "main"]
+__all__ = ["DisjointLedgers", "LedgerCharge", "PrivacyBudget", "PrivacyLedger", "main"]
 
 # What a charge costs in each of the currencies; a ledger counts two of them, and shows all.
 _NUMBERS = ("epsilon", "delta", "rho", "delta_failure")
 _HEADINGS = ("time", "label", *_NUMBERS, "gaussian", "relation")
+_PAYERS = ("key", "value")  # empty for a charge that all units pay
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -136,10 +137,11 @@ def _as_json(ledger: PrivacyLedger) -> dict:
     """Everything in a ledger, as what JSON can hold.
 
     "path", "total" (with null for what is not set), "unit", "composition", "relation", "spent" and
-    "remaining" (in the two costs that this composition counts), "charges".
+    "remaining" (in the two costs that this composition counts), "keys" (of each value the same
+    two), "charges".
     """
-    state = ledger.state()
-    charges = [{name: getattr(charge, name) for name in _HEADINGS} for charge in state.charges]
+    state, names = ledger.state(), (*_HEADINGS, *_PAYERS)
+    charges = [{name: getattr(charge, name) for name in names} for charge in state.charges]
     # JSON has no infinity: a missing bound is null.
     charges = [{k: None if v == math.inf else v for k, v in charge.items()} for charge in charges]
     budget = state.terms.budget
@@ -151,6 +153,13 @@ def _as_json(ledger: PrivacyLedger) -> dict:
         "relation": state.terms.relation,
         "spent": state.spent,
         "remaining": state.remaining,
+        "keys": {
+            key: {
+                value: {"spent": each.spent, "remaining": each.remaining}
+                for value, each in state.values_of(key)
+            }
+            for key in state.keys
+        },
         "charges": charges,
     }
 
@@ -163,23 +172,34 @@ def _as_text(ledger: PrivacyLedger) -> str:
     """
     state = ledger.state()
     terms = state.terms
-    # What the rounding of many charges leaves is nothing.
-    left = {
-        name: cost if cost > 1e-9 * state.spent[name] else 0.0
-        for name, cost in state.remaining.items()
-    }
     lines = [
         f"Privacy ledger {ledger.path}",
         f"  total      {terms.budget}; each {terms.unit} protected, "
         f"{terms.composition} composition",
         f"  neighbours {in_words(terms.relation, terms.unit)}",
         f"  spent      {_amounts(state.spent)}",
-        f"  remaining  {_amounts(left)}",
+        f"  remaining  {_amounts(_left(state))}",
         "",
     ]
+    for key, values in state.keys.items():
+        paid = [
+            (value, _amounts(each.spent), _amounts(_left(each)))
+            for value, each in state.values_of(key)
+        ]
+        lines += [f"Each {terms.unit} in at most one of {len(values)} values of {key!r}:"]
+        lines += [*_table([(key, "spent", "remaining"), *paid]), ""]
     # All charges in all currencies, not only in the two that count: the record of the fits.
-    rows = [[_cell(getattr(charge, name)) for name in _HEADINGS] for charge in state.charges]
-    return "\n".join(lines + (_table([_HEADINGS, *rows]) if rows else ["No charges."]))
+    names = (*_HEADINGS, *_PAYERS) if state.keys else _HEADINGS
+    rows = [[_cell(getattr(charge, name)) for name in names] for charge in state.charges]
+    return "\n".join(lines + (_table([names, *rows]) if rows else ["No charges."]))
+
+
+def _left(state: LedgerState) -> dict[str, float]:
+    """What remains; what the rounding of many charges leaves is nothing."""
+    return {
+        name: cost if cost > 1e-9 * state.spent[name] else 0.0
+        for name, cost in state.remaining.items()
+    }
 
 
 def _amounts(costs: dict[str, float]) -> str:

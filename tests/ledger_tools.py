@@ -35,6 +35,27 @@ BUDGET = PrivacyBudget(epsilon=1.0, delta=1e-5)
 
 QUARTER = LedgerCharge(epsilon=0.25, delta=1e-6, label="Quarter")
 
+KILLED_AT = """
+import functools, os, signal, sqlite3, sys
+from sklearn_dp._privacy._ledger import PrivacyLedger
+from sklearn_dp._privacy._ledger_terms import LedgerCharge
+
+path, moment, when = sys.argv[1:]
+
+class Dying(sqlite3.Connection):
+    def execute(self, statement, *args):
+        hit = statement.startswith(moment)
+        if hit and when == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        result = super().execute(statement, *args)
+        if hit and when == "after":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+
+sqlite3.connect = functools.partial(sqlite3.connect, factory=Dying)
+"""
+"""A program that kills itself before or after a statement of what is appended."""
+
 posix_only = pytest.mark.skipif(os.name != "posix", reason="needs fork and signals")
 
 

@@ -68,6 +68,7 @@ COMMON = {
     "_dropin/test_interfaces.py": "interfaces of all estimators beside scikit-learn's",
     "_partitions/test_lost_states.py": "clusters that keep nothing, with every engine",
     "_partitions/test_first_steps.py": "what users type first, in processes of their own",
+    "_privacy/test_disjoint_files.py": "keys of ledger files, where the rules are tested apart",
     "audit/laws/test_draws.py": "what all laws ask of the samplers",
     "audit/laws/test_laws.py": "all laws of the audit beside the kernel's",
     "audit/test_black_box.py": "frequencies of all kinds of releases",

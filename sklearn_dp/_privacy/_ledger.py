@@ -6,6 +6,7 @@ See `_ledger_terms` for the rules and their proofs, `_ledger_store` for where ch
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from html import escape
@@ -13,14 +14,14 @@ from typing import Any
 
 from ..exceptions import LedgerError
 from ._budget import PrivacyBudget
+from ._disjoint import EVERYONE, Payers, in_words
 from ._dp_accounting import events_of
-from ._html import bar, cell, framed, lines_of, table, times, unbroken
+from ._ledger_page import ledger_page
 from ._ledger_store import FileBook, MemoryBook
 from ._ledger_terms import LedgerCharge, LedgerState, LedgerTerms
 from ._log import log_charge
-from ._words import best_guess, secret_in_words, what_can_be_told
 
-__all__ = ["PrivacyLedger", "open_ledger"]
+__all__ = ["DisjointLedgers", "PrivacyLedger", "open_ledger"]
 
 
 class PrivacyLedger:
@@ -68,6 +69,9 @@ class PrivacyLedger:
     fit of the whole budget. The rule cannot change later: taking the better of two rules after
     seeing results would break the guarantee.
 
+    Fits on disjoint sets of units, such as one for each region, do not add up: see
+    :meth:`disjoint`.
+
     A file is shared by processes and threads and survives clone, copies, pickling and crashes:
     give `ledger` its path. A ledger in memory is shared by identity (clones and copies are the
     ledger itself) and refuses to be pickled. A ledger guards against mistakes, not against a person
@@ -81,6 +85,8 @@ class PrivacyLedger:
     >>> ledger.remaining["epsilon"]
     0.25
     """
+
+    _payers: Payers = EVERYONE  # or the units of one value of a key
 
     def __init__(
         self,
@@ -113,9 +119,9 @@ class PrivacyLedger:
         Returns
         -------
         state : LedgerState
-            Terms, charges, spent and remaining.
+            Terms, charges, keys, spent and remaining.
         """
-        return self._book.read()
+        return replace(self._book.read(), payers=self._payers)
 
     @property
     def budget(self) -> PrivacyBudget:
@@ -124,18 +130,92 @@ class PrivacyLedger:
 
     @property
     def entries(self) -> tuple[LedgerCharge, ...]:
-        """All charges, oldest first."""
-        return self.state().charges
+        """All charges, oldest first; of one value, those that some of its units pay."""
+        return self.state().counted
 
     @property
     def spent(self) -> dict[str, float]:
-        """Sum of each cost that the ledger counts, rounded up."""
+        """Sum of each cost that the ledger counts, of the units that paid most, rounded up."""
         return self.state().spent
 
     @property
     def remaining(self) -> dict[str, float]:
-        """What is left of each cost that the ledger counts, rounded down."""
+        """What is left to all units of each cost that the ledger counts, rounded down."""
         return self.state().remaining
+
+    @property
+    def payers(self) -> tuple[str, str]:
+        """Key and value of the units that pay what is charged here; both empty for all units."""
+        return self._payers
+
+    def disjoint(self, key: str, values: Iterable[str] | None = None) -> DisjointLedgers:
+        """Ledgers for fits on disjoint sets of units: one for each value of a key.
+
+        By naming `values` you state that each unit lies in at most one of them. A charge to one of
+        these ledgers is then paid by the units of its value only, so fits on all regions together
+        cost what the most expensive of them costs (parallel composition).
+
+        Parameters
+        ----------
+        key : str
+            What divides the units, such as ``"region"``.
+        values : iterable of str, optional
+            All values of the key. They are stored with the ledger and cannot be changed. Left out
+            (or given once more) for a key that the ledger has.
+
+        Returns
+        -------
+        ledgers : DisjointLedgers
+            ``ledgers["north"]`` is what an estimator takes as `ledger`.
+
+        Raises
+        ------
+        LedgerError
+            The key is not in the ledger and no values are given, or it has other values; or the
+            relation of the ledger is not "add or remove".
+
+        Notes
+        -----
+        Guarantee: that of the ledger, for each unit, under three conditions, which no code can
+        check.
+
+        * **The values are public**, and listed before any row is looked at. Which regions have rows
+          is private: fit and charge a region without rows as any other.
+        * **Each unit lies in at most one value of a key**, whatever other units there are. With
+          groups the unit is a person: one who has moved and has rows in two regions is no unit of
+          either.
+        * **A fit that is charged to a value reads the rows of its units only.**
+
+        What one value has released may decide what is asked of another, and at what cost. What a
+        unit pays is the sum of what was charged to all units and to its own values [1]_, [2]_; a
+        charge is refused if it would take the units of any combination of listed values over the
+        total. The proof is in :doc:`/privacy_model`.
+
+        Neighbors that replace a unit may move it from one value to another. The fit on either then
+        has one unit less or more, which its guarantee does not cover. So ledgers of other relations
+        than "add or remove" have no keys.
+
+        References
+        ----------
+        .. [1] McSherry, "Privacy integrated queries", SIGMOD 2009, Theorem 4.
+        .. [2] Feldman and Zrnic, "Individual privacy accounting via a Renyi filter", NeurIPS 2021.
+
+        Examples
+        --------
+        >>> from sklearn_dp.ledger import LedgerCharge, PrivacyBudget, PrivacyLedger
+        >>> ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-5))
+        >>> region = ledger.disjoint("region", values=["north", "south"])
+        >>> region["north"].charge(LedgerCharge(epsilon=0.75, delta=1e-6))
+        >>> region["south"].charge(LedgerCharge(epsilon=0.5, delta=1e-6))
+        >>> ledger.spent["epsilon"], region["south"].remaining["epsilon"]
+        (0.75, 0.5)
+        """
+        if self._payers != EVERYONE:
+            raise LedgerError(
+                f"ledger is for {in_words(self._payers)} already. For units that two keys divide, "
+                "list the pairs as values of one key of the whole ledger."
+            )
+        return DisjointLedgers(self, key, self._book.list_values(key, values))
 
     def charge(self, charge: LedgerCharge, label: str | None = None) -> None:
         """Charge one fit; when this returns, the charge is recorded for good.
@@ -157,10 +237,12 @@ class PrivacyLedger:
         """
         if not isinstance(charge, LedgerCharge):
             raise TypeError(f"charge must be a LedgerCharge, got {type(charge).__name__}")
-        label = charge.label if label is None else label
+        key, value = self._payers
         time = datetime.now(UTC).isoformat(timespec="seconds")
-        self._book.append(replace(charge, label=label, time=time))
-        log_charge(self.path, replace(charge, label=label))
+        label = charge.label if label is None else label
+        made = replace(charge, label=label, time=time, key=key, value=value)
+        self._book.append(made)
+        log_charge(self.path, made)
 
     def to_dp_accounting(self) -> tuple[Any, float]:
         """All charges as one event of Google's library dp-accounting, which has to be installed.
@@ -171,7 +253,9 @@ class PrivacyLedger:
         -------
         event : dp_accounting.ComposedDpEvent
             A ``GaussianDpEvent`` for each fit of Gaussian releases, a ``ZCDpEvent`` for each other
-            one. Accountants of the library add their own events to it.
+            one. Accountants of the library add their own events to it. Of charges to the values of
+            a key, those of the value that paid most; where no value paid most in all respects, an
+            event that covers each of them.
         delta_failure : float
             The probability, over all charges, of failures that no event of the library stands for.
             Take it from the delta that an accountant is asked for.
@@ -185,9 +269,11 @@ class PrivacyLedger:
         -----
         An accountant never says less than holds. ``ZCDpEvent`` is known to ``RdpAccountant``, and
         not to ``PLDAccountant``. Give it the neighbouring relation of the ledger (``relation``);
-        a record of the library is a unit of the ledger. Like every sum of charges, what it says
-        holds for budgets that were fixed before the first result was seen. Where they were chosen
-        on the way, the guarantee is the total of the ledger.
+        a record of the library is a unit of the ledger. The library has no event for disjoint sets
+        of units: for the least that an accountant can say, take the largest of what it says for
+        the ledgers of the values. Like every sum of charges, what it says holds for budgets that
+        were fixed before the first result was seen. Where they were chosen on the way, the
+        guarantee is the total of the ledger.
 
         Examples
         --------
@@ -200,10 +286,11 @@ class PrivacyLedger:
         >>> f"{accountant.get_epsilon(1e-5 - delta_failure):.1f}"
         '4.5'
         """
-        return events_of(self.entries)
+        return events_of(self.state())
 
     def __repr__(self) -> str:
         where = "in memory" if self.path is None else f"path={self.path!r}"
+        where += f", {in_words(self._payers)}" if self._payers != EVERYONE else ""
         try:
             state = self.state()
         except LedgerError:  # its file has gone: a display is no place to say so
@@ -219,7 +306,7 @@ class PrivacyLedger:
             state = self.state()
         except LedgerError:  # its file has gone: a display is no place to say so
             return escape(repr(self))
-        return _page(state, "in memory" if self.path is None else f"file {self.path}")
+        return ledger_page(state, "in memory" if self.path is None else f"file {self.path}")
 
     def __sklearn_clone__(self) -> PrivacyLedger:
         return self
@@ -236,7 +323,68 @@ class PrivacyLedger:
                 "a ledger in memory cannot be pickled or sent to another process, as its copy "
                 "would forget the charges; give `ledger` the path of a ledger file instead"
             )
+        if self._payers != EVERYONE:
+            return _open_value, (self.path, *self._payers)
         return PrivacyLedger, (None, self.path)
+
+
+class DisjointLedgers:
+    """The ledgers of the values of a key: what :meth:`PrivacyLedger.disjoint` gives.
+
+    Parameters
+    ----------
+    ledger : PrivacyLedger
+        The whole ledger.
+    key : str
+        What divides the units.
+    values : tuple of str
+        All values of the key; to iterate is to iterate over them.
+
+    Notes
+    -----
+    ``ledgers[value]`` is a :class:`PrivacyLedger` whose charges are paid by the units of that value
+    only. It is copied and pickled as the whole ledger is, which is what its `path` opens.
+
+    There is no ``get``: its answer to an unknown value, None, is a fit without a ledger.
+
+    Examples
+    --------
+    >>> from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
+    >>> ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-5))
+    >>> region = ledger.disjoint("region", values=["north", "south"])
+    >>> list(region), region["south"].remaining["epsilon"]
+    (['north', 'south'], 1.0)
+    """
+
+    def __init__(self, ledger: PrivacyLedger, key: str, values: tuple[str, ...]) -> None:
+        self.ledger = ledger
+        self.key = key
+        self.values = values
+
+    def __getitem__(self, value: str) -> PrivacyLedger:
+        if not isinstance(value, str) or value not in self.values:
+            raise KeyError(
+                f"key {self.key!r} has no such value. Its values are public and were listed once: "
+                f"{', '.join(self.values[:20])}{', ...' * (len(self.values) > 20)}. Which values "
+                "the rows hold is private: fit the listed ones, and leave out all other rows."
+            )
+        other = object.__new__(PrivacyLedger)
+        other._book, other._payers = self.ledger._book, (str(self.key), str(value))
+        return other
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        return f"<DisjointLedgers {self.key!r}: {len(self)} values>"
+
+
+def _open_value(path: str, key: str, value: str) -> PrivacyLedger:
+    """What a pickle of the ledger of one value holds."""
+    return PrivacyLedger(path=path).disjoint(key)[value]
 
 
 def open_ledger(ledger: str | os.PathLike[str] | PrivacyLedger | None) -> PrivacyLedger | None:
@@ -250,61 +398,3 @@ def open_ledger(ledger: str | os.PathLike[str] | PrivacyLedger | None) -> Privac
     if isinstance(ledger, (str, os.PathLike)):
         return PrivacyLedger(path=ledger)
     raise TypeError(f"ledger must be None, a path or a PrivacyLedger, got {type(ledger).__name__}")
-
-
-def _page(state: LedgerState, where: str) -> str:
-    """A ledger, whose file is `where`: what all its fits may show, and which of them spent what.
-
-    The sentence is about the total and not about what has been spent: budgets may be chosen after
-    seeing results, and for what was spent up to a moment that was chosen so, there is no theorem.
-    """
-    terms = state.terms
-    # The cost that runs out first decides; a cap of zero can hold nothing.
-    used = [
-        spent / cap if cap else 0.0
-        for spent, cap in zip(state.spent.values(), terms.caps, strict=True)
-    ]
-    which = int(used[1] > used[0])
-    groups: dict[str, list[Any]] = {}
-    for charge in state.charges:
-        groups.setdefault(charge.label or "without a label", []).append(charge)
-    shares = {
-        label: sum(terms.costs(charge)[which] for charge in charges) / (terms.caps[which] or 1.0)
-        for label, charges in groups.items()
-    }
-    heads = ("time", "epsilon", "delta", "rho")
-    lines = [
-        (
-            label + times(len(charges), "fits"),
-            shares[label],
-            table(heads, [[cell(getattr(each, name)) for name in heads] for each in charges]),
-        )
-        for label, charges in groups.items()
-    ]
-    spent = ", ".join(
-        f"{name} = {cell(cost)} of {cell(cap)}"
-        for (name, cost), cap in zip(state.spent.items(), terms.caps, strict=True)
-    )
-    return framed(
-        f"<p><b>{unbroken(_of_all_fits(state))}</b><br>Spent so far: {escape(spent)}.</p>"
-        f"{bar(shares)}{lines_of(lines, 1 - used[which])}"
-        f"<details><summary>the terms</summary>{escape(str(terms.budget))}; each "
-        f"{escape(terms.unit)}, {escape(terms.relation)}; {escape(terms.composition)} "
-        f"composition; {escape(where)}</details>"
-        '<p class="sk-dp-note">Fits with a random_state are no part of this: their noise can be '
-        "worked out.</p>"
-    )
-
-
-def _of_all_fits(state: LedgerState) -> str:
-    """The guarantee of a ledger as a sentence."""
-    terms, (first, second) = state.terms, state.terms.caps
-    if terms.composition == "basic":
-        guess = alone = best_guess(first, second)
-    else:
-        gaussian = terms.composition == "gaussian"
-        known = terms.budget.epsilon if terms.budget.epsilon is not None else float("inf")
-        guess = best_guess(known, terms.budget.delta, first, gaussian)
-        alone = best_guess(known, terms.budget.delta)
-    told = what_can_be_told(secret_in_words(terms.relation, terms.unit), guess, alone)
-    return f"From all that the fits of this ledger ever release together, {told}"

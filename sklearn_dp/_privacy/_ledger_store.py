@@ -1,8 +1,9 @@
 """Where a ledger is kept: in the memory of one process, or in an SQLite file that many share.
 
-A *book* holds the terms of a ledger and the list of its charges, and can do three things: `read`
-both at one moment, `append` a charge if the terms admit it, and, on paper only, `create` itself.
-Nothing takes a charge back.
+A *book* holds the terms of a ledger, the list of its charges and the keys whose values divide the
+units. It can `read` all of them at one moment, `append` a charge if the terms admit it,
+`list_values` of a key, once, and, on paper only, `create` itself. Nothing takes a charge back, or
+changes the values of a key.
 
 What could go wrong with a file, and what is done about it:
 
@@ -23,17 +24,19 @@ than any we could write. It needs working locks; on network drives without them 
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import stat
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from ..exceptions import LedgerError
 from ._budget import PrivacyBudget
+from ._disjoint import EVERYONE, agreed_values, in_words
 from ._ledger_terms import FIELDS, UNTOLD, LedgerCharge, LedgerState, LedgerTerms
 from ._neighbours import check_relation
 from ._process import process_mark
@@ -42,7 +45,16 @@ __all__ = ["FileBook", "MemoryBook"]
 
 _LOCK_SECONDS = 120.0  # patience with other processes; each holds the lock for milliseconds
 _APPLICATION_ID = 0x44504C47  # "DPLG"
-_VERSION = 2
+_VERSION = 3
+
+_KEYS = (
+    "CREATE TABLE disjoint (key TEXT PRIMARY KEY NOT NULL, listed TEXT NOT NULL)",
+    """CREATE TRIGGER values_are_fixed BEFORE UPDATE ON disjoint
+        BEGIN SELECT RAISE(ABORT, 'the values of a key are fixed'); END""",
+    """CREATE TRIGGER keys_stay BEFORE DELETE ON disjoint
+        BEGIN SELECT RAISE(ABORT, 'a key is never removed'); END""",
+    f"PRAGMA user_version = {_VERSION}",
+)
 
 # The triggers make a refund an error of the database itself, whoever asks for it.
 _SCHEMA = (
@@ -52,7 +64,7 @@ _SCHEMA = (
         epsilon REAL NOT NULL CHECK (epsilon >= 0), delta REAL NOT NULL CHECK (delta >= 0),
         rho REAL NOT NULL CHECK (rho >= 0), delta_failure REAL NOT NULL CHECK (delta_failure >= 0),
         gaussian INTEGER NOT NULL, unit TEXT NOT NULL, label TEXT NOT NULL, time TEXT NOT NULL,
-        relation TEXT NOT NULL)""",
+        relation TEXT NOT NULL, key TEXT NOT NULL DEFAULT '', value TEXT NOT NULL DEFAULT '')""",
     """CREATE TRIGGER terms_are_fixed BEFORE UPDATE ON terms
         BEGIN SELECT RAISE(ABORT, 'the terms of a ledger are fixed'); END""",
     """CREATE TRIGGER no_refund BEFORE DELETE ON charge
@@ -60,13 +72,15 @@ _SCHEMA = (
     """CREATE TRIGGER no_rebate BEFORE UPDATE ON charge
         BEGIN SELECT RAISE(ABORT, 'a charge is never changed'); END""",
     f"PRAGMA application_id = {_APPLICATION_ID}",
-    f"PRAGMA user_version = {_VERSION}",
+    *_KEYS,
 )
 _TERMS = ("epsilon", "delta", "rho", "unit", "composition", "relation")
 
 # Format 1 knew no relation: its charges were documented as "add or remove", which two of the
 # package's own were not always. Their records do not tell which it was.
+# Format 2 knew no keys.
 _FIRST_VERSION = 1
+_SINCE = {"relation": 2, "key": 3, "value": 3}
 _ASSUMED = "add or remove"
 _AMBIGUOUS = ("FederatedDPKMeans", "aggregate_k_tuples")
 
@@ -79,6 +93,7 @@ class MemoryBook:
     def __init__(self, terms: LedgerTerms) -> None:
         self._terms = terms
         self._charges: list[LedgerCharge] = []
+        self._keys: dict[str, tuple[str, ...]] = {}
         self._lock = threading.Lock()
         self._process = process_mark()
 
@@ -95,13 +110,21 @@ class MemoryBook:
         """What the ledger holds now, in this process."""
         self._check_process()
         with self._lock:
-            return LedgerState(self._terms, tuple(self._charges))
+            return LedgerState(self._terms, tuple(self._charges), dict(self._keys))
+
+    def list_values(self, key: str, values: Iterable[str] | None) -> tuple[str, ...]:
+        """The values of a key, which are listed now if it is new."""
+        self._check_process()
+        with self._lock:
+            agreed = agreed_values(self._keys, key, values, self._terms.relation)
+            return self._keys.setdefault(str(key), agreed)
 
     def append(self, charge: LedgerCharge) -> None:
         """Admit and record a charge; two threads are admitted one after the other."""
         self._check_process()
         with self._lock:
-            self._terms.admit(charge, [self._terms.costs(earlier) for earlier in self._charges])
+            _check_listed(charge, self._keys)
+            self._terms.admit(charge, map(self._terms.line, self._charges))
             self._charges.append(charge)
 
 
@@ -113,10 +136,10 @@ class FileBook:
     one would drop the locks of all (POSIX). The path is made absolute: a process that changes its
     folder later still means the same ledger.
 
-    A file of format 1 is read as it is, and converted by the first charge, in the transaction of
-    that charge: whatever stops it leaves a whole file of format 1. Code of that format may work
-    with the file meanwhile. It reads the format inside each of its transactions, so it charges
-    before the conversion, which then sees the charge, or refuses the file by its format after it.
+    A file of an older format is read as it is, and converted by the first charge or key, in the
+    transaction of that: whatever stops it leaves a whole file of the old format. Code of that
+    format may work with the file meanwhile. It reads the format inside each of its transactions, so
+    it charges before the conversion, which then sees the charge, or refuses the file after it.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -152,8 +175,23 @@ class FileBook:
         """What the ledger holds now: terms and charges of one moment, in one transaction."""
         with self._connection() as db:
             db.execute("BEGIN")
-            terms = self._terms(db)
-            return LedgerState(terms, self._charges(db))
+            return self._state(db)
+
+    def list_values(self, key: str, values: Iterable[str] | None) -> tuple[str, ...]:
+        """The values of a key, which are listed now, for good, if it is new."""
+        state = self.read()
+        agreed = agreed_values(state.keys, key, values, state.terms.relation)
+        if key in state.keys:
+            return agreed
+        with self._connection() as db:
+            db.execute("BEGIN IMMEDIATE")
+            keys = self._keys(db)  # it may be there by now
+            agreed = agreed_values(keys, key, agreed, state.terms.relation)
+            if key not in keys:
+                self._convert_untold(db)
+                db.execute("INSERT INTO disjoint VALUES (?, ?)", (str(key), json.dumps(agreed)))
+                db.execute("COMMIT")
+        return agreed
 
     def append(self, charge: LedgerCharge) -> None:
         """Admit and record a charge; when this returns, it is on the disk.
@@ -169,11 +207,10 @@ class FileBook:
         with self._connection() as db:
             db.execute("BEGIN IMMEDIATE")
             terms = self._terms(db)
-            if self._version(db) == _FIRST_VERSION:
-                self._check_told(self._charges(db))
-                _convert(db, _ASSUMED)
-            spent = db.execute(f"SELECT {', '.join(terms.columns)} FROM charge").fetchall()
-            terms.admit(charge, spent)
+            self._convert_untold(db)
+            _check_listed(charge, self._keys(db))
+            costs = ", ".join(terms.columns)
+            terms.admit(charge, db.execute(f"SELECT key, value, {costs} FROM charge"))
             db.execute(insert, [getattr(charge, name) for name in FIELDS])
             db.execute("COMMIT")
 
@@ -188,7 +225,7 @@ class FileBook:
             if self._version(db) != _FIRST_VERSION:
                 raise LedgerError(f"ledger {str(self.path)!r} tells its relation already")
             self._check_word(self._charges(db), relation)
-            _convert(db, relation)
+            self._convert(db, relation)
             db.execute("COMMIT")
 
     @contextmanager
@@ -244,11 +281,14 @@ class FileBook:
         if _pragma(db, "application_id") != _APPLICATION_ID:
             raise LedgerError(f"ledger {str(self.path)!r} is a file, but not a ledger")
         version = _pragma(db, "user_version")
-        if version not in (_FIRST_VERSION, _VERSION):
+        if not _FIRST_VERSION <= version <= _VERSION:
             raise LedgerError(
                 f"ledger {str(self.path)!r} has format {version}, this package knows {_VERSION}"
             )
         return version
+
+    def _state(self, db: sqlite3.Connection) -> LedgerState:
+        return LedgerState(self._terms(db), self._charges(db), self._keys(db))
 
     def _terms(self, db: sqlite3.Connection) -> LedgerTerms:
         """What the ledger allows; a file of format 1 has the relation that was documented."""
@@ -257,13 +297,38 @@ class FileBook:
         row = db.execute(f"SELECT {', '.join(_TERMS[:-1])} FROM terms").fetchone()
         return _terms_of(row and (*row, _ASSUMED))
 
+    def _keys(self, db: sqlite3.Connection) -> dict[str, tuple[str, ...]]:
+        """The values of each key, in the order in which they were listed."""
+        if self._version(db) < _VERSION:
+            return {}
+        rows = db.execute("SELECT key, listed FROM disjoint ORDER BY rowid").fetchall()
+        return dict(map(_key_of, rows))
+
     def _charges(self, db: sqlite3.Connection) -> tuple[LedgerCharge, ...]:
         """All charges, oldest first."""
-        told = self._version(db) != _FIRST_VERSION
-        names = [name for name in FIELDS if told or name != "relation"]
+        version = self._version(db)
+        names = [name for name in FIELDS if _SINCE.get(name, 1) <= version]
         rows = db.execute(f"SELECT {', '.join(names)} FROM charge ORDER BY id").fetchall()
         charges = [dict(zip(names, row, strict=True)) for row in rows]
         return tuple(_charge_of(charge) for charge in charges)
+
+    def _convert_untold(self, db: sqlite3.Connection) -> None:
+        """Convert a file of an older format to what was documented then."""
+        if self._version(db) == _FIRST_VERSION:
+            self._check_told(self._charges(db))
+        self._convert(db, _ASSUMED)
+
+    def _convert(self, db: sqlite3.Connection, relation: str) -> None:
+        """To the format of today, within the caller's transaction; a relation holds no quotes."""
+        version = self._version(db)
+        new = [("terms", "relation", relation), ("charge", "relation", relation)]
+        new = (version == _FIRST_VERSION) * new + [("charge", "key", ""), ("charge", "value", "")]
+        if version < _VERSION:
+            for table, name, default in new:
+                column = f"{name} TEXT NOT NULL DEFAULT '{default}'"
+                db.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
+            for statement in _KEYS:
+                db.execute(statement)
 
     def _check_told(self, charges: Sequence[LedgerCharge]) -> None:
         """Raise if a charge of format 1 could be of either relation: only the owner knows."""
@@ -286,11 +351,10 @@ class FileBook:
             )
 
 
-def _convert(db: sqlite3.Connection, relation: str) -> None:
-    """Format 1 to 2, within the caller's transaction; a relation holds no quotes."""
-    for table in ("terms", "charge"):
-        db.execute(f"ALTER TABLE {table} ADD COLUMN relation TEXT NOT NULL DEFAULT '{relation}'")
-    db.execute(f"PRAGMA user_version = {_VERSION}")
+def _check_listed(charge: LedgerCharge, keys: Mapping[str, Sequence[str]]) -> None:
+    """Refuse a charge to units that nobody has said to be apart from others."""
+    if charge.payers != EVERYONE and charge.value not in keys.get(charge.key, ()):
+        raise LedgerError(f"ledger has listed no {in_words(charge.payers)}")
 
 
 def _pragma(db: sqlite3.Connection, name: str) -> int:
@@ -316,6 +380,13 @@ def _terms_of(row: Sequence[Any]) -> LedgerTerms:
     epsilon, delta, rho, unit, composition, relation = row
     budget = PrivacyBudget(epsilon=epsilon, delta=delta, rho=rho)
     return LedgerTerms(budget, unit, composition, relation)
+
+
+@_damaged
+def _key_of(row: Sequence[Any]) -> tuple[str, tuple[str, ...]]:
+    """A key and its values from a row, checked as new ones are."""
+    key, listed = row
+    return key, agreed_values({}, key, json.loads(listed), _ASSUMED)
 
 
 @_damaged

@@ -44,6 +44,29 @@ independently: the two means then differ by a drift of W of exactly one, and the
 N(sqrt(2 R), 1), however the m_j were chosen on the way: sqrt(2 R)-GDP, and so (E, D - F)-DP for
 R = gaussian_rho(E, D - F).
 
+*Disjoint values* [4]_. A key (region) lists values (north, ...) such that each unit lies in at most
+one of them, whatever other units there are, and a fit that is charged to a value reads the rows of
+its units only. Take two neighbors that differ by a unit u, added or removed, and a history h. The
+next fit has the same law on both if it is charged to a value in which u does not lie, and otherwise
+it is as close as its charge says. So for this pair it is a fit of costs zero or of its own costs,
+and which of the two is a function of h: u is fixed with the pair, the charge follows from h. The
+three proofs above let costs be any functions of h, and need only that along every transcript they
+stay within the caps. They hold for this pair if the charges that u pays do: what is common, and
+what is charged to one value of each key. Nobody knows the values of u, so a charge is admitted only
+if this holds for *every* combination of listed values, whether there are such units or not. Then
+nothing about the rows is in that decision. It follows from the charges, so from h: what north has
+shown may decide what south is asked, and whether south's charge still fits, and that is one more
+way in which costs are functions of h. [4]_ proves the harder case, where a unit leaves in silence
+once its own budget is spent. Here no unit ever leaves.
+
+Both costs are sums, so each is largest where each key has its dearest value: all combinations are
+within the two caps if and only if these two sums are. As a pair they may belong to two different
+units: what is shown as spent is then above what any unit has paid.
+
+Under "replace", u may lie in north and its replacement in south. The fit in north then sees a unit
+removed, of which a guarantee for replacing one says nothing at any price, so such ledgers have no
+keys; nor have those for clients that take part with or without rows.
+
 **Why the rule is fixed at creation.** Each rule alone is sound; admitting whatever *one* of them
 admits is not, when budgets depend on results. After a first result of small privacy loss it pays to
 spend all of the remaining delta on failures, after a large one to spend it on more Gaussian noise;
@@ -67,19 +90,23 @@ References
 .. [2] Whitehouse, Ramdas, Rogers and Wu, "Fully-adaptive composition in differential privacy",
    ICML 2023; Bun and Steinke, "Concentrated differential privacy", TCC 2016.
 .. [3] Smith and Thakurta, "Fully adaptive composition for Gaussian differential privacy", 2022.
+.. [4] McSherry, "Privacy integrated queries", SIGMOD 2009 (disjoint parts); Feldman and Zrnic,
+   "Individual privacy accounting via a Renyi filter", NeurIPS 2021.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
 from ..exceptions import BudgetExceededError, LedgerError
 from . import _accounting as accounting
 from ._budget import PrivacyBudget
 from ._checks import check_choice, check_delta, check_non_negative, is_real
+from ._disjoint import EVERYONE, Line, Payers, check_payers, dearest
+from ._disjoint import in_words as payers_in_words
 from ._neighbours import RELATIONS, check_relation, check_unit, in_words
 from ._plan import PrivacyPlan
 from ._rounding import sum_down, sum_up
@@ -118,6 +145,9 @@ class LedgerCharge:
         Name of the estimator; never anything that depends on the data.
     time : str, default=""
         Set by the ledger.
+    key, value : str, default=""
+        Set by the ledger: whose units pay, where it is not all of them; see
+        :meth:`PrivacyLedger.disjoint`.
     """
 
     epsilon: float
@@ -129,6 +159,13 @@ class LedgerCharge:
     relation: str = "add or remove"
     label: str = ""
     time: str = ""
+    key: str = ""
+    value: str = ""
+
+    @property
+    def payers(self) -> Payers:
+        """Key and value of the units that pay; both empty for all units."""
+        return self.key, self.value
 
     @classmethod
     def of(cls, plan: PrivacyPlan, label: str) -> LedgerCharge:
@@ -170,8 +207,10 @@ class LedgerCharge:
         self._set("rho", check_non_negative("rho", self.rho))
         failure = check_delta("delta_failure", self.delta_failure, zero=True)
         self._set("delta_failure", failure)
+        for name, text in zip(("key", "value"), check_payers(self.key, self.value), strict=True):
+            self._set(name, text)
 
-    def _set(self, name: str, value: float) -> None:
+    def _set(self, name: str, value: float | str) -> None:
         object.__setattr__(self, name, value)
 
 
@@ -239,18 +278,22 @@ class LedgerTerms:
         first, second = self.columns
         return getattr(charge, first), getattr(charge, second)
 
-    def admit(self, charge: LedgerCharge, spent: Sequence[tuple[float, float]]) -> None:
-        """Raise unless the charge fits beside what was spent.
+    def line(self, charge: LedgerCharge) -> Line:
+        """What decides about later charges."""
+        return *charge.payers, *self.costs(charge)
 
-        `spent` has the two costs of each earlier charge, in the order of `columns`. A
-        BudgetExceededError when one of the two sums would exceed its cap; the amounts in its
-        message are of budgets, which are public. A LedgerError when the charge is about another
-        unit or relation, or of a kind that the rule does not cover: its costs would add up to
-        nothing that means anything.
+    def admit(self, charge: LedgerCharge, spent: Iterable[Line]) -> None:
+        """Raise unless each unit that pays the charge can pay it, beside what it has paid.
+
+        `spent` has the `line` of each earlier charge. A BudgetExceededError when one of the two
+        sums would exceed its cap; the amounts in its message are of budgets, which are public. A
+        LedgerError when the charge is about another unit or relation, or of a kind that the rule
+        does not cover: its costs would add up to nothing that means anything.
         """
         self._check_kind(charge)
         costs = self.costs(charge)
-        columns = _columns(spent)
+        columns = dearest(spent, charge.payers)
+        whose = "" if charge.payers == EVERYONE else f" for {payers_in_words(charge.payers)}"
         for name, cap, cost, column in zip(self.columns, self.caps, costs, columns, strict=True):
             slack = 0.0 if self._derived else cap * _TYPED_SLACK
             # Exact: `fsum` rounds once, so its sign is the true sign.
@@ -259,7 +302,7 @@ class LedgerTerms:
                 # Outward rounding leaves a residue of what is used up.
                 rest = f"only {left:.6g}" if left > 1e-6 * cap else "nothing"
                 raise BudgetExceededError(
-                    f"ledger: this needs {name} {cost:.6g} but {rest} of {cap:.6g} is left "
+                    f"ledger: this needs {name} {cost:.6g} but {rest} of {cap:.6g} is left{whose} "
                     f"({self.composition} composition). Nothing was spent, no data were read.",
                     asked=dict(zip(self.columns, costs, strict=True)),
                     left=dict(zip(self.columns, map(_left, self.caps, columns), strict=True)),
@@ -287,30 +330,65 @@ class LedgerTerms:
 
 @dataclass(frozen=True)
 class LedgerState:
-    """What a ledger held at one moment."""
+    """What a ledger held at one moment, and what of it the units of a value have paid."""
 
     terms: LedgerTerms
     charges: tuple[LedgerCharge, ...]  # oldest first
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # with their values
+    payers: Payers = EVERYONE  # whom `spent` and `remaining` are about
+
+    def paid(self, charges: Iterable[LedgerCharge]) -> tuple[list[float], list[float]]:
+        """The two costs of some charges, of those that the unit pays which pays most."""
+        return dearest(map(self.terms.line, charges), self.payers)
 
     @cached_property
     def _columns(self) -> tuple[list[float], list[float]]:
-        return _columns([self.terms.costs(charge) for charge in self.charges])
+        return self.paid(self.charges)
+
+    @property
+    def counted(self) -> tuple[LedgerCharge, ...]:
+        """The charges that some of the units pay."""
+        key, value = self.payers
+        return tuple(each for each in self.charges if each.key != key or each.value == value)
 
     @property
     def spent(self) -> dict[str, float]:
-        """Sum of each cost that the ledger counts, rounded up."""
+        """Each cost that the ledger counts, of the units that have paid most, rounded up."""
         return dict(zip(self.terms.columns, map(sum_up, self._columns), strict=True))
 
     @property
     def remaining(self) -> dict[str, float]:
-        """What is left of each cost that the ledger counts, rounded down."""
+        """What is left to all units of each cost that the ledger counts, rounded down."""
         left = map(_left, self.terms.caps, self._columns)
         return dict(zip(self.terms.columns, left, strict=True))
 
+    def values_of(self, key: str) -> Iterator[tuple[str, LedgerState]]:
+        """What the units of each value of a key have paid."""
+        rest = [each for each in self.charges if each.key != key]
+        own: dict[str, list[LedgerCharge]] = {value: [] for value in self.keys[key]}
+        for each in (each for each in self.charges if each.key == key):
+            own[each.value].append(each)
+        for value, paid in own.items():
+            yield value, replace(self, charges=(*rest, *paid), payers=(key, value))
 
-def _columns(spent: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
-    """The two costs apart, also of no charges at all, where zip(*spent) has nothing to unpack."""
-    return [pair[0] for pair in spent], [pair[1] for pair in spent]
+    def used(self) -> tuple[int, float]:
+        """Which of the two costs runs out first, and the share of it that is spent."""
+        # A cap of zero can hold nothing.
+        parts = [
+            spent / cap if cap else 0.0
+            for spent, cap in zip(self.spent.values(), self.terms.caps, strict=True)
+        ]
+        which = int(parts[1] > parts[0])
+        return which, parts[which]
+
+    def by_label(self) -> dict[str, tuple[list[LedgerCharge], float]]:
+        """Charges of one label, and their share of the cost that runs out first."""
+        which = self.used()[0]
+        groups: dict[str, list[LedgerCharge]] = {}
+        for charge in self.counted:
+            groups.setdefault(charge.label or "without a label", []).append(charge)
+        cap = self.terms.caps[which] or 1.0
+        return {name: (each, sum(self.paid(each)[which]) / cap) for name, each in groups.items()}
 
 
 def _left(cap: float, costs: Sequence[float]) -> float:

@@ -15,6 +15,7 @@ follows from parameters and releases. Two cases are silent for that reason:
 import logging
 from typing import Any
 
+from ._disjoint import EVERYONE, in_words
 from ._ledger_terms import LedgerCharge
 from ._plan import PrivacyPlan
 
@@ -28,11 +29,12 @@ _UNNAMED = "session"
 def log_charge(place: str | None, charge: LedgerCharge) -> None:
     """A ledger was charged: that of path `place`, or for None one in memory."""
     LOGGER.info(
-        "ledger %s: charged (%.6g, %.3g)-DP for %s",
+        "ledger %s: charged (%.6g, %.3g)-DP for %s%s",
         place or "in memory",
         charge.epsilon,
         charge.delta,
         charge.label or "a fit",
+        "" if charge.payers == EVERYONE else f" on {in_words(charge.payers)}",
     )
 
 

@@ -28,6 +28,7 @@ from threading import Lock
 from typing import Any
 
 from . import _accounting as accounting
+from ._disjoint import Payers
 from ._ledger import PrivacyLedger
 from ._ledger_terms import LedgerCharge
 from ._process import process_mark
@@ -36,8 +37,8 @@ from ._rounding import sum_up
 __all__ = ["Part", "charges_together", "identity", "is_paid", "paid_together"]
 
 
-_Account = tuple[Any, str, str]
-"""A ledger, a unit and a relation: parts that agree in these are charged together."""
+_Account = tuple[Any, Payers, str, str]
+"""A ledger, its payers, a unit and a relation: parts that agree in these are charged together."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Part:
     @property
     def account(self) -> _Account:
         """Where the part is charged."""
-        return identity(self.ledger), self.unit, self.relation
+        return _account(self.ledger, self.unit, self.relation)
 
     def covers(self, account: _Account, charge: LedgerCharge) -> bool:
         """Whether it is for such a fit, and the charge of that is no more, in any composition.
@@ -89,7 +90,7 @@ class _Untaken:
         """Take the smallest part that covers a fit, if there is one."""
         if self._process != process_mark() or not self.parts:
             return False
-        account = identity(ledger), charge.unit, charge.relation
+        account = _account(ledger, charge.unit, charge.relation)
         with self._lock:
             fitting = [part for part in self.parts if part.covers(account, charge)]
             if fitting:
@@ -153,10 +154,14 @@ def is_paid(ledger: PrivacyLedger, charge: LedgerCharge) -> bool:
     return untaken is not None and untaken.take(ledger, charge)
 
 
+def _account(ledger: PrivacyLedger, unit: str, relation: str) -> _Account:
+    return identity(ledger), ledger.payers, unit, relation
+
+
 def identity(ledger: PrivacyLedger) -> Any:
-    """The object of a ledger in memory; the file behind the path of another: it may have several
-    names (symbolic links, ``folder/../folder``)."""
+    """The book of a ledger in memory; the file behind the path of another: it may have several
+    names (symbolic links, ``folder/../folder``). The ledgers of all values of its keys are one."""
     if ledger.path is None:
-        return id(ledger)
+        return id(ledger._book)
     found = os.stat(ledger.path)
     return found.st_dev, found.st_ino

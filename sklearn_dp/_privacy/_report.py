@@ -61,6 +61,8 @@ class PrivacyReport:
     ledger : tuple of (str, float, float)
         Of each cost that the ledger of the fit counts: its name, what was charged for the fit, and
         the total of the ledger. Empty without a ledger.
+    payers : str
+        Which units the ledger has charged, such as "region = 'north'"; empty for all of them.
     """
 
     epsilon: float
@@ -74,6 +76,7 @@ class PrivacyReport:
     notes: tuple[str, ...] = ()
     relation: str = "add or remove"
     ledger: tuple[tuple[str, float, float], ...] = ()
+    payers: str = ""
 
     @classmethod
     def from_plan(cls, plan: Any, log: Sequence[dict[str, Any]], noise: str) -> Self:
@@ -190,7 +193,8 @@ class PrivacyReport:
             f"{name} = {cell(cost)}" + ("" if total is None else f" of your {cell(total)}")
             for name, cost, total in costs
         )
-        return f"It {'would spend' if self.noise == 'planned' else 'spent'} {words}."
+        whose = f", paid by the units of {self.payers} only" if self.payers else ""
+        return f"It {'would spend' if self.noise == 'planned' else 'spent'} {words}{whose}."
 
     def _repr_html_(self) -> str:
         return _page(self)

@@ -26,6 +26,7 @@ import numpy as np
 from ..exceptions import SeededNoiseWarning
 from . import _accounting as accounting
 from ._accounts import Accounts
+from ._disjoint import in_words
 from ._ledger import open_ledger
 from ._ledger_terms import LedgerCharge
 from ._log import log_plan, log_release
@@ -54,6 +55,8 @@ class PrivacySession(Releases, PartsOfUnits, FitsInside, AlgorithmicRandomness):
     is charged for the whole plan now, before any data are read; after a BudgetExceededError nothing
     was spent. `label` is the name of the estimator, for the ledger.
     """
+
+    _payers = ""  # which units the ledger has charged, where it is not all of them
 
     def __init__(
         self, plan: PrivacyPlan, *, random_state: Any = None, ledger: Any = None, label: str = ""
@@ -119,6 +122,7 @@ class PrivacySession(Releases, PartsOfUnits, FitsInside, AlgorithmicRandomness):
         book = open_ledger(ledger)
         if book is None:
             return ()
+        self._payers = in_words(book.payers)
         charge, terms = LedgerCharge.of(self.plan, label), book.state().terms
         if not is_paid(book, charge):
             book.charge(charge)
@@ -243,7 +247,8 @@ class PrivacySession(Releases, PartsOfUnits, FitsInside, AlgorithmicRandomness):
 
     def report(self) -> PrivacyReport:
         """Plan, releases, totals and noise source of this fit."""
-        return replace(self.plan.report(tuple(self._log), self.noise), ledger=self._of_ledger)
+        report = self.plan.report(tuple(self._log), self.noise)
+        return replace(report, ledger=self._of_ledger, payers=self._payers)
 
 
 def _largest(lengths: Any) -> float:

@@ -63,5 +63,6 @@ class FitsInside:
         other = self._branch()
         other.plan, other._nested, other._log, other._parts = plan, True, [], set()
         other._of_ledger = ()  # what was charged was charged for all of the outer fit
+        other._payers = ""
         other._accounts = Accounts(plan)
         return other

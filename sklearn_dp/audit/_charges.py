@@ -82,6 +82,8 @@ def _fields(charge: LedgerCharge, plan: PrivacyPlan, label: str) -> Iterator[str
         "unit": plan.unit,
         "relation": plan.relation,
         "label": label,
+        "key": "",  # the ledger is not of one value
+        "value": "",
     }
     for field in fields(LedgerCharge):
         value = getattr(charge, field.name)

@@ -144,23 +144,19 @@ class BudgetDisplay:
         -------
         display : BudgetDisplay
             Charges of one label are one bar, in the order of their first. Of the two costs that a
-            ledger counts, the one is shown of which more is spent.
+            ledger counts, the one is shown of which more is spent. Of charges to the values of a
+            key, a bar is what the units pay that pay most for this label.
         """
         _check("ledger", ledger, PrivacyLedger)
         state = ledger.state()
-        caps, spent = state.terms.caps, list(state.spent.values())
-        # The one that runs out first decides; a cap of zero can hold nothing.
-        used = [value / cap if cap else 0.0 for value, cap in zip(spent, caps, strict=True)]
-        which = int(used[1] > used[0])
-        sums: dict[str, list[float]] = {}
-        for charge in state.charges:
-            costs = state.terms.costs(charge)
-            sums.setdefault(charge.label or "without a label", []).append(costs[which])
-        labels = [label + _times(len(costs), "fits") for label, costs in sums.items()]
-        shares = [sum(costs) / caps[which] for costs in sums.values()] if caps[which] else []
+        which, used = state.used()
+        groups = state.by_label()
+        labels = [name + _times(len(each), "fits") for name, (each, _) in groups.items()]
+        shares = [share for _, share in groups.values()]
+        spent, cap = list(state.spent.values())[which], state.terms.caps[which]
         name = state.terms.columns[which].replace("_", " ")
-        heading = f"Ledger: {name}, {spent[which]:.3g} of {caps[which]:.3g} spent"
-        return cls(labels, shares, heading, max(0.0, 1 - used[which])).plot(ax=ax)
+        heading = f"Ledger: {name}, {spent:.3g} of {cap:.3g} spent"
+        return cls(labels, shares, heading, max(0.0, 1 - used)).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the bars, the first at the top, with their shares in per cent.

@@ -1,7 +1,7 @@
 """What a search of scikit-learn's, or one fit of a pipeline, will be charged beforehand."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
@@ -12,6 +12,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from .._base import BaseDPEstimator
 from .._compositions import ChargedTogether, parts_of, private_steps
 from .._privacy._checks import is_integer
+from .._privacy._disjoint import check_one_value
 from .._privacy._ledger import PrivacyLedger, open_ledger
 from .._privacy._ledger_terms import LedgerCharge
 from .._privacy._prepaid import charges_together, identity
@@ -261,26 +262,33 @@ def _remaining(made: Any) -> dict[str, dict[str, float]]:
     A ledger that several steps share is counted once, whatever they call it.
     """
     books: dict[Any, tuple[PrivacyLedger, list[LedgerCharge]]] = {}
+    faces = []
     for ledger, charge in made:
         if ledger is not None:
             book = open_ledger(ledger)
             assert book is not None
-            books.setdefault(identity(book), (book, []))[1].append(charge)
+            faces.append((identity(book), book.payers))
+            key, value = book.payers
+            charge = replace(charge, key=key, value=value)
+            books.setdefault(faces[-1][0], (book, []))[1].append(charge)
+    check_one_value(faces)
     left: dict[str, dict[str, float]] = {}
     for book, charges in books.values():
-        state = book.state()
-        spent = [state.terms.costs(charge) for charge in state.charges]
+        # What is left is that of the units of a value, if any of the charges is theirs.
+        payers = max(charge.payers for charge in charges)
+        state = replace(book.state(), payers=payers)
+        spent = [state.terms.line(charge) for charge in state.charges]
         for done, charge in enumerate(charges):
             try:
                 state.terms.admit(charge, spent)
             except BudgetExceededError as error:
                 raise BudgetExceededError(
                     _too_many(charges, done, error),
-                    asked=type(state)(state.terms, tuple(charges)).spent,
+                    asked=replace(state, charges=tuple(charges)).spent,
                     left=state.remaining,
                 ) from None
-            spent.append(state.terms.costs(charge))
-        after = type(state)(state.terms, (*state.charges, *charges))
+            spent.append(state.terms.line(charge))
+        after = replace(state, charges=(*state.charges, *charges))
         left[_name(book, left)] = after.remaining
     return left
 

@@ -1,11 +1,10 @@
 """Displays in notebooks: what they say is true, all of it is text, and nothing else is in them."""
 
-import re
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import pytest
 from kernel_tools import make_plan, open_session
+from page_tools import Reader
 
 from sklearn_dp import DPGaussianMixture, DPKMeans
 from sklearn_dp._privacy._budget import PrivacyBudget
@@ -13,40 +12,10 @@ from sklearn_dp._privacy._html import framed, table
 from sklearn_dp._privacy._ledger import PrivacyLedger
 from sklearn_dp._privacy._ledger_terms import LedgerCharge
 from sklearn_dp._privacy._plan import PlanEntry
-from sklearn_dp._privacy._session import PrivacySession
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
 EVIL = "<script>alert(\"&')</script>"
-VOID = {"br"}
-
-
-class Reader(HTMLParser):
-    """Texts of a page, its tags in order, and whether each is closed where it has to be."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.texts, self.tags, self.attributes, self.open = [], [], [], []
-        self.feed(page)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes += attrs
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if "style" not in self.open:
-            self.texts.append(data.replace("\xa0", " "))
-
-    def widths(self):
-        styles = [value for name, value in self.attributes if name == "style"]
-        return [float(w) for style in styles for w in re.findall(r"width:([\d.]+)%", style)]
 
 
 def test_a_plan_shows_a_sentence_a_bar_and_folded_numbers():
@@ -137,52 +106,3 @@ def test_a_page_is_light_and_dark_and_loads_nothing():
     session = open_session()
     session.gaussian("count", 3, sensitivity=1.0)
     assert 'class="sk-dp fitted"' in session.report()._repr_html_()
-
-
-# -- ledgers ---------------------------------------------------------------------------------------
-
-
-def test_a_ledger_says_what_its_total_allows_and_who_spent_what():
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=3e-6))
-    PrivacySession(
-        make_plan(PlanEntry("sum", "gaussian", 0.02), rho=0.02), ledger=ledger, label="A"
-    )
-    for _ in range(2):
-        ledger.charge(LedgerCharge(epsilon=0.75, delta=0.0), label="B")
-    page = Reader(ledger._repr_html_())
-    # Of the total, not of what is spent: e^3 / (1 + e^3), and delta.
-    assert page.texts[0] == (
-        "From all that the fits of this ledger ever release together, whether any one row was in "
-        "the data can be guessed correctly at most 95.3 % of the time by someone who knows all "
-        "other rows, if it was a coin toss before (50 %). That follows from epsilon and delta "
-        "alone."
-    )
-    assert page.texts[1].startswith("Spent so far: epsilon = ") and " of 3, " in page.texts[1]
-    assert {"A", "B, 2 fits", "50 %", "not spent"} <= set(page.texts)
-    share = ledger.entries[0].epsilon / 3
-    assert page.widths() == pytest.approx([100 * share, 50.0], abs=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("options", "percent"),
-    [
-        ({"epsilon": 1.0, "delta": 1e-6, "composition": "gaussian"}, "54.8"),
-        ({"epsilon": 1.0, "delta": 1e-6, "composition": "zcdp"}, "55.4"),
-        ({"rho": 0.02, "delta": 0.011}, "55.6"),
-        ({"rho": 0.02, "delta": 1e-6, "relation": "replace", "unit": "group"}, "55.1"),
-    ],
-)
-def test_the_sentence_of_a_ledger_follows_its_composition(options, percent):
-    budget = {name: options.pop(name) for name in ("epsilon", "delta", "rho") if name in options}
-    page = Reader(PrivacyLedger(PrivacyBudget(**budget), **options)._repr_html_())
-    assert f"at most {percent} %" in page.texts[0]
-    if "unit" in options:
-        assert "whether any one group of rows was as it is or quite another" in page.texts[0]
-
-
-def test_a_ledger_whose_file_has_gone_is_still_shown(tmp_path):
-    path = tmp_path / "<b>.sqlite"
-    ledger = PrivacyLedger(PrivacyBudget(1.0, 0.0), path)
-    assert "&lt;b&gt;" in ledger._repr_html_()
-    path.unlink()
-    assert "PrivacyLedger" in ledger._repr_html_() and "<b>" not in ledger._repr_html_()

@@ -17,6 +17,7 @@ from contextlib import closing, contextmanager
 import pytest
 from ledger_tools import (
     BUDGET,
+    KILLED_AT,
     QUARTER,
     Fit,
     X,
@@ -65,8 +66,8 @@ def not_a_ledger(name, folder):
         return target, "ledger"
     with closing(sqlite3.connect(target)) as db:
         if name == "future":
-            db.execute("PRAGMA user_version = 3")
-            return target, "format 3"
+            db.execute("PRAGMA user_version = 4")
+            return target, "format 4"
         db.executescript("DROP TRIGGER terms_are_fixed; UPDATE terms SET delta = -1")
     return target, "damaged.*delta"
 
@@ -158,8 +159,11 @@ def test_the_database_itself_refuses_refunds(path):
             "UPDATE terms SET epsilon = 9",
             "UPDATE terms SET relation = 'replace'",
             "INSERT INTO terms SELECT 2, 9.0, delta, rho, unit, composition, relation FROM terms",
-            "INSERT INTO charge SELECT 9, -1.0, 0, 0, 0, 0, 'row', '', '', 'replace' FROM terms",
-            "INSERT INTO charge SELECT 9, 1.0, 0, 0, 0, 0, 'row', '', '', NULL FROM terms",
+            "INSERT INTO charge SELECT 9, -1.0, 0, 0, 0, 0, 'row', '', '', 'replace', '', '' "
+            "FROM terms",
+            "INSERT INTO charge SELECT 9, 1.0, 0, 0, 0, 0, 'row', '', '', NULL, '', '' FROM terms",
+            "INSERT INTO charge SELECT 9, 1.0, 0, 0, 0, 0, 'row', '', '', 'replace', NULL, '' "
+            "FROM terms",
         ):
             with pytest.raises(sqlite3.IntegrityError):
                 db.execute(statement)
@@ -252,6 +256,9 @@ def test_a_file_mounted_without_its_folder_is_refused(path, monkeypatch):
         PrivacyLedger(path=path)
 
 
+CHARGE = "PrivacyLedger(path=path).charge(LedgerCharge(0.25, 1e-6))"
+
+
 # ------------------------------------------------------------------------------ format 1
 
 FORMAT_1 = """
@@ -315,7 +322,7 @@ def test_format_1_is_read_as_it_is_and_converted_by_the_first_charge(old_path):
     assert ledger.state().terms.relation == "add or remove" and format_of(old_path) == 1
     assert old_charge(old_path)  # old code goes on as long as new code only reads
     ledger.charge(QUARTER)
-    assert format_of(old_path) == 2 and not old_charge(old_path)
+    assert format_of(old_path) == 3 and not old_charge(old_path)
     assert [charge.label for charge in ledger.entries] == ["DPKMeans", "DPKMeans", "Quarter"]
     assert {charge.relation for charge in ledger.entries} == {"add or remove"}
     with pytest.raises(LedgerError, match="relation='replace'"):
@@ -368,7 +375,7 @@ def test_no_word_changes_what_charges_were_documented_to_be(old_path, relation, 
     fits = relation == "add or remove"
     assert main(["convert", old_path, "--relation", relation]) == (not fits)
     assert ("DPKMeans" in capsys.readouterr().err) == (not fits)
-    assert format_of(old_path) == 1 + fits
+    assert format_of(old_path) == (3 if fits else 1)
     assert [charge.relation for charge in ledger.entries] == [
         "add or remove",
         relation if fits else UNTOLD,
@@ -395,7 +402,7 @@ def test_old_and_new_code_racing_for_one_file_lose_no_charge(old_path):
         thread.start()
     for thread in threads:
         thread.join()
-    assert format_of(old_path) == 2
+    assert format_of(old_path) == 3
     assert sum(done) + 1 == count(old_path) <= 7
     assert sum(charge.label == "Quarter" for charge in PrivacyLedger(path=old_path).entries) <= 3
 
@@ -405,14 +412,16 @@ def test_old_and_new_code_racing_for_one_file_lose_no_charge(old_path):
 @pytest.mark.parametrize(
     ("moment", "when", "converted"),
     [("ALTER TABLE terms", "before", 1), ("ALTER TABLE terms", "after", 1),
-     ("ALTER TABLE charge", "after", 1), ("PRAGMA user_version = 2", "after", 1),
+     ("ALTER TABLE charge", "after", 1), ("ALTER TABLE charge ADD COLUMN key", "after", 1),
+     ("CREATE TABLE disjoint", "after", 1), ("PRAGMA user_version = 3", "after", 1),
      ("INSERT", "after", 1), ("COMMIT", "before", 1), ("COMMIT", "after", 2)],
 )  # fmt: skip
 def test_kill_9_at_each_step_of_a_conversion(old_path, moment, when, converted):
-    process = python(KILLED_AT, old_path, moment, when)
+    process = python(KILLED_AT + CHARGE, old_path, moment, when)
     assert process.wait(timeout=300) == -signal.SIGKILL
     ledger = PrivacyLedger(path=old_path)
-    assert len(ledger.entries) == converted == format_of(old_path)
+    assert len(ledger.entries) == converted
+    assert format_of(old_path) == (1 if converted == 1 else 3)
     assert old_charge(old_path) == (converted == 1)
     assert fill(ledger) == 2 and count(old_path) == 4
 
@@ -465,28 +474,6 @@ def test_kill_9_at_random_moments(tmp_path):
     assert result["torn"] >= 5
 
 
-KILLED_AT = """
-import functools, os, signal, sqlite3, sys
-from sklearn_dp._privacy._ledger import PrivacyLedger
-from sklearn_dp._privacy._ledger_terms import LedgerCharge
-
-path, moment, when = sys.argv[1:]
-
-class Dying(sqlite3.Connection):
-    def execute(self, statement, *args):
-        hit = statement.startswith(moment)
-        if hit and when == "before":
-            os.kill(os.getpid(), signal.SIGKILL)
-        result = super().execute(statement, *args)
-        if hit and when == "after":
-            os.kill(os.getpid(), signal.SIGKILL)
-        return result
-
-sqlite3.connect = functools.partial(sqlite3.connect, factory=Dying)
-PrivacyLedger(path=path).charge(LedgerCharge(0.25, 1e-6))
-"""
-
-
 @pytest.mark.quick("COMMIT-*")
 @posix_only
 @pytest.mark.parametrize(
@@ -495,7 +482,7 @@ PrivacyLedger(path=path).charge(LedgerCharge(0.25, 1e-6))
      ("COMMIT", "after", 1)],
 )  # fmt: skip
 def test_kill_9_at_each_step_of_a_charge(path, moment, when, charged):
-    process = python(KILLED_AT, path, moment, when)
+    process = python(KILLED_AT + CHARGE, path, moment, when)
     assert process.wait(timeout=300) == -signal.SIGKILL
     assert count(path) == len(PrivacyLedger(path=path).entries) == charged
     assert fill(PrivacyLedger(path=path)) == 4 - charged

@@ -44,15 +44,15 @@ def admits(terms, charge, spent):
 def test_n_equal_parts_of_the_budget_fit_and_no_more(n, epsilon, delta):
     basic = terms(PrivacyBudget(epsilon=epsilon, delta=delta))
     part = LedgerCharge(epsilon / n, delta / n)
-    assert admits(basic, part, [basic.costs(part)] * (n - 1))
-    assert not admits(basic, part, [basic.costs(part)] * n)
+    assert admits(basic, part, [basic.line(part)] * (n - 1))
+    assert not admits(basic, part, [basic.line(part)] * n)
 
 
 @given(st.lists(st.decimals("0.001", "1", places=3), min_size=1, max_size=30))
 def test_decimals_that_add_up_to_the_budget_fit(parts):
     basic = terms(PrivacyBudget(epsilon=float(sum(parts)), delta=0.0))
     *spent, last = [LedgerCharge(float(part), 0.0) for part in parts]
-    assert admits(basic, last, [basic.costs(charge) for charge in spent])
+    assert admits(basic, last, [basic.line(charge) for charge in spent])
 
 
 @given(st.lists(sizes, min_size=1, max_size=30), st.integers(-6, 6))
@@ -63,14 +63,14 @@ def test_the_decision_is_that_of_exact_arithmetic(parts, ulps):
     basic = terms(PrivacyBudget(epsilon=cap, delta=0.0))
     *spent, last = [LedgerCharge(part, 0.0) for part in parts]
     fits = sum(map(Fraction, parts)) <= Fraction(cap) * (1 + Fraction(1, 2**51))
-    assert admits(basic, last, [basic.costs(charge) for charge in spent]) == fits
+    assert admits(basic, last, [basic.line(charge) for charge in spent]) == fits
 
 
 def test_a_relative_excess_of_1e_15_is_refused():
     basic = terms(BUDGET)
     assert not admits(basic, LedgerCharge(1 + 1e-15, 0.0), [])
     assert not admits(basic, LedgerCharge(0.1, 1e-5 * (1 + 1e-15)), [])
-    assert not admits(basic, LedgerCharge(1e-14, 0.0), [(1.0, 0.0)])
+    assert not admits(basic, LedgerCharge(1e-14, 0.0), [("", "", 1.0, 0.0)])
     assert not admits(basic, LedgerCharge(math.inf, 0.0, rho=0.1), [])
 
 

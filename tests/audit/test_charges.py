@@ -19,7 +19,10 @@ CHANGES = {
     "relation": "replace",
     "unit": "group",
     "time": "2001-01-01T00:00:00+00:00",
+    "key": "region",
+    "value": "north",
 }
+PAYERS = ("key", "value")  # neither goes without the other
 
 
 def test_a_true_charge_is_not_blamed(toy, points):
@@ -35,12 +38,15 @@ def test_every_field_has_a_change_here():
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_field_that_is_not_true_is_found(toy, points, monkeypatch, name, grouped):
     groups = np.arange(len(points)) // 3 if grouped else None
-    value = "row" if name == "unit" and grouped else CHANGES[name]
+    names = PAYERS if name in PAYERS else [name]
+    changes = {each: CHANGES[each] for each in names}
+    if name == "unit" and grouped:
+        changes = {"unit": "row"}
     entries = PrivacyLedger.entries.fget
     monkeypatch.setattr(
         PrivacyLedger,
         "entries",
-        property(lambda self: tuple(replace(charge, **{name: value}) for charge in entries(self))),
+        property(lambda self: tuple(replace(charge, **changes) for charge in entries(self))),
     )
     assert charge_problems(toy, points, groups=groups)
 

@@ -1,0 +1,136 @@
+"""Keys of a ledger, whose values divide the units: names of both, and what one unit pays.
+
+A key ("region") lists its values ("north", "south"), and each unit lies in at most one of them. A
+charge to a value is paid by the units of that value alone, so a unit pays what is common, and what
+is charged to one value of each key. `_ledger_terms` has the proof.
+
+Names are plain text: what prints nothing (line breaks, characters of no width, halves of surrogate
+pairs) is refused, and so are two values that only look different in memory ("é" in one character
+and in two). Nothing is normalized: a value is found by its own characters only.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+
+from ..exceptions import LedgerError
+from ._rounding import exact_sum
+
+__all__ = [
+    "EVERYONE", "Line", "Payers", "agreed_values", "check_one_value", "check_payers",
+    "dearest", "in_words",
+]  # fmt: skip
+
+Payers = tuple[str, str]
+"""The units of one value of a key: (key, value)."""
+
+EVERYONE: Payers = ("", "")
+"""All units, of whatever values."""
+
+Line = tuple[str, str, float, float]
+"""A charge in a ledger: the units that pay it, and the two costs that the ledger counts."""
+
+
+def in_words(payers: Payers) -> str:
+    """Which units, for people; nothing for all of them.
+
+    >>> in_words(("region", "north"))
+    "region = 'north'"
+    """
+    return "" if payers == EVERYONE else f"{payers[0]} = {payers[1]!r}"
+
+
+def dearest(lines: Iterable[Line], payers: Payers = EVERYONE) -> tuple[list[float], list[float]]:
+    """What is paid by the unit that pays most, of all or of those of a value: cost by cost.
+
+    Each cost by itself is the exact largest sum over all combinations of values: what is common,
+    and of each key the dearest value, as a unit may have any value of one key whatever it has of
+    another. The two lists may be of different units.
+    """
+    paid: dict[str, dict[str, tuple[list[float], list[float]]]] = {}
+    for key, value, *costs in lines:
+        columns = paid.setdefault(key, {}).setdefault(value, ([], []))
+        for column, cost in zip(columns, costs, strict=True):
+            column.append(cost)
+    most: tuple[list[float], list[float]] = ([], [])
+    for key, values in paid.items():
+        several = [values.get(payers[1], ([], []))] if key == payers[0] else list(values.values())
+        for i, column in enumerate(most):
+            sums = [each[i] for each in several]
+            column += sums[0] if len(sums) == 1 else max(sums, key=exact_sum)
+    return most
+
+
+def agreed_values(
+    listed: Mapping[str, tuple[str, ...]], key: object, values: Iterable[str] | None, relation: str
+) -> tuple[str, ...]:
+    """The values of a key: those that the ledger has listed, or new ones, if it has none.
+
+    A LedgerError for a key that is not listed, for one that is listed with other values, and for
+    neighbors that may move a unit from one value to another.
+    """
+    key = _check_name("key", key)
+    new = None if values is None else _check_values(values)
+    old = listed.get(key)
+    if old is not None:
+        if new is not None and set(new) != set(old):
+            raise LedgerError(
+                f"ledger: the values of {key!r} were listed once and are fixed. A unit may have "
+                "been charged by the old list: use another key, and only for other units."
+            )
+        return old
+    if new is None:
+        raise LedgerError(
+            f"ledger has no key {key!r}. List its public values once, before any row is looked "
+            f"at: ledger.disjoint({key!r}, values=[...])"
+        )
+    if relation != "add or remove":
+        raise LedgerError(
+            f"ledger is for neighbors that {relation}: such a unit may be in one value here and in "
+            "another there, or be known to take part. Disjoint charges need a ledger with "
+            "relation='add or remove'."
+        )
+    return new
+
+
+def _check_name(what: str, name: object) -> str:
+    """A name of a key or of a value."""
+    if not isinstance(name, str):
+        raise TypeError(f"{what} must be a str, got {type(name).__name__}")
+    if not name.strip() or not name.isprintable():
+        raise ValueError(f"{what} must be printable text")
+    return str(name)  # of NumPy's type, which SQLite does not know
+
+
+def _check_values(values: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise TypeError("values must be a list of str")
+    checked = tuple(_check_name("each of values", value) for value in values)
+    if not checked:
+        raise ValueError("values must not be empty")
+    if len({unicodedata.normalize("NFKC", value) for value in checked}) < len(checked):
+        raise ValueError("values must differ, and look different")
+    return checked
+
+
+def check_payers(key: object, value: object) -> Payers:
+    """The units of a charge; both names are empty for all units."""
+    if (key, value) == EVERYONE:
+        return EVERYONE
+    return _check_name("key", key), _check_name("value", value)
+
+
+def check_one_value(several: Sequence[tuple[object, Payers]]) -> None:
+    """Refuse fits that see the same rows and are charged to two values of a key.
+
+    Each fit by its ledger and the units that pay it. No unit lies in both values, so one of the two
+    fits would be paid by nobody whose rows it reads.
+    """
+    found: dict[object, str] = {}
+    for ledger, (key, value) in several:
+        if key and found.setdefault((ledger, key), value) != value:
+            raise LedgerError(
+                f"ledger: steps of one fit see the same rows, and these are charged to two values "
+                f"of {key!r}. Give all steps the ledger of one value, or the whole ledger."
+            )

@@ -1,0 +1,547 @@
+"""Keys whose values divide the units: what is admitted, what it adds up to, ways around it."""
+
+import copy
+import itertools
+import json
+import pickle
+import random
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+import pytest
+from ledger_tools import (
+    BUDGET,
+    QUARTER,
+    Fit,
+    X,
+    admitted,
+    cloudpickle,
+    copies_of,
+    fill,
+)
+from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA
+from sklearn.pipeline import FeatureUnion, make_pipeline
+
+from sklearn_dp import DPPCA, DPKMeans, privacy_report, privatize
+from sklearn_dp._privacy._accounting import gaussian_epsilon, mu_from_rho
+from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._disjoint import dearest
+from sklearn_dp._privacy._ledger import PrivacyLedger, open_ledger
+from sklearn_dp._privacy._ledger_terms import LedgerCharge, LedgerState, LedgerTerms
+from sklearn_dp._privacy._neighbours import RELATIONS
+from sklearn_dp._privacy._prepaid import Part, paid_together
+from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp.exceptions import BudgetExceededError, LedgerError
+from sklearn_dp.ledger import main
+from sklearn_dp.model_selection import preflight
+
+REGIONS = ["north", "south", "east"]
+
+
+@pytest.fixture
+def region(ledger):
+    return ledger.disjoint("region", values=REGIONS)
+
+
+# ------------------------------------------------------------------------------ what is admitted
+
+
+def test_each_value_may_spend_what_is_not_common(ledger, region):
+    ledger.charge(QUARTER)
+    assert [fill(region[name]) for name in REGIONS] == [3, 3, 3]
+    assert ledger.spent == {"epsilon": 1.0, "delta": 4e-6} and len(ledger.entries) == 10
+    for each in (ledger, *(region[name] for name in REGIONS)):
+        assert not admitted(each, QUARTER)
+
+
+def test_a_common_charge_waits_for_the_dearest_value(ledger, region):
+    fill(region["south"], times=3)
+    region["north"].charge(QUARTER)
+    assert not admitted(ledger, LedgerCharge(0.5, 0.0))
+    assert admitted(ledger, QUARTER) and not admitted(ledger, QUARTER)
+    assert region["north"].remaining["epsilon"] == 0.5
+    assert region["east"].spent["epsilon"] == 0.25 and region["south"].remaining["epsilon"] == 0.0
+
+
+def test_two_keys_add_up(ledger, region):
+    """A northerner may be young."""
+    age = ledger.disjoint("age", ["young", "old"])
+    fill(region["north"], times=2)
+    age["young"].charge(QUARTER)
+    region["south"].charge(QUARTER)
+    assert ledger.spent["epsilon"] == 0.75
+    assert [age[name].remaining["epsilon"] for name in age] == [0.25, 0.5]
+    assert not admitted(region["north"], LedgerCharge(0.5, 0.0))
+    assert admitted(region["south"], LedgerCharge(0.5, 0.0))
+    assert admitted(age["old"], QUARTER) and not admitted(age["old"], QUARTER)
+
+
+def test_each_cost_is_of_its_own_dearest_value(ledger, region):
+    region["north"].charge(LedgerCharge(0.75, 1e-6))
+    region["south"].charge(LedgerCharge(0.25, 9e-6))
+    assert ledger.spent == {"epsilon": 0.75, "delta": 9e-6}
+    assert not admitted(ledger, LedgerCharge(0.5, 1e-7))
+    assert not admitted(ledger, LedgerCharge(0.1, 2e-6))
+    assert admitted(region["south"], LedgerCharge(0.75, 1e-6))
+
+
+def test_a_refusal_tells_whose_budget_is_spent(region):
+    fill(region["north"], times=3)
+    with pytest.raises(
+        BudgetExceededError, match=r"only 0\.25 of 1 is left for region = 'north'"
+    ) as e:
+        region["north"].charge(LedgerCharge(0.5, 0.0))
+    assert e.value.left["epsilon"] == 0.25
+
+
+def test_the_dearest_value_is_found_exactly():
+    """Two sums that differ by less than any float shows."""
+    lines = [("k", "a", 1.0, 0.0), ("k", "a", 2.0**-60, 0.0), ("k", "b", 1.0, 0.0)]
+    for order in itertools.permutations(lines):
+        assert sorted(dearest(order)[0]) == [2.0**-60, 1.0]
+
+
+# ---------------------------------------------------------------- totals of random books
+
+
+def random_book(rng, n_keys):
+    """A ledger in memory, its charges (values by key, charge) and the values of its keys."""
+    kind = rng.choice(["gaussian", "failing", "mixed"])
+    composition = "gaussian" if kind == "gaussian" else rng.choice(["basic", "zcdp"])
+    ledger = PrivacyLedger(PrivacyBudget(1e6, 0.5), composition=composition)
+    keys = {f"key {i}": [f"value {j}" for j in range(rng.integers(1, 5))] for i in range(n_keys)}
+    opened = {name: ledger.disjoint(name, values) for name, values in keys.items()}
+    made = []
+    for _ in range(rng.integers(1, 16)):
+        gaussian = kind == "gaussian" or (kind == "mixed" and rng.random() < 0.5)
+        failure = 0.0 if kind == "gaussian" else float(rng.choice([0.0, 1e-8, 3e-8]))
+        charge = LedgerCharge(
+            float(rng.exponential(0.5)), float(rng.choice([0.0, 1e-7])),
+            rho=float(rng.exponential(0.05)), delta_failure=failure, gaussian=gaussian,
+        )  # fmt: skip
+        where = {}
+        if rng.random() < 0.75:
+            name = rng.choice(list(keys))
+            where = {str(name): str(rng.choice(keys[name]))}
+        key, value = next(iter(where.items()), ("", ""))
+        (opened[key][value] if where else ledger).charge(charge)
+        made.append((where, charge))
+    return ledger, made, keys, kind
+
+
+def combinations(made, keys, fixed=None):
+    """The charges of a unit, for each combination of values; none of a key's is one, too."""
+    choices = [
+        [fixed[k]] if fixed and k in fixed else [*values, None] for k, values in keys.items()
+    ]
+    for values in itertools.product(*choices):
+        unit = dict(zip(keys, values, strict=True))
+        yield [charge for where, charge in made if where.items() <= unit.items()]
+
+
+DELTA = 1e-5
+ORDERS = [1.05, 1.3, 2, 4, 7, 12, 20, 40, 80, 160]
+
+
+def event_of(accounting, charge):
+    if charge.rho and charge.gaussian:
+        return accounting.GaussianDpEvent(1 / (2 * charge.rho) ** 0.5)
+    return accounting.ZCDpEvent(charge.rho)
+
+
+def epsilon_of(accounting, event, failure):
+    accountant = accounting.rdp.RdpAccountant(orders=ORDERS).compose(event)
+    return accountant.get_epsilon(DELTA - failure)
+
+
+def truth(accounting, paid):
+    """By dp-accounting, of charges that are composed here."""
+    event = accounting.ComposedDpEvent([event_of(accounting, charge) for charge in paid])
+    return epsilon_of(accounting, event, sum(charge.delta_failure for charge in paid))
+
+
+def check_costs(state, made, keys, fixed=None):
+    """Spent and remaining against all combinations, in fractions."""
+    for name, cap in zip(state.terms.columns, state.terms.caps, strict=True):
+        most = max(
+            sum((Fraction(getattr(charge, name)) for charge in paid), Fraction(0))
+            for paid in combinations(made, keys, fixed)
+        )
+        assert most <= Fraction(state.spent[name]) <= most * (1 + Fraction(1, 2**51))
+        assert Fraction(state.remaining[name]) <= Fraction(cap) - most
+        assert state.remaining[name] >= float(Fraction(cap) - most) * (1 - 1e-15)
+
+
+def check_book(seed, n_keys):
+    """The whole ledger, and that of each value: never below the truth; how far above."""
+    accounting = pytest.importorskip("dp_accounting", reason="the `test` extra installs it")
+    rng = np.random.default_rng([seed, n_keys])
+    ledger, made, keys, kind = random_book(rng, n_keys)
+    paid = list(combinations(made, keys))
+    true = max(truth(accounting, each) for each in paid)
+    told = epsilon_of(accounting, *ledger.to_dp_accounting())
+    assert told >= true * (1 - 1e-12)
+    check_costs(ledger.state(), made, keys)
+    values = []
+    for key in keys:
+        for value, face in ((value, ledger.disjoint(key)[value]) for value in keys[key]):
+            own = max(truth(accounting, each) for each in combinations(made, keys, {key: value}))
+            values.append(epsilon_of(accounting, *face.to_dp_accounting()))
+            assert values[-1] >= own * (1 - 1e-12)
+            assert n_keys == 2 or values[-1] <= own * (1 + 1e-9)
+            check_costs(face.state(), made, keys, {key: value})
+    # Several curves may cross, those of one key only where failures differ.
+    excess = told / true - 1 if true else 0.0
+    if n_keys == 1:
+        # What no value pays is paid by units of none, too.
+        none = truth(accounting, next(iter(combinations(made, keys, dict.fromkeys(keys)))))
+        excess = max(*values, none) / true - 1 if true else 0.0
+        assert -1e-12 <= excess <= 1e-9
+    if kind == "gaussian" and ledger.spent["rho"]:
+        total = gaussian_epsilon(mu_from_rho(ledger.spent["rho"]), DELTA)
+        exact = max(
+            accounting.get_epsilon_gaussian(1 / (2 * rho) ** 0.5, DELTA)
+            for each in paid
+            if (rho := sum(charge.rho for charge in each))
+        )
+        assert exact * (1 - 1e-10) <= total <= exact * (1 + 1e-9)
+        assert told <= true * (1 + 1e-9)
+    return excess
+
+
+@pytest.mark.parametrize("n_keys", [1, 2])
+@pytest.mark.parametrize("books", [25, pytest.param(200, marks=pytest.mark.slow)])
+def test_totals_of_random_books_are_those_of_all_combinations(books, n_keys):
+    for seed in range(books):
+        check_book(seed, n_keys)
+
+
+@pytest.mark.parametrize("n_keys", [1, 2])
+def test_a_charge_is_admitted_if_every_combination_can_pay_it(n_keys):
+    """Charges of quarters until nothing fits, each decision by brute force."""
+    for seed in range(40):
+        rng = random.Random(seed)
+        ledger = PrivacyLedger(PrivacyBudget(2.0, 0.5))
+        keys = {f"key {i}": list("abc") for i in range(n_keys)}
+        faces = {("", ""): ledger}
+        for key, values in keys.items():
+            opened = ledger.disjoint(key, values)
+            faces |= {(key, value): opened[value] for value in opened}
+        made = []
+        for _ in range(40):
+            (key, value), face = rng.choice(list(faces.items()))
+            where = {key: value} if key else {}
+            charge = LedgerCharge(0.25 * rng.randint(1, 4), 1 / 32 * rng.randint(0, 4))
+            fits = all(
+                sum(each.epsilon for each in (*paid, charge)) <= 2
+                and sum(each.delta for each in (*paid, charge)) <= 0.5
+                for paid in combinations(made, keys, where)
+            )
+            assert admitted(face, charge) == fits
+            made += [(where, charge)] if fits else []
+
+
+def test_the_guarantee_holds_for_whoever_chooses_by_all_that_was_released():
+    """The proof, by enumeration: laws of whole transcripts on all pairs of neighbors.
+
+    A fit answers whether its value has a unit, truly with odds of exp(epsilon) to 1. What it is
+    asked next, of whom, and for how much, is an arbitrary function of all answers and refusals.
+    """
+    terms = LedgerTerms.of(PrivacyBudget(1.0, 0.0))
+    names = [("", ""), ("k", "a"), ("k", "b")]
+
+    def ratios(seed, rows, other, history=(), spent=(), logs=(0.0, 0.0)):
+        """log P, log Q of each transcript on two data sets: where there are units."""
+        if len(history) == 7:
+            yield logs[0] - logs[1]
+            return
+        rng = random.Random(repr((seed, history)))
+        (key, value), epsilon = rng.choice(names), rng.choice([0.25, 0.5, 0.75])
+        charge = LedgerCharge(epsilon, 0.0, key=key, value=value)
+        try:
+            terms.admit(charge, spent)
+        except BudgetExceededError:
+            yield from ratios(seed, rows, other, (*history, "refused"), spent, logs)
+            return
+        for answer in (True, False):
+            after = []
+            for units, log in zip((rows, other), logs, strict=True):
+                there = (value in units) if key else bool(units)
+                odds = epsilon if answer == there else 0.0
+                after.append(log + odds - np.log1p(np.exp(epsilon)))
+            line = (*spent, terms.line(charge))
+            yield from ratios(seed, rows, other, (*history, answer), line, tuple(after))
+
+    worst = 0.0
+    for seed in range(20):
+        for rows, other in (((), "a"), ("b", "ab"), ("a", "ab"), ((), "c")):
+            worst = max(worst, *map(abs, ratios(seed, rows, other)))
+    assert 0.99 < worst <= 1.0 + 1e-9
+
+
+# ------------------------------------------------------------------------------ names
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a=b/c;d,e", "'; DROP TABLE charge; --", '"', "\u00e9st \U0001f30d", "\u5317", "1", "north "],
+)
+def test_any_printable_name_is_a_name(ledger, name, capsys):
+    """Also as a key; separators mean nothing, and "region=north" is no value of "region"."""
+    own = ledger.disjoint(name, [name, "other"])
+    fill(own[name])
+    assert admitted(own["other"], QUARTER) and not admitted(own[name], QUARTER)
+    assert [each.payers for each in ledger.entries] == [(name, name)] * 4 + [(name, "other")]
+    assert ledger.state().keys == {name: (name, "other")}
+    if ledger.path:
+        assert main(["show", ledger.path, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["keys"][name][name]["remaining"]["epsilon"] == 0
+        twin = pickle.loads(pickle.dumps(own["other"]))
+        assert twin.payers == (name, "other") and len(twin.entries) == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["", " ", "a\nb", "a\0", "\ud800", "a\u200b", "a\u202eb", "a\u00a0b", "\x1b[0m"]
+)
+def test_names_that_do_not_print_are_refused(ledger, name):
+    for key, values in ((name, ["a"]), ("region", ["a", name])):
+        with pytest.raises(ValueError, match="printable"):
+            ledger.disjoint(key, values)
+    assert ledger.state().keys == {}
+
+
+@pytest.mark.parametrize(
+    ("values", "error", "match"),
+    [([], ValueError, "empty"), ("north", TypeError, "list"), (7, TypeError, "list"),
+     ([1, 2], TypeError, "each of values"), ([None], TypeError, "each of values"),
+     (["a", "a"], ValueError, "differ"), (["\u00e9", "e\u0301"], ValueError, "look different"),
+     (["a\uff11", "a1"], ValueError, "look different"), (b"ab", TypeError, "list")],
+)  # fmt: skip
+def test_lists_that_divide_nothing_are_refused(ledger, values, error, match):
+    with pytest.raises(error, match=match):
+        ledger.disjoint("region", values)
+    assert ledger.state().keys == {}
+
+
+@pytest.mark.parametrize("key", [None, 1, b"region", ["region"]])
+def test_keys_are_text(ledger, key):
+    with pytest.raises(TypeError, match="key must be a str"):
+        ledger.disjoint(key, REGIONS)
+
+
+def test_text_of_numpy_is_text(ledger):
+    opened = ledger.disjoint(np.str_("region"), np.array(REGIONS))
+    opened[np.str_("north")].charge(QUARTER)
+    assert list(map(type, ledger.entries[0].payers)) == [str, str]
+    assert ledger.disjoint("region").values == tuple(REGIONS)
+
+
+# ------------------------------------------------------------------------------ attacks
+
+
+def test_a_value_that_nobody_listed(ledger, region):
+    """It may be one that was found in the data."""
+    for value in ("west", "North", "", "e\u0301", None, 3, np.array(REGIONS), slice(0, 2)):
+        with pytest.raises(KeyError, match="were listed once: north, south, east.*is private"):
+            region[value]
+    with pytest.raises(KeyError) as caught:
+        region["the village of the one patient"]
+    assert "village" not in str(caught.value)
+    assert not hasattr(region, "get")  # whose None would be an estimator without a ledger
+    assert list(region) == REGIONS and len(region) == 3
+    forged = type(region)(ledger, "region", ("west",))["west"]
+    with pytest.raises(LedgerError, match="listed no region = 'west'"):
+        forged.charge(QUARTER)
+    assert ledger.entries == ()
+
+
+def test_the_values_of_a_key_never_change(ledger, region):
+    region["north"].charge(QUARTER)
+    for values in (["north"], [*REGIONS, "west"], ["a", "b", "c"], ["North", "south", "east"]):
+        with pytest.raises(LedgerError, match="were listed once"):
+            ledger.disjoint("region", values)
+    assert ledger.disjoint("region", reversed(REGIONS)).values == tuple(REGIONS)
+    assert ledger.disjoint("region")["north"].spent["epsilon"] == 0.25
+    with pytest.raises(LedgerError, match="no key 'cohort'.*values="):
+        ledger.disjoint("cohort")
+    with pytest.raises(LedgerError, match="already.*pairs"):
+        region["north"].disjoint("cohort", ["a"])
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_neighbors_that_may_move_a_unit_are_refused(tmp_path, relation):
+    """Replacing a northerner by a southerner removes a unit from the north: no fit covers that."""
+    for path in (None, tmp_path / "ledger"):
+        ledger = PrivacyLedger(BUDGET, path, unit="group", relation=relation)
+        if relation == "add or remove":
+            assert len(ledger.disjoint("region", REGIONS)) == 3
+            continue
+        with pytest.raises(LedgerError, match="relation='add or remove'"):
+            ledger.disjoint("region", REGIONS)
+        assert ledger.state().keys == {}
+
+
+def test_no_charge_moves_to_other_payers(ledger, region):
+    """Where a charge is made decides, and not what it says of itself."""
+    region["north"].charge(LedgerCharge(0.5, 0.0, key="region", value="south"))
+    ledger.charge(LedgerCharge(0.25, 0.0, key="region", value="south"))
+    assert [each.payers for each in ledger.entries] == [("region", "north"), ("", "")]
+    for key, value in (("region", ""), ("", "north"), (1, 2)):
+        with pytest.raises((TypeError, ValueError), match="key|value"):
+            LedgerCharge(0.1, 0.0, key=key, value=value)
+
+
+def test_copies_and_clones_are_the_same_account(region):
+    north = region["north"]
+    assert all(twin is north for twin in copies_of(north))
+    fits = [*copies_of(Fit(north)), Fit(copy.deepcopy(region)["north"])]
+    assert [fit.fit(X).rows_read_ for fit in fits[:4]] == [3] * 4
+    with pytest.raises(BudgetExceededError, match="region = 'north'"):
+        fits[4].fit(X)
+    assert admitted(region["south"], QUARTER)
+
+
+def test_pickles_name_the_file_the_key_and_the_value(path):
+    region = PrivacyLedger(path=path).disjoint("region", REGIONS)
+    for twin in (
+        pickle.loads(pickle.dumps(region["north"])),
+        cloudpickle.loads(cloudpickle.dumps(region))["north"],
+        pickle.loads(pickle.dumps(Fit(region["north"]))).ledger,
+    ):
+        assert twin.payers == ("region", "north") and twin.path == path
+        twin.charge(QUARTER)
+    assert fill(region["north"]) == 1 and fill(region["south"]) == 4
+
+
+def test_a_pickle_does_not_outlive_its_key(path, tmp_path):
+    dumped = pickle.dumps(PrivacyLedger(path=path).disjoint("region", REGIONS)["north"])
+    (tmp_path / "team.ledger").unlink()
+    PrivacyLedger(BUDGET, path)
+    with pytest.raises(LedgerError, match="no key 'region'"):
+        pickle.loads(dumped)
+
+
+def test_one_value_of_a_ledger_in_memory_refuses_to_be_pickled():
+    region = PrivacyLedger(BUDGET).disjoint("region", REGIONS)
+    for value in (region, region["north"], Fit(region["north"])):
+        with pytest.raises(LedgerError, match="path of a ledger file"):
+            pickle.dumps(value)
+
+
+def test_who_opens_the_path_of_a_value_has_the_whole_ledger(path):
+    north = PrivacyLedger(path=path).disjoint("region", REGIONS)["north"]
+    Fit(north.path).fit(X)
+    assert open_ledger(path).entries[0].payers == ("", "")
+    assert open_ledger(north) is north
+
+
+def test_a_payment_for_one_value_is_not_taken_by_another():
+    ledger = PrivacyLedger(PrivacyBudget(9.0, 1e-4))
+    region = ledger.disjoint("region", REGIONS)
+    plan = DPKMeans(2, rho=0.01, epsilon=None, bounds=1.0).privacy_plan(2)
+    part = partial(Part, label="A", rho=0.01, delta=1e-6, gaussian=True, unit="row",
+                   relation="add or remove")  # fmt: skip
+    with paid_together([part(region["north"]), part(ledger.disjoint("region")["north"])]):
+        assert [each.payers for each in ledger.entries] == [("region", "north")]
+        for other, charges in ((region["south"], 2), (ledger, 3), (region["north"], 3)):
+            PrivacySession(plan, ledger=other)
+            assert len(ledger.entries) == charges
+
+
+def test_steps_of_one_fit_are_not_charged_to_two_values():
+    """The same rows under two values, where one call sees both; elsewhere it is the user's word."""
+    ledger = PrivacyLedger(PrivacyBudget(9.0, 1e-4))
+    region = ledger.disjoint("region", REGIONS)
+    rows = np.random.default_rng(0).normal(size=(500, 3))
+    for made, step in (
+        (make_pipeline(PCA(2), KMeans(2)), "kmeans"),
+        (FeatureUnion([("a", PCA(2)), ("b", PCA(1))]), "b"),
+    ):
+        twin = privatize(made, epsilon=1.0, ledger=region["north"])
+        twin.set_params(**{f"{step}__ledger": region["south"]})
+        for use in (twin.fit, lambda rows, twin=twin: preflight(twin, rows)):
+            with pytest.raises(LedgerError, match="charged to two values of 'region'"):
+                use(rows)
+    assert ledger.entries == ()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
+def test_fits_reports_and_preflight_know_the_payers(tmp_path):
+    ledger = PrivacyLedger(PrivacyBudget(1.0, 1e-5), tmp_path / "ledger")
+    region = ledger.disjoint("region", REGIONS)
+    rows = np.random.default_rng(0).normal(size=(400, 2))
+    for name in REGIONS:
+        model = DPKMeans(2, epsilon=1.0, bounds=5.0, ledger=region[name]).fit(rows)
+        assert model.privacy_report_.payers == privacy_report(model).payers == f"region = {name!r}"
+        assert (
+            f"of your 1, delta = 1e-06 of your 1e-05, paid by the units of region = '{name}' "
+            in (model.privacy_report_.spent)
+        )
+        with pytest.raises(BudgetExceededError):
+            preflight(model, rows)
+    assert 0.99 < ledger.spent["epsilon"] <= 1.0 and len(ledger.entries) == 3
+    assert DPKMeans(2, bounds=5.0).fit(rows).privacy_report_.payers == ""
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
+def test_all_steps_of_a_pipeline_are_one_charge_to_their_value():
+    ledger = PrivacyLedger(PrivacyBudget(1.0, 1e-5))
+    region = ledger.disjoint("region", REGIONS)
+    rows = np.random.default_rng(0).normal(size=(400, 3))
+    made = privatize(make_pipeline(PCA(2), KMeans(2)), epsilon=1.0, ledger=region["north"])
+    assert preflight(made, rows).remaining["in memory"]["epsilon"] < 1e-6
+    made.fit(rows)
+    (charge,) = ledger.entries
+    assert charge.payers == ("region", "north") and charge.label == "DPPCA + DPKMeans"
+    assert privacy_report(made).payers == "region = 'north'"
+    plain = make_pipeline(DPPCA(1, epsilon=0.5, bounds=9.0, ledger=ledger), DPKMeans(
+        2, epsilon=0.5, bounds=9.0, ledger=region["south"]))  # fmt: skip
+    with pytest.raises(BudgetExceededError):  # its first step is paid by the north, too
+        preflight(plain, rows)
+
+
+# ------------------------------------------------------------------------------ shown
+
+
+def test_show_tells_what_each_value_has_left(path, capsys):
+    ledger = PrivacyLedger(path=path)
+    region = ledger.disjoint("region", REGIONS)
+    ledger.charge(QUARTER)
+    region["north"].charge(LedgerCharge(0.5, 1e-6), "DPKMeans")
+    assert main(["show", path]) == 0
+    shown = capsys.readouterr().out
+    assert "Each row in at most one of 3 values of 'region':" in shown
+    lines = [" ".join(line.split()) for line in shown.splitlines()]
+    assert "north epsilon 0.75, delta 2e-06 epsilon 0.25, delta 8e-06" in lines
+    assert "south epsilon 0.25, delta 1e-06 epsilon 0.75, delta 9e-06" in lines
+    assert any(line.endswith("add or remove region north") for line in lines)
+    assert main(["show", path, "--json"]) == 0
+    state = json.loads(capsys.readouterr().out)
+    assert state["keys"]["region"]["north"]["spent"] == {"epsilon": 0.75, "delta": 2e-06}
+    assert [each["value"] for each in state["charges"]] == ["", "north"]
+    page = ledger._repr_html_()
+    assert "region: each row in at most one of 3 values" in page and "<td>north</td>" in page
+    assert "region = &#x27;north&#x27;" not in page and "region = 'north'" in repr(region["north"])
+    assert "<td>south</td>" not in region["north"]._repr_html_().split("the terms")[1]
+
+
+def test_names_are_escaped_on_pages():
+    ledger = PrivacyLedger(BUDGET)
+    ledger.disjoint("<script>", ["<b>"])["<b>"].charge(QUARTER)
+    assert "<script>" not in ledger._repr_html_() and "<b>no" not in ledger._repr_html_()
+    assert "<td>&lt;b&gt;</td>" in ledger._repr_html_()
+
+
+def test_a_state_of_a_value_counts_what_its_units_pay():
+    terms = LedgerTerms.of(BUDGET)
+    charges = tuple(
+        LedgerCharge(0.125, 0.0, key=key, value=value)
+        for key, value in (("", ""), ("k", "a"), ("k", "b"), ("l", "a"))
+    )
+    keys = {"k": ("a", "b"), "l": ("a",)}
+    state = LedgerState(terms, charges, keys, ("k", "a"))
+    assert [each.payers for each in state.counted] == [("", ""), ("k", "a"), ("l", "a")]
+    assert state.spent["epsilon"] == 0.375 == LedgerState(terms, charges, keys).spent["epsilon"]
+    assert dict(state.by_label()) == {"without a label": (list(state.counted), 0.375)}
