@@ -1,5 +1,6 @@
 """Displays in notebooks: what they say is true, all of it is text, and nothing else is in them."""
 
+import re
 from dataclasses import replace
 
 import pytest

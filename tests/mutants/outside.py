@@ -22,7 +22,7 @@ from sklearn_dp._aggregate.one_cluster import radius_sample as _radius_sample
 from sklearn_dp._aggregate.one_cluster import search as _one_cluster
 from sklearn_dp._aggregate.shared import centering as _centering
 from sklearn_dp._partitions._check_part import CheckedSource
-from sklearn_dp._privacy import _prepaid
+from sklearn_dp._privacy import _disjoint, _dp_accounting, _prepaid
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy.laws import selection as _selection
 from sklearn_dp._privacy.laws.shares import NoiseShares
@@ -409,6 +409,48 @@ OUTSIDE = [
         "self.parts.remove(min(fitting, key=lambda part: part.rho))",
         "min(fitting, key=lambda part: part.rho)",
         "_privacy/test_prepaid.py::test_each_part_is_taken_once_by_what_it_covers",
+    ),
+    Edit(
+        "what was paid for one value of a key is taken for another",
+        _prepaid,
+        "_account",
+        "ledger.payers",
+        "('', '')",
+        "_privacy/test_disjoint.py::test_a_payment_for_one_value_is_not_taken_by_another",
+    ),
+    Edit(
+        "a unit pays for the cheapest value of a key",
+        _disjoint,
+        "dearest",
+        "max(sums",
+        "min(sums",
+        "_privacy/test_disjoint.py::test_a_charge_is_admitted_if_every_combination_can_pay_it",
+        {"n_keys": 1},
+    ),
+    Edit(
+        "a charge to a value leaves out what is common",
+        _disjoint,
+        "dearest",
+        "for key, values in paid.items():",
+        "for key, values in [each for each in paid.items() if payers[0] in ('', each[0])]:",
+        "_privacy/test_disjoint.py::test_the_guarantee_holds_for_whoever_chooses_by_all_that_was_released",
+    ),
+    Edit(
+        "steps of one fit are charged to two values of a key",
+        _disjoint,
+        "check_one_value",
+        "!= value",
+        "is None",
+        "_privacy/test_disjoint.py::test_steps_of_one_fit_are_not_charged_to_two_values",
+    ),
+    Edit(
+        "the events of several values cover the first of them",
+        _dp_accounting,
+        "_covering",
+        "if most in totals:\n        return several[totals.index(most)]",
+        "return several[0]",
+        "_privacy/test_disjoint.py::test_totals_of_random_books_are_those_of_all_combinations",
+        {"books": 10, "n_keys": 1},
     ),
     Edit(
         "a part of what was paid for covers a fit that costs more",
