@@ -72,9 +72,10 @@ def _covering(several: Sequence[Sequence[LedgerCharge]]) -> Sequence[LedgerCharg
 def _totals(charges: Iterable[LedgerCharge]) -> tuple[Fraction, Fraction, Fraction]:
     """rho, that of other releases than Gaussian ones, and failures."""
     charges = list(charges)
+    rhos = [(charge.rho or 0.0, charge.gaussian) for charge in charges]  # filled in when made
     return (
-        exact_sum(charge.rho for charge in charges),
-        exact_sum(charge.rho for charge in charges if not charge.gaussian),
+        exact_sum(rho for rho, _ in rhos),
+        exact_sum(rho for rho, gaussian in rhos if not gaussian),
         exact_sum(charge.delta_failure for charge in charges),
     )
 
