@@ -144,6 +144,15 @@ def ledger_of(budget, charge, **options):
     return repr(ledger), ledger.spent, ledger.remaining, ledger.entries, ledger.state()
 
 
+def values_of(key, values, again, value):
+    """A key of a ledger in memory, the same key once more, and a charge to one of its values."""
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-6))
+    opened = ledger.disjoint(key, values)
+    opened[value].charge(LedgerCharge(0.1, 1e-9))
+    same = ledger.disjoint(key, again)
+    return repr(opened), list(opened), len(same), repr(opened[value]), ledger._repr_html_()
+
+
 def budget_of(shares, delta_failure, **arguments):
     """A budget, and what can be asked of it."""
     budget = PrivacyBudget(**arguments)
@@ -210,6 +219,15 @@ FUNCTIONS = {
             ),
         },
     ),
+    "DisjointLedgers": (
+        values_of,
+        {
+            "key": one_of("region", "a = b/c"),
+            "values": one_of(["north", "south"], ("north", "\u00e9")),
+            "again": one_of(None, ["south", "north"]),
+            "value": one_of("north", "south"),
+        },
+    ),
     "LedgerCharge": (
         LedgerCharge,
         {
@@ -224,8 +242,8 @@ FUNCTIONS = {
 }
 """Each function with strategies of its arguments."""
 
-ALSO = {"client_update": (AnswerError,)}
-"""Errors that derive from a documented type."""
+ALSO = {"client_update": (AnswerError,), "DisjointLedgers": (KeyError,)}
+"""Errors that derive from a documented type, or that indexing raises."""
 
 
 # -- calls -----------------------------------------------------------------------------------------
