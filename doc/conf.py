@@ -105,7 +105,8 @@ html_theme_options = {
     # The gallery is wide: its pictures need the room.
     "secondary_sidebar_items": {"**": ["page-toc"], "auto_examples/index": []},
 }
-html_sidebars = {"index": []}
+# Pages without pages below them: an empty sidebar would take the room of the code.
+html_sidebars = {"index": [], "get_started": []}
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 copybutton_only_copy_prompt_lines = False

@@ -17,7 +17,7 @@ PAGES = {
 }
 LINK = re.compile(r"\[([^\]\n]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
 # The tables of doc/api.md: a module, and its names.
-TABLE = re.compile(r"\.\. currentmodule:: (\S+)\n\.\. autosummary::\n.*\n\n((?: {3}\w+\n)+)")
+TABLE = re.compile(r"\.\. currentmodule:: (\S+)\n\.\. autosummary::\n.*\n\n((?: {3}[\w.]+\n)+)")
 # Inline code, and before it whatever is left as it is: fenced and indented blocks, headings, links,
 # roles, doubled backticks.
 CODE = re.compile(
@@ -70,7 +70,9 @@ def on_source_read(app, docname, source):
 def public_names(text):
     """{name: name with its module} of all names that have a page, from the text of doc/api.md."""
     return {
-        name: f"{module}.{name}" for module, names in TABLE.findall(text) for name in names.split()
+        name.rpartition(".")[2]: f"{module}.{name}"
+        for module, names in TABLE.findall(text)
+        for name in names.split()
     }
 
 

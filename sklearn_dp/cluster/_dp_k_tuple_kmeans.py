@@ -151,13 +151,12 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
 
     References
     ----------
-    Cohen, E., Kaplan, H., Mansour, Y., Stemmer, U. and Tsfadia, E. (2021). Differentially-private
-    clustering of easy instances. ICML. PrivatekMeans with PrivatekAverages or
-    PrivatekNoisyCenters, corrected.
-
-    Tsfadia, E., Cohen, E., Kaplan, H., Mansour, Y. and Stemmer, U. (2022). FriendlyCore:
-    practical differentially private aggregation. ICML. Algorithms D.25 and D.28, with the blocks
-    and the noise corrected for neighbours that differ by one row.
+    * Cohen, E., Kaplan, H., Mansour, Y., Stemmer, U. and Tsfadia, E. (2021). Differentially-private
+      clustering of easy instances. ICML. PrivatekMeans with PrivatekAverages or
+      PrivatekNoisyCenters, corrected.
+    * Tsfadia, E., Cohen, E., Kaplan, H., Mansour, Y. and Stemmer, U. (2022). FriendlyCore:
+      practical differentially private aggregation. ICML. Algorithms D.25 and D.28, with the blocks
+      and the noise corrected for neighbours that differ by one row.
 
     Examples
     --------

@@ -148,10 +148,10 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
 
     References
     ----------
-    Chang, A., Ghazi, B., Kumar, R. and Manurangsi, P. (2021). Locally private k-means in one
-    round. ICML. (coreset idea)
-    Blum, A., Dwork, C., McSherry, F. and Nissim, K. (2005). Practical privacy: the SuLQ
-    framework. PODS. (noisy Lloyd iterations)
+    * Chang, A., Ghazi, B., Kumar, R. and Manurangsi, P. (2021). Locally private k-means in one
+      round. ICML. (coreset idea)
+    * Blum, A., Dwork, C., McSherry, F. and Nissim, K. (2005). Practical privacy: the SuLQ
+      framework. PODS. (noisy Lloyd iterations)
 
     Examples
     --------

@@ -105,8 +105,8 @@ def aggregate_k_tuples(
 
     References
     ----------
-    Cohen, E. et al. (2021). Differentially-private clustering of easy instances. ICML.
-    Tsfadia, E. et al. (2022). FriendlyCore: practical differentially private aggregation. ICML.
+    * Cohen, E. et al. (2021). Differentially-private clustering of easy instances. ICML.
+    * Tsfadia, E. et al. (2022). FriendlyCore: practical differentially private aggregation. ICML.
 
     Examples
     --------

@@ -144,10 +144,10 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
 
     References
     ----------
-    Nissim, K., Raskhodnikova, S. and Smith, A. (2007). Smooth sensitivity and sampling in private
-    data analysis. STOC.
-    Nissim, K., Stemmer, U. and Vadhan, S. (2016). Locating a small cluster privately. PODS.
-    (algorithm 4)
+    * Nissim, K., Raskhodnikova, S. and Smith, A. (2007). Smooth sensitivity and sampling in private
+      data analysis. STOC.
+    * Nissim, K., Stemmer, U. and Vadhan, S. (2016). Locating a small cluster privately. PODS.
+      (algorithm 4)
 
     Examples
     --------

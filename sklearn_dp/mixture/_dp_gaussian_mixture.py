@@ -156,12 +156,12 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
 
     References
     ----------
-    Kamath, G., Sheffet, O., Singhal, V. and Ullman, J. (2019). Differentially private algorithms
-    for learning mixtures of separated Gaussians. NeurIPS. Algorithms 1 to 5, corrected.
-    Cohen, E., Kaplan, H., Mansour, Y., Stemmer, U. and Tsfadia, E. (2021). Differentially-private
-    clustering of easy instances. ICML. PrivatekGMM, corrected.
-    Biswas, S., Dong, Y., Kamath, G. and Ullman, J. (2020). CoinPress: practical private mean and
-    covariance estimation. NeurIPS.
+    * Kamath, G., Sheffet, O., Singhal, V. and Ullman, J. (2019). Differentially private algorithms
+      for learning mixtures of separated Gaussians. NeurIPS. Algorithms 1 to 5, corrected.
+    * Cohen, E., Kaplan, H., Mansour, Y., Stemmer, U. and Tsfadia, E. (2021). Differentially-private
+      clustering of easy instances. ICML. PrivatekGMM, corrected.
+    * Biswas, S., Dong, Y., Kamath, G. and Ullman, J. (2020). CoinPress: practical private mean and
+      covariance estimation. NeurIPS.
 
     Examples
     --------

@@ -114,9 +114,9 @@ PrivateScorer, optional
 
     References
     ----------
-    Liu, J. and Talwar, K. (2019). Private selection from private candidates. STOC.
-    Papernot, N. and Steinke, T. (2022). Hyperparameter tuning with Renyi differential privacy.
-    ICLR.
+    * Liu, J. and Talwar, K. (2019). Private selection from private candidates. STOC.
+    * Papernot, N. and Steinke, T. (2022). Hyperparameter tuning with Renyi differential privacy.
+      ICLR.
 
     Examples
     --------

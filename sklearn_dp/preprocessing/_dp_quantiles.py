@@ -96,11 +96,10 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
 
     References
     ----------
-    Fichtenberger, H., Henzinger, M. and Upadhyay, J. (2023). Constant matters: fine-grained error
-    bound on differentially private continual observation. ICML.
-
-    Woodruff, R. S. (1952). Confidence intervals for medians and other position measures. Journal of
-    the American Statistical Association 47.
+    * Fichtenberger, H., Henzinger, M. and Upadhyay, J. (2023). Constant matters: fine-grained error
+      bound on differentially private continual observation. ICML.
+    * Woodruff, R. S. (1952). Confidence intervals for medians and other position measures. Journal of
+      the American Statistical Association 47.
 
     Examples
     --------
