@@ -140,8 +140,8 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
 
     References
     ----------
-    * Tsfadia, E., Cohen, E., Kaplan, H., Mansour, Y. and Stemmer, U. (2022). FriendlyCore: practical
-      differentially private aggregation. ICML.
+    * Tsfadia, E., Cohen, E., Kaplan, H., Mansour, Y. and Stemmer, U. (2022). FriendlyCore:
+      practical differentially private aggregation. ICML.
     * Biswas, S., Dong, Y., Kamath, G. and Ullman, J. (2020). CoinPress: practical private mean and
       covariance estimation. NeurIPS.
 

@@ -98,8 +98,8 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
     ----------
     * Fichtenberger, H., Henzinger, M. and Upadhyay, J. (2023). Constant matters: fine-grained error
       bound on differentially private continual observation. ICML.
-    * Woodruff, R. S. (1952). Confidence intervals for medians and other position measures. Journal of
-      the American Statistical Association 47.
+    * Woodruff, R. S. (1952). Confidence intervals for medians and other position measures. Journal
+      of the American Statistical Association 47.
 
     Examples
     --------
