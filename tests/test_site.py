@@ -50,9 +50,8 @@ def test_every_public_name_has_a_page():
 
 
 def test_the_tables_are_read_as_sphinx_reads_them():
-    text = (
-        "```{eval-rst}\n.. currentmodule:: a.b\n.. autosummary::\n   :toctree: x\n\n   C\n   c.d\n```"
-    )
+    head = "```{eval-rst}\n.. currentmodule:: a.b\n.. autosummary::\n   :toctree: x\n\n"
+    text = f"{head}   C\n   c.d\n```"
     assert listed(text) == [("a.b", "C"), ("a.b.c", "d")]
 
 
