@@ -120,10 +120,13 @@ def mixed(seed):
 def _told(model, d):
     """Whether there is anything to say of each column: by codes, or by the names in the words."""
     codes = getattr(model, "column_status_", None)
+    if codes is not None and isinstance(model, FriendlyCovariance):
+        codes = np.where(codes == "variance", "ok of means", codes)
     named = np.array([f"x{j}" in model.status_.replace(",", " ").split() for j in range(d)])
     if codes is None:
         return np.full(d, not model.trustworthy_) & (named | ~named.any()) | named
-    return (codes != "ok") | ((not model.trustworthy_) & (codes == "ok").all())
+    good = np.char.startswith(codes, "ok")
+    return ~good | ((not model.trustworthy_) & (codes == "ok").all())
 
 
 def _wrong(value, error, truth, spread):

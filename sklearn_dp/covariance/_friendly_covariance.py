@@ -11,15 +11,18 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._aggregate.moments.column_codes import codes_of
 from .._aggregate.moments.covariance_core import BLOCK_LIMIT, core_stage
 from .._aggregate.moments.ellipsoid import Ellipsoid, Errors
 from .._aggregate.moments.matrices import matrix_errors, symmetric
 from .._aggregate.moments.moment_releases import DISTANCES, moment_entries
 from .._aggregate.moments.rounds import fit_gram, refine
+from .._aggregate.moments.seen_columns import seen_columns
 from .._aggregate.shared.bounds import at_bounds
-from .._aggregate.shared.columns import COLUMNS, column_entries, columns_of
+from .._aggregate.shared.columns import COLUMNS, column_entries
 from .._aggregate.shared.grid_table import GridTable
 from .._aggregate.shared.location import about_origin, locate, location_entries
+from .._aggregate.shared.remedies import listed
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer
 from .._dropin.replacing import Replacing
 from .._intervals import StandardErrors
@@ -110,6 +113,11 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
     rows_beyond_ : float
         The most units (total weight) that may lie beyond it, from released values, with
         probability 95 %; with `bounds`, of the rows as clipped to these.
+    column_status_ : ndarray of str of shape (n_features,)
+        For each column "ok"; "constant" where all that can be seen is one value; "variance" where
+        the mean can be relied on, but not the variance and the covariances: long tails are
+        clipped, or the noise hides them; "bound" where the mean is at one of the `bounds` (but for
+        0), or within its error of one; or "noise" where the noise hides the mean.
     status_ : str
         "ok", without `bounds` "ok inside `radius_`: ..." with `rows_beyond_`; or in words what the
         releases showed to be missing.
@@ -273,35 +281,52 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
         return self._fit_validated(X, groups, sample_weight)
 
     def _fit_table(self, table, session, progress):
-        columns = columns_of(session, table, self._domain(table.n_features))
-        if self.assume_centered:
-            columns = columns.about_origin()
-        table, domain, scale = columns.read(table), columns.domain, columns.scale
+        centered = bool(self.assume_centered)
+        seen = seen_columns(session, table, self._domain(table.n_features), centered=centered)
+        columns, scale = seen.columns, seen.scale
+        table, domain = columns.read(table), columns.domain
         find = self._by_gram if self.method == "gram" else self._by_rounds
-        end, seen, rows, origin = find(table, domain, session, progress)
-        if self.status_ == "ok":
-            words = "the rows in some direction"
-            self.status_ = end.told(words, session.plan.epsilon) if seen else _UNSEEN
+        end, rows, origin = find(table, domain, session, progress)
         factor = end.factor * (rows.unit * scale[:, None])
         self._whitening = end.axes / (end.scales * (rows.unit * scale[:, None]))
         self.covariance_ = symmetric(factor @ factor.T)
         self.precision_ = self._precision() if self.store_precision else None
         location = origin + end.center * rows.unit
-        self.location_ = location if self.assume_centered else columns.to_table(location)
+        self.location_ = location if centered else seen.to_table(location)
         self.column_scale_ = scale
         self.size_ = end.weight * table.units.unit_weight
-        self.covariance_std_error_ = matrix_errors(self.covariance_, end.errors.second, "full")
-        known = 0.0 if self.assume_centered else end.errors.mean
+        second = np.where(seen.unseen, math.inf, end.errors.second)
+        self.covariance_std_error_ = matrix_errors(self.covariance_, second, "full")
         least = np.finfo(np.float64).tiny  # errors may be infinite
-        self.location_std_error_ = known * np.sqrt(np.maximum(np.diag(self.covariance_), least))
+        errors = end.errors.mean * np.sqrt(np.maximum(np.diag(self.covariance_), least))
+        self.location_std_error_ = np.zeros_like(errors) if centered else seen.errors(errors)
         self.size_std_error_ = end.errors.weight * table.units.unit_weight
-        if not self.assume_centered:
-            place = self.location_, self.location_std_error_
-            self.status_ = at_bounds(self.status_, columns.box, *place, self._column_names)
+        box = None if centered else columns.box
+        place = self.location_, self.location_std_error_
+        (codes,) = codes_of([end], box, *(part[None] for part in place))
+        self.column_status_ = seen.codes(codes)
+        if self.status_ == "ok":
+            self.status_ = self._told(end, session.plan.epsilon, seen.lost)
+        self.status_ = at_bounds(self.status_, box, *place, self._column_names)
 
-    # The two ways give an Ellipsoid in grid steps, whether it stands out of the noise, the rows
-    # (which know how long a step is) and the point that they are about. They set `path_` and
-    # `status_`.
+    def _told(self, end, epsilon, lost):
+        """The status, of columns that the noise hides or that have one value by name."""
+        if lost.any():
+            where = listed(self._column_names, np.flatnonzero(lost))
+            more = "more rows, a larger epsilon or bounds would help"
+            return f"no spread of these columns found: {where}; {more}"
+        hidden, constant = (self.column_status_ == code for code in ("noise", "constant"))
+        if not end.seen:
+            where = listed(self._column_names, np.flatnonzero(hidden))
+            return f"{_UNSEEN}: {where}" if hidden.any() else _UNSEEN
+        status = end.told("the rows in some direction", epsilon)
+        if status == "ok" and constant.any():
+            where = listed(self._column_names, np.flatnonzero(constant))
+            status = f"ok, but one value is all that can be seen of these columns: {where}"
+        return status
+
+    # The two ways give an Ellipsoid in grid steps, the rows (which know how long a step is) and the
+    # point that they are about. They set `path_` and `status_`.
 
     def _by_gram(self, table, domain, session, progress):
         """One release of rows clipped to public bounds, about the middle of these or the origin."""
@@ -312,32 +337,37 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
             domain = Domain(np.zeros(table.n_features), reach, domain.low, domain.high)
         rows = GridTable.quantise(table, domain)
         self.path_, self.status_ = self.method, "ok"
-        return *fit_gram(session, rows, rows.ball, centered=centered), rows, domain.center
+        end, _ = fit_gram(session, rows, rows.ball, centered=centered)
+        return end, rows, domain.center
 
     def _by_rounds(self, table, domain, session, progress):
         """A location, a first guess, and rounds that whiten by what has been released."""
         centered = bool(self.assume_centered)
         place = (about_origin if centered else locate)(session, table, domain, wider=_WIDER)
+        found = place.status
+        if found != "ok" and domain is not None and not centered:
+            # Bounds hold all rows, wherever these are: what is released about them has errors.
+            rows = GridTable.quantise(table, domain)
+            place = replace(place, rows=rows, domain=domain, radius=rows.ball, status="ok")
         progress("location")
-        rows, self.status_ = place.rows, place.status
-        self.radius_, self.rows_beyond_ = (
-            place.domain.radius,
-            place.beyond * table.units.unit_weight,
-        )
+        rows, self.radius_ = place.rows, place.domain.radius
+        self.rows_beyond_ = place.beyond * table.units.unit_weight
         start = self._start(session, place, centered)
         progress("core")
-        self.status_ = place.weights.told(place.status)
         options: dict[str, Any] = {
             "centered": centered,
             "pool": True,
             "square": place.weights.square,
         }
-        (end,), (seen,) = refine(session, rows, [start], **options)
+        (end,), _ = refine(session, rows, [start], **options)
+        if not end.least_weight > 0:
+            place = replace(place, status=found)
+        self.status_ = place.weights.told(place.status)
         if place.status != "ok":
             end = replace(
                 end, errors=Errors.unknown(rows.n_features, cast("Errors", end.errors).weight)
             )
-        return end, seen, rows, place.domain.center
+        return end, rows, place.domain.center
 
     def _start(self, session, place, centered):
         """The friendly core's covariance, or the ball of most rows where that gives none.

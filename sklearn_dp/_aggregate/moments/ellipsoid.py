@@ -35,8 +35,12 @@ FORMS = ("full", "tied", "diag", "spherical")
 WEIGHT_STEPS = 2**20
 """Steps of the weight of a row in a component."""
 
-NARROWEST = 0.05
-"""Least standard deviation of a component in grid steps: a narrower one is a point."""
+NARROWEST = 1.0
+"""Least standard deviation of a component in grid steps: a narrower one is a point.
+
+Centers and rows are whole steps. A scale of less would whiten rows that are a step from a released
+center to far away, and clip all of their coordinates for it.
+"""
 
 _LEVELS = 1023  # responsibilities; 1023 * 1025 < 2**20
 _BASIS = 2.0**26
@@ -52,9 +56,10 @@ class Errors:
     mean: np.ndarray  # (d,), of the center, in standard deviations of each column
     second: np.ndarray  # (d,), of the variances of the columns, in parts of them
     weight: float  # of the released number of units; noise alone
-    # About what a clip of long tails may have taken: of a mean, in standard deviations, and of a
-    # variance, in parts of it. It is in `mean` and `second`, and may be more.
-    clipped: tuple[float, float] | None = None
+    # About what a clip of tails may have taken: of means, in standard deviations, and of variances,
+    # in parts of them. It is in `mean` and `second`, and may be more where tails are heavy.
+    clipped: tuple[np.ndarray, np.ndarray] | None = None
+    heavy: bool = False
 
     @classmethod
     def unknown(cls, d: int, weight: float = math.inf) -> Self:
@@ -73,6 +78,7 @@ class Ellipsoid:
     square: float
     weight: float = 1.0  # released number of units
     errors: Errors | None = None  # None: not of a release of moments
+    hidden: int = 0  # directions in which rows are one value, or lost in the noise
 
     @classmethod
     def ball(
@@ -101,26 +107,52 @@ class Ellipsoid:
 
     def told(self, what: str, epsilon: float) -> str:
         """The status: what hides it (`what` it is, in words), or that long tails are clipped."""
-        if self.errors is None:
+        if self.errors is None or self.constant.all():
             return "ok"
-        mean, second = float(self.errors.mean.max()), float(self.errors.second.max())
-        tails = self.errors.clipped
-        if tails is not None:  # what is left is noise and sampling
-            mean, second = (
-                math.sqrt(max(error**2 - part**2, 0.0))
-                for error, part in zip((mean, second), tails, strict=True)
-            )
         # A whitened coordinate has the standard deviation 1, and its square sqrt(2).
-        error, least = max(mean, second / math.sqrt(2)), self.weight - 2 * self.errors.weight
-        status = hidden_in_noise(what, error, 1.0, epsilon, self.weight, least)
-        if status != "ok" or tails is None:
+        mean, second, _ = (part[~self.constant] for part in self.noise_errors())
+        error = max(float(mean.max()), float(second.max()) / math.sqrt(2))
+        status = hidden_in_noise(what, error, 1.0, epsilon, self.weight, self.least_weight)
+        if status != "ok" or self.errors.clipped is None or not self.errors.heavy:
             return status
+        tails = [float(part[~self.constant].max()) for part in self.errors.clipped]
         of_mean, of_variance = (plain(100 * max(part, 0.001), 1) for part in tails)
         return ("ok, but " if max(tails) < _LARGE else "") + (
             f"long tails are clipped: standard errors allow for {of_mean} % of a standard "
             f"deviation in a mean and {of_variance} % of a variance, and it may be more; more rows "
             "or a larger epsilon would help"
         )
+
+    def noise_errors(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Errors of means and variances for noise and sampling, and what tails take of variances.
+
+        All of shape (d,), in standard deviations, and in parts of variances.
+        """
+        assert self.errors is not None
+        mean, second, nothing = self.errors.mean, self.errors.second, np.zeros(len(self.scales))
+        if self.errors.clipped is None:
+            return mean, second, nothing
+        of_mean, of_variance = self.errors.clipped
+        mean, second = (
+            np.sqrt(np.maximum(np.square(error) - np.square(part), 0.0))
+            for error, part in ((mean, of_mean), (second, of_variance))
+        )
+        return mean, second, of_variance
+
+    @property
+    def least_weight(self) -> float:
+        """What its noise leaves of the number of units; where that is nothing, nothing is known."""
+        return self.weight - 2 * (math.inf if self.errors is None else self.errors.weight)
+
+    @property
+    def seen(self) -> bool:
+        """Whether no direction is hidden in the noise: what is a point in all rows is known."""
+        return bool(self.hidden <= np.count_nonzero(self.scales <= NARROWEST))
+
+    @property
+    def constant(self) -> np.ndarray:
+        """Whether a column is one value, as far as grid and releases tell; of shape (d,)."""
+        return self.deviations <= 2 * NARROWEST
 
     @property
     def factor(self) -> np.ndarray:

@@ -50,8 +50,12 @@ def matrix_errors(
     >>> matrix_errors(np.diag([1.0, 4.0]), np.full(2, 0.1), "full").round(3).tolist()
     [[0.1, 0.141], [0.141, 0.4]]
     """
-    if np.isinf(second).any():
+    unknown = np.isinf(second)
+    if unknown.all() or (unknown.any() and form != "full"):
         return np.full_like(covariance, np.inf)
+    if unknown.any():
+        known = matrix_errors(covariance, np.where(unknown, 0.0, second), form)
+        return np.where(unknown[:, None] | unknown, np.inf, known)
     if form in ("diag", "spherical"):
         return covariance * (second if form == "diag" else second[0])
     spread, both = np.diag(covariance), np.sqrt(np.outer(second, second))

@@ -41,7 +41,7 @@ import numpy as np
 from ..._privacy._session import PrivacySession
 from ..shared.centering import noise_sd
 from ..shared.grid_table import GridTable
-from .ellipsoid import Ellipsoid, Errors, normal_quantile
+from .ellipsoid import NARROWEST, Ellipsoid, Errors, normal_quantile
 from .estimates import composed, kept, noise_norm, pooled, shrunk, square_of, unclip, within
 from .moment_releases import (
     MOMENTS,
@@ -110,17 +110,16 @@ def refine(
             break
     radius = _last_radius(ellipsoids, rows.n_features, left, seen)
     taken = repair(ellipsoids, number + 1) if repair else ellipsoids
-    clips = _same(radius, taken)
-    if all(seen):
-        clips = last_clips(session, prefix, rows, taken, radius, form, left)
-        left = session.remaining(prefix + MOMENTS) * (1 - 1e-9)
+    clips = last_clips(session, prefix, rows, taken, radius, form, left)
+    left = session.remaining(prefix + MOMENTS) * (1 - 1e-9)
     ellipsoids, seen, _ = context.round(taken, clips, left, last=True)
     return ellipsoids, seen
 
 
 def _same(radius: float, ellipsoids: list[Ellipsoid]) -> Clips:
     """One clip of all that is taken to be normal."""
-    return Clips(radius, radius, [None] * len(ellipsoids))
+    k = len(ellipsoids)
+    return Clips(radius, radius, [None] * k, [0.0] * k)
 
 
 def _round_share(ellipsoids: list[Ellipsoid], d: int, form: str, budget: float) -> float:
@@ -183,26 +182,26 @@ class _Context:
         another round: where the noise is larger than the whitened component, another one only
         explores noise.
         """
-        k, (_, radius, reaches) = len(ellipsoids), clips
-        fourths = any(reach is not None for reach in reaches)
+        k, radius = len(ellipsoids), clips.moments
+        fourths = any(reach is not None for reach in clips.reaches)
         exact = self.rows.sums(exact_moments, ellipsoids, clips[:2], self.form, by_label, fourths)
         shares = round_shares(rho, clips[:2], self.rows.n_features, self.centered, self.form, k)
         release = release_moments(self.session, self.prefix, exact, clips[:2], shares, self.form)
         clipped = [replace(e, square=radius**2) for e in ellipsoids]
-        found = [self._updated(j, clipped[j], release, last, reaches[j]) for j in range(k)]
+        found = [self._updated(j, clipped[j], release, last, clips) for j in range(k)]
         seen = np.array([result[1] for result in found])
         hopeless = np.array([result[2] > 1.0 for result in found])
         return [result[0] for result in found], seen, ~seen & ~hopeless
 
     def _updated(
-        self, j: int, ellipsoid: Ellipsoid, release: MomentRelease, last: bool, reach: Reach | None
+        self, j: int, ellipsoid: Ellipsoid, release: MomentRelease, last: bool, clips: Clips
     ) -> tuple[Ellipsoid, bool, float]:
         """The next guess of a component, whether all its directions stand out, and the noise.
 
         `ellipsoid` whitened its rows, and has the squared radius that they were clipped to. The
         noise is about its spectral norm.
         """
-        d, form = len(release.means[j]), self.form
+        d, form, reach = len(release.means[j]), self.form, clips.reaches[j]
         noise, second = release.noise[j], release.seconds[j]
         if reach is None:
             second = unclip(second, ellipsoid.square, d)
@@ -213,13 +212,18 @@ class _Context:
         values, vectors = np.linalg.eigh(second)
         if form in ("diag", "spherical"):
             values, vectors = np.diag(second), np.eye(d)
-        seen = bool(values.min() > _SEEN * level)
+        # What is not seen may be as large as the noise: whitened lengths then stay below one.
+        upper, few = np.maximum(values, 0.0) + min(level, 1.0) + 1e-3, values <= _SEEN * level
+        if ellipsoid.errors is not None:
+            # What has been seen before is as wide as it was: clips bite long tails in every round.
+            upper = np.where(few, upper, np.maximum(upper, 1.0))
+        _, scales = composed(ellipsoid, vectors, np.sqrt(upper), form)
+        # What is hidden and no wider than a grid step is known: it is one value.
+        hidden = int(np.count_nonzero(few))
+        seen = bool(hidden <= np.count_nonzero(scales <= NARROWEST))
+        square = normal_quantile(0.9, d) if seen else square_of(values, level, upper)
         if seen or last:
             upper = np.maximum(values, min(0.01, 0.1 * level + 1e-9))
-        else:
-            # What is not seen may be as large as the noise: whitened lengths then stay below one.
-            upper = np.maximum(values, 0.0) + min(level, 1.0) + 1e-3
-        square = normal_quantile(0.9, d) if seen else square_of(values, level, upper)
         axes, scales = composed(ellipsoid, vectors, np.sqrt(upper), form)
         shift = within(release.means[j], math.sqrt(ellipsoid.square))
         center = within(ellipsoid.center + ellipsoid.factor @ shift, self.rows.ball)
@@ -229,10 +233,16 @@ class _Context:
         if reach is None:
             # The noise of what is hidden in it is that of the larger guess before.
             narrower = np.ones(d) if seen else np.minimum(wider, 1.0)
-            errors = _errors(release, j, noise, ellipsoid.square, form, self.square, narrower)
+            of_round = release, j, noise, ellipsoid.square, form, self.square
+            errors = _errors(*of_round, narrower, clips.unseen[j])
         else:
             errors = _tail_errors(release, j, wider, reach, form, self.square)
-        return replace(end, errors=errors), seen, level
+        # Values of a column are known to a grid step, and no better.
+        step = NARROWEST / end.deviations
+        errors = replace(errors, mean=np.maximum(errors.mean, step))
+        if end.constant.any():
+            errors = replace(errors, second=np.where(end.constant, 1.0, errors.second))
+        return replace(end, errors=errors, hidden=hidden), seen, level
 
 
 def _errors(
@@ -243,12 +253,13 @@ def _errors(
     form: str,
     weights: float,
     wider: np.ndarray,
+    unseen: float,
 ) -> Errors:
     """Standard errors of a normal component for the noise and the sampling of its units.
 
     `noise` is that of an entry of its second moment, after pooling; `square` the squared radius
     that whitened rows were clipped to; `weights` what those of rows multiply sampling variances by;
-    `wider` what the variances of columns were multiplied by.
+    `wider` what the variances of columns were multiplied by; `unseen` what the noise may hide.
 
     A whitened normal row has coordinates of variance 1, squares of variance 2 and products of
     variance 1; the mean of d squares has 2 / d. What is left of a deviation after clipping is
@@ -259,7 +270,7 @@ def _errors(
     noise, of_squares = (noise / d, 2 / (n * d)) if form == "spherical" else (noise, 2 / n)
     count = max(release.counts[j], 1.0) / weights
     return Errors(
-        np.hypot(release.mean_noise[j] / np.sqrt(wider), 1 / math.sqrt(count)),
+        np.sqrt((np.square(release.mean_noise[j]) + np.square(unseen)) / wider + 1 / count),
         np.hypot(noise / wider, math.sqrt(of_squares)) / left,
         release.count_noise,
     )
@@ -292,7 +303,8 @@ def _tail_errors(
         np.sqrt(mean / wider + 1 / count),
         np.sqrt(np.square(noise) + squares),
         release.count_noise,
-        (float(np.max(away / np.sqrt(wider))), float(taken.max())) if reach.heavy else None,
+        (away / np.sqrt(wider), taken),
+        reach.heavy,
     )
 
 

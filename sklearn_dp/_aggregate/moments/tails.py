@@ -33,6 +33,7 @@ _LIKE = 0.3  # of the rows that a normal law has in the bins: what whitening tha
 _CLEAR = 4.0  # standard deviations of noise, that counts of a tail stand out by
 _TAIL_WINDOWS = (1, 2, 4, 8)  # bins of a tail together
 _HIDDEN = 1.5  # standard deviations of noise that rows may hide in
+_MOST_HIDDEN = 0.1  # of the rows
 _INDICES = (2.0, 16.0)  # of power laws of tails: those of smaller ones have no variance
 _LIKELY = 0.7, 0.5  # of what a power law says, for means and for squares
 _HEAVY = 3.0  # index of a power law up to which variances are uncertain
@@ -60,6 +61,7 @@ class Clips(NamedTuple):
     sums: float
     moments: float
     reaches: list[Reach | None]
+    unseen: list[float]  # as the `excess` of a reach, where the noise may hide the tail
 
 
 def last_clips(
@@ -72,22 +74,36 @@ def last_clips(
     rho: float,
 ) -> Clips:
     """Those of the last round, of `rho` with this release; `radius` is the best for normal laws."""
-    d, k, own = rows.n_features, len(ellipsoids), session.remaining(prefix + DISTANCES)
+    k, own = len(ellipsoids), session.remaining(prefix + DISTANCES)
+    # Directions of one value, and those that are whitened to nothing, add nothing to distances.
+    d = rows.n_features
+    seen = [max(d - e.hidden, 1) for e in ellipsoids]
     sd, least = noise_sd(own), min(e.weight for e in ellipsoids)
     if least < _FEWEST * sd:
-        return Clips(radius, radius, [None] * k)
-    edges = _edges(rows, ellipsoids)
+        return Clips(
+            radius, radius, [None] * k, [_unseen(e.weight, sd, radius) for e in ellipsoids]
+        )
+    edges = _edges(rows, ellipsoids, max(seen))
     (exact,) = rows.sums(_distance_counts, ellipsoids, edges)
     # The weights of a row sum to at most one, each in one bin of its component.
     counts = session.gaussian(
         prefix + DISTANCES, exact, sensitivity=WEIGHT_STEPS, unit=1 / WEIGHT_STEPS, rho=own
     )
     if form == "tied":
-        counts, sd = counts.sum(axis=0, keepdims=True), sd * math.sqrt(k)
+        counts, sd, seen = counts.sum(axis=0, keepdims=True), sd * math.sqrt(k), [max(seen)]
     sizes = np.maximum(counts.sum(axis=1), _FEWEST / 2 * sd)
-    tails = [None if _normal(row, edges, sd, d) else _tail_of(row, edges, sd) for row in counts]
+    tails = [
+        None if _normal(row, edges, sd, of) else _tail_of(row, edges, sd)
+        for row, of in zip(counts, seen, strict=True)
+    ]
+    more = k // len(tails)
+
+    def unseen(radius: float) -> list[float]:
+        each = zip(ellipsoids, list(counts) * more, seen * more, strict=True)
+        return [_unseen(e.weight, sd, radius, edges, row, of) for e, row, of in each]
+
     if all(tail is None for tail in tails):
-        return Clips(radius, radius, [None] * k)
+        return Clips(radius, radius, [None] * k, unseen(radius))
     # A tail tells what lies beyond its start.
     start = max(radius, *(tail.start for tail in tails if tail is not None))
     choices = edges[edges >= start * (1 - 1e-9)]
@@ -98,7 +114,29 @@ def last_clips(
         None if tail is None else _reach(tail, n, sums, moments)
         for tail, n in zip(tails, sizes, strict=True)
     ]
-    return Clips(sums, moments, reaches * (k // len(reaches)))
+    return Clips(sums, moments, reaches * more, unseen(sums))
+
+
+def _unseen(
+    size: float,
+    sd: float,
+    radius: float,
+    edges: np.ndarray | None = None,
+    counts: np.ndarray | None = None,
+    d: int = 1,
+) -> float:
+    """What a tail beyond the radius may take from a mean, where it does not stand out of counts.
+
+    Of as many rows as noise may hide in an octave, or a tenth of all; and of what two octaves of
+    counts hold beyond those of a normal law, if that is more than nothing.
+    """
+    hidden = min(_HIDDEN * math.sqrt(2) * sd, _MOST_HIDDEN * size)
+    excess = float(PowerLaw(radius, hidden, _HEAVY, math.inf).excess(radius))
+    if edges is not None and counts is not None:
+        middle = np.maximum((edges[1:] + edges[:-1]) / 2 - radius, 0.0)
+        near = edges[1:] <= 4 * radius
+        excess += max(float((counts - _normal_counts(counts, edges, d))[near] @ middle[near]), 0.0)
+    return _LIKELY[0] * excess / max(size, 1.0)
 
 
 def _reach(tail: PowerLaw, size: float, sums: float, moments: float) -> Reach:
@@ -107,9 +145,9 @@ def _reach(tail: PowerLaw, size: float, sums: float, moments: float) -> Reach:
     return Reach(_LIKELY[0] * first / size, _LIKELY[1] * second / size, tail.power < _HEAVY)
 
 
-def _edges(rows: GridTable, ellipsoids: list[Ellipsoid]) -> np.ndarray:
+def _edges(rows: GridTable, ellipsoids: list[Ellipsoid], d: int) -> np.ndarray:
     """Of bins of distances: quantiles of a normal law, and half octaves to the farthest rows."""
-    near = np.sqrt([normal_quantile(q, rows.n_features) for q in _QUANTILES])
+    near = np.sqrt([normal_quantile(q, d) for q in _QUANTILES])
     far = max((rows.ball + np.linalg.norm(e.center)) / e.scales.min() for e in ellipsoids)
     number = math.ceil(2 * math.log2(min(max(far / near[-1], 2.0), _FARTHEST)))
     return np.concatenate([[0.0], near, near[-1] * 2.0 ** (np.arange(1, number + 1) / 2)])
@@ -117,10 +155,7 @@ def _edges(rows: GridTable, ellipsoids: list[Ellipsoid]) -> np.ndarray:
 
 def _normal(counts: np.ndarray, edges: np.ndarray, sd: float, d: int) -> bool:
     """Whether noisy counts of distances can be those of a normal law, of any scale."""
-    n = max(float(counts.sum()), 1.0)
-    inside = float(np.clip(counts[0] / n, 0.05, 0.95))
-    scale = edges[1] ** 2 / float(chdtri(d, 1 - inside))
-    expected = n * np.diff(chdtr(d, np.square(edges) / scale))
+    expected = _normal_counts(counts, edges, d)
     like = _LIKE * (1 - 2 / (3 * d))
     for width in _WINDOWS:
         ones = np.ones(width)
@@ -129,6 +164,14 @@ def _normal(counts: np.ndarray, edges: np.ndarray, sd: float, d: int) -> bool:
         if np.any(np.abs(found - normal) > _SURELY * noise):
             return False
     return True
+
+
+def _normal_counts(counts: np.ndarray, edges: np.ndarray, d: int) -> np.ndarray:
+    """Those of the normal law of so many rows that has as many of them in the first bin."""
+    n = max(float(counts.sum()), 1.0)
+    inside = float(np.clip(counts[0] / n, 0.05, 0.95))
+    scale = edges[1] ** 2 / float(chdtri(d, 1 - inside))
+    return n * np.diff(chdtr(d, np.square(edges) / scale))
 
 
 def _radius(

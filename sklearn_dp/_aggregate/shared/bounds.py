@@ -17,7 +17,7 @@ from .beyond import is_ok
 from .remedies import listed
 from .table import Part, Table
 
-__all__ = ["NO_BOUND", "at_bounds", "ball_of", "known_or_paid", "radius_about"]
+__all__ = ["NO_BOUND", "at_bounds", "ball_of", "known_or_paid", "near_bounds", "radius_about"]
 
 _NEAR, _SMALL = 2.0, 0.02  # standard errors from a bound, if they are small parts of the side
 _EQUAL = 1e-5  # of a side: what grids and whitening round by
@@ -84,19 +84,28 @@ def at_bounds(
     'the means of these columns are at a bound, and rows may lie beyond it: pay (wider bounds would
     tell)'
     """
-    if domain is None or not np.isfinite(errors).all():
+    near = near_bounds(domain, means, errors)
+    if domain is None or not near.any():
         return status
+    where, words = "", "the mean is at the bound, and rows may lie beyond it"
+    if domain.low is not None:
+        where = listed(names, np.flatnonzero(near.reshape(-1, near.shape[-1]).any(axis=0)))
+        words = "the means of these columns are at a bound, and rows may lie beyond it: "
+    words = f"{words}{where} (wider bounds would tell)"
+    return words if is_ok(status) else f"{words}; {status}"
+
+
+def near_bounds(domain: Domain | None, means: np.ndarray, errors: np.ndarray) -> np.ndarray:
+    """Which of the coordinates (..., d) are within their errors of public bounds.
+
+    Where all bounds are the radius of a ball, those of the means that are.
+    """
+    if domain is None or not np.isfinite(errors).all():
+        return np.zeros(means.shape, dtype=bool)
     side = domain.radius if domain.low is None else domain.high - domain.low
     off = np.where(errors < _SMALL * side, _NEAR * errors, 0.0) + _EQUAL * side
     if domain.low is None or domain.high is None:
-        near, where = np.linalg.norm(means, axis=-1) + np.linalg.norm(off, axis=-1), ""
-        sides, words = near >= domain.radius, "the mean is at the bound, and rows may lie beyond it"
-    else:
-        below, above = means - off <= domain.low, means + off >= domain.high
-        sides = (below & (domain.low != 0) | above & (domain.high != 0)) & (side > 0)
-        where = listed(names, np.flatnonzero(sides.reshape(-1, sides.shape[-1]).any(axis=0)))
-        words = "the means of these columns are at a bound, and rows may lie beyond it: "
-    if not sides.any():
-        return status
-    words = f"{words}{where} (wider bounds would tell)"
-    return words if is_ok(status) else f"{words}; {status}"
+        near = np.linalg.norm(means, axis=-1) + np.linalg.norm(off, axis=-1) >= domain.radius
+        return np.broadcast_to(near[..., None], means.shape)
+    below, above = means - off <= domain.low, means + off >= domain.high
+    return (below & (domain.low != 0) | above & (domain.high != 0)) & (side > 0)

@@ -1,0 +1,75 @@
+"""Columns that moments are taken in, without those that have no spread to be seen.
+
+A column of which one value stands out of the noise, or nothing, has no scale: in the unit of a
+value's last digits its other entries would be farther out than all else, and a clip of whole rows
+would take the other columns with it. So it is at zero in all rows, and told.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..._privacy._domain import Domain
+from ..._privacy._session import PrivacySession
+from ..shared.columns import COLUMNS, Columns, look_at_columns
+from ..shared.table import Table
+
+__all__ = ["SeenColumns", "seen_columns"]
+
+
+_DIGITS, _TINY = 1e-10, 1e-28  # of a value, and at all: less is no standard deviation
+
+
+@dataclass(frozen=True)
+class SeenColumns:
+    """Columns, and what is not seen of them."""
+
+    columns: Columns  # that rows are read in
+    single: np.ndarray  # (d,), of which one value has been seen, and which is at zero
+    lost: np.ndarray  # (d,), of which nothing has been seen, and which is at zero
+    scale: np.ndarray  # (d,), that a spread has in the table
+
+    @property
+    def unseen(self) -> np.ndarray:
+        """Columns without a spread."""
+        return self.single | self.lost
+
+    def to_table(self, points: np.ndarray) -> np.ndarray:
+        """Released points (..., d) in the units of the table; of unseen columns, their value."""
+        return replace(self.columns, scale=self.scale).to_table(np.where(self.unseen, 0.0, points))
+
+    def errors(self, errors: np.ndarray) -> np.ndarray:
+        """Standard errors of points in the units of the table, with those of unseen columns."""
+        return np.where(self.lost, np.inf, np.where(self.single, self.scale, errors))
+
+    def codes(self, codes: np.ndarray) -> np.ndarray:
+        """Codes of columns, with those of unseen ones."""
+        return np.where(self.lost, "noise", np.where(self.single, "constant", codes))
+
+
+def seen_columns(
+    session: PrivacySession, table: Table, domain: Domain | None, *, centered: bool = False
+) -> SeenColumns:
+    """Those of a box; released ones where the plan pays for them, and most can be told.
+
+    `centered`: about the origin, where a column of one value is as wide as that is far from it.
+    """
+    columns, none = Columns.of(domain, table.n_features), np.zeros(table.n_features, dtype=bool)
+    single, lost, scale = none, none, columns.scale
+    found = None
+    if any(entry.name == COLUMNS for entry in session.plan.entries):
+        found = look_at_columns(session, table)
+    if found is not None and 2 * np.count_nonzero(found.known) >= len(none):
+        columns, scale = found.columns, found.columns.scale
+        flat = scale <= np.maximum(_DIGITS * np.abs(columns.origin), _TINY)
+        single = found.single & flat & ~(centered & (columns.origin != 0))
+        lost = ~found.known
+        if (single | lost).all():
+            single = none
+    if centered:
+        columns = columns.about_origin()
+        scale = columns.scale
+    unseen = single | lost
+    if unseen.any():
+        columns = replace(columns, scale=np.where(unseen, np.inf, scale))
+    return SeenColumns(columns, single, lost, scale)
