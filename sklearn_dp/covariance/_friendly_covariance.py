@@ -11,7 +11,7 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._aggregate.moments.column_codes import codes_of
+from .._aggregate.moments.column_codes import at_bound_codes, codes_of
 from .._aggregate.moments.covariance_core import BLOCK_LIMIT, core_stage
 from .._aggregate.moments.ellipsoid import Ellipsoid, Errors
 from .._aggregate.moments.matrices import matrix_errors, symmetric
@@ -303,18 +303,13 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
         self.size_std_error_ = end.errors.weight * table.units.unit_weight
         box = None if centered else columns.box
         place = self.location_, self.location_std_error_
-        (codes,) = codes_of([end], box, *(part[None] for part in place))
-        self.column_status_ = seen.codes(codes)
+        self.column_status_ = at_bound_codes(seen.codes(codes_of(end)), box, *place)
         if self.status_ == "ok":
-            self.status_ = self._told(end, session.plan.epsilon, seen.lost)
+            self.status_ = seen.told(self._told(end, session.plan.epsilon), self._column_names)
         self.status_ = at_bounds(self.status_, box, *place, self._column_names)
 
-    def _told(self, end, epsilon, lost):
+    def _told(self, end, epsilon):
         """The status, of columns that the noise hides or that have one value by name."""
-        if lost.any():
-            where = listed(self._column_names, np.flatnonzero(lost))
-            more = "more rows, a larger epsilon or bounds would help"
-            return f"no spread of these columns found: {where}; {more}"
         hidden, constant = (self.column_status_ == code for code in ("noise", "constant"))
         if not end.seen:
             where = listed(self._column_names, np.flatnonzero(hidden))

@@ -5,11 +5,11 @@ laws of its eigenvalues and eigenvectors are those of a perturbed symmetric matr
 """
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
 from .._aggregate.friendly.column_moments import fit_column_means
+from .._aggregate.moments.column_codes import at_bound_codes
 from .._aggregate.shared.bounds import at_bounds
 from .._aggregate.shared.column_means import unequal
 from .._aggregate.shared.columns import ReleasedColumns
@@ -20,6 +20,8 @@ from .._privacy._session import PrivacySession
 
 __all__ = ["BaseComponentErrors"]
 
+_HIDDEN = 0.5  # part of a spread that a standard error is, above which little can be seen
+_CLEAR = 3.0  # standard deviations of its noise that a variance is at least
 _ANY = 0.5  # mean square of the part of a vector along each of two axes, if any direction is alike
 
 
@@ -106,21 +108,44 @@ class BaseComponentErrors(BaseDPEstimator):
         table: Table,
         place: Located,
         seen: ReleasedColumns | None,
-        names: Sequence[object],
+        variances: np.ndarray,
     ) -> None:
         """The mean, with noise of each column's own where the plan pays for it; and its status.
 
-        Rows that no radius was found for, without bounds, have nothing to do with the answer.
+        Rows that no radius was found for, without bounds, have nothing to do with the answer. The
+        released `variances` of columns tell which means are noise.
         """
+        names = self._column_names
         domain, mean = self._domain(table.n_features), (self.mean_, self.mean_std_error_)
         if place.status != "ok" and domain is None:
             self.mean_std_error_ = np.full(table.n_features, math.inf)
             self.components_std_error_ = np.ones_like(self.components_)
             self._set_errors(self._total[0], math.inf, *self._total[2:])
+            self.column_status_ = np.full(table.n_features, "noise", dtype="<U8")
         elif seen is not None or unequal(domain):
             error = self.mean_std_error_
             found = fit_column_means(session, table, domain, place, error, seen, names)
             self.mean_, self.mean_std_error_ = found.mean, found.std_error
             self.status_ = found.status if self.status_ == "ok" else self.status_
+            codes = found.codes
+            if domain is None and seen is not None:
+                codes = np.where(seen.known, np.where(seen.single, "constant", codes), "noise")
+                # One value of a column is known as well as that has been told from others.
+                value, error = seen.columns.origin, seen.columns.scale
+                better = seen.single & (error < self.mean_std_error_)
+                self.mean_ = np.where(better, value, self.mean_)
+                self.mean_std_error_ = np.where(better, error, self.mean_std_error_)
+            self.column_status_ = codes
         else:
+            self.column_status_ = at_bound_codes(self._mean_codes(variances), domain, *mean)
             self.status_ = at_bounds(self.status_, domain, *mean, names)
+
+    def _mean_codes(self, variances):
+        """Codes of the mean of each column, by released variances of the columns, bounds aside.
+
+        A variance that its noise hides is that of all columns together.
+        """
+        total, sd, *_ = self._total
+        seen = variances > _CLEAR * sd
+        spread = np.sqrt(np.where(seen, variances, total / len(variances)))
+        return np.where(self.mean_std_error_ <= _HIDDEN * spread, "ok", "noise").astype("<U8")

@@ -114,8 +114,7 @@ class DPPCA(
     noise_variance_ : float
         Mean released variance of the directions that are left out; 0 if none is.
     mean_, mean_std_error_ : ndarray of shape (n_features,)
-        Released mean, and its standard error: noise and sampling, and what the clip of a column
-        may have taken; infinite where nothing was found.
+        Released mean, and its standard error (noise, sampling, clips); infinite if none was found.
     n_components_ : int
         By the released spectrum, where `n_components` is no integer.
     noise_level_ : float
@@ -127,11 +126,14 @@ class DPPCA(
     radius_ : float
         Released radius about the mean that rows were clipped to.
     rows_beyond_ : float
-        The most units (total weight) that may lie beyond it, from released values, with
-        probability 95 %; with `bounds`, of the rows as clipped to these.
+        The most units (total weight) that may lie beyond it, from releases (95 %); with `bounds`,
+        of the rows as clipped to these.
+    column_status_ : ndarray of str of shape (n_features,)
+        For the mean of each column "ok"; "constant" where all that can be seen is one value;
+        "bound" where it is within its error of `bounds` (but for 0); "noise" where that error is as
+        large as half of the spread, or nothing was found.
     status_ : str
-        "ok", without `bounds` "ok inside `radius_`: ..." with `rows_beyond_`; or in words what the
-        releases showed to be missing.
+        "ok", without `bounds` "ok inside `radius_`: ..." with `rows_beyond_`; or what is missing.
     privacy_report_ : PrivacyReport
         The guarantee, and every release behind it.
     n_features_in_ : int
@@ -296,7 +298,7 @@ class DPPCA(
             times = math.inf if total < 2 * math.sqrt(d) * sd else 2 * noise_edge(sd, d) * d / total
             words = would_help(max(times, 2.0), session.plan.epsilon)
             self.status_ = f"no direction stands out of the noise{words}"
-        self._set_mean(session, table, place, seen, self._column_names)
+        self._set_mean(session, table, place, seen, np.diag(moment) * unit)
 
     def _set_components(self, moment, unit):
         """Directions and variances, from the released sum of squares (in steps) times `unit`."""

@@ -37,7 +37,7 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
     covariance_type_: str
     precisions_cholesky_: np.ndarray
 
-    def _keep_errors(self, errors, size):
+    def _keep_errors(self, errors, size, columns):
         """Set the standard errors of the released parameters: post-processing.
 
         Parameters
@@ -46,14 +46,17 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
             Of the components, in their order.
         size : float
             Released number of units, positive.
+        columns : SeenColumns
+            Those that are not seen have errors of their own.
         """
         form, k, d = self.covariance_type_, len(self.weights_), self.n_features_in_
+        seconds = [np.where(columns.unseen, np.inf, error.second) for error in errors]
         if form == "tied":
-            self.covariances_std_error_ = matrix_errors(self.covariances_, errors[0].second, form)
+            self.covariances_std_error_ = matrix_errors(self.covariances_, seconds[0], form)
         else:
-            pairs = zip(self.covariances_, errors, strict=True)
+            pairs = zip(self.covariances_, seconds, strict=True)
             self.covariances_std_error_ = np.array(
-                [matrix_errors(part, error.second, form) for part, error in pairs]
+                [matrix_errors(part, second, form) for part, second in pairs]
             )
         # "full" (k, d, d) and "tied" (d, d) have variances on the diagonal, "spherical" has one.
         variances = self.covariances_
@@ -63,9 +66,8 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
             variances = variances[:, None]
         means = np.array([error.mean for error in errors])
         least = np.finfo(np.float64).tiny  # errors may be infinite
-        self.means_std_error_ = means * np.sqrt(
-            np.broadcast_to(np.maximum(variances, least), (k, d))
-        )
+        spreads = np.sqrt(np.broadcast_to(np.maximum(variances, least), (k, d)))
+        self.means_std_error_ = columns.errors(means * spreads)
         # A share w of counts of noise s each has d w = ((1 - w) e_j - w sum of the others) / size.
         w, noise = self.weights_, np.zeros(k)
         if k > 1:

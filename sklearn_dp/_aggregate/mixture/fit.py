@@ -23,10 +23,11 @@ from ..._published.easy_instances.k_tuple_mixture import enough_rows, tuple_part
 from ..._published.separated_gaussians.partition import partition_parts
 from ..._published.separated_gaussians.spherical import spherical_parts
 from ..kmeans.candidates import Choice
+from ..moments.column_codes import codes_of
 from ..moments.ellipsoid import Ellipsoid, Errors
 from ..moments.rounds import refine
+from ..moments.seen_columns import SeenColumns, seen_columns
 from ..shared.beyond import is_ok
-from ..shared.columns import Columns, columns_of
 from ..shared.grid_table import GridTable
 from ..shared.location import Located, locate
 from ..shared.table import Table
@@ -55,7 +56,8 @@ class MixtureResult:
     beyond: float  # how many rows may lie beyond the radius (95 %)
     status: str
     path: str  # which way the releases led
-    column_scale: np.ndarray
+    columns: SeenColumns
+    codes: np.ndarray  # (k, d), see :mod:`..moments.column_codes`
     choice: Choice | None = None  # of k; None where it was given
 
 
@@ -73,11 +75,11 @@ def fit_mixture(
     `budget` the rho and delta that `mixture_entries` was given. `progress` is called with the name
     of each step when it is done.
     """
-    columns = columns_of(session, table, domain) if settings.scaled else None
-    if columns is None or not columns.scaled:
-        columns = Columns.of(None, table.n_features)
+    columns = seen_columns(session, table, domain) if settings.scaled else None
+    if columns is None or not columns.columns.scaled:
+        columns = SeenColumns.of_table(table.n_features)
     else:
-        table, domain = columns.read(table), columns.domain
+        table, domain = columns.columns.read(table), columns.columns.domain
     place = locate(session, table, domain, fraction=_HELD, wider=_WIDER)
     progress("location")
     context = MixtureContext(session, place, place.rows, domain, settings, PREFIX, progress)
@@ -164,28 +166,34 @@ def _result(
     place: Located,
     status: str,
     path: str,
-    columns: Columns,
+    columns: SeenColumns,
 ) -> MixtureResult:
     """By decreasing released weight; the number of units is that of the location, of all rows.
 
     The ellipsoids are in grid steps about the center of the location; the rows know how long a step
-    is. `columns` say what the coordinates are.
+    is.
     """
     counts = np.array([e.weight for e in ellipsoids])
     order = np.argsort(-counts, kind="stable")
     ellipsoids = [ellipsoids[j] for j in order]
     centers = np.array([e.center for e in ellipsoids])
+    errors = _errors(ellipsoids, place)
+    codes = [
+        columns.codes(codes_of(dataclasses.replace(e, errors=error)))
+        for e, error in zip(ellipsoids, errors, strict=True)
+    ]
     return MixtureResult(
         counts[order] / counts.sum(),
         columns.to_table(place.domain.center + rows.unit * centers),
         *_shapes(ellipsoids, rows.unit, columns.scale),
-        _errors(ellipsoids, place),
+        errors,
         place.size,
         place.domain.radius,
         place.beyond,
         status,
         path,
-        columns.scale,
+        columns,
+        np.array(codes),
     )
 
 

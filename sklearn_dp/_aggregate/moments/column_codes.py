@@ -16,7 +16,7 @@ from ..._privacy._domain import Domain
 from ..shared.bounds import near_bounds
 from .ellipsoid import Ellipsoid
 
-__all__ = ["codes_of", "worst_codes"]
+__all__ = ["at_bound_codes", "codes_of", "worst_codes"]
 
 _CODES = ("ok", "constant", "variance", "bound", "noise")  # from good to bad
 _HIDDEN = 0.5  # part of a spread that a standard error is, above which little can be seen
@@ -25,11 +25,10 @@ _SURELY = 2.0  # standard deviations
 _TAILS = 0.5  # part of a variance that tails may take
 
 
-def codes_of(
-    ellipsoids: list[Ellipsoid], domain: Domain | None, means: np.ndarray, errors: np.ndarray
+def at_bound_codes(
+    codes: np.ndarray, domain: Domain | None, means: np.ndarray, errors: np.ndarray
 ) -> np.ndarray:
-    """Codes of shape (k, d), of means and standard errors of that shape in units of the table."""
-    codes = np.array([_codes(ellipsoid) for ellipsoid in ellipsoids])
+    """Codes, with means at bounds; means and their standard errors in the units of the table."""
     near = near_bounds(domain, means, errors) & ~np.isin(codes, ("constant", "noise"))
     return np.where(near, "bound", codes)
 
@@ -44,8 +43,8 @@ def worst_codes(codes: np.ndarray, axis: int) -> np.ndarray:
     return np.array(_CODES, dtype="<U8")[np.max(places, axis=0).max(axis=axis)]
 
 
-def _codes(ellipsoid: Ellipsoid) -> np.ndarray:
-    """Those of one component, of shape (d,)."""
+def codes_of(ellipsoid: Ellipsoid) -> np.ndarray:
+    """Those of one component, of shape (d,), bounds aside."""
     mean, second, taken = ellipsoid.noise_errors()
     # A column is at least as wide as what the noise of its variance leaves of that.
     least = np.sqrt(np.maximum(1 - _SURELY * second, 0.0))

@@ -51,9 +51,9 @@ def matrix_errors(
     [[0.1, 0.141], [0.141, 0.4]]
     """
     unknown = np.isinf(second)
-    if unknown.all() or (unknown.any() and form != "full"):
+    if unknown.all():
         return np.full_like(covariance, np.inf)
-    if unknown.any():
+    if unknown.any() and form in ("full", "tied"):
         known = matrix_errors(covariance, np.where(unknown, 0.0, second), form)
         return np.where(unknown[:, None] | unknown, np.inf, known)
     if form in ("diag", "spherical"):

@@ -5,13 +5,16 @@ value's last digits its other entries would be farther out than all else, and a 
 would take the other columns with it. So it is at zero in all rows, and told.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
 from ..._privacy._domain import Domain
 from ..._privacy._session import PrivacySession
 from ..shared.columns import COLUMNS, Columns, look_at_columns
+from ..shared.remedies import listed
 from ..shared.table import Table
 
 __all__ = ["SeenColumns", "seen_columns"]
@@ -29,6 +32,12 @@ class SeenColumns:
     lost: np.ndarray  # (d,), of which nothing has been seen, and which is at zero
     scale: np.ndarray  # (d,), that a spread has in the table
 
+    @classmethod
+    def of_table(cls, n_features: int) -> Self:
+        """The units of the table."""
+        columns, none = Columns.of(None, n_features), np.zeros(n_features, dtype=bool)
+        return cls(columns, none, none, columns.scale)
+
     @property
     def unseen(self) -> np.ndarray:
         """Columns without a spread."""
@@ -41,6 +50,14 @@ class SeenColumns:
     def errors(self, errors: np.ndarray) -> np.ndarray:
         """Standard errors of points in the units of the table, with those of unseen columns."""
         return np.where(self.lost, np.inf, np.where(self.single, self.scale, errors))
+
+    def told(self, status: str, names: Sequence[object]) -> str:
+        """The status, or which columns have not been found."""
+        if not self.lost.any():
+            return status
+        where = listed(names, np.flatnonzero(self.lost))
+        more = "more rows, a larger epsilon or bounds would help"
+        return f"no spread of these columns found: {where}; {more}"
 
     def codes(self, codes: np.ndarray) -> np.ndarray:
         """Codes of columns, with those of unseen ones."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp import FriendlyCovariance
-from sklearn_dp._aggregate.moments.column_codes import codes_of, worst_codes
+from sklearn_dp._aggregate.moments.column_codes import at_bound_codes, codes_of, worst_codes
 from sklearn_dp._aggregate.moments.ellipsoid import NARROWEST, Ellipsoid, Errors
 from sklearn_dp._privacy._domain import Domain
 
@@ -42,20 +42,18 @@ def component(mean, second, scales=(100.0, 100.0), taken=None, hidden=0, weight=
     ],
 )
 def test_codes_of_released_errors(parts, codes):
-    place = np.zeros((1, 2))
-    assert codes_of([component(**parts)], None, place, place).tolist() == [codes]
+    assert codes_of(component(**parts)).tolist() == codes
 
 
 def test_bounds_come_before_variances_and_after_noise():
     box = Domain.from_bounds((0.0, 10.0), 2)
-    near, error = np.array([[10.0, 10.0]]), np.full((1, 2), 0.01)
+    near, error = np.full((2, 2), 10.0), np.full((2, 2), 0.01)
     lost = component([0.1, 0.9], [0.1, 0.1])
     wide = component([0.1, 0.1], [0.1, 2.0], taken=[0.0, 1.99])
-    assert codes_of([lost], box, near, error).tolist() == [["bound", "noise"]]
-    assert codes_of([wide], box, near, error).tolist() == [["bound", "bound"]]
-    of_two = codes_of([lost, wide], box, near.repeat(2, axis=0), error.repeat(2, axis=0))
-    assert worst_codes(of_two, 0).tolist() == ["bound", "noise"]
-    assert worst_codes(of_two, 1).tolist() == ["noise", "bound"]
+    codes = at_bound_codes(np.array([codes_of(lost), codes_of(wide)]), box, near, error)
+    assert codes.tolist() == [["bound", "noise"], ["bound", "bound"]]
+    assert worst_codes(codes, 0).tolist() == ["bound", "noise"]
+    assert worst_codes(codes, 1).tolist() == ["noise", "bound"]
 
 
 @pytest.mark.parametrize("bounds", [([0, 0, 0], [110, 120, 2e6]), None])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_dp import FriendlyCovariance
+from sklearn_dp import DPPCA, DPGaussianMixture, FriendlyCovariance
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
@@ -54,3 +54,27 @@ def test_a_column_of_one_value_about_the_origin_is_as_wide_as_it_is_far():
     model = FriendlyCovariance(assume_centered=True, random_state=0).fit(persons(20_000, 0))
     second = np.diag(model.covariance_)
     assert second[2] == pytest.approx(100, rel=0.05) and not model.location_.any()
+
+
+@pytest.mark.parametrize("cls", [DPPCA, DPGaussianMixture])
+@pytest.mark.parametrize("bounds", [BOX, None])
+def test_columns_of_other_estimators_have_codes_too(cls, bounds):
+    """Principal components clip whole rows once: in a box they do not look at single columns."""
+    model = cls(bounds=bounds, random_state=0).fit(persons(20_000, 0))
+    value = "ok" if cls is DPPCA and bounds else "constant"
+    assert model.trustworthy_ and model.column_status_.tolist() == ["ok", "ok", value]
+    (mean,) = np.atleast_2d(model.mean_ if cls is DPPCA else model.means_)
+    (error,) = np.atleast_2d(model.mean_std_error_ if cls is DPPCA else model.means_std_error_)
+    assert (np.abs(mean - persons(20_000, 0).mean(axis=0)) <= 6 * error + 1e-9).all()
+    if cls is DPGaussianMixture:
+        assert model.component_status_.tolist() == ["ok"]
+    X = np.random.default_rng(0).normal(size=(60, 3)) * 1e3
+    lost = cls(bounds=bounds, random_state=0).fit(X)
+    assert not lost.trustworthy_ and "noise" in lost.column_status_
+
+
+def test_two_components_and_their_columns_are_ok():
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(9000, 2)), rng.normal(size=(9000, 2)) + 20])
+    model = DPGaussianMixture(2, random_state=0).fit(X)
+    assert model.component_status_.tolist() == ["ok", "ok"] == model.column_status_.tolist()
