@@ -14,7 +14,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances_argmin_min
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.shared.column_means import told_by_column
+from .._aggregate.shared.column_codes import codes_by_column, codes_of_centers, told_by_column
 from .._aggregate.shared.single_rows import distances, for_rows, narrowed, row_guard
 from .._aggregate.shared.sparse_rows import of_chunks
 from .._aggregate.shared.table import Table
@@ -134,7 +134,7 @@ class BaseDPCenters(
         else:
             self.labels_ = self._nearest(X)
 
-    def _store(self, X, result, columns=None, unit_weight=1.0):
+    def _store(self, X, result, columns, unit_weight=1.0):
         """Store what an engine released: an `EngineResult`, with its standard errors.
 
         A whole unit of it weighs `unit_weight`. `columns`: the centers, refined column by column.
@@ -150,16 +150,14 @@ class BaseDPCenters(
         self.size_, self.size_std_error_ = unit_weight * result.size, unit_weight * result.size_sd
         self.inertia_, self.inertia_std_error_ = narrowed(costs, np.float64).tolist()
         self.explained_, self.explained_std_error_ = quality.explained, quality.explained_sd
-        d = result.centers.shape[1]
-        centers, errors = result.centers, np.repeat(result.centers_sd[:, None], d, axis=1)
-        if columns is not None:
-            centers, errors = columns.centers, columns.std_error
-            names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(d)])
-            self.status_ = told_by_column(self.status_, columns, names)
-        self._set_centers(X, centers, unit_weight * result.weights)
+        names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(X.n_features)])
+        self.status_ = told_by_column(self.status_, columns, names)
+        self._set_centers(X, columns.centers, unit_weight * result.weights)
         order = np.argsort(-result.weights, kind="stable")  # that of the centers
         self.cluster_weights_std_error_ = unit_weight * result.weights_sd[order]
-        self.cluster_centers_std_error_ = errors[order]
+        self.cluster_centers_std_error_ = columns.std_error[order]
+        self.cluster_centers_status_ = codes_of_centers(columns)[order]
+        self.column_status_ = codes_by_column(self.cluster_centers_status_)
 
     def _nearest(self, X):
         """Index of the nearest center of each row, none of no rows."""

@@ -118,13 +118,23 @@ class ColumnsOfCenters:
 
     def finish(
         self, session: PrivacySession, table: Table, result: EngineResult
-    ) -> tuple[EngineResult, RefinedCenters | None]:
+    ) -> tuple[EngineResult, RefinedCenters]:
         """The result, and its centers by column, refined if that was planned and is needed."""
-        if self.columns is None:
-            status = _ONE_UNIT if result.status == "ok" else result.status
-            return replace(result, status=status), None
         assert result.centers_sd is not None
-        start = self.columns, result.centers, result.centers_sd
-        if self.refined:
-            return result, refined_centers(session, table, *start, result.square, result.size)
-        return result, unrefined_centers(*start) if self.scales else None
+        if self.columns is None and result.status == "ok":
+            result = replace(result, status=_ONE_UNIT)
+        start = result.centers, result.centers_sd
+        if self.refined and self.columns is not None:
+            columns = self.columns
+            found = refined_centers(session, table, columns, *start, result.square, result.size)
+            return result, found
+        known = self.columns if self.scales else None
+        return result, unrefined_centers(known or _alike(result), *start)
+
+
+def _alike(result: EngineResult) -> Columns:
+    """Columns that have the same part of the released spread, where nothing tells more."""
+    (_, d), quality = result.centers.shape, result.quality
+    assert quality is not None
+    total = max(quality.total, quality.total_sd) / max(result.size, 1.0)
+    return Columns(np.zeros(d), np.full(d, math.sqrt(total / d)), False)

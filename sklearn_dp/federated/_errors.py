@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from .._aggregate.shared.column_means import told_by_column, unrefined_centers
+from .._aggregate.shared.column_codes import codes_by_column, codes_of_centers, told_by_column
+from .._aggregate.shared.column_means import unrefined_centers
 from .._aggregate.shared.columns import Columns
 from .._aggregate.shared.remedies import hidden_in_noise
 from .._intervals import StandardErrors
@@ -27,6 +28,7 @@ from ._state import State
 
 __all__ = ["FederatedErrors", "center_errors", "count_errors"]
 
+_CODES = ("cluster_centers_status_", "column_status_")
 _WITH_ERRORS = {
     "cluster_centers_": (-math.inf, math.inf),
     "cluster_weights_": (0.0, math.inf),
@@ -56,8 +58,8 @@ class FederatedErrors(StandardErrors):
 
         `state` is that after the last round, `epsilon` that of the guarantee.
         """
-        for name in _WITH_ERRORS:  # a fit before this one may have had them
-            vars(self).pop(f"{name}std_error_", None)
+        for name in (*(f"{name}std_error_" for name in _WITH_ERRORS), *_CODES):
+            vars(self).pop(name, None)  # a fit before this one may have had them
         found = center_errors(state)
         if found is None or state.counts is None:
             return
@@ -70,22 +72,39 @@ class FederatedErrors(StandardErrors):
         self.cluster_weights_std_error_ = count_errors(state)[order]
         if self.status_ == "ok" and len(order) > 1:
             self.status_ = _hidden(state, noise, counts_sd, epsilon)
-        columns, errors = _columns(state), self.cluster_centers_std_error_[:, 0]
-        if columns is not None:
-            names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(d)])
-            by_column = unrefined_centers(columns, self.cluster_centers_, errors)
-            self.status_ = told_by_column(self.status_, by_column, names)
+        columns, errors = _columns(state, others), self.cluster_centers_std_error_[:, 0]
+        names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(d)])
+        by_column = unrefined_centers(columns, self.cluster_centers_, errors)
+        self.status_ = told_by_column(self.status_, by_column, names)
+        self.cluster_centers_status_ = codes_of_centers(by_column)
+        self.column_status_ = codes_by_column(self.cluster_centers_status_)
 
 
-def _columns(state: State) -> Columns | None:
-    """The units of the columns, as public points or the sides of a box tell them; else None."""
+def _columns(state: State, others: np.ndarray) -> Columns:
+    """The units of the columns, as public points or the sides of a box tell them.
+
+    Otherwise the spread of a typical column, of the centers and, by the error `others` of drawing
+    their units, about them.
+    """
     setup = state.setup
     if setup.server is not None and len(setup.server) > _FEW_POINTS:
         spread = np.std(setup.server, axis=0)
         if (spread > 0).all():
             return Columns(np.zeros(setup.n_features), spread, True)
     columns = Columns.of(setup.domain, setup.n_features)
-    return columns if columns.scaled else None
+    if columns.scaled:
+        return columns
+    counts = np.maximum(np.asarray(state.counts), state.counts_sd or 0.0)
+    spread = np.square(_away(state)).mean(axis=1) + counts * np.square(others)
+    typical = state.unit * math.sqrt(np.average(spread, weights=counts))
+    return Columns(np.zeros(setup.n_features), np.full(setup.n_features, typical), False)
+
+
+def _away(state: State) -> np.ndarray:
+    """The centers (k, d) about the mean of all, in steps."""
+    anchors, counts = np.asarray(state.anchors), np.asarray(state.counts)
+    weights = np.maximum(counts, state.counts_sd or 0.0)
+    return anchors - weights @ anchors / weights.sum()
 
 
 def center_errors(state: State) -> tuple[np.ndarray, np.ndarray, float] | None:
@@ -158,10 +177,8 @@ def _means(values: np.ndarray, near: np.ndarray, k: int) -> np.ndarray:
 
 def _hidden(state: State, noise: np.ndarray, counts_sd: float, epsilon: float) -> str:
     """Whether the noise of a typical center is as large as half of what the centers differ by."""
-    anchors, counts = np.asarray(state.anchors), np.asarray(state.counts)
-    weights = np.maximum(counts, counts_sd)
-    away = anchors - weights @ anchors / weights.sum()
-    spread = math.sqrt(float(weights @ np.square(away).mean(axis=1)) / float(weights.sum()))
+    counts, away = np.asarray(state.counts), np.square(_away(state)).mean(axis=1)
+    spread = math.sqrt(float(np.average(away, weights=np.maximum(counts, counts_sd))))
     size = float(counts.sum())
     least = size - 2 * counts_sd * math.sqrt(len(counts))
     error = float(np.median(noise))

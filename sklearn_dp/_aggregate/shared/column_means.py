@@ -18,7 +18,6 @@ length at most sqrt(d).
 """
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -39,7 +38,6 @@ __all__ = [
     "RefinedCenters",
     "refined_centers",
     "refinement_entry",
-    "told_by_column",
     "unequal",
     "unrefined_centers",
 ]
@@ -61,10 +59,6 @@ _UNSEEN = 0.02  # of the rows: as many beyond the reach are what the scale has n
 _STANDS_OUT = 4.0  # standard deviations of its noise that a number of rows beyond exceeds
 _COARSE = 2.0**9  # steps of 2**-24 in a step of 2**-15, whose squares add up exactly
 
-_HIDDEN, _NAMED = 0.5, 5  # part of a column's spread that is noise; names in a status
-_USELESS = 0.25  # of the centers: as many lost coordinates of a column are not "ok"
-_RULES = 0.99  # of the spread, in one column
-
 
 class RefinedCenters(NamedTuple):
     """Centers and their standard errors, and what has been released of each column."""
@@ -76,6 +70,7 @@ class RefinedCenters(NamedTuple):
     beyond: np.ndarray  # (d,), share of the rows that are beyond a box, where it stands out
     at_bound: np.ndarray  # (k, d), whether a coordinate is exactly at a bound of the box
     constant: np.ndarray  # (d,), whether all that can be seen of a column is one value
+    alike: bool = False  # whether the spread is one for all columns: nothing is known of each
 
 
 def unequal(units: Domain | Columns | None) -> bool:
@@ -94,9 +89,8 @@ def unrefined_centers(
     """Centers (k, d) with errors (k,), as they are: for :func:`told_by_column`."""
     (k, d), none = centers.shape, np.zeros(centers.shape[1])
     error, at_bound = np.repeat(std_error[:, None], d, axis=1), np.zeros((k, d), dtype=bool)
-    return RefinedCenters(
-        centers, error, columns.scale, none, none, at_bound, np.zeros(d, dtype=bool)
-    )
+    constant, alike = np.zeros(d, dtype=bool), not columns.scaled
+    return RefinedCenters(centers, error, columns.scale, none, none, at_bound, constant, alike)
 
 
 def refinement_entry(rho: float) -> PlanEntry:
@@ -281,58 +275,3 @@ def _offsets(
         squares += exact_integers(own.sum(axis=0))
         beyond += exact_integers(outside.sum(axis=0))
     return part, (total, counts, squares, beyond)
-
-
-def told_by_column(status: str, found: RefinedCenters, names: Sequence[object]) -> str:
-    """The status, with the columns that are lost in noise, clipped, or rule all: by name.
-
-    Examples
-    --------
-    >>> centers, column = np.zeros((2, 2)), np.ones(2)
-    >>> errors, none = np.array([[0.1, 9.0], [0.1, 9.0]]), np.zeros(2)
-    >>> at_bound, constant = np.zeros((2, 2), dtype=bool), np.zeros(2, dtype=bool)
-    >>> found = RefinedCenters(centers, errors, column, column, none, at_bound, constant)
-    >>> told_by_column("ok", found, ["age", "hours"])
-    'mostly noise in some columns: hours, in 2 of 2 centers'
-    """
-    if status != "ok":
-        return status
-    k, spread = len(found.centers), found.spread
-    lost = np.count_nonzero(found.std_error > _HIDDEN * spread, axis=0)
-    at_bound = np.count_nonzero(found.at_bound, axis=0)
-    useless = _listed(np.where(lost > _USELESS * k, lost, 0), names)
-    if useless:
-        return f"mostly noise in some columns: {useless} of {k} centers"
-    told = [
-        (lost, f"noise in some columns of few centers: {{}} of {k} centers"),
-        (at_bound, f"exactly at a bound: {{}} of {k} centers, which noise or far rows put there"),
-    ]
-    constant = [str(names[i]) for i in np.flatnonzero(found.constant & (lost == 0)).tolist()]
-    words = [text.format(_listed(number, names)) for number, text in told if number.any()]
-    cut = [
-        f"{names[i]} ({100 * found.beyond[i]:.2g} %)" for i in np.flatnonzero(found.beyond).tolist()
-    ]
-    if cut:
-        words.append(f"rows beyond the bounds count as if they were at them: {_short(cut)}")
-    if constant:
-        words.append(f"one value in all rows that the noise does not hide: {_short(constant)}")
-    share = np.square(spread) / max(float(np.square(spread).sum()), 1e-300)
-    first = int(np.argmax(share))
-    if share[first] > _RULES and len(share) > 1:
-        words.append(
-            f"{names[first]} has {100 * min(share[first], 0.999):.1f} % of the spread: the other "
-            "columns had no say in the clusters; scale the columns first if they should"
-        )
-    return f"ok, but {'; '.join(words)}" if words else status
-
-
-def _listed(number: np.ndarray, names: Sequence[object]) -> str:
-    """Columns by name with the least of their numbers, where there is any; "" otherwise."""
-    places = np.flatnonzero(number)
-    listed = _short([str(names[place]) for place in places.tolist()])
-    return f"{listed}, in {int(number[places].min())}" if len(places) else ""
-
-
-def _short(listed: list[str]) -> str:
-    more = f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
-    return ", ".join(listed[:_NAMED]) + more

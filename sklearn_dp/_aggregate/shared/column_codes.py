@@ -1,0 +1,102 @@
+"""What is to be said of the coordinates of centers: short codes, and a status in words.
+
+* "ok".
+* "constant": one value is all that can be seen of the column, and nothing bounds what else there
+  may be.
+* "noise": the standard error is as large as half of the spread of the column.
+* "bound": the coordinate is at a bound, or rows of the column are seen to lie beyond one.
+
+All of it follows from released values.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .column_means import RefinedCenters
+from .remedies import listed
+
+__all__ = ["codes_by_column", "codes_of_centers", "told_by_column"]
+
+_HIDDEN = 0.5  # part of a column's spread that is noise
+_USELESS = 0.25  # of the centers: as many lost coordinates of a column are not "ok"
+_RULES = 0.99  # of the spread, in one column
+
+
+def codes_of_centers(found: RefinedCenters) -> np.ndarray:
+    """A code for each coordinate of each center, of shape (k, d)."""
+    codes = np.full(found.centers.shape, "ok", dtype="<U8")
+    codes[:, found.constant] = "constant"
+    codes[found.at_bound | (found.beyond > 0)] = "bound"
+    codes[_lost(found)] = "noise"
+    return codes
+
+
+def codes_by_column(codes: np.ndarray) -> np.ndarray:
+    """A code for each column: what is said of more than a quarter of its coordinates, or "ok".
+
+    Of several such codes it is the most common one.
+
+    >>> codes_by_column(np.array([["ok", "noise"], ["ok", "ok"], ["ok", "noise"]])).tolist()
+    ['ok', 'noise']
+    """
+    found = np.full(codes.shape[1], "ok", dtype=codes.dtype)
+    most = np.full(codes.shape[1], _USELESS * len(codes))
+    for code in ("noise", "bound", "constant"):
+        number = np.count_nonzero(codes == code, axis=0)
+        found[number > most], most = code, np.maximum(most, number)
+    return found
+
+
+def told_by_column(status: str, found: RefinedCenters, names: Sequence[object]) -> str:
+    """The status, with the columns that are lost in noise, clipped, or rule all: by name.
+
+    Examples
+    --------
+    >>> centers, column = np.zeros((2, 2)), np.ones(2)
+    >>> errors, none = np.array([[0.1, 9.0], [0.1, 9.0]]), np.zeros(2)
+    >>> at_bound, constant = np.zeros((2, 2), dtype=bool), np.zeros(2, dtype=bool)
+    >>> found = RefinedCenters(centers, errors, column, column, none, at_bound, constant)
+    >>> told_by_column("ok", found, ["age", "hours"])
+    'mostly noise in some columns: hours, in 2 of 2 centers'
+    """
+    if status != "ok" or found.alike:
+        return status
+    k, spread = len(found.centers), found.spread
+    lost = np.count_nonzero(_lost(found), axis=0)
+    at_bound = np.count_nonzero(found.at_bound, axis=0)
+    useless = _numbered(np.where(lost > _USELESS * k, lost, 0), names)
+    if useless:
+        return f"mostly noise in some columns: {useless} of {k} centers"
+    told = [
+        (lost, f"noise in some columns of few centers: {{}} of {k} centers"),
+        (at_bound, f"exactly at a bound: {{}} of {k} centers, which noise or far rows put there"),
+    ]
+    words = [text.format(_numbered(number, names)) for number, text in told if number.any()]
+    cut = np.flatnonzero(found.beyond)
+    if len(cut):
+        parts = {i: f"{names[i]} ({100 * found.beyond[i]:.2g} %)" for i in cut.tolist()}
+        words.append(f"rows beyond the bounds count as if they were at them: {listed(parts, cut)}")
+    constant = np.flatnonzero(found.constant & (lost == 0))
+    if len(constant):
+        where = listed(names, constant)
+        words.append(f"one value in all rows that the noise does not hide: {where}")
+    share = np.square(spread) / max(float(np.square(spread).sum()), 1e-300)
+    first = int(np.argmax(share))
+    if share[first] > _RULES and len(share) > 1:
+        words.append(
+            f"{names[first]} has {100 * min(share[first], 0.999):.1f} % of the spread: the other "
+            "columns had no say in the clusters; scale the columns first if they should"
+        )
+    return f"ok, but {'; '.join(words)}" if words else status
+
+
+def _lost(found: RefinedCenters) -> np.ndarray:
+    """Whether a coordinate is lost in its noise, of shape (k, d)."""
+    return found.std_error > _HIDDEN * found.spread
+
+
+def _numbered(number: np.ndarray, names: Sequence[object]) -> str:
+    """Columns by name with the least of their numbers, where there is any; "" otherwise."""
+    places = np.flatnonzero(number)
+    return f"{listed(names, places)}, in {int(number[places].min())}" if len(places) else ""
