@@ -118,7 +118,13 @@ def mixed(seed):
 
 
 def _told(model, d):
-    """Whether there is anything to say of each column: by codes, or by the names in the words."""
+    """Whether there is anything to say of each column: by codes, or by the names in the words.
+
+    Of shape (d,), or (k, d) where each center has codes of its own.
+    """
+    codes = getattr(model, "cluster_centers_status_", None)
+    if codes is not None:
+        return codes != "ok"
     codes = getattr(model, "column_status_", None)
     if codes is not None and isinstance(model, FriendlyCovariance):
         codes = np.where(codes == "variance", "ok of means", codes)
@@ -161,12 +167,11 @@ def _quantiles(X, large, options):
 def _centers(X, large, options):
     """Centers as means of their own rows, where there are any."""
     model = DPKMeans(3, **options).fit(X)
-    labels = model.predict(X)
-    errors = model.cluster_centers_std_error_
-    return model, [
-        (model.cluster_centers_[j], errors[j], X[labels == j].mean(axis=0))
-        for j in np.unique(labels)
-    ]
+    labels, errors = model.predict(X), model.cluster_centers_std_error_
+    truth = np.full_like(errors, np.nan)  # of centers without rows, which do not count
+    for j in np.unique(labels):
+        truth[j] = X[labels == j].mean(axis=0)
+    return model, list(zip(model.cluster_centers_, errors, truth, strict=True))
 
 
 def status(tables):
@@ -187,9 +192,12 @@ def status(tables):
                 warnings.simplefilter("ignore")
                 model, answers = fit(frame, large, {"bounds": box, "random_state": seed})
             spread, flagged = large.std(axis=0), _told(model, X.shape[1])
-            for value, error, truth in answers:
+            flagged = np.broadcast_to(flagged, (len(answers), len(spread)))
+            for (value, error, truth), own in zip(answers, flagged, strict=True):
+                if np.isnan(truth).any():
+                    continue
                 wrong.append(_wrong(value, error, truth, spread))
                 # To be told that a column has one value is no alarm.
-                told.append(flagged & ((spread > 0) | wrong[-1]))
+                told.append(own & ((spread > 0) | wrong[-1]))
         wrong, told = np.concatenate(wrong), np.concatenate(told)
         yield name, len(wrong), np.mean(wrong & ~told), told[~wrong].mean()

@@ -156,8 +156,9 @@ class BaseDPCenters(
         order = np.argsort(-result.weights, kind="stable")  # that of the centers
         self.cluster_weights_std_error_ = unit_weight * result.weights_sd[order]
         self.cluster_centers_std_error_ = columns.std_error[order]
-        self.cluster_centers_status_ = codes_of_centers(columns)[order]
-        self.column_status_ = codes_by_column(self.cluster_centers_status_)
+        codes = codes_of_centers(columns, result.weights, result.weights_sd)
+        self.cluster_centers_status_ = codes[order]
+        self.column_status_ = codes_by_column(codes)
 
     def _nearest(self, X):
         """Index of the nearest center of each row, none of no rows."""

@@ -26,17 +26,18 @@ from .._aggregate.shared.column_means import (
     unrefined_centers,
 )
 from .._aggregate.shared.columns import COLUMNS, Columns, column_entries, release_columns
+from .._aggregate.shared.remedies import listed
 from .._aggregate.shared.table import Table
 from .._privacy._domain import Domain
 from .._privacy._plan import PlanEntry
 from .._privacy._session import PrivacySession
 
-__all__ = ["ColumnsOfCenters", "told_of_narrow", "unit_entries"]
+__all__ = ["ColumnsOfCenters", "is_narrow", "told_of_narrow", "unit_entries"]
 
 _MOST_COLUMNS = 100  # whose units are released where there are no bounds
-_SCALES = 0.04  # of the budget, for these units
+_SCALES = 0.04, 0.12  # of the budget, for these units; at the most, where the rows are few
 _UNITS = 0.03  # of the budget, for the units of columns where they are for the status only
-_NARROW, _NAMED = 8.0, 5  # times the scale of a column that a width tells nothing of; names
+_NARROW = 8.0  # times the scale of a column that a width tells nothing of
 _ONE, _BOX, _FREE = 0.3, 0.15, 0.1  # of the budget: to refine a single center, and several
 _ONE_UNIT = (
     "ok, but the rows are too few to tell the units of the columns, and columns of a smaller "
@@ -65,17 +66,19 @@ def told_of_narrow(
     >>> told_of_narrow("ok", columns, 50.0, ["age", "salary"], "the ball")
     'ok'
     """
-    if status != "ok" or not columns.scaled:
+    places = np.flatnonzero(is_narrow(columns, width))
+    if status != "ok" or not len(places):
         return status
-    free = np.ones(len(columns.scale), dtype=bool)
+    where = listed(names, places)
+    return f"ok, but {what} is far wider than some columns, and tells nothing of them: {where}"
+
+
+def is_narrow(columns: Columns, width: float) -> np.ndarray:
+    """Whether each column is far narrower than a released width; never where units are unknown."""
+    free = np.full(len(columns.scale), columns.scaled)
     if columns.box is not None and columns.box.low is not None and columns.box.high is not None:
-        free = columns.box.low < columns.box.high
-    places = np.flatnonzero(free & (width > _NARROW * columns.scale)).tolist()
-    if not places:
-        return status
-    more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
-    listed = ", ".join(str(names[place]) for place in places[:_NAMED]) + more
-    return f"ok, but {what} is far wider than some columns, and tells nothing of them: {listed}"
+        free &= columns.box.low < columns.box.high
+    return free & (width > _NARROW * columns.scale)
 
 
 class ColumnsOfCenters:
@@ -91,7 +94,7 @@ class ColumnsOfCenters:
         self.scales = self.refined = 0.0
         if domain is None:
             if n_features <= _MOST_COLUMNS and (n_features > 1 or one_center):
-                self.scales, self.refined = _SCALES, _ONE if one_center else _FREE
+                self.scales, self.refined = _SCALES[0], _ONE if one_center else _FREE
         elif one_center and domain.low is not None:
             self.refined = _ONE
         elif unequal(domain):
@@ -101,7 +104,8 @@ class ColumnsOfCenters:
         """The plan entries, the last of a plan of `rho` in all."""
         if not self.refined:
             return ()
-        scales = column_entries(math.nextafter(self.scales * rho, 0.0)) if self.scales else ()
+        shares = (math.nextafter(share * rho, 0.0) for share in _SCALES)
+        scales = column_entries(*shares) if self.scales else ()
         return (*scales, refinement_entry(self.refined * rho))
 
     def look(self, session: PrivacySession, table: Table) -> Callable[[float], None] | None:
@@ -127,9 +131,10 @@ class ColumnsOfCenters:
         if self.refined and self.columns is not None:
             columns = self.columns
             found = refined_centers(session, table, columns, *start, result.square, result.size)
-            return result, found
-        known = self.columns if self.scales else None
-        return result, unrefined_centers(known or _alike(result), *start)
+        else:
+            known = self.columns if self.scales else None
+            found = unrefined_centers(known or _alike(result), *start)
+        return result, found._replace(beyond=found.beyond + 1.0) if result.cut else found
 
 
 def _alike(result: EngineResult) -> Columns:

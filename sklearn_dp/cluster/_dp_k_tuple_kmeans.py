@@ -131,6 +131,8 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         See :class:`DPKMeans`.
     cluster_centers_std_error_, cluster_weights_std_error_ : ndarray
         See :class:`DPKMeans`.
+    cluster_centers_status_, column_status_ : ndarray of str
+        See :class:`DPKMeans`.
     path_ : {"tuples", "coreset", "tuples, then coreset", "tuples, then public"}
         Algorithm branch selected by the released values.
     n_tuples_ : int

@@ -113,6 +113,13 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
         values, with probability 95 %. They are clipped to it, and what they really cost is not
         known: fewer rows than noise may cost more than all others, and no release tells. `status_`
         tells of rows beyond that stand out of the noise.
+    cluster_centers_status_ : ndarray of str of shape (n_clusters, n_features)
+        For each coordinate "ok"; "noise" where its standard error is as large as half of the spread
+        of the column, or the cluster has no rows that show; "bound" where it is at a bound, or rows
+        are seen to lie beyond one; or "constant" where one value is all that can be seen. With a
+        ball, a box of similar sides or too few rows, columns are taken to be alike.
+    column_status_ : ndarray of str of shape (n_features,)
+        What these say of more than a quarter of the centers, or "ok".
     n_iter_ : int
         Noisy Lloyd iterations, as many as the budget and earlier releases asked for.
     status_ : str
@@ -140,7 +147,7 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
     Distances are in the units of the table, as in scikit-learn: the column with the largest numbers
     rules them. Where the sides of a box differ by more than a factor of four, or released units of
     columns by more than eight, a part of the budget refines each coordinate of the centers in the
-    unit of its column. A single center, which is the mean of the table, is always refined so, but
+    unit of its column, as narrowly as its clusters turn out to be. A single center, which is the mean of the table, is always refined so, but
     in a ball: a skewed column is then not clipped where that would be a bias.
 
     A number of clusters that is chosen is a release, and so is the number of centers. It is made

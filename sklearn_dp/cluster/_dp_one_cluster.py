@@ -42,7 +42,7 @@ from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
 from .._sklearn_compat import with_callbacks
 from .._validation import check_n_points
-from ._columns import told_of_narrow, unit_entries
+from ._columns import is_narrow, told_of_narrow, unit_entries
 
 __all__ = ["BaseDPBall", "DPOneCluster"]
 
@@ -178,6 +178,7 @@ class BaseDPBall(BaseDPEstimator):
         """The status, with the columns that are far narrower than a ball of a released radius."""
         width = radius / math.sqrt(len(columns.scale))  # a round ball is as wide in each column
         names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(len(columns.scale))])
+        self.column_status_ = np.where(is_narrow(columns, width), "noise", "ok")
         return told_of_narrow(status, columns, width, names, words)
 
 
@@ -253,6 +254,8 @@ default="auto"
         `n_points`, where it is a number, or that fraction of the released number of points.
     found_ : bool
         Whether `status_` begins with "ok".
+    column_status_ : ndarray of str of shape (n_features,)
+        "ok", or "noise" for a column far narrower than the ball.
     status_ : str
         "ok" (and columns far narrower than the ball: `center_` tells nothing of them), "few points
         in the ball" (also of a number lost in the noise), "no radius found", "no heavy box found",

@@ -82,6 +82,8 @@ default="auto"
         Standard deviations of their noise.
     labels_ : ndarray of int32 of shape (n_samples,)
         Nearest centers of the training rows. Not private: in memory only, never in a pickle.
+    column_status_ : ndarray of str of shape (n_features,)
+        "ok", or "noise" for a column far narrower than a typical ball.
     status_ : str
         "ok" if all rounds were; otherwise what the first one that was not says.
     privacy_report_ : PrivacyReport

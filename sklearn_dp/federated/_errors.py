@@ -76,7 +76,8 @@ class FederatedErrors(StandardErrors):
         names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(d)])
         by_column = unrefined_centers(columns, self.cluster_centers_, errors)
         self.status_ = told_by_column(self.status_, by_column, names)
-        self.cluster_centers_status_ = codes_of_centers(by_column)
+        numbers = np.asarray(state.counts)[order], np.full(len(order), counts_sd)
+        self.cluster_centers_status_ = codes_of_centers(by_column, *numbers)
         self.column_status_ = codes_by_column(self.cluster_centers_status_)
 
 

@@ -111,6 +111,8 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         Standard errors, of the shapes of these: of centers for the noise and for drawing the units
         (each as if it were one row), of weights for the noise. Not with ``method="paper"`` nor with
         Laplace counts, which have no honest ones.
+    cluster_centers_status_, column_status_ : ndarray of str
+        As of :class:`~sklearn_dp.DPKMeans`, where there are standard errors.
     subspace_ : ndarray of shape (q, n_features), or None
         Orthonormal rows that span the released subspace; None without one.
     server_points_ : ndarray of shape (m, n_features), or None

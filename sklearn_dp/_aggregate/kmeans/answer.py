@@ -20,6 +20,7 @@ import numpy as np
 from ..._privacy._domain import Domain
 from ..._privacy._mechanisms import NoisyNorms
 from ..shared.beyond import clipped_in_words, most_beyond
+from ..shared.bounds import NO_BOUND
 from ..shared.centering import Size, noise_sd
 from ..shared.frame import Frame
 from .candidates import Choice
@@ -55,6 +56,7 @@ class EngineResult:
     # radius about the origin that rows were clipped to, where it was paid for
     bound: float | None = None
     beyond: float | None = None  # the most units that may lie beyond the bound
+    cut: bool = False  # whether rows are seen beyond it, or none was found: no center is a mean
     square: float = 1.0  # what weights of rows multiply sampling variances by
     size: float = math.nan  # noisy number of units
     size_sd: float = math.nan
@@ -76,7 +78,8 @@ class EngineResult:
         if self.quality is not None:
             inertia = self.quality.inertia + self.quality.inertia_sd
             status = clipped_in_words(status, norms, domain.radius, inertia)
-        return replace(self, bound=domain.radius, beyond=beyond, status=status)
+        cut = status != self.status or status == NO_BOUND
+        return replace(self, bound=domain.radius, beyond=beyond, cut=cut, status=status)
 
 
 def finished(

@@ -87,7 +87,9 @@ def kmeans_cost(
     if scales:  # the second one, of columns far from zero, is repeated where they are very far
         found += [_pass("octaves", 404 * d, 401 * d), _pass("column bins", 66 * d, 64 * d)]
     if refined:
-        found.append(_pass("columns", 2 * n_clusters * d + 4 * d, n_clusters * (d + 1) + 2 * d))
+        up = n_clusters * (d + 1) + 2 * d
+        for name in ("columns", "columns again")[: 1 + (n_clusters > 1)]:
+            found.append(_pass(name, 3 * n_clusters * d + 4 * d, up))
     return TravelCost(tuple(found), n_parts, n_rows, n_workers, float(row_bytes or 4 * d))
 
 

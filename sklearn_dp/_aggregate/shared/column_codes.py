@@ -3,8 +3,9 @@
 * "ok".
 * "constant": one value is all that can be seen of the column, and nothing bounds what else there
   may be.
-* "noise": the standard error is as large as half of the spread of the column.
-* "bound": the coordinate is at a bound, or rows of the column are seen to lie beyond one.
+* "noise": the standard error is as large as half of the spread of the column, or the cluster holds
+  no more rows than the noise of their number.
+* "bound": the coordinate is at a bound, or rows are seen to lie beyond one in this column.
 
 All of it follows from released values.
 """
@@ -20,15 +21,21 @@ __all__ = ["codes_by_column", "codes_of_centers", "told_by_column"]
 
 _HIDDEN = 0.5  # part of a column's spread that is noise
 _USELESS = 0.25  # of the centers: as many lost coordinates of a column are not "ok"
+_FEWEST = 3.0  # standard deviations of its noise that the number of rows of a cluster exceeds
 _RULES = 0.99  # of the spread, in one column
 
 
-def codes_of_centers(found: RefinedCenters) -> np.ndarray:
-    """A code for each coordinate of each center, of shape (k, d)."""
+def codes_of_centers(
+    found: RefinedCenters, numbers: np.ndarray, numbers_sd: np.ndarray
+) -> np.ndarray:
+    """A code for each coordinate of each center, of shape (k, d).
+
+    `numbers` (k,) of the rows of the clusters are released, with noise of `numbers_sd`.
+    """
     codes = np.full(found.centers.shape, "ok", dtype="<U8")
     codes[:, found.constant] = "constant"
     codes[found.at_bound | (found.beyond > 0)] = "bound"
-    codes[_lost(found)] = "noise"
+    codes[_lost(found) | (numbers < _FEWEST * numbers_sd)[:, None]] = "noise"
     return codes
 
 

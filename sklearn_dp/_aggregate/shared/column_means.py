@@ -2,19 +2,21 @@
 
 A clustering compares distances in the units of the table, and its noise is the same in all
 coordinates: that of the column with the largest numbers. So where the sides of public bounds
-differ by much (:func:`unequal`), or scales have been released, one last release refines the
+differ by much (:func:`unequal`), or scales have been released, the last releases refine the
 centers: rows as offsets in the units of the columns, summed for each cluster. Each column then has
 noise in its own unit. Which cluster a row is in follows from the released centers and the row.
 
-A clip that bites is a bias where a column is skewed. In a box, offsets are from its middle and none
-is clipped. Without one they are from the center (from the origin of the columns, where the center
+Of several centers there are two releases. The first one also tells how wide the clusters are in
+each column, and where that is far less than the column is, the second one clips offsets nearer.
+
+A clip that bites is a bias where a column is skewed. In a box, offsets are first from its middle,
+and none is clipped. Without one they are from the center (from the origin of the columns, where the center
 is lost in its noise), and they are clipped farther out the more rows there are, up to where the
 noise is no small part of the error from which rows were drawn. Rows beyond are counted, and what
 they may add to a mean is in its standard error.
 
-A row moves the sums by a vector of length at most sqrt(d), the number of one cluster by one, the
-squares of the columns by a vector of length at most d, and the numbers of rows beyond by one of
-length at most sqrt(d).
+A row moves the sums by a vector of length at most sqrt(d), the number of one cluster by one, and
+the squares of the columns and the numbers of rows beyond by vectors of length at most sqrt(d).
 """
 
 import math
@@ -46,6 +48,9 @@ REFINEMENT = "columns of centers"
 """Name of the plan entry that pays for refined centers."""
 
 _REACH = (4.0, 64.0)  # released standard deviations of a column that its rows reach
+_FIRST = 0.3  # of the budget of several centers: to see how far their rows reach
+_LEAST_REACH = 1e-9  # of the scale of a column: its inverse has a square
+_KNOWN = 0.5  # of the reach: a center that is farther off is not refined by what is clipped to it
 _SAMPLING = 0.7  # of the error from which rows were drawn: noise that a farther clip may cost
 _COUNTS, _SQUARES, _BEYOND = 0.2, 0.1, 0.05  # of the release, in squared sensitivity
 _UNEQUAL = 4.0  # times the shortest side of a box that the longest is; of scales, released, twice
@@ -96,7 +101,8 @@ def unrefined_centers(
 def refinement_entry(rho: float) -> PlanEntry:
     """The plan entry of :func:`refined_centers`."""
     words = "a unit adds an offset, clipped to the reach of the columns, to one center"
-    return PlanEntry(REFINEMENT, Mechanism.GAUSSIAN, math.nextafter(rho, 0.0), sensitivity=words)
+    share = math.nextafter(rho, 0.0)
+    return PlanEntry(REFINEMENT, Mechanism.GAUSSIAN, share, uses=2, sensitivity=words)
 
 
 def refined_centers(
@@ -115,25 +121,92 @@ def refined_centers(
     """
     k, d = centers.shape
     before = np.broadcast_to(std_error if std_error.ndim == 2 else std_error[:, None], (k, d))
-    sums = _released(session, table, columns, centers, before, size)
-    scale, least = sums.scale, np.maximum(sums.number, _FEWEST * sums.number_sd)[:, None]
-    offset = np.clip(sums.total / least, -math.sqrt(d), math.sqrt(d))
-    refined, widest = sums.base + offset * scale, np.square(columns.scale / scale)
-    within = sums.squares - (least * np.square((refined - sums.about) / scale)).sum(axis=0)
-    spread = np.sqrt(np.clip(within / least.sum(), 0.0, widest))
+    rho, mean_size = session.remaining(REFINEMENT), max(size, 0.0) / k
+    # A mean of all rows may be that of a skewed column, which nothing but a wide clip leaves as is.
+    part = rho if k == 1 else _FIRST * rho
+    first = _first_frame(columns, centers, before, _reach(mean_size, part, d))
+    sums = _released(session, table, columns.box, centers, first, part)
+    found, most = _combined(columns, centers, before, first, sums, square)
+    if k == 1:
+        return found
+    part = session.remaining(REFINEMENT)
+    second = _second_frame(columns, found, _reach(mean_size, part, d) * most)
+    sums = _released(session, table, columns.box, centers, second, part)
+    # The rows of the centers before: what is near to the new ones may be other rows.
+    last, _ = _combined(columns, found.centers, found.std_error, second, sums, square)
+    return last._replace(beyond=found.beyond)
+
+
+def _reach(size: float, rho: float, d: int) -> float:
+    """How many standard deviations of a column its rows reach, at the mean size of a cluster.
+
+    Of m rows: noise of sqrt(d / (2 rho)) reaches over m, drawn with an error of 1 / sqrt(m).
+    """
+    return float(np.clip(_SAMPLING * math.sqrt(size * 2 * rho / d), *_REACH))
+
+
+class _Frame(NamedTuple):
+    """Where offsets of rows are taken from, and how far they are clipped."""
+
+    base: np.ndarray  # (k, d), of the sums
+    about: np.ndarray  # (k, d), of the squares
+    scale: np.ndarray  # (d,), the clip, and unit
+    whole: np.ndarray  # (d,), whether a box holds all rows within that scale: no sum is clipped
+
+
+def _first_frame(
+    columns: Columns, centers: np.ndarray, before: np.ndarray, reach: float
+) -> _Frame:
+    """About the middle of a box; else about the centers, or the origin where they are lost."""
+    boxed = columns.box is not None
+    known = before < (_LOST / 4 if boxed else _LOST) * columns.scale
+    about, whole = np.where(known, centers, columns.origin), np.full(len(columns.scale), boxed)
+    if not boxed:
+        return _Frame(about, about, reach * columns.scale, whole)
+    return _Frame(np.broadcast_to(columns.origin, about.shape), about, columns.scale, whole)
+
+
+def _second_frame(columns: Columns, found: RefinedCenters, reach: np.ndarray) -> _Frame:
+    """About the refined centers, as far as their rows are likely to be; or all of the box."""
+    reach = np.maximum(reach, _LEAST_REACH * columns.scale)
+    whole = (reach >= columns.scale) & (columns.box is not None)
+    base = np.where(whole, columns.origin, found.centers)
+    return _Frame(base, found.centers, np.where(whole, columns.scale, reach), whole)
+
+
+def _combined(
+    columns: Columns,
+    centers: np.ndarray,
+    before: np.ndarray,
+    frame: _Frame,
+    sums: "_Sums",
+    square: float,
+) -> tuple[RefinedCenters, np.ndarray]:
+    """Centers (k, d) with errors `before` and a release, by inverse variance.
+
+    And at most how wide the clusters are in each column, (d,), as far as noise lets it be seen.
+    """
+    (k, d), scale = centers.shape, frame.scale
+    least = np.maximum(sums.number, _FEWEST * sums.number_sd)[:, None]
+    offset = np.clip(sums.total / least, -1.0, 1.0)
+    refined, widest = frame.base + offset * scale, np.square(columns.scale / scale)
     noise = np.hypot(sums.total_sd, offset * sums.number_sd) / least * scale
+    # The noise of a mean is in its square, too.
+    moved = np.square((refined - frame.about) / scale) - np.square(noise / scale)
+    within = sums.squares - (least * moved).sum(axis=0)
+    spread = np.sqrt(np.clip(within / least.sum(), 0.0, widest))
     # What the noise of the squares may hide is drawn, too.
     most = np.sqrt(np.minimum(np.maximum(within, sums.squares_sd) / least.sum(), widest)) * scale
     drawn = most * np.sqrt(square / least)
     drawn = np.minimum(drawn, before * math.sqrt(d))  # which has the spread of all columns
     # Two estimates with noise of their own, the first one with a bias of its clips; where there are
-    # no rows it stays.
+    # no rows it stays, and where what is clipped depends on how far off it is.
     seen = (sums.number > _FEWEST * sums.number_sd)[:, None]
+    seen = seen & (frame.whole | (frame.base != centers) | (before < _KNOWN * scale))
     clear = sums.beyond > _STANDS_OUT * sums.beyond_sd
     constant = columns.scale <= np.maximum(_CONSTANT * np.abs(columns.origin), _TINY)
-    if columns.box is None:  # what has been seen of the column is not its spread
-        seen = seen & ~(clear & (constant | (sums.beyond > _UNSEEN)))
-    seen = np.broadcast_to(seen, (k, d))
+    # What has been seen of the column is not its spread.
+    seen &= frame.whole | ~(clear & (constant | (sums.beyond > _UNSEEN)))
     bias = _bias(refined - centers, np.square(before) + np.square(noise), seen)
     # A standard error is at least that of drawing: the spread of the cluster is no larger.
     widths = np.minimum(most, before * np.sqrt(d * least))
@@ -141,7 +214,7 @@ def refined_centers(
     first = np.square(before) + bias
     gain = np.where(seen, first / np.maximum(first + np.square(noise), 1e-300), 0.0)
     first = np.maximum(first - np.square(drawn), 0.0)
-    hidden = 0.0 if columns.box is not None else _EXCESS * scale * np.maximum(sums.beyond, 0.0)
+    hidden = np.where(frame.whole, 0.0, _EXCESS * scale * np.maximum(sums.beyond, 0.0))
     error = np.square(drawn) + np.square(gain * noise) + np.square(1 - gain) * first
     error = np.where(gain > 0, np.sqrt(error + np.square(gain * hidden)), before)
     after, at_bound = centers + gain * (refined - centers), np.zeros((k, d), dtype=bool)
@@ -153,8 +226,9 @@ def refined_centers(
         assert columns.box.low is not None and columns.box.high is not None
         free = columns.box.low < columns.box.high
         at_bound = free & ((after <= columns.box.low) | (after >= columns.box.high))
-    beyond = np.where(clear & (columns.box is not None), np.minimum(sums.beyond, 1.0), 0.0)
-    return RefinedCenters(after, error, column, spread * scale, beyond, at_bound, constant)
+    beyond = np.where(clear & frame.whole, np.minimum(sums.beyond, 1.0), 0.0)
+    found = RefinedCenters(after, error, column, spread * scale, beyond, at_bound, constant)
+    return found, most
 
 
 def _bias(apart: np.ndarray, variance: np.ndarray, seen: np.ndarray) -> np.ndarray:
@@ -170,11 +244,8 @@ def _bias(apart: np.ndarray, variance: np.ndarray, seen: np.ndarray) -> np.ndarr
 
 
 class _Sums(NamedTuple):
-    """What the release tells, in units of `scale` about `base`, with standard deviations."""
+    """What the release tells, in units of the scale of its frame, with standard deviations."""
 
-    base: np.ndarray  # (k, d)
-    about: np.ndarray  # (k, d), of the squares
-    scale: np.ndarray  # (d,)
     total: np.ndarray  # (k, d)
     total_sd: float
     number: np.ndarray  # (k,)
@@ -188,36 +259,28 @@ class _Sums(NamedTuple):
 def _released(
     session: PrivacySession,
     table: Table,
-    columns: Columns,
+    box: Domain | None,
     centers: np.ndarray,
-    before: np.ndarray,
-    size: float,
+    frame: _Frame,
+    rho: float,
 ) -> _Sums:
     """The release: sums, numbers, squares and numbers of rows beyond, in one Gaussian vector."""
-    rho, (k, d), units = session.remaining(REFINEMENT), centers.shape, table.units
-    box, scale = columns.box, columns.scale
-    known = before < (_LOST if box is None else _LOST / 4) * scale
-    about = np.where(known, centers, columns.origin)
-    base = about if box is None else np.broadcast_to(columns.origin, (k, d))
-    if box is None:
-        # Of m rows: noise of sqrt(d / (2 rho)) reaches over m, drawn with an error of 1 / sqrt(m).
-        free = _SAMPLING * math.sqrt(max(size, 0.0) / k * 2 * rho / d)
-        scale = float(np.clip(free, *_REACH)) * scale
-    radius = math.sqrt(d)
-    grid = Grid.for_radius(radius)
-    exact = table.sums(_offsets, box, centers, base, about, scale, radius)
-    # A row adds a vector of norm at most `limit` to the sums of one cluster, one to its number,
-    # to the squares a vector of norm at most the square of the coarse limit, and one to each of d
-    # numbers of rows beyond. Each over its claim, squared: (1 - counts - squares - beyond) + counts
-    # + squares + beyond = 1. A unit is a combination of rows with weights of sum one at most, so
-    # it adds no more.
-    limit = grid.steps(radius)
+    (k, d), units = centers.shape, table.units
+    grid = Grid.for_radius(math.sqrt(d))
+    exact = table.sums(_offsets, box, centers, frame)
+    # Each offset of a row is at most `limit` steps. So a row adds a vector of norm at most
+    # sqrt(d) limit to the sums of one cluster, one to its number, to the squares a vector of norm
+    # at most sqrt(d) times the square of the coarse limit, and one to each of d numbers of rows
+    # beyond. Each over its claim, squared: (1 - counts - squares - beyond) + counts + squares +
+    # beyond = 1. A unit is a combination of rows with weights of sum one at most, so it adds no
+    # more.
+    limit, root = grid.steps(1.0), math.sqrt(d)
     claims = np.array(
         [
-            round_up(limit / math.sqrt(1 - _COUNTS - _SQUARES - _BEYOND)),
+            round_up(root * limit / math.sqrt(1 - _COUNTS - _SQUARES - _BEYOND)),
             round_up(units.scale / math.sqrt(_COUNTS)),
-            round_up((limit / _COARSE) ** 2 / math.sqrt(_SQUARES)),
-            round_up(units.scale * radius / math.sqrt(_BEYOND)),
+            round_up(root * (limit / _COARSE) ** 2 / math.sqrt(_SQUARES)),
+            round_up(root * units.scale / math.sqrt(_BEYOND)),
         ]
     )
     steps = np.array([grid.unit, units.step, (_COARSE * grid.unit) ** 2, units.step])
@@ -233,24 +296,23 @@ def _released(
     sd = (claims * steps / math.sqrt(2 * rho)).tolist()
     n = max(float(number.sum()), _FEWEST * math.sqrt(k) * sd[1])
     total = total.reshape(k, d)
-    numbers = number, sd[1], squares, sd[2], beyond / n, sd[3] / n
-    return _Sums(base, about, scale, total, sd[0], *numbers)
+    return _Sums(total, sd[0], number, sd[1], squares, sd[2], beyond / n, sd[3] / n)
 
 
 def _offsets(
-    part: Part,
-    box: Domain | None,
-    centers: np.ndarray,
-    base: np.ndarray,
-    about: np.ndarray,
-    scale: np.ndarray,
-    radius: float,
+    part: Part, box: Domain | None, centers: np.ndarray, frame: _Frame
 ) -> tuple[Part, tuple]:
     """A pass, as integers: sums of offsets and weights for each center, squares, rows beyond."""
-    X, n, (k, d), grid = part.source.read(), part.units.n_rows, base.shape, Grid.for_radius(radius)
+    X, n, (k, d) = part.source.read(), part.units.n_rows, centers.shape
+    radius = math.sqrt(d)
+    grid = Grid.for_radius(radius)
     total = np.zeros((k, d), dtype=sum_type(n, 24))
     counts, squares = np.zeros(k, dtype=np.int64), np.zeros(d, dtype=sum_type(n, 31))
     beyond = np.zeros(d, dtype=np.int64)
+
+    def steps(offsets: np.ndarray) -> np.ndarray:
+        return grid.quantise(np.clip(offsets, -1.0, 1.0), radius)
+
     for place in row_slices(n, max(d, k)):
         x = np.asarray(X[place], dtype=np.float64)
         outside = np.zeros(x.shape, dtype=bool)
@@ -259,15 +321,13 @@ def _offsets(
             outside, x = x != inside, inside
         # One fixed loop for each pair: the label of a row depends on nothing else.
         labels = distances(x, centers).argmin(axis=1)
-        offsets = (x - base[labels]) / scale
-        if box is None:
-            outside = np.abs(offsets) > 1.0
-        rows = grid.quantise(offsets, radius)
-        units = part.units.take(place)
+        offsets = (x - frame.base[labels]) / frame.scale
+        outside = np.where(frame.whole, outside, np.abs(offsets) > 1.0)
+        rows, units = steps(offsets), part.units.take(place)
         total += label_sums(units.weigh(rows), labels, k)
         counts += weighted_bincount(labels, units, k)
-        if box is not None:
-            rows = grid.quantise((x - about[labels]) / scale, radius)
+        if frame.whole.any():
+            rows = steps((x - frame.about[labels]) / frame.scale)
         own = np.square(np.trunc(rows / _COARSE))
         if units.weights is not None:
             own = np.floor(own * (units.weights * units.step)[:, None])

@@ -113,7 +113,7 @@ def test_every_pass_that_some_option_makes_is_in_the_estimate(setting, monkeypat
     released = [one["release"] for one in model.privacy_report_.releases]
     done = ("starts" in released) + released.count("columns")
     planned = sum(one.name in ("starts", "octaves", "column bins") for one in known.passes)
-    refined = sum(one.name == "columns" for one in known.passes)
+    refined = sum(one.name.startswith("columns") for one in known.passes)
     done += released.count("columns of centers")
     assert len(counted.down) == known.n_passes - planned - refined + done
 
@@ -122,8 +122,8 @@ def test_ten_thousand_parts_of_a_million_rows():
     """The page states these figures."""
     plan = DPKMeans(20, epsilon=1.0).privacy_plan(20)
     cost = plan.cost(n_rows=10**10, n_parts=10**4, n_workers=100, n_cells=10**4)
-    assert cost.n_passes == 28 and cost.row_bytes == 80
-    assert cost.read_seconds == pytest.approx(224)
+    assert cost.n_passes == 29 and cost.row_bytes == 80
+    assert cost.read_seconds == pytest.approx(232)
     assert 1.35e6 < cost.down < 1.45e6 and 0.85e6 < cost.up < 0.95e6 and cost.driver_bytes < 3e6
     most = plan.cost(n_rows=10**10, n_parts=10**4, n_workers=100)
     assert most.up < 1e8 and most.down < 1.1e8 and most.driver_bytes < 3e8
