@@ -147,8 +147,9 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
     Distances are in the units of the table, as in scikit-learn: the column with the largest numbers
     rules them. Where the sides of a box differ by more than a factor of four, or released units of
     columns by more than eight, a part of the budget refines each coordinate of the centers in the
-    unit of its column, as narrowly as its clusters turn out to be. A single center, which is the mean of the table, is always refined so, but
-    in a ball: a skewed column is then not clipped where that would be a bias.
+    unit of its column, as narrowly as its clusters turn out to be. A single center, which is the
+    mean of the table, is always refined so, but in a ball: a skewed column is then not clipped
+    where that would be a bias.
 
     A number of clusters that is chosen is a release, and so is the number of centers. It is made
     of earlier releases, and what a fit may spend does not depend on it.

@@ -10,10 +10,10 @@ Of several centers there are two releases. The first one also tells how wide the
 each column, and where that is far less than the column is, the second one clips offsets nearer.
 
 A clip that bites is a bias where a column is skewed. In a box, offsets are first from its middle,
-and none is clipped. Without one they are from the center (from the origin of the columns, where the center
-is lost in its noise), and they are clipped farther out the more rows there are, up to where the
-noise is no small part of the error from which rows were drawn. Rows beyond are counted, and what
-they may add to a mean is in its standard error.
+and none is clipped. Without one they are from the center (from the origin of the columns, where the
+center is lost in its noise), and they are clipped farther out the more rows there are, up to where
+the noise is no small part of the error from which rows were drawn. Rows beyond are counted, and
+what they may add to a mean is in its standard error.
 
 A row moves the sums by a vector of length at most sqrt(d), the number of one cluster by one, and
 the squares of the columns and the numbers of rows beyond by vectors of length at most sqrt(d).
@@ -154,9 +154,7 @@ class _Frame(NamedTuple):
     whole: np.ndarray  # (d,), whether a box holds all rows within that scale: no sum is clipped
 
 
-def _first_frame(
-    columns: Columns, centers: np.ndarray, before: np.ndarray, reach: float
-) -> _Frame:
+def _first_frame(columns: Columns, centers: np.ndarray, before: np.ndarray, reach: float) -> _Frame:
     """About the middle of a box; else about the centers, or the origin where they are lost."""
     boxed = columns.box is not None
     known = before < (_LOST / 4 if boxed else _LOST) * columns.scale
