@@ -116,6 +116,9 @@ _ONE = {"bounds": 1.0}
 # A row below all others: it moves every rank.
 _BELOW = equal_rows(8, place=1.0, record=-1.0)
 _ZCDP = 8.0
+# A category of as many rows as are shown at that budget: with one more it is shown more often, and
+# both counts are far from the one that is never shown.
+_SHOWN = equal_rows(6, place=1.0, record=1.0)
 
 # Balls about means. The rows are symmetric and many, so each center is near 0; the public radii
 # that matter are 2**-1/4 = .841 and 1, and each ring is just inside one of them. The record is in
@@ -133,7 +136,7 @@ CASES = {
     "DPGaussianMixture": Case({"n_components": 1, **_ONE}, (_ALONE,)),
     "DPKMeans": Case({"n_clusters": 1, **_ONE}, (_ALONE,)),
     "DPKTupleKMeans": Case({"n_clusters": 1, **_ONE}, (_ALONE,), _ZCDP),
-    "DPOneHotEncoder": Case({}, (equal_rows(1, place=1.0, record=1.0),)),
+    "DPOneHotEncoder": Case({}, (_SHOWN,), _ZCDP),
     "DPOneCluster": Case(_BALLS, (_RINGS,), _ZCDP),
     "DPOneClusterKMeans": Case({"n_clusters": 1, **_BALLS}, (_RINGS,), _ZCDP),
     "DPOutlierScreen": Case(_BALLS, (_RINGS,), _ZCDP),
