@@ -10,6 +10,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from kernel_tools import make_plan
 from ledger_tools import (
     BUDGET,
     QUARTER,
@@ -31,6 +32,7 @@ from sklearn_dp._privacy._disjoint import dearest
 from sklearn_dp._privacy._ledger import PrivacyLedger, open_ledger
 from sklearn_dp._privacy._ledger_terms import LedgerCharge, LedgerState, LedgerTerms
 from sklearn_dp._privacy._neighbours import RELATIONS
+from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._prepaid import Part, paid_together
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError
@@ -440,13 +442,13 @@ def test_who_opens_the_path_of_a_value_has_the_whole_ledger(path):
 def test_a_payment_for_one_value_is_not_taken_by_another():
     ledger = PrivacyLedger(PrivacyBudget(9.0, 1e-4))
     region = ledger.disjoint("region", REGIONS)
-    plan = DPKMeans(2, rho=0.01, epsilon=None, bounds=1.0).privacy_plan(2)
+    plan = make_plan(PlanEntry("sum", "gaussian", 0.01), rho=0.01)
     part = partial(Part, label="A", rho=0.01, delta=1e-6, gaussian=True, unit="row",
                    relation="add or remove")  # fmt: skip
     with paid_together([part(region["north"]), part(ledger.disjoint("region")["north"])]):
         assert [each.payers for each in ledger.entries] == [("region", "north")]
         for other, charges in ((region["south"], 2), (ledger, 3), (region["north"], 3)):
-            PrivacySession(plan, ledger=other)
+            PrivacySession(plan, ledger=other, label="A")
             assert len(ledger.entries) == charges
 
 
