@@ -191,7 +191,7 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
         )
 
     def privacy_plan(self, n_features: int, *, unit: str = "row") -> PrivacyPlan:
-        """What a fit would release and spend, before any data are seen.
+        """Return what a fit would release and spend, before any data are seen.
 
         Parameters
         ----------

@@ -23,7 +23,7 @@ def privacy_report(estimator: BaseEstimator) -> PrivacyReport:
     Returns
     -------
     report : PrivacyReport
-        Of one fit; a release has the name of its step before its own.
+        The report of one fit. The name of each release is preceded by that of its step.
 
     Raises
     ------
@@ -34,10 +34,10 @@ def privacy_report(estimator: BaseEstimator) -> PrivacyReport:
 
     Notes
     -----
-    Of steps whose budgets are in rho, as `privatize` divides an epsilon, the costs add up in zCDP,
-    and the total is the epsilon that was asked for. Those of others add up in epsilon and delta.
-    What other steps learn from the rows is in no report. Where all steps were charged to the units
-    of one value (:meth:`PrivacyLedger.disjoint`), `payers` names them.
+    If budgets are in rho, as when `privatize` divides an epsilon, costs add up in zCDP, and the
+    total is the requested epsilon. Otherwise epsilons and deltas add up. What non-private steps
+    learn from the rows is in no report. Where all steps were charged to the units of one value
+    (:meth:`PrivacyLedger.disjoint`), `payers` names them.
 
     Examples
     --------

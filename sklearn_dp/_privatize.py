@@ -81,11 +81,11 @@ def privatize(
     shares: Mapping[str, float] | None = None,
     allow: Collection[str] = (),
 ) -> BaseEstimator:
-    """A private twin of an estimator or pipeline of scikit-learn, to be fitted.
+    """Return the unfitted private twin of a scikit-learn estimator or pipeline.
 
-    Estimators that have a private twin are replaced by it, and the budget is divided among them.
-    A step that has none is refused, unless it is allowed by name: most learn from their rows, and
-    those that do not can still warn or fail because of one row.
+    Estimators that have a private twin are replaced by it, and the budget is divided among them. A
+    step without a private twin is refused, unless it is allowed by name: most steps learn from
+    their rows, and those that do not can still warn or fail because of one row.
 
     Parameters
     ----------
@@ -97,47 +97,50 @@ def privatize(
         nothing, ``MinMaxScaler`` with `bounds`, which becomes the first of them, and
         ``OneHotEncoder`` with listed categories, which becomes the second. It is not changed.
     epsilon : float, default=1.0
-        Privacy budget of one fit of the whole.
+        Privacy budget of one fit of the whole pipeline.
     delta : float, default=1e-6
-        In (0, 1); far below one over the number of units.
+        Probability that the limit set by epsilon may fail. Between 0 and 1; keep it far below one
+        over the number of units.
     rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
+        Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : dict of str to bounds, optional
-        Public bounds of what a step is given, by the name of the step: its parameter `bounds`.
+        Public bounds of the input of a step, by the name of the step; they become its parameter
+        `bounds`.
     ledger : str, path or PrivacyLedger, optional
         Total budget of many fits. All private steps of a fit are charged to it at once, before the
-        first of them reads a row; nothing is given back where one of them fails.
+        first of them reads a row. If one of them fails, nothing is refunded.
     shares : dict of str to float, optional
         Share of the budget of each private step, by its name (``outer__inner`` inside a step), in
-        any unit. By default all have the same.
+        any unit. By default all shares are equal.
     allow : collection of str, default=()
-        Names of steps that stay as they are although they see rows without privacy.
+        Names of steps to keep although they use rows without privacy.
 
     Returns
     -------
     twin : estimator
-        Of the same structure, not fitted. A composition prints the guarantee of the whole.
+        Same structure, not fitted. A pipeline prints the guarantee of the whole.
 
     Warns
     -----
     ConversionWarning
         For parameters that did not carry over.
     PrivacyWarning
-        With the steps of `allow`: what they do with rows is not private, and where private
-        steps follow, the guarantee does not hold for these either.
+        If steps are kept by `allow`: what they compute from rows is not private, and the guarantee
+        does not hold for private steps that follow them either.
 
     Notes
     -----
     Guarantee: with nothing in `allow`, a fit of the whole is (epsilon, delta)-differentially
     private for adding or removing one row. Several private steps share a budget in zCDP, which
-    composes better than epsilons do: their releases add up to rho, and to half of delta for what
-    may fail; the other half is for the conversion. One private step has all of it. Functions that
-    choose the columns of a ``ColumnTransformer`` must look at names and types only.
+    composes better than epsilons do: their releases add up to rho, and to half of delta for failure
+    events; the other half is for the conversion. A single private step gets all of it. Functions
+    that choose the columns of a ``ColumnTransformer`` must look at names and types only.
 
     A fit costs a ledger the budget of the whole, not the sum of what the steps would cost alone. A
-    step that is taken out, or that gets a budget in epsilon, is charged by itself. Steps are fitted
-    in one thread: others would not know that they have been paid for, and pay again.
-    ``preflight(twin, X)`` tells what a fit will cost, and charges nothing.
+    step that is taken out of the pipeline, or is given a budget in epsilon, is charged separately.
+    Steps are fitted in one thread, because other threads would not know that the steps are paid
+    for, and would be charged again. ``preflight(twin, X)`` says what a fit will cost, and charges
+    nothing.
 
     Examples
     --------

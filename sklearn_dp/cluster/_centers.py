@@ -80,10 +80,10 @@ class BaseDPCenters(
             Dense, finite. Rows outside `bounds` are clipped. Some estimators take tables in parts,
             such as collections of Dask: `labels_` then is one, too.
         y : Ignored
-            For the interface of scikit-learn.
+            Present for API consistency with scikit-learn.
         groups : array-like of shape (n_samples,), optional
-            Rows with the same value belong to one person: the guarantee then is for adding or
-            removing all rows of a group, and each group has the same total weight.
+            Rows with the same value belong to the same person. The guarantee then covers adding or
+            removing all rows of a group, and every group has the same total weight.
 
         Returns
         -------
@@ -95,7 +95,7 @@ class BaseDPCenters(
         ValueError, TypeError
             For invalid input or parameters; the message names the parameter.
         BudgetExceededError
-            When `ledger` does not hold enough; the data have not been looked at.
+            If the remaining budget of `ledger` is too small. The data have not been read.
         """
         return self._fit_validated(X, groups)
 
@@ -217,7 +217,7 @@ class BaseDPCenters(
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Finite rows; sparse ones where `fit` takes them.
         y : Ignored
-            For the interface of scikit-learn.
+            Present for API consistency with scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional
             What each row counts, as it is: nothing is clipped.
 
@@ -258,7 +258,8 @@ class BaseDPCenters(
         epsilon : float, default=1.0
             Cost of this one number.
         delta : float, default=1e-6
-            In (0, 1); far below one over the number of units.
+            Probability that the limit set by epsilon may fail. Between 0 and 1; keep it far below
+            one over the number of units.
         rho : float, optional
             Cost in zero-concentrated DP, instead of `epsilon`: leave that out.
         ledger : None, False, str, path or PrivacyLedger, optional
@@ -346,7 +347,7 @@ class BaseWeightedCenters(BaseDPCenters):
             Finite. Rows outside `bounds` are clipped. `DPKMeans` reads sparse rows as CSR, chunk by
             chunk, and gives the bits of their dense copy; others refuse them.
         y : Ignored
-            For the interface of scikit-learn.
+            Present for API consistency with scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional
             What each row counts; not negative, and at most `max_weight`, which larger ones count
             as; `status_` tells if that cuts off much. An array needs a `max_weight`; one number
@@ -369,6 +370,6 @@ class BaseWeightedCenters(BaseDPCenters):
         ValueError, TypeError
             For invalid input or parameters; the message names the parameter.
         BudgetExceededError
-            When `ledger` does not hold enough; the data have not been looked at.
+            If the remaining budget of `ledger` is too small. The data have not been read.
         """
         return self._fit_validated(X, groups, sample_weight)

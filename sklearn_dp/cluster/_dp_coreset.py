@@ -38,69 +38,73 @@ _MOST_SAMPLES = 10**8
 
 
 class DPCoreset(StandardErrors, BaseDPEstimator):
-    """Release weighted points that stand for the rows; then run whatever you like on them.
+    """Release weighted points that represent the rows, for any further analysis.
 
-    One fit, one price: the points, their weights and the cells they come from are private, so any
-    estimator with `sample_weight` may be fitted on them, with any parameters, as often as wanted.
-    Labels that are found for the points are carried back to rows by :meth:`predict`. What takes no
-    weights gets synthetic rows from :meth:`sample`.
+    You pay for one fit. The points, their weights and the cells that they come from are private, so
+    you may fit any estimator with `sample_weight` on them, with any parameters, as often as you
+    like. :meth:`predict` carries labels of the points over to rows. For methods without weights,
+    :meth:`sample` draws synthetic rows.
 
     Parameters
     ----------
     n_clusters : int, default=20
-        About the largest number of groups that will be asked for, public.
+        About the largest number of groups that you will look for. Public.
     epsilon : float, default=1.0
         Privacy budget of one fit.
     delta : float, default=1e-6
-        In (0, 1); far below one over the number of units.
+        Probability that the limit set by epsilon may fail. Between 0 and 1; keep it far below one
+        over the number of units.
     rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
+        Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional
-        Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
-        (n_features,). Rows outside are clipped. None: a radius is estimated privately, and paid
-        for.
+        Public bounds: the radius of a ball around the origin, or a box, given as scalars or arrays
+        of shape (n_features,). Rows outside are clipped. None: part of the budget is spent on
+        finding a radius.
     ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits; charged before the data are read.
+        The ledger of a study, which holds the total budget of many fits. It is charged before the
+        data are read.
     n_jobs : int, optional
-        Threads, each with a part of the rows. Results are bitwise identical for any value.
+        Number of threads, each of which works on some of the rows. Results are bitwise identical
+        for any value.
     random_state : int, RandomState instance or Generator, optional
-        None: noise from the operating system. Anything else makes the noise reproducible and
-        voids the guarantee against those who know it.
+        None: the noise comes from the operating system. Any other value makes the noise
+        reproducible and voids the guarantee against anyone who knows it.
 
     Attributes
     ----------
     points_ : ndarray of shape (n_points, n_features)
-        Released points in the bounds, by decreasing weight. At least one.
+        Released points within the bounds, in order of decreasing weight. There is at least one.
     weights_ : ndarray of shape (n_points,)
-        Released number of units that each stands for: noisy and positive.
+        Released number of units that each point represents: noisy and positive.
     widths_ : ndarray of shape (n_points, n_axes)
         Widths of the cell of each point along the axes.
     basis_ : ndarray of shape (n_axes, n_features) or None
-        Released axes along which cells are cut: from 4 features on. None: the coordinates.
+        Released axes of the cells, with 4 features or more. None: the axes are the coordinates.
     residual_variance_ : float
-        Released variance of the rows in each direction off the axes; 0 where there is none.
+        Released variance of the rows in each direction orthogonal to the axes; 0 if there is no
+        such direction.
     size_, size_std_error_ : float
         Released number of units, and the standard deviation of its noise. (Points and weights have
-        none: which cells are shown depends on their noise.)
+        no standard errors, because their noise decides which cells are shown.)
     resolution_ : float
-        Median of the widest side of the cells: what is closer together cannot be told apart.
+        Median, over the cells, of the widest side. Finer details are not visible.
     bound_ : float
-        Without `bounds`: released radius about the origin that rows were clipped to.
+        Without `bounds`: the released radius around the origin to which rows were clipped.
     rows_beyond_ : float
-        Without `bounds`: the most units that may lie beyond `bound_`, with probability 95 %.
+        Without `bounds`: upper bound, at 95 % confidence, for the number of units beyond `bound_`.
     status_ : str
-        "ok", without `bounds` "ok inside `bound_`: ..." with `rows_beyond_`; or in words what the
-        releases showed to be missing. It names columns that are far narrower than the cells: the
-        points tell nothing of them, where their units differ.
+        "ok", without `bounds` "ok inside `bound_`: ..." with `rows_beyond_`; or else a description
+        of what the releases show to be wrong. It names columns that are far narrower than the
+        cells, for example because their units differ: the points say nothing about these columns.
     privacy_report_ : PrivacyReport
-        The guarantee, and every release behind it.
+        The guarantee, and every release that it covers.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        When `X` has string column names.
+        If `X` has string column names.
 
     See Also
     --------
-    DPKMeans : More accurate where one k-means answer is all that is wanted.
+    DPKMeans : More accurate if you need only a single k-means result.
     sklearn_dp.mixture.DPGaussianMixture : A density in closed form.
 
     Notes
@@ -109,11 +113,11 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
     (with `groups`: all rows of a group), by exact Gaussian-DP accounting. The number of rows is
     not public, and neither is the number of points before they are released.
 
-    `labels[coreset.predict(X)]` tells about private rows, and is no release.
+    `labels[coreset.predict(X)]` describes private rows; do not publish it.
 
-    Rows that no cell stands out for are in no point: weights sum to less than `size_`. Some points
-    of little weight are noise. A gap in the data that is narrower than two or three cells
-    (`resolution_`) is not seen.
+    Rows in cells that do not stand out from the noise are in no point, so the weights sum to less
+    than `size_`. Some points with small weights are pure noise. Gaps in the data that are narrower
+    than two or three cells (`resolution_`) are not visible.
 
     References
     ----------
@@ -166,10 +170,10 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Finite. Rows outside `bounds` are clipped.
         y : Ignored
-            For the interface of scikit-learn.
+            Present for API consistency with scikit-learn.
         groups : array-like of shape (n_samples,), optional
-            Rows with the same value belong to one person: the guarantee then is for adding or
-            removing all rows of a group, and each group has the same total weight.
+            Rows with the same value belong to the same person. The guarantee then covers adding or
+            removing all rows of a group, and every group has the same total weight.
 
         Returns
         -------
@@ -181,7 +185,7 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
         ValueError, TypeError
             For invalid input or parameters; the message names the parameter.
         BudgetExceededError
-            When `ledger` does not hold enough; the data have not been looked at.
+            If the remaining budget of `ledger` is too small. The data have not been read.
         """
         return self._fit_validated(X, groups)
 
@@ -222,7 +226,7 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
         Returns
         -------
         index : ndarray of int32 of shape (n_samples,)
-            Rows of `points_`. Not private where the rows are.
+            Indices of rows of `points_`. Not private if X is private.
         """
         return nearest_point(self._validate_predict(X), self.points_)
 
@@ -232,15 +236,16 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
     ) -> np.ndarray:
         """Draw synthetic rows from the released cells, at no cost in privacy.
 
-        A point is drawn by its weight, then a row uniformly in a box about it, as wide as its cell.
-        In directions without cells a normal number of the released variance is added.
+        A point is drawn with probability proportional to its weight, then a row is drawn uniformly
+        from a box around it, as wide as its cell. In directions without cells, normal noise with
+        the released variance is added.
 
         Parameters
         ----------
         n_samples : int, default=1
             How many rows to draw.
         random_state : int, RandomState instance or Generator, optional
-            Of this sample only: it is no noise, and any value is as private as another.
+            For this sample only. It is not privacy noise, so any value is equally private.
 
         Returns
         -------

@@ -56,70 +56,72 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
     """K-means by private aggregation of non-private clusterings of random blocks.
 
     Every row (or group) goes to one of a public number of random blocks. A non-private clusterer
-    fits each block; a private aggregator finds centers that most of the k-tuples agree with; noisy
-    Lloyd iterations on all rows refine the result. Where public rules say that the budget or the
-    number of rows is too small for this, and where the tuples do not agree, a private coreset
-    takes its place, as in :class:`DPKMeans`.
+    fits each block; a private aggregator finds centers that most of the k-tuples agree on; noisy
+    Lloyd iterations on all rows refine the result. If the tuples do not agree, or if public rules
+    say that the budget or the number of rows is too small, a private coreset is used instead, as in
+    :class:`DPKMeans`.
 
     Parameters
     ----------
     n_clusters : int, "auto" or pair (low, high), default=8
         Number of clusters, public. Exactly this many centers are returned. "auto" and a pair let
-        the fit choose it, from 1 to 30 or in that range; see :class:`DPKMeans`. Tuples must have as
-        many points from the start and tell nothing about their number, so that a plan with tuples
-        has a coreset for the choice, with a share of 15 % of the budget. Without tuples the choice
-        is that of `DPKMeans`.
+        the fit choose it, from 1 to 30 or in that range; see :class:`DPKMeans`. The number of
+        points in a tuple must be known beforehand, so a plan with tuples contains a coreset for the
+        choice, with 15 % of the budget. Without tuples, the choice is the same as in `DPKMeans`.
     epsilon : float, default=1.0
         Privacy budget of one fit.
     delta : float, default=1e-6
-        In (0, 1); far below one over the number of units.
+        Probability that the limit set by epsilon may fail. Between 0 and 1; keep it far below one
+        over the number of units.
     rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
+        Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional
-        Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
-        (n_features,). Rows outside are clipped. None: a radius is released, and paid for.
+        Public bounds: the radius of a ball around the origin, or a box, given as scalars or arrays
+        of shape (n_features,). Rows outside are clipped. None: part of the budget is spent on
+        finding a radius.
     ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits; charged before the data are read.
+        The ledger of a study, which holds the total budget of many fits. It is charged before the
+        data are read.
     criterion : {"auto", "gap", "bic", "silhouette"}, default="auto"
         Criterion for choosing the number of clusters; see :class:`DPKMeans`.
     max_weight : float, optional
-        Public: the largest `sample_weight` of a unit, by the design of a survey. Larger ones count
-        as this one, whose noise all rows have; the fits of blocks know no weights. None: an array
-        of weights is refused.
+        The largest `sample_weight` that a unit may have; public. Larger weights count as
+        `max_weight`, and the noise is that for a row with this weight. The fits of blocks do not
+        use weights. None: an array of weights is refused.
     n_tuples : int or "auto", default="auto"
-        Number of blocks, public, at least 2. "auto": what the aggregator needs at this budget; if
-        a friendly core needs more than 1000, the plan has no tuples at all, only the coreset.
+        Number of blocks; public, at least 2. "auto": the number that the aggregator needs at this
+        budget. If a friendly core needs more than 1000, the plan has no tuples at all, only the
+        coreset.
     aggregator : {"auto", "friendly_core", "k_averages", "noisy_centers"}, default="auto"
-        "friendly_core" keeps the tuples that match most others, aligns and averages them. The
-        other two first test that far balls partition nearly all tuples. "k_averages" then
-        averages what falls to each ball, and takes hundreds of thousands of tuples;
-        "noisy_centers" adds noise to one tuple, of a scale that takes clusters hundreds of times
-        farther apart than the tuples differ. Both look at each tuple a few times only, where a
-        friendly core compares all pairs; up to 5000 tuples neither outperformed "friendly_core"
-        in our benchmarks, and "auto" is "friendly_core".
+        "friendly_core" keeps the tuples that match most others, aligns and averages them. The other
+        two first test that far balls partition nearly all tuples. "k_averages" then averages the
+        points in each ball, and needs hundreds of thousands of tuples; "noisy_centers" adds noise
+        to a single tuple, and needs clusters that are hundreds of times farther apart than the
+        tuples differ. Both look at each tuple only a few times, whereas a friendly core compares
+        all pairs; up to 5000 tuples neither outperformed "friendly_core" in our benchmarks, and
+        "auto" is "friendly_core".
     sampling : {"disjoint", "with_replacement"}, default="disjoint"
-        How blocks are made: each row in one block, or Poisson(1/2) copies of it in as many
-        blocks. The latter costs more than the aggregator says where copies are many, and less
-        where there are none; the plan accounts for both.
+        How blocks are formed: each row is in one block, or Poisson(1/2) copies of it are in as many
+        blocks. In the latter case, a row with many copies costs more than the aggregator alone, and
+        a row without copies costs less; the plan accounts for both.
     inner : estimator, optional
-        Any clusterer that has ``cluster_centers_`` or ``means_`` of shape (n_clusters,
-        n_features) after `fit`, or a ``Pipeline`` of invertible transformers and such a
-        clusterer: its centers are mapped back by ``inverse_transform``. By default Lloyd's
-        iterations from a greedy k-means++ start, with less overhead for each of many small fits
-        than ``KMeans``. It must be a function of its rows and its
-        ``random_state`` alone.
+        Any clusterer that has ``cluster_centers_`` or ``means_`` of shape (n_clusters, n_features)
+        after `fit`, or a ``Pipeline`` of invertible transformers and such a clusterer: its centers
+        are mapped back by ``inverse_transform``. By default, Lloyd iterations from a greedy
+        k-means++ start, with less overhead than ``KMeans`` for many small fits. It must be a
+        function of its rows and its ``random_state`` alone.
     fallback : {"coreset", "public"}, default="coreset"
-        What answers without a core: the private coreset on what is left of the budget, or public
+        What to use if there is no core: the private coreset with the rest of the budget, or public
         centers refined by Lloyd iterations.
     options : FriendlyCoreOptions or FarBallsOptions, optional
-        What only the chosen aggregator reads: :class:`FriendlyCoreOptions` for "friendly_core",
+        Options of the chosen aggregator: :class:`FriendlyCoreOptions` for "friendly_core",
         :class:`FarBallsOptions` for "k_averages" and "noisy_centers", nothing for "auto".
     n_jobs : int, optional
-        Blocks fitted at a time, through joblib: by processes, since threads of one process share
-        the global generators and take turns.
+        Number of blocks fitted at the same time, through joblib. Processes are used, because
+        threads of one process share the global generators and would take turns.
     random_state : int, RandomState instance or Generator, optional
-        None: noise from the operating system. Anything else makes the noise reproducible and
-        voids the guarantee against those who know it.
+        None: the noise comes from the operating system. Any other value makes the noise
+        reproducible and voids the guarantee against anyone who knows it.
 
     Attributes
     ----------
@@ -136,9 +138,9 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
     path_ : {"tuples", "coreset", "tuples, then coreset", "tuples, then public"}
         Algorithm branch selected by the released values.
     n_tuples_ : int
-        Number of blocks of the plan; 0 without a tuple stage.
+        Number of blocks in the plan; 0 without a tuple stage.
     aggregator_ : str
-        What "auto" stands for.
+        The aggregator that was used; tells what "auto" means.
 
     See Also
     --------
@@ -148,8 +150,8 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
     -----
     Guarantee: (epsilon, delta)-differentially private for adding or removing one row (with
     `groups`: all rows of a group) with whatever weight. The aggregator is private for replacing one
-    tuple, which is what happens when a row comes or goes: all others have the same blocks, whatever
-    n is. Part of delta pays for its failure, so the plan is accounted as zCDP.
+    tuple, which is what adding or removing a row does: all other rows keep their blocks, whatever n
+    is. Part of delta pays for its failure, so the plan is accounted as zCDP.
 
     References
     ----------
@@ -213,13 +215,13 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
 
     @row_guard
     def fit_blocks(self, pieces: Iterable[ArrayLike]) -> Self:
-        """Compute private cluster centers of rows that come in pieces: another name for `fit`.
+        """Compute private cluster centers of rows supplied in chunks. Another name for `fit`.
 
         Parameters
         ----------
         pieces : iterable of array-like of shape (n_i, n_features)
-            A generator, say, or whatever :meth:`fit` takes for a table in parts. At least one
-            piece; where the cuts are has no effect.
+            For example a generator, or any partitioned table that :meth:`fit` accepts. At least one
+            chunk; how the rows are divided has no effect.
 
         Returns
         -------
@@ -233,8 +235,8 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
 
         Notes
         -----
-        What can be read only once is kept, beyond 256 MB in a temporary file. The result is that
-        of :meth:`fit` on all rows.
+        Chunks that can be read only once are kept, beyond 256 MB in a temporary file. The result is
+        the same as that of :meth:`fit` on all rows.
         """
         return self._fit_parts(engine_of_parts(pieces, name="pieces"))
 

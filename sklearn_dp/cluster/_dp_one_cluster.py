@@ -76,7 +76,7 @@ class BaseDPBall(BaseDPEstimator):
             `sample_size` rows at the most is collected where the fit is; the rows of each group
             come together in one worker, by a shuffle.
         y : Ignored
-            For the interface of scikit-learn.
+            Present for API consistency with scikit-learn.
         groups : array-like of shape (n_samples,), optional
             The privacy unit of each row; every row is a unit by default. A unit counts as one
             point, the mean of its rows.
@@ -91,7 +91,7 @@ class BaseDPBall(BaseDPEstimator):
         ValueError, TypeError
             For invalid input or parameters; the message names the parameter.
         BudgetExceededError
-            When `ledger` does not hold enough; the data have not been looked at.
+            If the remaining budget of `ledger` is too small. The data have not been read.
 
         Warns
         -----
@@ -185,59 +185,67 @@ class BaseDPBall(BaseDPEstimator):
 class DPOneCluster(StandardErrors, BaseDPBall):
     """A small ball that holds at least about t of the points, with differential privacy.
 
-    The ball may hold a minority: t can be far below half of the points, wherever the others are.
+    The points in the ball may be a minority: t can be far below half of the points, wherever the
+    others are.
 
     Parameters
     ----------
     n_points : int or float, default=0.1
-        How many points the ball should hold, called t below. A float between 0 and 1 is a fraction
-        of the released (noisy) number of points. More than there are is no error.
+        Number of points that the ball should hold, called t below. A float between 0 and 1 is a
+        fraction of the released (noisy) number of points. A number larger than the data is not an
+        error.
     epsilon : float, default=1.0
         Privacy budget of one fit.
     delta : float, default=1e-6
-        In (0, 1); far below one over the number of units.
+        Probability that the limit set by epsilon may fail. Between 0 and 1; keep it far below one
+        over the number of units.
     rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
+        Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional
-        Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
-        (n_features,). None: a radius is estimated privately, and paid for.
+        Public bounds: the radius of a ball around the origin, or a box, given as scalars or arrays
+        of shape (n_features,). None: part of the budget is spent on finding a radius.
     ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits; charged before the data are read.
+        The ledger of a study, which holds the total budget of many fits. It is charged before the
+        data are read.
     radius_method : {"auto", "exponential", "binary_search", "above_threshold", "rec_concave"}, \
 default="auto"
-        How the radius is chosen that the boxes of the center routes are made for. "auto" is the
-        exponential mechanism, which loses the fewest points. "rec_concave" is the published
-        choice, of theoretical interest: it did not win in our benchmarks.
+        How to choose the radius, which sets the size of the boxes in the search for the center.
+        "auto" is the exponential mechanism, which loses the fewest points. "rec_concave" is the
+        published method, of theoretical interest: it never outperformed the others in our
+        benchmarks.
     center_method : {"auto", "grid", "pca", "clip", "paper"}, default="auto"
         "grid": the heaviest box of a randomly shifted grid (of a random projection to four
-        dimensions where there are more than 8 features), then means of the points near it. "pca":
-        the same with a projection to four released principal axes, which tells clusters apart that
-        are close in many features, if there are points enough to see the axes; if not, they are
-        random. "clip": means of the points in ever smaller balls, the first of which is the domain;
-        it compares no pairs and is fast, but finds only what the mean of all points leads to.
-        "paper": the published GoodCenter, which did not win in our benchmarks: at 10,000 rows and
-        epsilon = 1 its balls are as good in 10 features (1.01 of the best radius, both) and worse
-        in 2 (1.10 to 1.06), in six to twelve times the seconds (``doc/benchmarks/one_cluster.md``).
-        "auto" is "grid" for up to 8 features. For more it is "clip" if `n_points` is a fraction of
-        at least one half, for the mean of all points leads to a majority; if not, "pca" up to 500
-        features, "grid" beyond.
+        dimensions if there are more than 8 features), then means of the points near it. "pca": the
+        same with a projection to four released principal axes, which separates clusters that are
+        close together in many features, if there are enough points to find the axes; otherwise the
+        axes are random. "clip": means of the points in ever smaller balls, the first of which is
+        the domain; it compares no pairs and is fast, but finds only the cluster to which the mean
+        of all points leads. "paper": the published GoodCenter, which did not outperform the others
+        in our benchmarks: at 10,000 rows and epsilon = 1 its balls are as good in 10 features (1.01
+        of the best radius, both) and worse in 2 (1.10 to 1.06), in six to twelve times the seconds
+        (``doc/benchmarks/one_cluster.md``). "auto" is "grid" for up to 8 features. For more
+        features it is "clip" if `n_points` is a fraction of at least one half, because the mean of
+        all points leads to a majority; otherwise it is "pca" for up to 500 features, and "grid"
+        beyond.
     radius_grid : {"log", "linear"}, default="log"
-        Radii to choose from: of ratio sqrt(2), or multiples of `min_radius`.
+        Candidate radii: a geometric grid with ratio sqrt(2), or multiples of `min_radius`.
     min_radius : float, optional
         Radii below this are treated as zero; the radius of the bounds over 2**15 by default (over
         2**11 for a linear grid).
     sample_size : int, default=32768
-        Most points whose pairwise distances are compared, about; where there are more, a random
-        sample is taken, of at least 8192 if that is allowed, and of about 1000 of the t.
+        Approximate maximum number of points whose pairwise distances are compared. If there are
+        more points, a random sample is used, of at least 8192 points if that is allowed, which
+        contains about 1000 of the t.
     n_init : int, default=1
-        Number of independent restarts; the budget is split among them. The center with most points
-        about it is chosen, privately. For where one search may fail: among many clusters, or with
-        the published one.
+        Number of independent restarts; the budget is split among them. The center with the most
+        points around it is chosen privately. Use this if one search may fail: with many clusters,
+        or with the published method.
     n_jobs : int, optional
-        Number of threads, each of which works on some of the rows; it does not change the result.
+        Number of threads, each of which works on some of the rows. Results are bitwise identical
+        for any value.
     random_state : int, RandomState instance or Generator, optional
-        None: noise from the operating system. Anything else makes the noise reproducible and
-        voids the guarantee against those who know it.
+        None: the noise comes from the operating system. Any other value makes the noise
+        reproducible and voids the guarantee against anyone who knows it.
 
     Attributes
     ----------
@@ -248,23 +256,24 @@ default="auto"
     n_points_in_ : float
         Released noisy number of points in the ball.
     n_points_in_std_error_ : float
-        Standard deviation of its noise. (`center_` and `radius_` have none: they are choices, and
-        estimate nothing. What they are worth is how many points the ball holds.)
+        Standard deviation of its noise. (`center_` and `radius_` have none, because they are
+        choices, not estimates. The number of points in the ball says how good they are.)
     n_points_target_ : int
-        `n_points`, where it is a number, or that fraction of the released number of points.
+        `n_points` if it is a number, otherwise that fraction of the released number of points.
     found_ : bool
         Whether `status_` begins with "ok".
     column_status_ : ndarray of str of shape (n_features,)
         "ok", or "noise" for a column far narrower than the ball.
     status_ : str
-        "ok" (and columns far narrower than the ball: `center_` tells nothing of them), "few points
-        in the ball" (also of a number lost in the noise), "no radius found", "no heavy box found",
-        "no heavy point found" or, with what would help, "no bound found: the unit ball is used".
+        "ok" (with the columns that are far narrower than the ball, if any: `center_` says nothing
+        about them), "few points in the ball" (also if the number is lost in the noise), "no radius
+        found", "no heavy box found", "no heavy point found" or "no bound found: the unit ball is
+        used", with what would help.
     privacy_report_ : PrivacyReport
-        The guarantee, and every release behind it.
+        The guarantee, and every release that it covers.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        When `X` has string column names.
+        If `X` has string column names.
 
     See Also
     --------
@@ -274,8 +283,8 @@ default="auto"
     Notes
     -----
     Guarantee: (epsilon, delta)-differentially private for adding or removing one row (with
-    `groups`: all rows of a group, which count as one point, their mean). The number of rows is
-    not public. The plan holds exponential mechanisms, so it is accounted as zCDP.
+    `groups`: all rows of a group, which count as one point, their mean). The number of rows is not
+    public. The plan contains exponential mechanisms, so it is accounted as zCDP.
 
     References
     ----------
@@ -363,9 +372,9 @@ default="auto"
 
     @row_guard
     def predict(self, X: ArrayLike) -> np.ndarray:
-        """1 for rows inside the ball, 0 for those outside.
+        """Return 1 for rows inside the ball and 0 for rows outside.
 
-        Without noise: what it says about private rows is not private.
+        Computed without noise: do not publish the result for private rows.
 
         Parameters
         ----------
@@ -388,7 +397,7 @@ default="auto"
         X : array-like of shape (n_samples, n_features)
             Rows, dense and finite.
         y : Ignored
-            For the interface of scikit-learn.
+            Present for API consistency with scikit-learn.
 
         Returns
         -------

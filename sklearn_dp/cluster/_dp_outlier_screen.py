@@ -15,45 +15,49 @@ __all__ = ["DPOutlierScreen"]
 class DPOutlierScreen(OneToOneFeatureMixin, TransformerMixin, DPOneCluster):
     """Find a ball that holds most of the data, privately, and map it to the unit ball.
 
-    A paid way to find bounds: after ``transform`` every row lies in the unit ball, so a private
-    estimator behind it in a `Pipeline` can say ``bounds=1.0``, with noise for the size of the ball
-    instead of the size of the domain. Rows outside the ball are moved to its border.
+    This finds bounds at the price of some budget: after ``transform`` every row lies in the unit
+    ball, so the next private estimator of a `Pipeline` can use ``bounds=1.0``. Its noise then fits
+    the size of the ball rather than that of the domain. Rows outside the ball are moved to its
+    boundary.
 
     Parameters
     ----------
     n_points : int or float, default=0.9
-        How many points the ball should hold, or which fraction of their released number.
+        Number of points that the ball should hold, or a fraction of their released number.
     epsilon : float, default=1.0
         Privacy budget of one fit.
     delta : float, default=1e-6
-        In (0, 1); far below one over the number of units.
+        Probability that the limit set by epsilon may fail. Between 0 and 1; keep it far below one
+        over the number of units.
     rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
+        Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional
-        Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
-        (n_features,). Rows outside are clipped. None: a radius is estimated privately, and paid
-        for.
+        Public bounds: the radius of a ball around the origin, or a box, given as scalars or arrays
+        of shape (n_features,). Rows outside are clipped. None: part of the budget is spent on
+        finding a radius.
     ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits; charged before the data are read.
+        The ledger of a study, which holds the total budget of many fits. It is charged before the
+        data are read.
     radius_method : {"auto", "exponential", "binary_search", "above_threshold", "rec_concave"}, \
 default="auto"
         See :class:`DPOneCluster` for this and the next five.
     center_method : {"auto", "grid", "pca", "clip", "paper"}, default="clip"
-        How the center of a ball is found. "clip" by default: where nearly all points are
-        in the ball, their mean leads to it.
+        How the center of a ball is found. "clip" by default: if nearly all points are in the ball,
+        their mean leads to it.
     radius_grid : {"log", "linear"}, default="log"
         Radii to choose from.
     min_radius : float, optional
         Radii below this are treated as zero.
     sample_size : int, default=32768
-        Most points whose pairwise distances are compared, about.
+        Approximate maximum number of points whose pairwise distances are compared.
     n_init : int, default=1
         Number of independent restarts; the budget is split among them.
     n_jobs : int, optional
-        Number of threads, each of which works on some of the rows; it does not change the result.
+        Number of threads, each of which works on some of the rows. Results are bitwise identical
+        for any value.
     random_state : int, RandomState instance or Generator, optional
-        None: noise from the operating system. Anything else makes the noise reproducible and
-        voids the guarantee against those who know it.
+        None: the noise comes from the operating system. Any other value makes the noise
+        reproducible and voids the guarantee against anyone who knows it.
 
     Attributes
     ----------
@@ -63,13 +67,13 @@ privacy_report_ :
 
     See Also
     --------
-    DPOneCluster : The ball itself, of a minority of the points as well.
+    DPOneCluster : The ball itself, which may also hold a minority of the points.
 
     Notes
     -----
-    Guarantee: that of :class:`DPOneCluster`. Moving or dropping rows by a released ball is a
-    function of each row alone, so what another private estimator makes of the transformed rows
-    keeps its own guarantee, and the two costs add up.
+    Guarantee: that of :class:`DPOneCluster`. Moving or dropping rows based on a released ball is a
+    function of each row alone, so a private estimator that is fitted on the transformed rows keeps
+    its guarantee, and the two costs add up.
 
     Examples
     --------
@@ -121,7 +125,7 @@ privacy_report_ :
 
     @row_guard
     def transform(self, X: ArrayLike) -> np.ndarray:
-        """Map rows to the unit ball, those outside of the found ball to its border.
+        """Map rows to the unit ball; rows outside the found ball are mapped to its boundary.
 
         Parameters
         ----------
@@ -142,7 +146,7 @@ privacy_report_ :
 
     @row_guard
     def inverse_transform(self, X: ArrayLike) -> np.ndarray:
-        """Map back from the unit ball, for instance the centers that were found there.
+        """Map back from the unit ball, for example cluster centers.
 
         Parameters
         ----------
@@ -152,7 +156,7 @@ privacy_report_ :
         Returns
         -------
         X_original : ndarray of shape (n_samples, n_features)
-            In the units of the data; what was outside of the ball stays on its border.
+            In the units of the data; rows that were outside the ball stay on its boundary.
         """
         return for_rows(
             lambda rows: rows * self._scale() + self.center_,

@@ -29,7 +29,7 @@ class IntPointResult:
     point : float
         The released number.
     privacy_report : PrivacyReport
-        The guarantee, and every release behind it.
+        The guarantee, and every release that it covers.
     """
 
     point: float
@@ -50,30 +50,32 @@ def int_point(
 ) -> IntPointResult:
     """A number between the smallest and the largest of some numbers, near their median.
 
-    Whoever can find a small cluster privately can find such a number: the ball about the middle
-    numbers is cut into pieces, and the ends of these are the candidates of an exponential
-    mechanism. The reduction shows why clusters can only be found in a bounded domain of finite
-    resolution, and makes a private median.
+    A private search for a small cluster yields such a number: the ball around the middle values is
+    divided into pieces, and the ends of the pieces are the candidates of an exponential mechanism.
+    This reduction shows why clusters can be found only in a bounded domain of finite resolution. It
+    also gives a private median.
 
     Parameters
     ----------
     values : array-like of shape (n,)
         Finite numbers; n is private, and may be 0.
     n_points : int
-        Public: the ball is looked for among so many numbers in the middle.
+        Number of values in the middle among which the ball is searched for; public.
     epsilon : float, default=1.0
         Privacy budget of one call.
     delta : float, default=1e-6
-        In (0, 1); far below one over the number of units.
+        Probability that the limit set by epsilon may fail. Between 0 and 1; keep it far below one
+        over the number of units.
     rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
+        Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high)
         Public: values outside are clipped.
     ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits and calls; charged before the data are read.
+        The ledger of a study, which holds the total budget of many fits and calls. It is charged
+        before the data are read.
     random_state : int, RandomState instance or Generator, optional
-        None: noise from the operating system. Anything else makes the noise reproducible and
-        voids the guarantee against those who know it.
+        None: the noise comes from the operating system. Any other value makes the noise
+        reproducible and voids the guarantee against anyone who knows it.
 
     Returns
     -------
@@ -83,15 +85,15 @@ def int_point(
     Raises
     ------
     ValueError, TypeError
-        For bad parameters or values; the message quotes no values.
+        For invalid parameters or values; the message quotes no values.
     BudgetExceededError
-        When `ledger` does not hold enough; the values have not been looked at.
+        If the remaining budget of `ledger` is too small. The values have not been read.
 
     Notes
     -----
-    Guarantee: (epsilon, delta)-differentially private for adding or removing one number. The
-    point is interior with probability at least 95 % where about ``4 log(129 / 0.05) / e`` numbers
-    are left out of the middle, e being the epsilon of the choice, which costs half of rho.
+    Guarantee: (epsilon, delta)-differentially private for adding or removing one number. The point
+    is interior with probability at least 95 % if about ``4 log(129 / 0.05) / e`` numbers are left
+    out of the middle, e being the epsilon of the choice, which costs half of rho.
 
     References
     ----------

@@ -30,11 +30,11 @@ class KTupleResult:
     Parameters
     ----------
     centers : ndarray of shape (k, d) or None
-        In an order of no meaning; None where the tuples do not agree.
+        The centers, in arbitrary order; None if the tuples do not agree.
     status : str
         "ok", or why there are no centers.
     privacy_report : PrivacyReport
-        The guarantee, and every release behind it.
+        The guarantee, and every release that it covers.
     """
 
     centers: np.ndarray | None
@@ -61,30 +61,32 @@ def aggregate_k_tuples(
     Parameters
     ----------
     tuples : array-like of shape (t, k, d)
-        One unit has one tuple, such as the cluster centers of a client or of a block of rows. The
-        order of its points has no meaning. A tuple with a NaN or an infinity counts as one that
-        agrees with nobody.
+        Each unit has one tuple, such as the cluster centers of a client or of a block of rows. The
+        order of its points has no meaning. A tuple with a NaN or an infinity agrees with no other
+        tuple.
     epsilon : float, default=1.0
         Privacy budget of one call.
     delta : float, default=1e-6
-        In (0, 1); far below one over the number of units.
+        Probability that the limit set by epsilon may fail. Between 0 and 1; keep it far below one
+        over the number of units.
     rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
+        Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high)
         Public: points outside are clipped. A radius about the origin, or a box.
     ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits and calls; charged before the data are read.
+        The ledger of a study, which holds the total budget of many fits and calls. It is charged
+        before the data are read.
     aggregator : {"auto", "friendly_core", "k_averages", "noisy_centers"}, default="auto"
         See :class:`DPKTupleKMeans`.
     relation : {"replace", "add or remove"}, default="replace"
         "replace": the number of tuples is public, and the guarantee is for replacing one of them.
-        "add or remove": their number is private, and the guarantee is for a tuple that comes or
-        goes; friendly cores only.
+        "add or remove": their number is private, and the guarantee is for adding or removing a
+        tuple; only with friendly cores.
     options : FriendlyCoreOptions or FarBallsOptions, optional
-        What only the chosen aggregator reads; see :class:`DPKTupleKMeans`.
+        Options of the chosen aggregator; see :class:`DPKTupleKMeans`.
     random_state : int, RandomState instance or Generator, optional
-        None: noise from the operating system. Anything else makes the noise reproducible and
-        voids the guarantee against those who know it.
+        None: the noise comes from the operating system. Any other value makes the noise
+        reproducible and voids the guarantee against anyone who knows it.
 
     Returns
     -------
@@ -94,14 +96,14 @@ def aggregate_k_tuples(
     Raises
     ------
     ValueError, TypeError
-        For bad parameters, and where t is too small for the aggregator ("replace" only).
+        For invalid parameters, or if t is too small for the aggregator ("replace" only).
     BudgetExceededError
-        When `ledger` does not hold enough.
+        If the remaining budget of `ledger` is too small.
 
     Notes
     -----
-    Guarantee: (epsilon, delta)-differentially private for one tuple. A ledger must protect groups:
-    a tuple stands for all that it was made of.
+    Guarantee: (epsilon, delta)-differentially private for one tuple. The ledger must protect
+    groups, because a tuple represents all the rows that it was computed from.
 
     References
     ----------

@@ -18,8 +18,8 @@ class FriendlyCoreOptions:
     ----------
     gamma : float, default=0.2
         Two tuples match if every point is nearer to its partner than gamma times its distance to
-        any other point. In (0, 1/5]: beyond 1/5 matches no longer compose, and the guarantee
-        would not hold. Smaller values ask for clusters that are farther apart.
+        any other point. In (0, 1/5]: above 1/5 matches no longer compose, and the guarantee would
+        not hold. Smaller values require clusters that are farther apart.
 
     Examples
     --------
@@ -44,10 +44,10 @@ class FarBallsOptions:
     Parameters
     ----------
     separation : float, optional
-        How many radii apart the centers of the balls are that have to partition nearly all
-        tuples; more than 6. By default 7 for "k_averages". For "noisy_centers" it is what makes
-        the noise of a center about a seventh of its distance to the next one: a larger separation
-        means smaller balls, so less noise, but tuples that agree more closely.
+        Distance, in radii, between the centers of the balls that must partition nearly all tuples;
+        more than 6. The default for "k_averages" is 7. For "noisy_centers" the default makes the
+        noise of a center about one seventh of its distance to the next one: a larger separation
+        means smaller balls and less noise, but the tuples must agree more closely.
 
     Examples
     --------

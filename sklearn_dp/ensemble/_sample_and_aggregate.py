@@ -42,11 +42,12 @@ _MOST_EPSILON = 10.0  # with replacement: more buys less, since delta pays for m
 
 
 class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods):
-    """Make an estimator private: fit it to random blocks of the rows, aggregate privately.
+    """Make any estimator private: fit it to random blocks of rows, and aggregate the fits
+    privately.
 
-    Every row (or group) goes to one of a public number of random blocks. The estimator, which
-    knows nothing of privacy, is fitted to each block; the wanted attributes of the fits are
-    aggregated with differential privacy and put on a fresh estimator.
+    Every row (or group) goes to one of a public number of random blocks. The estimator itself need
+    not be private. It is fitted to each block; the requested attributes of the fits are aggregated
+    with differential privacy and set on a fresh estimator.
 
     Parameters
     ----------
@@ -58,51 +59,55 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
     epsilon : float, default=1.0
         Privacy budget of one fit.
     delta : float, default=1e-6
-        In (0, 1); far below one over the number of units.
+        Probability that the limit set by epsilon may fail. Between 0 and 1; keep it far below one
+        over the number of units.
     rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
+        Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional
-        Public bounds of the rows; they are clipped before the inner fits. None: as they are.
+        Public bounds to which rows are clipped before the inner fits. None: no clipping.
     ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits; charged before the data are read.
+        The ledger of a study, which holds the total budget of many fits. It is charged before the
+        data are read.
     output : tuple of str, optional
-        Fitted attributes to release: arrays of a shape that depends on parameters and on the
-        number of features only. By default the first of these that the estimator has:
-        ``("coef_", "intercept_")``, ``("center_", "scale_")``, ``("center_",)``,
-        ``("mean_", "scale_")``, ``("location_", "covariance_")``.
+        Fitted attributes to release: arrays whose shape depends only on parameters and on the
+        number of features. By default the first of these that the estimator has: ``("coef_",
+        "intercept_")``, ``("center_", "scale_")``, ``("center_",)``, ``("mean_", "scale_")``,
+        ``("location_", "covariance_")``.
     aggregator : {"one_cluster", "friendly_core", "mean"}, default="one_cluster"
         "one_cluster": the mean of a small ball that holds an `agreement` fraction of the outputs;
-        the others may be anything. "friendly_core": the average of those that most others are
-        near to. "mean": the mean of the outputs clipped to the bounds, the simplest.
+        the other outputs may be anything. "friendly_core": the average of the outputs that are
+        close to most others. "mean": the mean of the outputs, clipped to the bounds, which is the
+        simplest.
     output_bounds : float or pair (low, high), optional
-        Public bounds of the flat output vector; the sides of a box tell the units of its numbers.
-        None: units, and a radius, are found privately, and paid for.
+        Public bounds of the flat output vector; the sides of a box give the units of its entries.
+        None: part of the budget is spent on finding units and a radius.
     n_blocks : int or "auto", default="auto"
-        Public. "auto" depends on the budget, the aggregator and the number of outputs only.
+        Number of blocks; public. "auto" depends only on the budget, the aggregator and the number
+        of outputs.
     agreement : float, default=0.5
         Fraction of the outputs in the ball.
     sampling : {"disjoint", "with_replacement"}, default="disjoint"
         "disjoint": each row is in one block. "with_replacement": as published, Poisson(1/9) copies
-        of each row go to the blocks: eight in nine are not used, for less noise. It did not win in
-        our benchmarks: the errors of a regression are 6.7 times as large at 10,000 rows, and 3
-        times at 100,000 (``doc/benchmarks/sample_and_aggregate.md``).
+        of each row go to the blocks: eight in nine rows are not used, in return for less noise. It
+        did not outperform "disjoint" in our benchmarks: the errors of a regression are 6.7 times as
+        large at 10,000 rows, and 3 times at 100,000 (``doc/benchmarks/sample_and_aggregate.md``).
     classes : array-like, optional
-        Public labels of a classifier; required for one. Rows with another label, or with none,
-        are left out of all fits. Nothing tells that there are any.
+        Public labels of a classifier; required for one. Rows with another label, or with none, are
+        left out of all fits, without any message.
     fix_signs : tuple of str, default=()
         Outputs whose rows have arbitrary signs, such as ``("components_",)`` of a PCA.
     n_jobs : int, optional
-        Blocks fitted at a time, through joblib: by processes, since threads of one process share
-        the global generators and take turns.
+        Number of blocks fitted at the same time, through joblib. Processes are used, because
+        threads of one process share the global generators and would take turns.
     random_state : int, RandomState instance or Generator, optional
-        None: noise from the operating system. Anything else makes the noise reproducible and
-        voids the guarantee against those who know it.
+        None: the noise comes from the operating system. Any other value makes the noise
+        reproducible and voids the guarantee against anyone who knows it.
 
     Attributes
     ----------
     estimator_ : estimator
-        Fresh but for the released attributes; `predict`, `transform` and so on use it. A method
-        that needs what was not released raises an AttributeError that names it.
+        A fresh estimator with the released attributes, used by `predict`, `transform` and so on. A
+        method that needs an attribute that was not released raises an AttributeError that names it.
     output_ : ndarray of shape (n_outputs,)
         The released flat vector.
     classes_ : ndarray
@@ -110,9 +115,10 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
     n_blocks_ : int
     output_std_error_ : ndarray of shape (n_outputs,)
         Standard error of `output_` for the noise, as an estimate of the same without noise: with
-        ``aggregator="mean"`` the mean of the outputs within their bounds, with "friendly_core"
-        that of the outputs in the core, if one was found. What other rows would have given is not
-        in it: how far blocks differ is not released. "one_cluster" has none: its ball is a choice.
+        ``aggregator="mean"`` the mean of the outputs within their bounds, with "friendly_core" that
+        of the outputs in the core, if one was found. It does not include sampling variability,
+        because the spread of the blocks is not released. "one_cluster" has none, because its ball
+        is a choice.
     n_working_ : float
         Released noisy number of blocks whose fit worked.
     n_working_std_error_ : float
@@ -127,20 +133,19 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
     Notes
     -----
     Guarantee: (epsilon, delta)-differentially private for adding or removing one row (with
-    `groups`: all rows of a group), whatever the inner estimator does. Given where the other rows
-    go, one row changes one block, so one output is *replaced*: the aggregators are calibrated for
+    `groups`: all rows of a group), whatever the inner estimator does. Given the blocks of the other
+    rows, one row changes one block, so one output is *replaced*; the aggregators are calibrated for
     that. A block that fails, or is too small, has no output.
 
     The published algorithm draws n/9 rows with replacement. With ``sampling="with_replacement"``
     each row has a Poisson number of copies of mean 1/9 instead, which is the law of these draws
-    where n is not public, and needs no bound on n. N copies change at most N outputs; averaged
-    over N, an aggregation that is (e, d)-DP for one output is
-    ((exp(e) - 1) / 9, d (exp((exp(e) - 1) / 9) - 1) / (exp(e) - 1))-DP for one row: at most
-    (0.2, 0.13 d) for e = 1, where the published lemma says (2/3, 0.87 d). The plan then is that
-    one step. The published statement of accuracy, corrected, takes an aggregation with
-    e <= alpha / 144 and n / m >= 18 t / alpha + 186624 log(12 / beta) / alpha^2 for blocks of m
-    rows, alpha / 2 being the `agreement`: hundreds of thousands of blocks. Disjoint blocks are
-    nearly always the better choice.
+    where n is not public, and needs no bound on n. N copies change at most N outputs; averaged over
+    N, an aggregation that is (e, d)-DP for one output is ((exp(e) - 1) / 9, d (exp((exp(e) - 1) /
+    9) - 1) / (exp(e) - 1))-DP for one row: at most (0.2, 0.13 d) for e = 1, where the published
+    lemma says (2/3, 0.87 d). The plan then consists of that one step. The published statement of
+    accuracy, corrected, requires an aggregation with e <= alpha / 144 and n / m >= 18 t / alpha +
+    186624 log(12 / beta) / alpha^2 for blocks of m rows, alpha / 2 being the `agreement`: hundreds
+    of thousands of blocks. Disjoint blocks are almost always the better choice.
 
     References
     ----------
@@ -286,10 +291,10 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Dense, finite. Rows outside `bounds` are clipped. Or a table in parts, such as a
-            collection of Dask: a shuffle brings the rows of a block together where it is fitted.
+            Dense, finite. Rows outside `bounds` are clipped. Or a partitioned table, such as a Dask
+            collection: a shuffle collects the rows of a block where it is fitted.
         y : array-like of shape (n_samples,), optional
-            For classifiers and regressors; in the parts of `X`, where it has parts.
+            For classifiers and regressors; partitioned like `X`.
         groups : array-like of shape (n_samples,), optional
             The privacy unit of each row; all rows of a unit go to the same block.
 

@@ -63,7 +63,7 @@ HALF_REACH = 2.0
 def client_update(
     kind: str, message: Arrays, rows: ArrayLike, shares: NoiseShares | None = None
 ) -> Arrays:
-    """Answer a message of the server. A pure function, but for the noise that is asked for.
+    """Answer a message of the server. A pure function, except for requested noise.
 
     Parameters
     ----------
@@ -72,11 +72,10 @@ def client_update(
     message : dict of str to ndarray
         As the server sends it; see the table in ``sklearn_dp/federated/_messages.py``.
     rows : array-like of shape (n, d)
-        Rows with NaN or infinite entries, missing values, texts, complex numbers or integers that
-        no float holds are left out, each on its own account; in a list also those of another
-        length.
+        Rows with NaN or infinite entries, missing values, strings, complex numbers or integers too
+        large for a float are left out, one by one; in a list, also rows of another length.
     shares : NoiseShares, optional
-        Where the client's share of the noise comes from; the operating system by default.
+        Source of the client's share of the noise; by default the operating system.
 
     Returns
     -------
@@ -87,10 +86,10 @@ def client_update(
     Raises
     ------
     ValueError, TypeError
-        For another kind, or what is no message; and for an array of complex numbers or with another
-        number of columns than the message, unless it asks for noise: such a client then answers
-        as one without rows, so that its share of the noise, which others count on, never depends
-        on its data.
+        For an unknown kind or an invalid message; and for an array of complex numbers or with
+        another number of columns than the message, unless the message asks for noise: such a client
+        then answers as one without rows, so that its share of the noise, which others count on,
+        never depends on its data.
     """
     check_choice("kind", kind, tuple(ANSWERS))
     if not isinstance(message, Mapping) or not hasattr(message.get("noise"), "size"):

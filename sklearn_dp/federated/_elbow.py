@@ -30,19 +30,19 @@ def elbow(
     n_init : int, default=10
         Starts of each clustering.
     random_state : int, RandomState instance or None, default=0
-        Of the starts; it protects nothing, and nothing here needs to be secret.
+        For the starts only; nothing here needs to be secret.
 
     Returns
     -------
     n_clusters : int
-        Where the logarithm of the cost is farthest below the line between its ends.
+        The number at which the logarithm of the cost is farthest below the line between its ends.
     costs : ndarray of shape (most,)
         Weighted costs of 1, ..., `most` clusters, over the first.
 
     Raises
     ------
     ValueError, TypeError
-        For bad arguments, and for a model without server points that have any weight.
+        For invalid arguments, or if no server point of the model has any weight.
 
     Notes
     -----

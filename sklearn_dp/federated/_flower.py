@@ -98,11 +98,11 @@ def flower_client(
     Parameters
     ----------
     read : callable
-        From the node's Flower ``Context`` to its rows. They stay where they are: what leaves is
-        what :func:`client_update` returns.
+        A function from the node's Flower ``Context`` to its rows. The rows stay on the node, which
+        sends only what :func:`client_update` returns.
     share_seed : callable, optional
-        From the ``Context`` to a pair (seed, name) for reproducible shares of the noise, where
-        clients add it. For tests only: None, the operating system's generator, protects.
+        A function from the ``Context`` to a pair (seed, name), for reproducible shares of the noise
+        if clients add it. For tests only: only None, the operating system's generator, protects.
 
     Returns
     -------

@@ -25,12 +25,12 @@ class FederatedOptions:
     Parameters
     ----------
     count_noise : {"gaussian", "laplace"}, default="gaussian"
-        "laplace" as in the paper; the plan is then accounted as zCDP, so that the same budget
-        buys less.
+        "laplace" as in the paper; the plan is then accounted as zCDP, which makes the same budget
+        buy less accuracy.
     client_bounds : dict of str to float, optional
-        For clients as the unit: the norm that a vector is clipped to, over the largest norm that
-        a client may have, between 1e-6 and 1. By name of the release, such as
-        ``{"second moment": 0.2}``. What it does not name is bounded by what simulated clients send.
+        For clients as the unit: the norm that a vector is clipped to, over the largest norm that a
+        client may have, between 1e-6 and 1. By name of the release, such as ``{"second moment":
+        0.2}``. Releases that are not named are bounded by what simulated clients send.
     """
 
     count_noise: str = "gaussian"

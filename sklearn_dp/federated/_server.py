@@ -57,21 +57,21 @@ def server_update(
     state : State
         Before the round; it holds what is claimed of the sums.
     total : dict of str to ndarray of int64
-        The sums over clients of what :func:`client_update` gave.
+        The sums over clients of the results of :func:`client_update`.
     session : PrivacySession
         Adds the noise, and charges the plan entries of the same names.
     n_answers : int, optional
-        How many clients the sums are of; needed where they add the noise.
+        Number of clients in the sums; needed if clients add the noise.
 
     Returns
     -------
     state : State
-        After the round, with the next message; None instead of a message when all is done.
+        After the round, with the next message, or with None as the message if the fit is complete.
 
     Raises
     ------
     RuntimeError
-        Where clients add the noise, and too few of them have answered.
+        If clients add the noise and too few of them have answered.
     """
     released, noise = {}, {}
     shared = n_answers if state.setup.clients_add else None

@@ -44,7 +44,7 @@ _MOST_UNITS = 2**53  # beyond it, floats cannot count
 
 @dataclass(frozen=True, eq=False)
 class PrivacyUtilityCurve:
-    """What fits of an estimator are worth at each epsilon, on public rows.
+    """How good fits of an estimator are at each epsilon, on public rows.
 
     Parameters
     ----------
@@ -55,16 +55,16 @@ class PrivacyUtilityCurve:
     reference : float
         The metric of the non-private twin, NaN without one.
     floor : ndarray of shape (n_epsilons,) or None
-        What no fit gets below, for k-means by cost: noise alone costs so much. Lost clusters and
-        wrong starts come on top.
+        Lower bound for the k-means cost of any fit: the cost of noise alone. Missed clusters and
+        bad starts add to it.
     metric : str
         What was measured, in words.
     estimator : str
         Name of the class.
     n_units : int
-        Number of private rows that the curve is about.
+        Number of private rows that the curve describes.
     synthetic : bool
-        Whether the rows were made up, for want of public ones.
+        Whether the rows are synthetic because no public ones were given.
     """
 
     epsilons: np.ndarray
@@ -111,32 +111,33 @@ def utility_curve(
     n_clusters: int | None = None,
     random_state: RandomStateLike | None = None,
 ) -> PrivacyUtilityCurve:
-    """What a fit will be worth at each epsilon, from public rows and without any charge.
+    """Compute how good a fit will be at each epsilon, from public rows and without any charge.
 
-    The estimator is fitted on public rows that stand for `n_units` private ones. Where their
-    numbers differ, the fits get a budget whose noise does to these rows what the noise of the real
-    fit will do to those.
+    The estimator is fitted on public rows that stand for `n_units` private ones. If their numbers
+    differ, the budget of the fits is scaled, so that the noise affects these rows as much as the
+    noise of the real fit will affect the private rows.
 
     Parameters
     ----------
     estimator : BaseDPEstimator
         Not changed; its own budget, ledger and random state are not used.
     X_public : array-like of shape (n_samples, n_features), optional
-        Rows of the same kind that anybody may know: never private ones, not even a small sample.
-        None: a mixture of separated clusters is made up.
+        Public rows of the same kind; never private rows, not even a small sample. None: a synthetic
+        mixture of separated clusters is used.
     n_units : int
-        About how many private rows there will be. Public: do not count them for this.
+        Approximate number of private rows. Public: do not count the rows for this.
     epsilons : iterable of float, default=(0.1, 0.2, 0.5, 1, 2, 4, 8)
         Increasing.
     metric : callable, optional
-        ``metric(fitted, X)`` is a number. By default the estimator's `score` beside that of its
-        non-private twin: k-means by the ratio of costs, others by the difference of log-densities.
+        ``metric(fitted, X)`` is a number. By default, the estimator's `score` compared with that of
+        its non-private twin: the ratio of costs for k-means, the difference of log-densities for
+        others.
     n_repeats : int, default=5
-        Fits at each epsilon, each with noise of its own.
+        Number of fits at each epsilon, each with fresh noise.
     n_features, n_clusters : int, optional
         Of the mixture, for ``X_public=None``; `n_clusters` is that of the estimator by default.
     random_state : int, RandomState instance or Generator, optional
-        Makes the curve reproducible. Nothing private is at stake.
+        Makes the curve reproducible. This is safe, because no private rows are used.
 
     Returns
     -------
@@ -146,13 +147,13 @@ def utility_curve(
     Raises
     ------
     ValueError, TypeError
-        With the name of the parameter. Among others where noise is not Gaussian: its effect does
-        not scale, so the public rows must be as many as the private ones.
+        The message names the parameter. One reason is noise that is not Gaussian: its effect does
+        not scale, so there must be as many public rows as private ones.
 
     Notes
     -----
-    The curve tells about the rows that it was given. Private rows that are less clearly clustered
-    lose more; the floor holds for them all the same.
+    The curve describes the given rows. Private rows that are less clearly clustered lose more; the
+    floor holds for them, too.
 
     Examples
     --------

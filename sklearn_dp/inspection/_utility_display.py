@@ -22,7 +22,7 @@ _WIDE = 20.0  # largest over smallest value from which on a linear axis hides th
 
 
 class PrivacyUtilityDisplay:
-    """What a private fit is worth at each epsilon, as a picture.
+    """Plot of how good a private fit is at each epsilon.
 
     Use :meth:`from_estimator` or :meth:`from_curve`; both draw, and return the display.
 

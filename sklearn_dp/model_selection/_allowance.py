@@ -38,10 +38,10 @@ class Shares:
     Parameters
     ----------
     search : float, default=0.3
-        In (0, 1): part of the budget (in zCDP) that goes to the candidates, where the winner is
-        fitted again with the rest.
+        In (0, 1): share of the budget (in zCDP) that goes to the candidates if the winner is fitted
+        again with the rest.
     score : float, default=0.15
-        In (0, 1): part of a candidate's budget that goes to its score.
+        In (0, 1): share of a candidate's budget that goes to its score.
     steps : dict, optional
         Positive weight of each private step of a pipeline, by name. None: .8 for the last step and
         .2 for the others together.
@@ -67,13 +67,13 @@ class BestOf:
     coverage : float, default=0.9
         In (1 / candidates, 1): probability that a given candidate is tried at all.
     constant_time : bool, default=False
-        Always make as many runs, and throw the superfluous ones away, so that the running time
-        does not tell how many counted. The search then takes as long as its longest.
+        Always make the same number of runs and discard the superfluous ones, so that the running
+        time does not reveal how many counted. Every search then takes as long as the longest one.
 
     Notes
     -----
-    Without `constant_time`, whoever can measure the running time of a search learns about the
-    number of its runs, which the guarantee assumes to be secret.
+    Without `constant_time`, anyone who can measure the running time of a search learns something
+    about the number of its runs, which the guarantee assumes to be secret.
     """
 
     coverage: float = 0.9

@@ -35,16 +35,16 @@ class Preflight:
     Parameters
     ----------
     n_fits : int
-        Charges, of fits of private estimators: candidates times splits, and the last fit. The steps
-        of a pipeline that `privatize` has made have one together.
+        Number of charges: candidates times splits, plus the final fit, for each private estimator.
+        The steps of a pipeline made by `privatize` share one charge.
     epsilon, delta : float
         The guarantee of all fits together: their epsilons and deltas added up. A ledger may count
         more tightly.
     remaining : dict
         For each ledger, by its path ("in memory" without one, "in memory (2)" and so on for
-        others), what it will have left at least.
+        others), a lower bound of the budget that will remain.
     scores : bool
-        Whether they are the fits of a search, which compares scores.
+        Whether the fits belong to a search, which compares scores.
     """
 
     n_fits: int
@@ -66,12 +66,14 @@ class Preflight:
 
 
 def preflight(search: Any, X: Any, y: Any = None, *, groups: Any = None) -> Preflight:
-    """Say what a search or a fit of a pipeline will cost, and refuse what a ledger cannot hold.
+    """Compute what a search or a fit of a pipeline will cost, and refuse it if a ledger cannot hold
+    it.
 
-    ``GridSearchCV`` and its like fit each candidate on each split. Every fit is charged, and when
-    a ledger runs dry in the middle, what was fitted is paid for and lost. So it is with the
-    private steps of a pipeline, unless :func:`~sklearn_dp.privatize` has made it: its steps are
-    charged together. This function counts first. It reads the shape of `X` and charges nothing.
+    ``GridSearchCV`` and similar searches fit each candidate on each split. Every fit is charged,
+    and if the budget of a ledger runs out midway, the fits so far are paid for and lost. The same
+    holds for the private steps of a pipeline, unless it was made by :func:`~sklearn_dp.privatize`,
+    which charges all steps together. This function counts the fits first. It reads the shape of `X`
+    and charges nothing.
 
     Parameters
     ----------
@@ -80,7 +82,7 @@ def preflight(search: Any, X: Any, y: Any = None, *, groups: Any = None) -> Pref
         `refit` and `param_grid` or `param_distributions`. A random search must have an int as
         `random_state`, so that it draws the same candidates.
     X : array-like of shape (n_samples, n_features)
-        What the search will be fitted on.
+        The data on which the search will be fitted.
     y : array-like of shape (n_samples,), optional
         Its target.
     groups : array-like of shape (n_samples,), optional
@@ -94,16 +96,16 @@ def preflight(search: Any, X: Any, y: Any = None, *, groups: Any = None) -> Pref
     Raises
     ------
     BudgetExceededError
-        If a ledger does not hold enough for all fits. Nothing was spent.
+        If the remaining budget of a ledger is too small for all fits. Nothing was spent.
     TypeError
         If there is no private estimator, no list of candidates, or a private estimator inside
         another one, whose fits cannot be counted.
 
     Notes
     -----
-    The scores that such a search compares are computed without noise. So its choice, and all it
-    shows, is private only if nobody but the owner of the data sees it. `DPGridSearch` has one
-    guarantee for everything, at a far lower price.
+    The scores that such a search compares are computed without noise. So do not publish its choice
+    or anything else that it shows. `DPGridSearch` has one guarantee for everything, at a far lower
+    cost.
 
     Examples
     --------

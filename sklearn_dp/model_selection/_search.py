@@ -25,72 +25,75 @@ class DPGridSearch(BaseDPSearch):
     Parameters
     ----------
     estimator : estimator of sklearn_dp, or Pipeline
-        Its private steps must leave `epsilon`, `rho`, `delta`, `ledger` and `random_state` alone:
-        the search sets them. Other steps of a Pipeline must be free of fitting (such as
-        ``Normalizer``), or be named in `public_steps`. Each must treat every row by itself.
+        Do not set `epsilon`, `rho`, `delta`, `ledger` and `random_state` of its private steps: the
+        search sets them. Other steps of a Pipeline must not learn from rows (such as
+        ``Normalizer``), or must be named in `public_steps`. Each must transform every row
+        separately.
     param_grid : dict or list of dict
-        As for scikit-learn's ``GridSearchCV``; an empty dict is one candidate, the estimator as it
-        is. The grid must be public: values that were seen in the data are not.
+        As for scikit-learn's ``GridSearchCV``; an empty dict is one candidate, the unchanged
+        estimator. The grid must be public, so do not use values read off the data.
     epsilon : float, default=1.0
         Privacy budget of the whole search.
     delta : float, default=1e-6
-        In (0, 1); far below one over the number of units.
+        Probability that the limit set by epsilon may fail. Between 0 and 1; keep it far below one
+        over the number of units.
     rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
+        Budget in zero-concentrated DP. Give it in place of `epsilon`.
     ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits. The search is one charge.
+        The ledger of a study, which holds the total budget of many fits. The whole search is one
+        charge.
     scoring : {"silhouette", "cost", "log_density", "reconstruction", "accuracy"} or \
 PrivateScorer, optional
-        Scores of single rows, between public limits, added up and released with noise. None:
-        "log_density" for mixtures, "silhouette" where the number of clusters varies, "cost" for
-        other clusterers, else "reconstruction".
+        Scores of rows, between public limits, are added up and released with noise. None:
+        "log_density" for mixtures, "silhouette" if the number of clusters varies, "cost" for other
+        clusterers, otherwise "reconstruction".
     selection : {"auto", "all", "best"} or BestOf, default="auto"
         "all": every candidate is fitted once, and all models and scores are released. "best": a
-        secretly random number of candidates is fitted, and only the best fit is released; that is
-        cheaper for many candidates. "auto": "all" for up to eight candidates, and wherever "best"
+        secret random number of candidates is fitted, and only the best fit is released, which is
+        cheaper for many candidates. "auto": "all" for up to eight candidates, and whenever "best"
         is not possible.
     final : {"auto", "refit", "winner"}, default="auto"
-        "refit": the chosen candidate is fitted once more, with the budget that the search has left
-        for it. "winner": the winning fit itself is the answer. "auto": "refit" for "all", "winner"
-        for "best".
+        "refit": the chosen candidate is fitted again with the rest of the budget. "winner": the
+        winning fit itself is the result. "auto": "refit" for "all", "winner" for "best".
     public_steps : sequence of str, default=()
-        Steps of the Pipeline that were fitted elsewhere, on public rows. They are used as they are.
+        Steps of the Pipeline that were already fitted on public rows. They are used unchanged.
     max_distance : float, optional
-        Public: larger distances count as this one in "cost" and "reconstruction". None: the radius
-        of the `bounds` of the first step.
+        Public cap for distances in "cost" and "reconstruction". None: the radius of the `bounds` of
+        the first step.
     shares : Shares, optional
         How the budget is divided.
     n_jobs : int, optional
-        Threads that fit candidates side by side.
+        Number of threads that fit candidates in parallel.
     random_state : int, RandomState instance or Generator, optional
-        None: noise from the operating system. Anything else makes the noise reproducible and
-        voids the guarantee against those who know it.
+        None: the noise comes from the operating system. Any other value makes the noise
+        reproducible and voids the guarantee against anyone who knows it.
 
     Attributes
     ----------
     best_estimator_ : estimator
-        The fitted answer.
+        The final fitted model.
     best_params_ : dict
         The chosen element of the grid.
     best_index_ : int
         Its place in the grid.
     best_score_ : float
-        Released mean score of the choice. The largest of several noisy numbers: biased upwards.
+        Released mean score of the chosen candidate. It is biased upward, being the largest of
+        several noisy numbers.
     score_noise_ : float
         Standard deviation of the noise of a mean score.
     cv_results_ : dict
-        ``params``, ``param_*``, ``mean_test_score`` and ``rank_test_score``. With "best" there are
-        NaN for all candidates but the chosen one: the others were not released.
+        ``params``, ``param_*``, ``mean_test_score`` and ``rank_test_score``. With "best", scores
+        are NaN for all candidates except the chosen one, because the others were not released.
     estimators_ : list of estimator
-        With "all": every fitted candidate (None where a fit failed).
+        With "all": every fitted candidate (None if its fit failed).
     n_candidates_ : int
         Size of the grid.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
-        When `X` has string column names.
+        If `X` has string column names.
     status_ : str
-        "ok", or in words what the releases showed to be missing.
+        "ok", or else a description of what the releases show to be wrong.
     privacy_report_ : PrivacyReport
         The guarantee of the whole search.
 
@@ -107,10 +110,11 @@ PrivateScorer, optional
     with "best" it is Theorem 1 of ``doc/development/private_search.md``.
 
     With "best", neither the number of fits nor the losing ones are released. The running time of a
-    search tells about their number; where somebody can measure it, use
+    search reveals something about their number; if somebody can measure it, use
     ``selection=BestOf(constant_time=True)``.
 
-    For the number of clusters alone, the clusterers' own choice is cheaper where they have one.
+    To choose only the number of clusters, ``n_clusters="auto"`` is cheaper, if the clusterer has
+    it.
 
     References
     ----------
@@ -186,43 +190,44 @@ class DPRandomizedSearch(BaseDPSearch):
     epsilon : float, default=1.0
         Privacy budget of the whole search.
     delta : float, default=1e-6
-        In (0, 1); far below one over the number of units.
+        Probability that the limit set by epsilon may fail. Between 0 and 1; keep it far below one
+        over the number of units.
     rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
+        Budget in zero-concentrated DP. Give it in place of `epsilon`.
     ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits. The search is one charge.
+        The ledger of a study, which holds the total budget of many fits. The whole search is one
+        charge.
     scoring : {"silhouette", "cost", "log_density", "reconstruction", "accuracy"} or \
 PrivateScorer, optional
-        Scores of single rows, between public limits, added up and released with noise. None:
-        "log_density" for mixtures, "silhouette" where the number of clusters varies, "cost" for
-        other clusterers, else "reconstruction".
+        Scores of rows, between public limits, are added up and released with noise. None:
+        "log_density" for mixtures, "silhouette" if the number of clusters varies, "cost" for other
+        clusterers, otherwise "reconstruction".
     selection : {"auto", "all", "best"} or BestOf, default="auto"
         "all": every candidate is fitted once, and all models and scores are released. "best": a
-        secretly random number of candidates is fitted, and only the best fit is released; that is
-        cheaper for many candidates. "auto": "all" for up to eight candidates, and wherever "best"
+        secret random number of candidates is fitted, and only the best fit is released, which is
+        cheaper for many candidates. "auto": "all" for up to eight candidates, and whenever "best"
         is not possible.
     final : {"auto", "refit", "winner"}, default="auto"
-        "refit": the chosen candidate is fitted once more, with the budget that the search has left
-        for it. "winner": the winning fit itself is the answer. "auto": "refit" for "all", "winner"
-        for "best".
+        "refit": the chosen candidate is fitted again with the rest of the budget. "winner": the
+        winning fit itself is the result. "auto": "refit" for "all", "winner" for "best".
     public_steps : sequence of str, default=()
-        Steps of the Pipeline that were fitted elsewhere, on public rows. They are used as they are.
+        Steps of the Pipeline that were already fitted on public rows. They are used unchanged.
     max_distance : float, optional
-        Public: larger distances count as this one in "cost" and "reconstruction". None: the radius
-        of the `bounds` of the first step.
+        Public cap for distances in "cost" and "reconstruction". None: the radius of the `bounds` of
+        the first step.
     shares : Shares, optional
         How the budget is divided.
     n_jobs : int, optional
-        Threads that fit candidates side by side.
+        Number of threads that fit candidates in parallel.
     random_state : int, RandomState instance or Generator, optional
-        Of the noise. It voids the guarantee against those who know it.
+        For the noise. Any value other than None voids the guarantee against anyone who knows it.
     candidates_state : int, RandomState instance or Generator, optional
-        Of the draw of the candidates, which are public: an int reproduces them.
+        For drawing the candidates, which are public; an int makes them reproducible.
 
     Attributes
     ----------
     best_estimator_ : estimator
-        The fitted answer. All other attributes are as for `DPGridSearch`.
+        The final fitted model. All other attributes are as for `DPGridSearch`.
 
     See Also
     --------
