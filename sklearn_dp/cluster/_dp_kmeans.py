@@ -27,68 +27,74 @@ _FILLED = 0.9  # part of the radius of bounds: rows that are farther out fill th
 class DPKMeans(StandardErrors, BaseWeightedCenters):
     """K-means with a differential privacy guarantee for every row, or every group of rows.
 
-    A private coreset (noisy cell tree with cell means, in a privately found subspace) gives start
-    centers; locally clipped noisy Lloyd iterations with a Kalman update, and moves that merge and
-    split clusters, refine them. All releases have Gaussian noise on an integer grid, so the
-    accounting is exact.
+    The initial centers come from a private coreset (a noisy tree of cells with the means of the
+    cells, in a privately found subspace). They are refined by locally clipped, noisy Lloyd
+    iterations with a Kalman update, and by steps that merge and split clusters. All releases have
+    Gaussian noise on an integer grid, so the accounting is exact.
 
     Parameters
     ----------
     n_clusters : int, "auto" or pair (low, high), default=8
-        Number of clusters, public. Exactly this many centers are returned. "auto" and a pair let
-        the fit choose it, from 1 to 30 or in that range, by what it releases anyway: the choice
-        costs nothing up to 5 features, and some of the budget of Lloyd's iterations above.
+        Number of clusters, public. Exactly this many centers are returned. With "auto" the fit
+        chooses the number, from 1 to 30; with a pair, from that range. It uses what it releases
+        anyway: the choice is free with up to 5 features, and takes some of the Lloyd budget with
+        more.
     epsilon : float, default=1.0
         Privacy budget of one fit.
     delta : float, default=1e-6
-        In (0, 1); far below one over the number of units.
+        Probability that the limit set by epsilon may fail. Between 0 and 1; keep it far below one
+        over the number of units.
     rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
+        Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional
-        Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
-        (n_features,). Rows outside are clipped. None: a radius is estimated privately, and paid
-        for; up to 100 features, so are the units of the columns. Data-independent, tight bounds
-        matter most for small data sets.
+        Public bounds: the radius of a ball around the origin, or a box, given as scalars or arrays
+        of shape (n_features,). Rows outside are clipped. None: part of the budget is spent on
+        finding a radius and, with up to 100 features, the units of the columns. Data-independent,
+        tight bounds matter most for small data sets.
     ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits; charged before the data are read.
+        The ledger of a study, which holds the total budget of many fits. It is charged before the
+        data are read.
     criterion : {"auto", "gap", "bic", "silhouette"}, default="auto"
         Criterion for choosing the number of clusters. "gap": the gap statistic of the released
         coreset. "bic": a criterion for round clusters, on noisy Lloyd iterations with surplus
-        centers; the likeliest number is more than the range allows if clusters are not round.
-        "silhouette": how much nearer rows are to their center than to another, on the same ones.
-        "auto": "gap" up to 5 features; above, "bic", and "silhouette" where that asks for more
-        clusters than the range has. With an integer `n_clusters` it has no effect.
+        centers; if clusters are not round, the most likely number is larger than the range allows.
+        "silhouette": how much closer rows are to their own center than to the next one, on the same
+        iterations. "auto": "gap" with up to 5 features; with more features "bic", or "silhouette"
+        if "bic" asks for more clusters than the range allows. It has no effect if `n_clusters` is
+        an integer.
     init : array-like of shape (n_clusters, n_features), optional
-        Centers to start from: public, or released by an earlier fit, such as that of last year or
-        of all regions. They are not protected. The budget that would look for a start then goes
-        into Lloyd's iterations, which merge and split no clusters, as with an array in
-        scikit-learn. None: a start is found privately.
+        Initial centers. They are not protected, so they must be public or released by an earlier
+        fit, such as last year's or one for all regions. The budget for finding initial centers is
+        then spent on the Lloyd iterations, which do not merge or split clusters (as with an array
+        in scikit-learn). None: initial centers are found privately.
     max_weight : float, optional
-        Public: the largest `sample_weight` that a unit may have, for instance by the design of a
-        survey. Larger weights count as this one, and the noise is that of a row of this weight.
-        None: an array of weights is refused. Without `sample_weight` it has no effect.
+        The largest `sample_weight` that a unit may have. It is public; take it from the design of
+        the survey, for example. Larger weights count as `max_weight`, and the noise is that for a
+        row with this weight. None: an array of weights is refused. It has no effect without
+        `sample_weight`.
     n_jobs : int, optional
-        Threads, each with a part of the rows. Results are bitwise identical for any value.
+        Number of threads, each of which works on some of the rows. Results are bitwise identical
+        for any value.
     random_state : int, RandomState instance or Generator, optional
-        None: noise from the operating system. Anything else makes the noise reproducible and
-        voids the guarantee against those who know it.
+        None: the noise comes from the operating system. Any other value makes the noise
+        reproducible and voids the guarantee against anyone who knows it.
 
     Attributes
     ----------
     n_clusters_ : int
-        Number of centers: `n_clusters`, or the number that was chosen.
+        Number of centers: `n_clusters`, or the chosen number.
     n_clusters_criterion_ : dict of int to float
-        Where the number was chosen: the criterion of each candidate, the larger the better, as far
-        as the releases tell. Of released values, and free to publish.
+        If the number was chosen: the criterion for each candidate that the releases can judge;
+        larger is better. Computed from released values, so it may be published.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        Released centers, by decreasing released weight. They and other arrays are of type float32
-        where the rows are.
+        Released centers, in order of decreasing released weight. If the rows are float32, so are
+        the centers and the other arrays.
     cluster_weights_ : ndarray of shape (n_clusters,)
         Released number of units near each center; with `sample_weight`, their total weight.
     cluster_centers_std_error_ : ndarray of shape (n_clusters, n_features)
-        Standard error of each coordinate as an estimate of the center of its cluster, from
-        released counts and spreads: it covers both privacy noise and sampling variability. Where
-        columns have different units, in the unit of each.
+        Standard error of each coordinate as an estimate of the center of its cluster, computed from
+        released counts and spreads. It covers both privacy noise and sampling variability, and is
+        in the unit of the column.
     cluster_weights_std_error_ : ndarray of shape (n_clusters,)
         Standard deviation of the noise of each weight.
     labels_ : ndarray of int32 of shape (n_samples,)
@@ -96,23 +102,23 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
         pickles and displays.
     inertia_, inertia_std_error_ : float
         Released sum over units of squared distances to the nearest center, and the standard
-        deviation of its noise. Distances beyond a released cap, about that of the farthest row in
-        a hundred, count as the cap.
+        deviation of its noise. Distances above a released cap (about the 99th percentile) count as
+        the cap.
     explained_, explained_std_error_ : float
-        Released part, between 0 and 1, of the sum of squares about one center that the clusters
-        explain.
+        Released share, between 0 and 1, of the sum of squares around a single center that the
+        clusters explain, and the standard deviation of its noise.
     size_, size_std_error_ : float
         Released number of units (with `sample_weight`, their total weight), and the standard
         deviation of its noise.
     radius_ : float
-        Released (or public) radius of the ball that the rows were clipped to.
+        Released or public radius of the ball to which rows were clipped.
     bound_ : float
-        Without `bounds`: released radius about the origin that rows were clipped to.
+        Without `bounds`: the released radius around the origin to which rows were clipped.
     rows_beyond_ : float
-        Without `bounds`: the most units (total weight) that may lie beyond `bound_`, from released
-        values, with probability 95 %. They are clipped to it, and what they really cost is not
-        known: fewer rows than noise may cost more than all others, and no release tells. `status_`
-        tells of rows beyond that stand out of the noise.
+        Without `bounds`: upper bound, at 95 % confidence, for the number of units (or total weight)
+        beyond `bound_`, computed from released values. These units are clipped, so their true cost
+        is unknown: even rows too few to stand out from the noise may cost more than all others. If
+        rows beyond do stand out from the noise, `status_` says so.
     cluster_centers_status_ : ndarray of str of shape (n_clusters, n_features)
         For each coordinate "ok"; "noise" where its standard error is as large as half of the spread
         of the column, or the cluster has no rows that show; "bound" where it is at a bound, or rows
@@ -121,28 +127,28 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
     column_status_ : ndarray of str of shape (n_features,)
         What these say of more than a quarter of the centers, or "ok".
     n_iter_ : int
-        Noisy Lloyd iterations, as many as the budget and earlier releases asked for.
+        Number of noisy Lloyd iterations, which depends on the budget and on earlier releases.
     status_ : str
-        "ok", without `bounds` "ok inside `bound_`: ..." with `rows_beyond_`; or in words what the
-        releases showed to be missing. It names columns that are noise in some centers, that are
-        clipped at bounds, or that rule all distances.
+        "ok", without `bounds` "ok inside `bound_`: ..." with `rows_beyond_`; or else a description
+        of what the releases show to be wrong. It names columns that are mostly noise in some
+        centers, that are clipped at the bounds, or that dominate all distances.
     privacy_report_ : PrivacyReport
-        The guarantee, and every release behind it.
+        The guarantee, and every release that it covers.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        When `X` has string column names.
+        If `X` has string column names.
 
     See Also
     --------
-    DPKTupleKMeans : Through non-private clusterings of random blocks.
-    FriendlyMean : A single center, without any bound.
+    DPKTupleKMeans : Aggregates non-private clusterings of random blocks.
+    FriendlyMean : A single center, without any bounds.
 
     Notes
     -----
-    Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row
-    (with `groups`: all rows of a group) with whatever weight, by exact Gaussian-DP accounting. The
-    number of rows is not public. An empty data set is refused, as everywhere in scikit-learn; all
-    other sizes get an answer.
+    Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row (with
+    `groups`: all rows of a group) with any weight, by exact Gaussian-DP accounting. The number of
+    rows is private. An empty data set is refused, as everywhere in scikit-learn; data of any other
+    size get an answer.
 
     Distances are in the units of the table, as in scikit-learn: the column with the largest numbers
     rules them. Where the sides of a box differ by more than a factor of four, or released units of
@@ -151,8 +157,8 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
     mean of the table, is always refined so, but in a ball: a skewed column is then not clipped
     where that would be a bias.
 
-    A number of clusters that is chosen is a release, and so is the number of centers. It is made
-    of earlier releases, and what a fit may spend does not depend on it.
+    A chosen number of clusters is a release, and so is the number of centers. It is computed from
+    earlier releases, and what a fit may spend does not depend on it.
 
     References
     ----------

@@ -28,28 +28,30 @@ _LARGER = 1.25  # points so many radii from a center belong to its ball
 class DPOneClusterKMeans(StandardErrors, BaseDPBall, BaseDPCenters):
     """Cluster centers by repeated search for a small ball.
 
-    Each round finds a ball among the points that are in none yet. Good for compact clusters among
-    points that belong to none; for a partition of all points, :class:`DPKMeans` is the better
+    Each round finds a ball among the points that are not in a ball yet. Use it for compact clusters
+    among points that belong to no cluster; to partition all points, :class:`DPKMeans` is the better
     choice.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        Number of rounds; each pays one share of the budget.
+        Number of rounds, among which the budget is divided.
     epsilon : float, default=1.0
         Privacy budget of one fit.
     delta : float, default=1e-6
-        In (0, 1); far below one over the number of units.
+        Probability that the limit set by epsilon may fail. Between 0 and 1; keep it far below one
+        over the number of units.
     rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
+        Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional
-        Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
-        (n_features,). Rows outside are clipped. None: a radius is estimated privately, and paid
-        for.
+        Public bounds: the radius of a ball around the origin, or a box, given as scalars or arrays
+        of shape (n_features,). Rows outside are clipped. None: part of the budget is spent on
+        finding a radius.
     ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits; charged before the data are read.
+        The ledger of a study, which holds the total budget of many fits. It is charged before the
+        data are read.
     n_points : int or float, optional
-        How many points a ball should hold, or which fraction of the released number of points;
+        Number of points that a ball should hold, or a fraction of the released number of points;
         0.8 / n_clusters by default.
     radius_method : {"auto", "exponential", "binary_search", "above_threshold", "rec_concave"}, \
 default="auto"
@@ -61,19 +63,20 @@ default="auto"
     min_radius : float, optional
         Radii below this are treated as zero.
     sample_size : int, default=32768
-        Most points whose pairwise distances are compared, about.
+        Approximate maximum number of points whose pairwise distances are compared.
     n_init : int, default=1
         Number of independent restarts for each center; the budget is split among them.
     n_jobs : int, optional
-        Number of threads, each of which works on some of the rows; it does not change the result.
+        Number of threads, each of which works on some of the rows. Results are bitwise identical
+        for any value.
     random_state : int, RandomState instance or Generator, optional
-        None: noise from the operating system. Anything else makes the noise reproducible and
-        voids the guarantee against those who know it.
+        None: the noise comes from the operating system. Any other value makes the noise
+        reproducible and voids the guarantee against anyone who knows it.
 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        By decreasing released number of points.
+        Released centers, in order of decreasing released number of points.
     radii_ : ndarray of shape (n_clusters,)
         Released radii of the balls, in the order of their centers.
     cluster_weights_ : ndarray of shape (n_clusters,)
@@ -81,11 +84,12 @@ default="auto"
     cluster_weights_std_error_ : ndarray of shape (n_clusters,)
         Standard deviations of their noise.
     labels_ : ndarray of int32 of shape (n_samples,)
-        Nearest centers of the training rows. Not private: in memory only, never in a pickle.
+        Nearest centers of the training rows. Not private: kept in memory only, excluded from
+        pickles and displays.
     column_status_ : ndarray of str of shape (n_features,)
         "ok", or "noise" for a column far narrower than a typical ball.
     status_ : str
-        "ok" if all rounds were; otherwise what the first one that was not says.
+        "ok" if all rounds were; otherwise the status of the first round that was not.
     privacy_report_ : PrivacyReport
     radius_ : float
         Radius of the domain: public, or released.
@@ -98,8 +102,8 @@ default="auto"
     Notes
     -----
     Guarantee: (epsilon, delta)-differentially private for adding or removing one row (with
-    `groups`: all rows of a group, which count as one point). Every round reads every point, so
-    the rounds add up: that points of earlier balls are left out is no parallel composition.
+    `groups`: all rows of a group, which count as one point). Every round reads every point, so the
+    costs of the rounds add up: leaving out the points of earlier balls is not parallel composition.
 
     References
     ----------

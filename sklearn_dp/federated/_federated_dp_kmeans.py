@@ -42,75 +42,76 @@ __all__ = ["FederatedDPKMeans"]
 class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
     """K-means over clients that keep their data, with a differential privacy guarantee.
 
-    Three rounds: the clients' second moment gives a subspace; in it, each client counts its rows
-    next to each public point of the server, whose weighted clustering costs nothing; the rows
-    next to each of its centers are averaged in the whole space. Lloyd rounds may follow. A client
-    sends vectors of integers that are of use only in their sum; the server adds noise to the sums
-    and sees nothing else.
+    There are three rounds. The second moment of the clients' rows gives a subspace. In it, each
+    client counts its rows near each public point of the server; clustering the points with these
+    weights costs nothing. Then the rows nearest to each of the resulting centers are averaged in
+    the whole space. Lloyd rounds may follow. A client sends vectors of integers that are only
+    useful as part of a sum; the server adds noise to the sums and sees nothing else.
 
     Parameters
     ----------
     n_clusters : int, "auto" or pair (low, high), default=8
-        Number of clusters, public. "auto" and a pair let the fit choose it, from 1 to 30 or in
-        that range, by the gap statistic of the server's points with their noisy weights (without
-        server data: of public points), which costs nothing. With a public start
-        (``method="lloyd"`` and the like) only a number will do. See also :func:`elbow`.
+        Number of clusters, public. "auto" and a pair let the fit choose it, from 1 to 30 or in that
+        range, by the gap statistic of the server's points with their noisy weights (without server
+        data: of public points), which costs nothing. With a public start (such as
+        ``method="lloyd"``) it must be an integer. See also :func:`elbow`.
     epsilon : float, default=1.0
-        Privacy budget; 1.0 where `rho` is not set either.
+        Privacy budget of one fit.
     delta : float, default=1e-6
-        Probability that the guarantee may fail; small against one over the number of units.
+        Probability that the limit set by epsilon may fail; keep it far below one over the number of
+        units.
     rho : float, optional
-        The budget as (rho, delta)-zCDP, instead of `epsilon`: leave that out.
+        Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional
         Public bounds of the rows. None: the ball about the mean of the server's points that holds
-        them; without these, a radius is estimated privately, and paid for.
+        them; without these, part of the budget is spent on finding a radius.
     ledger : PrivacyLedger or str, optional
-        Budget that several fits share, or the file that holds it; it is charged before any client
-        is asked.
+        The ledger of a study, or its file; it is charged before any client is asked.
     privacy_unit : {"auto", "row", "client"}, default="auto"
-        Who is protected: a row, or a client with all its rows. "auto": a client where the fit is
-        told who the clients are, a row otherwise.
+        What is protected: a row, or a client with all its rows. "auto": a client if the fit is told
+        which client holds which rows, otherwise a row.
     relation : {"add or remove", "replace"}, default="add or remove"
-        What the guarantee is for: one unit more or less, or one in the place of another, where
-        how many there are is public. Both hold for "replace", which needs up to twice the noise.
+        What the guarantee covers: adding or removing one unit, or replacing one unit by another if
+        their number is public. With "replace" both hold, which needs up to twice the noise.
     method : {"default", "paper", "lloyd", "kmeans++", "sphere_packing"}, default="default"
-        "default": the rounds above; averages about released centers, shares of the budget tuned
-        for exact accounting. "paper": the paper's averages about the public center, and its split
-        of epsilon; in our benchmarks never better. The others are the paper's baselines, nothing
-        but Lloyd rounds: from k-means or k-means++ of the server's points, or from public points
-        that are far apart. They win only where server points lie next to all the clusters.
+        "default": the rounds above; averages around released centers, with shares of the budget
+        tuned for exact accounting. "paper": the paper's averages around the public center, and its
+        split of epsilon; never better in our benchmarks. The others are the paper's baselines,
+        which consist of Lloyd rounds only: from k-means or k-means++ of the server's points, or
+        from public points that are far apart. They are better only if server points lie near all
+        clusters.
     options : FederatedOptions, optional
-        What few fits need: Laplace counts, bounds of the vectors of clients.
+        Rarely needed options: Laplace counts, and bounds of the vectors of clients.
     n_lloyd : int or "auto", default="auto"
-        Lloyd rounds; "auto": none where there are server data, else 2; 5 from a public start.
+        Number of Lloyd rounds. "auto": none with server data, otherwise 2; 5 from a public start.
     max_rows_per_client : int, optional
-        Public; for clients as the unit. A client uses its first rows up to this number, and what
-        clients send is clipped to what such a client would send with the server's rows (50 by
+        Public; used if clients are the unit. A client uses at most this many rows (its first ones),
+        and what it sends is clipped to what such a client would send with the server's rows (50 by
         default). It need not be exact.
     n_honest : int, optional
         None: whoever sums adds the noise, once and at full scale. A number: every client adds its
-        share of the noise, so that under secure aggregation nobody sees a sum without it. Of the
-        clients that answer, at least so many keep their share to themselves, besides the one
-        whose rows are in question; their shares alone are the noise that is accounted for. A
-        round with fewer answers ends the fit with an error; neighbours have the same clients, one
-        of which holds other rows. In :meth:`fit`, where how many clients there are may be
-        unreleased, the noise of so many shares is added.
+        share of the noise, so that under secure aggregation nobody sees a sum without it. At least
+        this many of the clients that answer, in addition to the one whose rows are in question,
+        keep their share to themselves; only their shares count as noise in the accounting. A round
+        with fewer answers ends the fit with an error. Neighbors have the same clients, one of which
+        holds other rows. In :meth:`fit`, where the number of clients may be private, the noise of
+        exactly this many shares is added.
     n_jobs : int, optional
-        Clients that are asked at the same time; see scikit-learn's glossary. The result does not
-        depend on it.
+        Number of clients asked at the same time; see scikit-learn's glossary. It does not change
+        the result.
     random_state : int, RandomState instance or None, default=None
-        None: secure noise. Anything else makes fits reproducible, and protects nobody who could
-        guess it.
+        None: the noise comes from the operating system. Any other value makes the noise
+        reproducible and voids the guarantee against anyone who knows it.
 
     Attributes
     ----------
     cluster_centers_, cluster_weights_, labels_, radius_, status_, privacy_report_
-        As of :class:`~sklearn_dp.DPKMeans`. A client weighs one, shared by its rows, where clients
-        are the unit; there are no labels after :meth:`fit_clients`.
+        As of :class:`~sklearn_dp.DPKMeans`. If clients are the unit, each client has a weight of
+        one, divided among its rows. There are no labels after :meth:`fit_clients`.
     cluster_centers_std_error_, cluster_weights_std_error_ : ndarray
-        Standard errors, of the shapes of these: of centers for the noise and for drawing the units
-        (each as if it were one row), of weights for the noise. Not with ``method="paper"`` nor with
-        Laplace counts, which have no honest ones.
+        Standard errors, of the shapes of these: those of centers cover privacy noise and the
+        sampling of units (each as if it were one row), those of weights cover the noise. Not
+        available with ``method="paper"`` or Laplace counts.
     cluster_centers_status_, column_status_ : ndarray of str
         As of :class:`~sklearn_dp.DPKMeans`, where there are standard errors.
     subspace_ : ndarray of shape (q, n_features), or None
@@ -122,11 +123,11 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
     n_clusters_, n_clusters_criterion_
         As of :class:`~sklearn_dp.DPKMeans`.
     gain_ : ndarray of shape (n_clusters,), or None
-        How much the clients have moved each center in the last round, as a part of how much they
-        would have without noise: 0 where it stays at the server's points, 1 where noise does not
-        count. From releases, free to publish; None with ``method="paper"``.
+        How far the clients moved each center in the last round, as a fraction of how far they would
+        have moved it without noise: 0 if it stays at the server's points, 1 if noise plays no role.
+        Computed from releases, so it may be published; None with ``method="paper"``.
     n_rounds_ : int
-        Rounds, in each of which all clients were asked.
+        Number of rounds; all clients are asked in each.
     communication_ : list of dict
         For each round, numbers and bytes that a client receives and sends, from public shapes.
 
@@ -136,17 +137,17 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
 
     Notes
     -----
-    Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row
-    (one client; see `relation`), by exact Gaussian-DP accounting, towards everybody who sees
-    what the server sends and publishes; the sums themselves are seen by a trusted aggregator, or
-    by nobody under secure aggregation. `X_server` is public and gets no protection: never draw it
-    from clients.
+    Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row (one
+    client; see `relation`), by exact Gaussian-DP accounting, against anyone who sees what the
+    server sends and publishes. The sums themselves are seen by a trusted aggregator, or by nobody
+    under secure aggregation. `X_server` is public and not protected: never take it from clients.
 
-    A client that fails, hangs, or answers nonsense counts as empty. The noise stays the same, and
-    so does the guarantee, unless rows are the unit and a client fails because of single rows.
+    A client that fails, hangs, or sends an invalid answer counts as empty. The noise stays the
+    same, and so does the guarantee, unless rows are the unit and a client fails because of single
+    rows.
 
-    Accuracy is best where server points lie near all the clusters; without server data
-    :class:`~sklearn_dp.DPKMeans` on pooled rows is far better, where pooling is an option.
+    Accuracy is best if server points lie near all clusters. Without server data,
+    :class:`~sklearn_dp.DPKMeans` on pooled rows is far better, if pooling is an option.
 
     References
     ----------
@@ -223,8 +224,8 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         y : Ignored
             Not used.
         groups : array-like of shape (n_samples,), optional
-            Which client holds each row. With ``privacy_unit="auto"`` or "client" the guarantee is
-            for all rows of a client; with "row" it has no effect on the result, bit for bit.
+            The client that holds each row. With ``privacy_unit="auto"`` or "client" the guarantee
+            covers all rows of a client; with "row", results are bitwise identical for any value.
         X_server : array-like of shape (m, n_features), optional
             Public points.
 
@@ -238,7 +239,7 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         ValueError, TypeError
             For invalid input or parameters; the message names the parameter.
         BudgetExceededError
-            When `ledger` does not hold enough; the data have not been looked at.
+            If the remaining budget of `ledger` is too small. The data have not been read.
         """
         check_choice("privacy_unit", self.privacy_unit, UNITS)
         if self.privacy_unit == "client" and groups is None:
@@ -258,26 +259,26 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         X_server: ArrayLike | None = None,
         timeout: float | None = None,
     ) -> Self:
-        """Fit to clients of which nothing but sums comes back.
+        """Fit to clients, which send nothing but contributions to sums.
 
         Parameters
         ----------
         clients : iterable, mapping, or Flower Grid
             Each client is an array of rows, a function without arguments that returns one (it is
             called in every round), or an object with a method ``update(kind, message)`` that
-            returns what :func:`client_update` does. Objects may have a ``client_id``; ids must
-            be distinct. Nobody may be there twice: the same object, or arrays that share memory,
-            are refused, because the guarantee is for what *one* client holds. Equal rows in
-            different places are not looked for: that they are somebody else's is for you to know.
-            Or the ``Grid`` of a Flower ServerApp (extra ``federated``), with at least one node.
+            returns what :func:`client_update` does. Objects may have a ``client_id``; ids must be
+            distinct. No client may appear twice: the same object, or arrays that share memory, are
+            refused, because the guarantee covers what *one* client holds. Equal rows in different
+            places are not detected; make sure that they belong to different people. Or the ``Grid``
+            of a Flower ServerApp (extra ``federated``), with at least one node.
         n_features : int, optional
             Public number of columns. By default that of `X_server`, or of the clients that are
             arrays, if all of these have the same.
         X_server : array-like of shape (m, n_features), optional
             Public points.
         timeout : float, optional
-            Seconds after which a client that does not answer in a round is given up; it then
-            counts as empty. None: all are waited for.
+            Seconds to wait for a client in each round; a client that does not answer in time counts
+            as empty. None: wait for all clients.
 
         Returns
         -------
@@ -287,9 +288,9 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         Raises
         ------
         ValueError
-            For clients that are there twice; nothing is charged.
+            If a client appears twice; nothing is charged.
         RuntimeError
-            With `n_honest`, when no more clients than that answer in a round; for a Flower grid
+            With `n_honest`, if no more clients than that answer in a round; for a Flower grid
             without nodes, before anything is charged.
 
         Notes
@@ -360,7 +361,7 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
     def privacy_plan(
         self, n_features: int, *, unit: str = "row", X_server: ArrayLike | None = None
     ) -> PrivacyPlan:
-        """What a fit would release and spend, before any data are seen.
+        """Return what a fit would release and spend, before any data are seen.
 
         Parameters
         ----------
@@ -369,7 +370,7 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         unit : {"row", "group"}, default="row"
             "group" for clients as the unit.
         X_server : array-like of shape (m, n_features), optional
-            With server data there are other rounds than without.
+            The rounds with server data differ from those without.
 
         Returns
         -------
