@@ -99,8 +99,7 @@ def privatize(
     epsilon : float, default=1.0
         Privacy budget of one fit of the whole pipeline.
     delta : float, default=1e-6
-        Probability that the limit set by epsilon may fail. Between 0 and 1; keep it far below one
-        over the number of units.
+        Probability that the epsilon limit fails; keep it far below one over the number of units.
     rho : float, optional
         Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : dict of str to bounds, optional

@@ -258,8 +258,8 @@ class BaseDPCenters(
         epsilon : float, default=1.0
             Cost of this one number.
         delta : float, default=1e-6
-            Probability that the limit set by epsilon may fail. Between 0 and 1; keep it far below
-            one over the number of units.
+            Probability that the epsilon limit fails; keep it far below one over the number of
+            units.
         rho : float, optional
             Cost in zero-concentrated DP, instead of `epsilon`: leave that out.
         ledger : None, False, str, path or PrivacyLedger, optional

@@ -52,8 +52,7 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
     epsilon : float, default=1.0
         Privacy budget of one fit.
     delta : float, default=1e-6
-        Probability that the limit set by epsilon may fail. Between 0 and 1; keep it far below one
-        over the number of units.
+        Probability that the epsilon limit fails; keep it far below one over the number of units.
     rho : float, optional
         Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional
@@ -61,11 +60,9 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
         of shape (n_features,). Rows outside are clipped. None: part of the budget is spent on
         finding a radius.
     ledger : str, path or PrivacyLedger, optional
-        The ledger of a study, which holds the total budget of many fits. It is charged before the
-        data are read.
+        Ledger with the total budget of many fits; charged before the data are read.
     n_jobs : int, optional
-        Number of threads, each of which works on some of the rows. Results are bitwise identical
-        for any value.
+        Number of threads. Results are bitwise identical for any value.
     random_state : int, RandomState instance or Generator, optional
         None: the noise comes from the operating system. Any other value makes the noise
         reproducible and voids the guarantee against anyone who knows it.

@@ -71,8 +71,7 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
     epsilon : float, default=1.0
         Privacy budget of one fit.
     delta : float, default=1e-6
-        Probability that the limit set by epsilon may fail. Between 0 and 1; keep it far below one
-        over the number of units.
+        Probability that the epsilon limit fails; keep it far below one over the number of units.
     rho : float, optional
         Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional
@@ -80,8 +79,7 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         of shape (n_features,). Rows outside are clipped. None: part of the budget is spent on
         finding a radius.
     ledger : str, path or PrivacyLedger, optional
-        The ledger of a study, which holds the total budget of many fits. It is charged before the
-        data are read.
+        Ledger with the total budget of many fits; charged before the data are read.
     criterion : {"auto", "gap", "bic", "silhouette"}, default="auto"
         Criterion for choosing the number of clusters; see :class:`DPKMeans`.
     max_weight : float, optional
@@ -117,8 +115,8 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         Options of the chosen aggregator: :class:`FriendlyCoreOptions` for "friendly_core",
         :class:`FarBallsOptions` for "k_averages" and "noisy_centers", nothing for "auto".
     n_jobs : int, optional
-        Number of blocks fitted at the same time, through joblib. Processes are used, because
-        threads of one process share the global generators and would take turns.
+        Number of blocks fitted at the same time, through joblib: by processes, because threads
+        share the global generators and would take turns.
     random_state : int, RandomState instance or Generator, optional
         None: the noise comes from the operating system. Any other value makes the noise
         reproducible and voids the guarantee against anyone who knows it.

@@ -185,34 +185,29 @@ class BaseDPBall(BaseDPEstimator):
 class DPOneCluster(StandardErrors, BaseDPBall):
     """A small ball that holds at least about t of the points, with differential privacy.
 
-    The points in the ball may be a minority: t can be far below half of the points, wherever the
-    others are.
+    The points in the ball may be a minority, far fewer than half, wherever the others are.
 
     Parameters
     ----------
     n_points : int or float, default=0.1
         Number of points that the ball should hold, called t below. A float between 0 and 1 is a
-        fraction of the released (noisy) number of points. A number larger than the data is not an
-        error.
+        fraction of the released (noisy) number of points. It may exceed the data.
     epsilon : float, default=1.0
         Privacy budget of one fit.
     delta : float, default=1e-6
-        Probability that the limit set by epsilon may fail. Between 0 and 1; keep it far below one
-        over the number of units.
+        Probability that the epsilon limit fails; keep it far below one over the number of units.
     rho : float, optional
         Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional
         Public bounds: the radius of a ball around the origin, or a box, given as scalars or arrays
         of shape (n_features,). None: part of the budget is spent on finding a radius.
     ledger : str, path or PrivacyLedger, optional
-        The ledger of a study, which holds the total budget of many fits. It is charged before the
-        data are read.
+        Ledger with the total budget of many fits; charged before the data are read.
     radius_method : {"auto", "exponential", "binary_search", "above_threshold", "rec_concave"}, \
 default="auto"
         How to choose the radius, which sets the size of the boxes in the search for the center.
         "auto" is the exponential mechanism, which loses the fewest points. "rec_concave" is the
-        published method, of theoretical interest: it never outperformed the others in our
-        benchmarks.
+        published method; it never outperformed the others in our benchmarks.
     center_method : {"auto", "grid", "pca", "clip", "paper"}, default="auto"
         "grid": the heaviest box of a randomly shifted grid (of a random projection to four
         dimensions if there are more than 8 features), then means of the points near it. "pca": the
@@ -228,21 +223,18 @@ default="auto"
         all points leads to a majority; otherwise it is "pca" for up to 500 features, and "grid"
         beyond.
     radius_grid : {"log", "linear"}, default="log"
-        Candidate radii: a geometric grid with ratio sqrt(2), or multiples of `min_radius`.
+        Candidate radii: with ratio sqrt(2), or multiples of `min_radius`.
     min_radius : float, optional
         Radii below this are treated as zero; the radius of the bounds over 2**15 by default (over
         2**11 for a linear grid).
     sample_size : int, default=32768
-        Approximate maximum number of points whose pairwise distances are compared. If there are
-        more points, a random sample is used, of at least 8192 points if that is allowed, which
-        contains about 1000 of the t.
+        Approximate maximum number of points whose pairwise distances are compared. Of more points,
+        a random sample is used: at least 8192 if allowed, with about 1000 of the t.
     n_init : int, default=1
         Number of independent restarts; the budget is split among them. The center with the most
-        points around it is chosen privately. Use this if one search may fail: with many clusters,
-        or with the published method.
+        points around it is chosen privately. Useful with many clusters.
     n_jobs : int, optional
-        Number of threads, each of which works on some of the rows. Results are bitwise identical
-        for any value.
+        Number of threads. Results are bitwise identical for any value.
     random_state : int, RandomState instance or Generator, optional
         None: the noise comes from the operating system. Any other value makes the noise
         reproducible and voids the guarantee against anyone who knows it.
@@ -256,8 +248,8 @@ default="auto"
     n_points_in_ : float
         Released noisy number of points in the ball.
     n_points_in_std_error_ : float
-        Standard deviation of its noise. (`center_` and `radius_` have none, because they are
-        choices, not estimates. The number of points in the ball says how good they are.)
+        Standard deviation of its noise. (`center_` and `radius_` are choices, not estimates, and
+        have none.)
     n_points_target_ : int
         `n_points` if it is a number, otherwise that fraction of the released number of points.
     found_ : bool

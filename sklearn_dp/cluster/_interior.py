@@ -64,15 +64,13 @@ def int_point(
     epsilon : float, default=1.0
         Privacy budget of one call.
     delta : float, default=1e-6
-        Probability that the limit set by epsilon may fail. Between 0 and 1; keep it far below one
-        over the number of units.
+        Probability that the epsilon limit fails; keep it far below one over the number of units.
     rho : float, optional
         Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high)
         Public: values outside are clipped.
     ledger : str, path or PrivacyLedger, optional
-        The ledger of a study, which holds the total budget of many fits and calls. It is charged
-        before the data are read.
+        Ledger with the total budget of many fits; charged before the data are read.
     random_state : int, RandomState instance or Generator, optional
         None: the noise comes from the operating system. Any other value makes the noise
         reproducible and voids the guarantee against anyone who knows it.

@@ -67,15 +67,13 @@ def aggregate_k_tuples(
     epsilon : float, default=1.0
         Privacy budget of one call.
     delta : float, default=1e-6
-        Probability that the limit set by epsilon may fail. Between 0 and 1; keep it far below one
-        over the number of units.
+        Probability that the epsilon limit fails; keep it far below one over the number of units.
     rho : float, optional
         Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high)
         Public: points outside are clipped. A radius about the origin, or a box.
     ledger : str, path or PrivacyLedger, optional
-        The ledger of a study, which holds the total budget of many fits and calls. It is charged
-        before the data are read.
+        Ledger with the total budget of many fits; charged before the data are read.
     aggregator : {"auto", "friendly_core", "k_averages", "noisy_centers"}, default="auto"
         See :class:`DPKTupleKMeans`.
     relation : {"replace", "add or remove"}, default="replace"

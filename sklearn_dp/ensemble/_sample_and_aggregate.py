@@ -46,8 +46,8 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
     privately.
 
     Every row (or group) goes to one of a public number of random blocks. The estimator itself need
-    not be private. It is fitted to each block; the requested attributes of the fits are aggregated
-    with differential privacy and set on a fresh estimator.
+    not be private. It is fitted to each block, and the requested attributes are aggregated with
+    differential privacy and set on a fresh estimator.
 
     Parameters
     ----------
@@ -59,15 +59,13 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
     epsilon : float, default=1.0
         Privacy budget of one fit.
     delta : float, default=1e-6
-        Probability that the limit set by epsilon may fail. Between 0 and 1; keep it far below one
-        over the number of units.
+        Probability that the epsilon limit fails; keep it far below one over the number of units.
     rho : float, optional
         Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional
         Public bounds to which rows are clipped before the inner fits. None: no clipping.
     ledger : str, path or PrivacyLedger, optional
-        The ledger of a study, which holds the total budget of many fits. It is charged before the
-        data are read.
+        Ledger with the total budget of many fits; charged before the data are read.
     output : tuple of str, optional
         Fitted attributes to release: arrays whose shape depends only on parameters and on the
         number of features. By default the first of these that the estimator has: ``("coef_",
@@ -76,14 +74,12 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
     aggregator : {"one_cluster", "friendly_core", "mean"}, default="one_cluster"
         "one_cluster": the mean of a small ball that holds an `agreement` fraction of the outputs;
         the other outputs may be anything. "friendly_core": the average of the outputs that are
-        close to most others. "mean": the mean of the outputs, clipped to the bounds, which is the
-        simplest.
+        close to most others. "mean": the mean of the outputs clipped to the bounds.
     output_bounds : float or pair (low, high), optional
         Public bounds of the flat output vector; the sides of a box give the units of its entries.
         None: part of the budget is spent on finding units and a radius.
     n_blocks : int or "auto", default="auto"
-        Number of blocks; public. "auto" depends only on the budget, the aggregator and the number
-        of outputs.
+        Public. "auto" depends only on the budget, the aggregator and the number of outputs.
     agreement : float, default=0.5
         Fraction of the outputs in the ball.
     sampling : {"disjoint", "with_replacement"}, default="disjoint"
@@ -92,13 +88,12 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
         did not outperform "disjoint" in our benchmarks: the errors of a regression are 6.7 times as
         large at 10,000 rows, and 3 times at 100,000 (``doc/benchmarks/sample_and_aggregate.md``).
     classes : array-like, optional
-        Public labels of a classifier; required for one. Rows with another label, or with none, are
-        left out of all fits, without any message.
+        Public labels, required for a classifier. Rows with other labels, or none, are left out.
     fix_signs : tuple of str, default=()
         Outputs whose rows have arbitrary signs, such as ``("components_",)`` of a PCA.
     n_jobs : int, optional
-        Number of blocks fitted at the same time, through joblib. Processes are used, because
-        threads of one process share the global generators and would take turns.
+        Number of blocks fitted at the same time, through joblib: by processes, because threads
+        share the global generators and would take turns.
     random_state : int, RandomState instance or Generator, optional
         None: the noise comes from the operating system. Any other value makes the noise
         reproducible and voids the guarantee against anyone who knows it.
@@ -107,7 +102,7 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
     ----------
     estimator_ : estimator
         A fresh estimator with the released attributes, used by `predict`, `transform` and so on. A
-        method that needs an attribute that was not released raises an AttributeError that names it.
+        method that needs other attributes raises an AttributeError that names them.
     output_ : ndarray of shape (n_outputs,)
         The released flat vector.
     classes_ : ndarray
@@ -116,9 +111,8 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
     output_std_error_ : ndarray of shape (n_outputs,)
         Standard error of `output_` for the noise, as an estimate of the same without noise: with
         ``aggregator="mean"`` the mean of the outputs within their bounds, with "friendly_core" that
-        of the outputs in the core, if one was found. It does not include sampling variability,
-        because the spread of the blocks is not released. "one_cluster" has none, because its ball
-        is a choice.
+        of the outputs in the core, if one was found. It does not include sampling variability.
+        "one_cluster" has none, because its ball is a choice.
     n_working_ : float
         Released noisy number of blocks whose fit worked.
     n_working_std_error_ : float

@@ -35,13 +35,11 @@ class DPGridSearch(BaseDPSearch):
     epsilon : float, default=1.0
         Privacy budget of the whole search.
     delta : float, default=1e-6
-        Probability that the limit set by epsilon may fail. Between 0 and 1; keep it far below one
-        over the number of units.
+        Probability that the epsilon limit fails; keep it far below one over the number of units.
     rho : float, optional
         Budget in zero-concentrated DP. Give it in place of `epsilon`.
     ledger : str, path or PrivacyLedger, optional
-        The ledger of a study, which holds the total budget of many fits. The whole search is one
-        charge.
+        Ledger with the total budget of many fits. The whole search is one charge.
     scoring : {"silhouette", "cost", "log_density", "reconstruction", "accuracy"} or \
 PrivateScorer, optional
         Scores of rows, between public limits, are added up and released with noise. None:
@@ -190,13 +188,11 @@ class DPRandomizedSearch(BaseDPSearch):
     epsilon : float, default=1.0
         Privacy budget of the whole search.
     delta : float, default=1e-6
-        Probability that the limit set by epsilon may fail. Between 0 and 1; keep it far below one
-        over the number of units.
+        Probability that the epsilon limit fails; keep it far below one over the number of units.
     rho : float, optional
         Budget in zero-concentrated DP. Give it in place of `epsilon`.
     ledger : str, path or PrivacyLedger, optional
-        The ledger of a study, which holds the total budget of many fits. The whole search is one
-        charge.
+        Ledger with the total budget of many fits. The whole search is one charge.
     scoring : {"silhouette", "cost", "log_density", "reconstruction", "accuracy"} or \
 PrivateScorer, optional
         Scores of rows, between public limits, are added up and released with noise. None:
