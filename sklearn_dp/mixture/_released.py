@@ -248,4 +248,7 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         if mixture.weights_.dtype == np.float32:  # these sum to one but for a few bits
             weights = mixture.weights_.astype(np.float64)
             mixture.weights_ = weights / weights.sum()
-        return mixture.sample(n_samples)
+        try:
+            return mixture.sample(n_samples)
+        except MemoryError:
+            raise ValueError("n_samples: so many rows do not fit into memory.") from None

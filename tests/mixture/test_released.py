@@ -56,3 +56,13 @@ def test_a_bad_seed_of_a_sample_is_named(seed):
     model = DPGaussianMixture(2, random_state=0).fit(Mixture(2, 3, 12, 40).X)
     with pytest.raises((TypeError, ValueError), match="random_state"):
         model.sample(random_state=seed)
+
+
+def test_more_samples_than_memory_holds_are_refused_by_name(monkeypatch):
+    def too_many(self, n_samples):
+        raise MemoryError("Unable to allocate 44.7 GiB")
+
+    model = DPGaussianMixture(2, random_state=0).fit(Mixture(2, 3, 12, 40).X)
+    monkeypatch.setattr(GaussianMixture, "sample", too_many)
+    with pytest.raises(ValueError, match="^n_samples: so many rows do not fit into memory"):
+        model.sample(2**31)
