@@ -54,7 +54,12 @@ HARMLESS = {
         "no noise for 11 rows",
     },
     # Values are put into bins as they are, and nothing is clipped.
-    "DPQuantiles": _NO_CLIP,
+    "DPQuantiles": {
+        *_NO_CLIP,
+        # Nothing of it answers for rows.
+        "predictions tell the parity of n",
+        "predictions leak where n is 23",
+    },
     "DPRobustScaler": _NO_CLIP,
     # Rows are moved into the bounds before any of them is centered.
     "DPStandardScaler": _NO_LABELS | {"rows out of bounds refused"},

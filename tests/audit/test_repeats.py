@@ -78,7 +78,7 @@ def test_fits_without_a_seed_are_told_apart(toy, points):
 def test_short_seeds_are_found(toy, points, monkeypatch):
     """8 bits: 60 fits all differ with probability exp(-60^2 / 2^9) = 9e-4; here at fixed seeds."""
     with_seeds(monkeypatch, iter(np.random.default_rng(0).integers(0, 256, 1000).tolist()))
-    assert "have the noise of another one" in entropy_problems(toy, points, fits=60)[0]
+    assert "has the noise of another one" in entropy_problems(toy, points, fits=60)[0]
 
 
 def with_seeds(monkeypatch, seeds):
@@ -99,7 +99,7 @@ def test_short_seeds_of_every_estimator_are_found(name, monkeypatch):
     moderate, X = telling_fit(ESTIMATORS[name]())
     assert entropy_problems(moderate, X, fits=10) == []
     with_seeds(monkeypatch, itertools.cycle(range(8)))
-    assert "have the noise of another one" in entropy_problems(moderate, X, fits=10)[0]
+    assert "has the noise of another one" in entropy_problems(moderate, X, fits=10)[0]
 
 
 def test_streams_that_forks_share_are_found(toy, points, monkeypatch):
