@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import column_or_1d
 
 from .._aggregate.shared.global_generators import own_streams
-from .._aggregate.shared.silence import attempt_silently, silent
+from .._aggregate.shared.suppress_output import attempt_silently, suppress_output
 from .._privacy._checks import real_array
 from .._privacy._rounding import exact_integers
 from .._sklearn_compat import without_callbacks
@@ -221,7 +221,7 @@ def probe(trainable, n_columns, names, signs, n_classes=None):
         fitted = without_callbacks(clone(trainable)).fit(rows)
         return _numbers(getattr(fitted, "fitted_", fitted))
 
-    with silent(), own_streams() as start_stream:
+    with suppress_output(), own_streams() as start_stream:
         start_stream(0)
         values = attempt_silently(values_of_a_fit)[0]
     if values is None:

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.shared.silence import attempt_silently, silent
 from .._aggregate.shared.single_rows import finite, row_guard, saturated
+from .._aggregate.shared.suppress_output import attempt_silently, suppress_output
 from .._base import BaseDPEstimator
 from .._intervals import StandardErrors
 from .._partitions import rowwise
@@ -88,7 +88,7 @@ def _missing_for(estimator, method, rows):
             return error.name
         return None
 
-    with silent():
+    with suppress_output():
         return attempt_silently(attribute_in_vain)[0]
 
 

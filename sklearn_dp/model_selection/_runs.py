@@ -35,7 +35,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from .._aggregate.shared.silence import attempt_silently, silent
+from .._aggregate.shared.suppress_output import attempt_silently, suppress_output
 from .._aggregate.shared.threads import ask_all, n_threads
 from .._base import fits_inside
 from .._privacy._plan import PrivacyPlan
@@ -108,10 +108,10 @@ class Runner:
             )
         if plan.prefix is not None:
             session = self._inner("first steps", plan.prefix.plan, "first steps")
-            with silent():
+            with suppress_output():
                 self._prefix = self._fitted(plan.prefix.steps, session, self._X)
             self._tell("first steps")
-        with silent():
+        with suppress_output():
             if not plan.runs:  # one candidate, which is not scored: its last fit is the answer
                 outcome = Outcome(0, None, np.array([math.nan]), None, math.nan)
             else:
@@ -120,7 +120,7 @@ class Runner:
         if plan.refits is not None:
             fit = plan.refits[outcome.index]
             session = self._inner("last fit", fit.plan, "last fit")
-            with silent():
+            with suppress_output():
                 fitted = self._chain(fit, session, outcome.index)
             outcome = replace(outcome, fitted=fitted)
             self._tell("last fit")

@@ -127,7 +127,7 @@ def runs_that_warn(monkeypatch):
         return found
 
     monkeypatch.setattr(_runs.Runner, "_attempt", attempt)
-    monkeypatch.setattr(_runs, "silent", contextlib.nullcontext)
+    monkeypatch.setattr(_runs, "suppress_output", contextlib.nullcontext)
 
 
 def runs_in_the_report(monkeypatch):

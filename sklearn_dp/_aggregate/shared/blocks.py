@@ -10,7 +10,7 @@ one row more can move the borders of all blocks.)
 What must not happen, and where it is prevented:
 
 * a fit that fails, or says something, tells about its rows: it is silent, and its result is a fixed
-  one (:func:`_fit_block`; :mod:`.silence`);
+  one (:func:`_fit_block`; :mod:`.suppress_output`);
 * a fit that sees how many rows there are in all, or another block: it gets its rows and a seed;
 * a fit whose bits depend on the number of threads: each has one;
 * a fit that draws from numpy's or Python's global generator after others have: each block has a
@@ -33,7 +33,7 @@ from sklearn.base import clone
 from ..._privacy._randomness import blocks_of_draws
 from ..._sklearn_compat import without_callbacks
 from .global_generators import own_streams
-from .silence import attempt_silently, silent
+from .suppress_output import attempt_silently, suppress_output
 from .threads import one_thread
 
 __all__ = [
@@ -136,7 +136,7 @@ def fit_some(
 
     Blocks are grouped in 64 tasks, because handing one to a worker costs as much as a small fit.
     Which blocks are in a task is a matter of their public numbers. A worker process has its own
-    doors and its own thread limit, so both are set again here.
+    patches and its own thread limit, so both are set again here.
     """
     names = [
         name
@@ -146,7 +146,7 @@ def fit_some(
     # A worker process inherits neither the silence nor the thread limit. Tasks that a fit hands out
     # by joblib stay in its thread: in another process they would be heard.
     with (
-        silent(),
+        suppress_output(),
         one_thread(),
         parallel_config(backend="sequential"),
         sklearn.config_context(assume_finite=True, skip_parameter_validation=True),

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from .sections import section_of_thread
+from .silenced_context import context_of_thread
 
 __all__ = ["own_streams"]
 
@@ -51,18 +51,18 @@ def own_streams() -> Iterator[Callable[[int], None]]:
 @contextmanager
 def _turn() -> Iterator[None]:
     """The lock, unless a thread that waits for this one has it: inner code may fit in threads."""
-    section = section_of_thread()
-    if section is not None and section.has_turn:
+    context = context_of_thread()
+    if context is not None and context.has_turn:
         yield
         return
     with _lock:
-        if section is not None:
-            section.has_turn = True
+        if context is not None:
+            context.has_turn = True
         try:
             yield
         finally:
-            if section is not None:
-                section.has_turn = False
+            if context is not None:
+                context.has_turn = False
 
 
 @contextmanager

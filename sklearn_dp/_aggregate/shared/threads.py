@@ -14,7 +14,7 @@ from typing import Any
 from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
-from .silence import attempt, relayed_signals, silent
+from .suppress_output import attempt, relayed_signals, suppress_output
 
 __all__ = [
     "ask_all",
@@ -86,7 +86,7 @@ def in_workers(
     at most `most` workers.
     """
     # This thread is silent too: what joblib says of its workers may be what the rows did to them.
-    with silent(), one_thread():
+    with suppress_output(), one_thread():
         return Parallel(n_jobs=workers(n_jobs, most))(
             delayed(function)(*arguments) for arguments in tasks
         )

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn_dp import SampleAndAggregate
 from sklearn_dp._aggregate.shared import global_generators
 from sklearn_dp._aggregate.shared.global_generators import own_streams
-from sklearn_dp._aggregate.shared.silence import attempt_silently, silent
+from sklearn_dp._aggregate.shared.suppress_output import attempt_silently, suppress_output
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.ensemble import _sample_and_aggregate
 
@@ -98,7 +98,7 @@ def test_a_thread_of_the_code_inside_is_in_its_turn():
     done = []
 
     def fit():
-        with silent(), own_streams() as start:
+        with suppress_output(), own_streams() as start:
             start(1)
             done.append(True)
 
@@ -107,10 +107,10 @@ def test_a_thread_of_the_code_inside_is_in_its_turn():
         thread.start()
         thread.join(10)
 
-    with silent(), own_streams():
+    with suppress_output(), own_streams():
         attempt_silently(fit_in_a_thread)
         assert done == [True]
-    with silent():
+    with suppress_output():
         fit()  # the turn has ended, and the next one begins
     assert len(done) == 2
 

@@ -21,7 +21,8 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 
 from sklearn_dp import DPKTupleKMeans, SampleAndAggregate
-from sklearn_dp._aggregate.shared import doors, silence
+from sklearn_dp._aggregate.shared import output_interception as interception
+from sklearn_dp._aggregate.shared import suppress_output as silence
 from sklearn_dp._aggregate.shared.threads import ask_all
 
 try:
@@ -50,7 +51,7 @@ DEATHS = {
 
 
 def say_in_every_way(where):
-    """Through every door that Python has."""
+    """Through every patch that Python has."""
     warnings.warn(f"{SECRET}: {where}", UserWarning, stacklevel=2)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
@@ -235,11 +236,11 @@ def cluster(way):
         yield
 
 
-WAYS = {"alone": fits} | {
+CHANNELS = {"alone": fits} | {
     name: with_backend(name)
     for name in ("sequential", "threading", "loky", "multiprocessing", "dask", "ray")
 }
-WAYS |= {"in threads": lambda: outer("threading"), "in processes": lambda: outer("loky")}
+CHANNELS |= {"in threads": lambda: outer("threading"), "in processes": lambda: outer("loky")}
 
 
 # Others do the same, and start worker processes as well. How blocks die one after the other, with
@@ -249,13 +250,13 @@ SLOW = {"in processes", "multiprocessing", "alone", "sequential", "in threads", 
 
 @pytest.mark.quick(but=("loky",))
 @pytest.mark.parametrize(
-    "way", [pytest.param(way, marks=pytest.mark.slow if way in SLOW else ()) for way in WAYS]
+    "way", [pytest.param(way, marks=pytest.mark.slow if way in SLOW else ()) for way in CHANNELS]
 )
 def test_nothing_is_heard_and_all_is_left_as_it_was(way, monkeypatch, capfd):
     loky.get_reusable_executor().shutdown()  # workers that write to the files of this test
     with cluster(way), listening(monkeypatch) as heard:
         before = state_of_the_process()
-        results = WAYS[way]()
+        results = CHANNELS[way]()
         assert state_of_the_process() == before
     assert heard == []
     assert results == pytest.approx(np.array([[X[b == BLOCKS].mean(axis=0)] for b in range(4)]))
@@ -391,7 +392,7 @@ def test_a_stream_that_a_fit_replaces_by_hand_comes_back(monkeypatch):
 def test_a_stream_put_there_by_hand_is_no_way_out():
     """By another thread, say, after the fit has begun."""
     before, out = sys.stdout, io.StringIO()
-    with silence.silent():
+    with silence.suppress_output():
         sys.stdout = out
         silence.attempt_silently(print, SECRET)
         silence.attempt_silently(setattr, sys, "stdout", out)  # and never put back
@@ -474,7 +475,7 @@ def test_ctrl_c_stops_a_fit_on_every_backend(backend):
             )
     finally:
         signal.signal(signal.SIGINT, old)
-    while doors.DOORS._inside:  # the threads that are left
+    while interception.INTERCEPTION._inside:  # the threads that are left
         time.sleep(0.05)
 
 
@@ -483,7 +484,7 @@ def test_a_listener_that_comes_later_hears_as_little(monkeypatch):
     stay, leave = threading.Event(), threading.Event()
 
     def hold():
-        with silence.silent():
+        with silence.suppress_output():
             stay.set()
             leave.wait()
 

@@ -1,9 +1,9 @@
 """Silence around code that sees private rows: nothing of it shows but its result.
 
 What an inner fit warns of, logs, prints or dies of is a fact about private rows. Python keeps the
-ways out in the process, not in the thread: a filter that one thread sets, others lose or inherit.
-So while any fit is silent, the ways out are replaced by doors that look at who comes (see
-`doors`).
+output channels in the process, not in the thread: a filter that one thread sets, others lose or
+inherit. So while any fit is silent, the output channels are replaced by patches that look at who
+comes (see :mod:`.output_interception`).
 
 Silent are: `warnings` (also recorded or turned into errors by other threads), `logging`, what goes
 through ``sys.stdout`` and ``sys.stderr``, exceptions of every kind, what finalizers and threads of
@@ -21,30 +21,30 @@ from typing import Any
 
 import numpy as np
 
-from .doors import DOORS
-from .sections import Section, here, inside
+from .output_interception import INTERCEPTION
+from .silenced_context import SilencedContext, here, inside
 
-__all__ = ["attempt", "attempt_silently", "relayed_signals", "silent"]
+__all__ = ["attempt", "attempt_silently", "relayed_signals", "suppress_output"]
 
 _SIGNALS = frozenset(signal.valid_signals())  # asked for once: it takes as long as a small fit
 
 
 @contextmanager
-def silent() -> Iterator[None]:
+def suppress_output() -> Iterator[None]:
     """Nothing that this thread, or one that it starts, says in this block is heard.
 
     Other threads go on being heard: a fit must not swallow the warnings of a server around it.
 
-    In order: a section of its own; the doors up; signal handlers relayed; the section set for this
-    thread. It is undone in reverse. An exception passes through: who wants to have it swallowed
-    uses `attempt`.
+    In order: a context of its own; the patches up; signal handlers relayed; the context set for
+    this thread. It is undone in reverse. An exception passes through: who wants to have it
+    swallowed uses `attempt`.
     """
-    section = Section()
-    with DOORS, relayed_signals(), inside(section):
+    context = SilencedContext()
+    with INTERCEPTION, relayed_signals(), inside(context):
         try:
             yield
         finally:
-            section.close()
+            context.close()
 
 
 # -- what a call dies of ---------------------------------------------------------------------------
@@ -57,8 +57,8 @@ def attempt(function: Callable[..., Any], *arguments: Any) -> tuple[Any, BaseExc
     must end here and become the fixed result of a block that failed.
 
     What a signal handler raises (Ctrl-C, an alarm, a request to end) is no matter of the function:
-    where signals are relayed, as in a block of :func:`silent`, it passes, even if the function has
-    swallowed it.
+    where signals are relayed, as in a block of :func:`suppress_output`, it passes, even if the
+    function has swallowed it.
     """
     found: tuple[Any, BaseException | None]
     try:
@@ -76,20 +76,20 @@ def attempt(function: Callable[..., Any], *arguments: Any) -> tuple[Any, BaseExc
 def attempt_silently(
     function: Callable[..., Any], *arguments: Any
 ) -> tuple[Any, BaseException | None]:
-    """As :func:`attempt`, in a section of its own; inside a block of :func:`silent`.
+    """As :func:`attempt`, in a context of its own; inside a block of :func:`suppress_output`.
 
-    With a section for each block, the filters that one fit leaves behind are not those of the next:
+    With a context for each block, the filters that one fit leaves behind are not those of the next:
     the result of a block would otherwise depend on the blocks before it in the same thread.
     """
-    DOORS.tighten()
-    section = Section()
+    INTERCEPTION.tighten()
+    context = SilencedContext()
     # numpy keeps the state of floating-point errors in the context: set anew, with no hook.
-    with inside(section), np.errstate(all="ignore", call=None):  # type: ignore[arg-type]
+    with inside(context), np.errstate(all="ignore", call=None):  # type: ignore[arg-type]
         try:
             return attempt(function, *arguments)
         finally:
-            DOORS.tighten()
-            section.close()
+            INTERCEPTION.tighten()
+            context.close()
 
 
 class _Relay:

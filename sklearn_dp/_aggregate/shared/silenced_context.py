@@ -1,7 +1,7 @@
-"""Rooms of silent threads: what the code of an inner fit says there, nobody else hears.
+"""Contexts of silent threads: what the code of an inner fit says there, nobody else hears.
 
-Which thread is in which room is kept in the thread itself (`here`). :mod:`.doors` asks for it at
-each of Python's ways out.
+Which thread is in which context is kept in the thread itself (`here`). :mod:`.output_interception`
+asks for it at each of Python's output channels.
 """
 
 import os
@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-__all__ = ["Section", "here", "inside", "section_of_thread"]
+__all__ = ["SilencedContext", "here", "inside", "context_of_thread"]
 
-here = threading.local()  # .section: the room of a silent thread; .raised: by a signal handler
+here = threading.local()  # .context: the context of a silent thread; .raised: by a signal handler
 
 
-class Section:
-    """The room of a silent thread, and of the threads that it starts.
+class SilencedContext:
+    """The context of a silent thread, and of the threads that it starts.
 
     One is made for each block of silence and each inner fit. It holds what would be the process's
     state in ordinary Python: so what one fit sets, no other fit and no other thread meets.
@@ -30,7 +30,7 @@ class Section:
     """
 
     def __init__(self) -> None:
-        outer = section_of_thread()
+        outer = context_of_thread()
         self.active = True
         self.has_turn: bool = outer is not None and outer.has_turn
         self.filters: list[tuple] = []
@@ -49,17 +49,17 @@ class Section:
         return self._sink
 
     def close(self) -> None:
-        """End the silence of this section's threads; what it has kept goes away with it.
+        """End the silence of this context's threads; what it has kept goes away with it.
 
-        Threads that it started may still be running. They check `active` at each way out, so they
-        are heard from now on.
+        Threads that it started may still be running. They check `active` at each output channel, so
+        they are heard from now on.
         """
         self.active = False
         if self._sink is not None:
             self._sink.close()
 
     def show(self, message: warnings.WarningMessage) -> None:
-        """Treat a warning as the filters of this section say; it is never shown.
+        """Treat a warning as the filters of this context say; it is never shown.
 
         Code inside may rely on its own filters: on warnings as errors, or on a record of them. It
         does not see the filters of the process, which another thread may change at any time.
@@ -77,25 +77,25 @@ class Section:
             self.logs[-1].append(message)
 
 
-def section_of_thread() -> Section | None:
-    """The section of this thread, or None where it may be heard.
+def context_of_thread() -> SilencedContext | None:
+    """The context of this thread, or None where it may be heard.
 
-    Every door asks this first, at each warning, log line and access to a stream: it is one look at
+    Every patch asks this first, at each warning, log line and access to a stream: it is one look at
     a thread-local attribute.
     """
-    section = getattr(here, "section", None)
-    return section if section is not None and section.active else None
+    context = getattr(here, "context", None)
+    return context if context is not None and context.active else None
 
 
 @contextmanager
-def inside(section: Section | None) -> Iterator[None]:
-    """Run a block in a section, or, with None, where it is heard.
+def inside(context: SilencedContext | None) -> Iterator[None]:
+    """Run a block in a context, or, with None, where it is heard.
 
-    The section before is kept and restored, so that blocks can be nested: the innermost one counts.
+    The context before is kept and restored, so that blocks can be nested: the innermost one counts.
     None makes a hole in the silence, for signal handlers of the user.
     """
-    outer, here.section = getattr(here, "section", None), section
+    outer, here.context = getattr(here, "context", None), context
     try:
         yield
     finally:
-        here.section = outer
+        here.context = outer

@@ -1,22 +1,23 @@
-"""The doors: what takes the place of Python's ways out while any thread is silent.
+"""Patches that take the place of Python's output channels while any thread is silent.
 
-Python keeps its warning filters, logs and streams in the process, not in the thread. While a fit
-is silent these ways out are replaced by doors that look at who comes. A thread with a section
-finds a closed door and a room of its own, where its own filters, logs and redirections work; every
+Python keeps its warning filters, logs and streams in the process, not in the thread. While a fit is
+silent these output channels are replaced by patches that look at who comes. A thread with a context
+finds that context in their place, where its own filters, logs and redirections work; every
 other thread finds what was there before. The last one to leave puts everything back.
 
 How to read this module:
 
-1. :class:`.sections.Section` is the room: what the code of a fit may do to warnings and streams.
-2. :data:`.ways_out.WAYS` lists each way out of Python with the function that makes its door. A door
-   asks :func:`.sections.section_of_thread` who comes.
-3. ``DOORS`` (:class:`_Doors`) puts doors up when the first thread becomes silent, and takes them
-   down when the last one leaves. In between others may change filters and streams, in silent and in
-   other threads: ``tighten`` puts the doors up again.
+1. :class:`.silenced_context.SilencedContext` is what the code of a fit may do to warnings and
+   streams.
+2. :data:`.output_channels.CHANNELS` lists each output channel of Python with the function that
+   makes its patch. A patch asks :func:`.silenced_context.context_of_thread` who comes.
+3. ``INTERCEPTION`` (:class:`_Interception`) installs patches when the first thread becomes silent,
+   and removes them when the last one leaves. In between others may change filters and streams,
+   in silent and in other threads: ``tighten`` installs the patches again.
 
 All attributes that are replaced belong to modules that other threads use at the same time. So every
-change is made under one lock, each door works whether or not it is still in place, and originals
-are put back only where the door is what is found.
+change is made under one lock, each patch works whether or not it is still in place, and originals
+are put back only where the patch is what is found.
 
 Why not ``warnings.catch_warnings`` and ``redirect_stdout`` around each fit: both change the whole
 process. Two threads that enter and leave them in turn restore each other's changes in the wrong
@@ -31,10 +32,10 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from .sections import section_of_thread
-from .ways_out import WAYS
+from .output_channels import CHANNELS
+from .silenced_context import context_of_thread
 
-__all__ = ["DOORS"]
+__all__ = ["INTERCEPTION"]
 
 _STREAMS = ("stdout", "stderr", "__stdout__", "__stderr__")
 
@@ -48,12 +49,12 @@ class _InSilence:
 
     def match(self, text: str) -> bool:
         """What `warnings` asks of a pattern; the text of the warning does not matter."""
-        return section_of_thread() is not None
+        return context_of_thread() is not None
 
 
 # In front of all others, it keeps them from what a silent thread warns of: no error is raised for
 # another thread's sake, and nothing is noted in a registry of what has been shown. It is shown, to
-# a door that is closed.
+# a patch that is closed.
 _FILTER = ("always", _InSilence(), Warning, None, 0)
 
 
@@ -64,7 +65,7 @@ class _Stream:
     for a stream wherever one is asked for. Special methods are looked up on the class, so those
     that streams have are written out.
 
-    It stays valid for as long as somebody holds it: with the doors down no thread has a section,
+    It stays valid for as long as somebody holds it: with the patches down no thread has a context,
     and every call goes to the stream behind.
     """
 
@@ -72,17 +73,17 @@ class _Stream:
     _stream: Any = None
 
     def __init__(self, name: str, stream: Any) -> None:
-        """A stand-in for one stream, `name` in `sys`: a section redirects by it.
+        """A stand-in for one stream, `name` in `sys`: a context redirects by it.
 
-        `stream` is what threads without a section write to.
+        `stream` is what threads without a context write to.
         """
         # Past our own __setattr__, which sets the attributes of the stream behind.
         vars(self).update(_name=name, _stream=stream)
 
     def _target(self) -> Any:
         """Asked for at every access and never kept: the same object is used by many threads."""
-        section = section_of_thread()
-        return self._stream if section is None else section.stream(self._name)
+        context = context_of_thread()
+        return self._stream if context is None else context.stream(self._name)
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
@@ -119,34 +120,34 @@ class _Stream:
         return self._target().__exit__(*error)
 
 
-class _Doors:
-    """Replaces the ways out while a thread of this process is silent.
+class _Interception:
+    """Replaces the output channels while a thread of this process is silent.
 
-    Doors are counted, not nested: `_inside` is how many blocks of silence are open in all threads.
-    The first one puts them up, the last one takes them down. They cannot be stacked and removed one
-    by one, as threads leave in another order than they came. The lock is held while anything of the
-    process is changed. Reentrant: a door that holds it may call another one.
+    Patches are counted, not nested: `_inside` is how many blocks of silence are open in all
+    threads. The first one puts them up, the last one takes them down. They cannot be stacked and
+    removed one by one, as threads leave in another order than they came. The lock is held while
+    anything of the process is changed. Reentrant: a patch that holds it may call another one.
     """
 
     def __init__(self) -> None:
         # A fork in the middle of a fit copies both; see `renew_lock`.
         self.lock, self._inside = threading.RLock(), 0
-        # (owner, name, original, door) of each door that is up
+        # (owner, name, original, patch) of each patch that is up
         self._originals: list[tuple[Any, str, Any, Any]] = []
-        # and the identities of these doors
-        self._doors: set[int] = set()
+        # and the identities of these patches
+        self._patches: set[int] = set()
         # filter lists of threads that are not silent, and the stand-ins of streams, by name
         self._lists: list[list] = []
         self._streams: dict[str, _Stream] = {}
 
     def __enter__(self) -> None:
-        """One more block of silence; the first one puts the doors up."""
+        """One more block of silence; the first one installs the patches."""
         with self.lock:
             self._inside += 1
             self.tighten()
 
     def __exit__(self, *error: Any) -> None:
-        """One block of silence less; the last one takes the doors down."""
+        """One block of silence less; the last one removes the patches."""
         with self.lock:
             self._inside -= 1
             if self._inside == 0:
@@ -156,18 +157,18 @@ class _Doors:
         """Close again what has been opened by hand, or by a thread that is not silent.
 
         It is called wherever something may have changed: at each new block of silence, after each
-        inner fit, and by doors through which another thread has just changed filters or streams.
+        inner fit, and by patches through which another thread has just changed filters or streams.
         What is in place already is left alone, so it may be called at any time and as often as one
         likes.
 
-        1. Put up every door that is missing.
+        1. Put up every patch that is missing.
         2. Put our filter first in every list of filters that is in force.
         3. Put a stand-in in the place of every standard stream that has none.
         """
         with self.lock:
             if not self._inside:
                 return
-            for way in WAYS:
+            for way in CHANNELS:
                 self._close(*way)
             for filters in _filter_lists():
                 self._lead(filters)
@@ -175,18 +176,19 @@ class _Doors:
                 self._wrap(name)
 
     def _close(self, owner: Any, name: str, make: Callable[[Any, Any], Any]) -> None:
-        """Put a door up, unless what is there is one of ours already.
+        """Put a patch up, unless what is there is one of ours already.
 
         `name` is looked for in the owner itself and not in what it inherits. That way the original
-        can be put back as it was. `make` goes from the original, and from these doors, to the door.
+        can be put back as it was. `make` goes from the original, and from these patches, to the
+        patch.
         """
         original = vars(owner).get(name)
-        if original is None or id(original) in self._doors:
+        if original is None or id(original) in self._patches:
             return
-        door = make(original, self)
-        self._originals.append((owner, name, original, door))
-        self._doors.add(id(door))
-        setattr(owner, name, door)
+        patch = make(original, self)
+        self._originals.append((owner, name, original, patch))
+        self._patches.add(id(patch))
+        setattr(owner, name, patch)
 
     def _lead(self, filters: list) -> None:
         """Put our filter in front of all others.
@@ -216,7 +218,7 @@ class _Doors:
         now, known = getattr(sys, name), self._streams.get(name)
         if isinstance(now, _Stream):
             return
-        if known is not None and section_of_thread() is not None:
+        if known is not None and context_of_thread() is not None:
             # A fit has put something else there by hand, and left it.
             setattr(sys, name, known)
         elif now is not None:
@@ -226,7 +228,7 @@ class _Doors:
     def behind(self, stream: Any) -> Any:
         """The stream that a stand-in stands for; any other one as it is.
 
-        It leads nowhere else when the doors are gone.
+        It leads nowhere else when the patches are gone.
         """
         return stream._stream if isinstance(stream, _Stream) else stream
 
@@ -241,18 +243,18 @@ class _Doors:
         """Put back all that is still as we left it; what others have put there since stays.
 
         In reverse order, so that what was replaced last is put back first. Where another object
-        than our door is found, somebody has replaced the door itself: it is left there, and it goes
-        on to call the door, which passes everything on when no thread is silent.
+        than our patch is found, somebody has replaced the patch itself: it is left there, and it
+        goes on to call the patch, which passes everything on when no thread is silent.
         """
-        for owner, name, original, door in reversed(self._originals):
-            if vars(owner).get(name) is door:
+        for owner, name, original, patch in reversed(self._originals):
+            if vars(owner).get(name) is patch:
                 setattr(owner, name, original)
         for filters in (*self._lists, *_filter_lists()):
             _drop(filters)
         for name in _STREAMS:
             setattr(sys, name, self.behind(getattr(sys, name)))
         self._originals, self._lists, self._streams = [], [], {}
-        self._doors = set()
+        self._patches = set()
 
     def renew_lock(self) -> None:
         """In the child of a fork: the thread that held it is not there.
@@ -283,6 +285,6 @@ def _filter_lists() -> list[list]:
     return [filters for filters in lists if isinstance(filters, list)]
 
 
-DOORS = _Doors()
+INTERCEPTION = _Interception()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=DOORS.renew_lock)
+    os.register_at_fork(after_in_child=INTERCEPTION.renew_lock)

@@ -1,4 +1,4 @@
-"""Doors go up with the first silent thread and come down with the last one."""
+"""Patches go up with the first silent thread and come down with the last one."""
 
 import contextlib
 import copy
@@ -11,8 +11,16 @@ import time
 
 import pytest
 
-from sklearn_dp._aggregate.shared import doors, sections, silence
-from sklearn_dp._aggregate.shared.ways_out import WAYS
+from sklearn_dp._aggregate.shared import (
+    output_interception as interception,
+)
+from sklearn_dp._aggregate.shared import (
+    silenced_context as contexts,
+)
+from sklearn_dp._aggregate.shared import (
+    suppress_output as silence,
+)
+from sklearn_dp._aggregate.shared.output_channels import CHANNELS
 
 SECRET = "row 17 holds 123.456"
 
@@ -22,7 +30,7 @@ def test_a_redirection_of_one_thread_is_no_way_out_for_another(monkeypatch):
     speak, spoken, out, own = threading.Event(), threading.Event(), io.StringIO(), io.StringIO()
 
     def hold():
-        with silence.silent():
+        with silence.suppress_output():
             speak.wait()
             print(SECRET)
             with contextlib.redirect_stdout(own):
@@ -33,7 +41,7 @@ def test_a_redirection_of_one_thread_is_no_way_out_for_another(monkeypatch):
     holder = threading.Thread(target=hold)
     before = sys.stdout
     holder.start()
-    while not doors.DOORS._inside:
+    while not interception.INTERCEPTION._inside:
         time.sleep(0.01)
     with contextlib.redirect_stdout(out):
         speak.set()
@@ -45,17 +53,21 @@ def test_a_redirection_of_one_thread_is_no_way_out_for_another(monkeypatch):
 
 def test_with_the_last_silent_thread_every_door_is_gone():
     """What was found is put back, and a stand-in that somebody kept leads to the stream behind."""
-    found = [vars(owner)[name] for owner, name, _ in WAYS]
+    found = [vars(owner)[name] for owner, name, _ in CHANNELS]
     out = sys.stdout
-    with silence.silent():
+    with silence.suppress_output():
         kept = sys.stdout
-        inside = [vars(owner)[name] for owner, name, _ in WAYS]
-        with silence.silent():
+        inside = [vars(owner)[name] for owner, name, _ in CHANNELS]
+        with silence.suppress_output():
             pass
-        assert sys.stdout is kept and doors.DOORS.behind(kept) is out
-    assert all(door is not original for door, original in zip(inside, found, strict=True))
-    assert [vars(owner)[name] for owner, name, _ in WAYS] == found
-    assert sys.stdout is out and kept.write == out.write and doors.DOORS.behind(out) is out
+        assert sys.stdout is kept and interception.INTERCEPTION.behind(kept) is out
+    assert all(patch is not original for patch, original in zip(inside, found, strict=True))
+    assert [vars(owner)[name] for owner, name, _ in CHANNELS] == found
+    assert (
+        sys.stdout is out
+        and kept.write == out.write
+        and interception.INTERCEPTION.behind(out) is out
+    )
 
 
 def outcome(function, stream):
@@ -84,14 +96,14 @@ ANSWERS = {
 def test_a_stand_in_answers_as_a_stream_does(ask, monkeypatch, tmp_path):
     with open(tmp_path / "out", "w", encoding="utf-8") as file:
         monkeypatch.setattr(sys, "stdout", file)
-        with silence.silent():
+        with silence.suppress_output():
             assert sys.stdout is not file
             assert outcome(ask, sys.stdout) == outcome(ask, file)
-            with sections.inside(None):  # a thread that is heard
+            with contexts.inside(None):  # a thread that is heard
                 assert outcome(ask, sys.stdout) == outcome(ask, file)
 
 
 def test_a_stand_in_that_is_not_made_yet_has_no_attributes():
     """Such as whatever makes copies by itself may hold for a moment."""
-    raw = object.__new__(doors._Stream)
+    raw = object.__new__(interception._Stream)
     assert not hasattr(raw, "write") and outcome(iter, raw) is TypeError
