@@ -208,7 +208,10 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
         """
         check_choice("unit", unit, ("row", "group"))
         n_features = check_integer(n_features, "n_features", low=1, high=MOST_FEATURES)
-        return replace(self._make_plan(n_features, unit), travel=self._travel(n_features, unit))
+        return replace(
+            self._make_plan(n_features, unit),
+            communication_cost=self._communication_cost(n_features, unit),
+        )
 
     # -- fit ------------------------------------------------------------------------------------
 

@@ -33,9 +33,9 @@ from scipy.stats import norm
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
+from sklearn_dp._privacy._composite_mechanism import Step
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._releases import Releases
-from sklearn_dp._privacy._step import Step
 from sklearn_dp.audit import MUTANTS, record_releases
 
 __all__ = [

@@ -50,7 +50,7 @@ COMMON = {
     "test_partitions_of_mixtures.py": "fits of mixtures to tables in parts, every way through one",
     "test_partitions_of_balls.py": "fits of balls to tables in parts, in the estimators of them",
     "test_partitions_of_groups.py": "the same for groups that are spread over parts, and for means",
-    "test_partitions_travel.py": "what comes to the place of a fit, in every estimator",
+    "test_partitions_communication.py": "what comes to the place of a fit, in every estimator",
     "test_proofs.py": "the proof pages of doc/proofs",
     "test_published.py": "who may import the room `_published`",
     "test_readme.py": "README",

@@ -68,7 +68,7 @@ class InParts:
         """
         return None if type(self)._fit_table is not InParts._fit_table else type(self).__name__
 
-    def _travel(self, n_features: int, unit: str) -> Callable | None:
+    def _communication_cost(self, n_features: int, unit: str) -> Callable | None:
         """What tells the passes of a fit from public numbers, for those that have an estimate."""
         return None
 

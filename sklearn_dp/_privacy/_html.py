@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from ._parts import maximum_cost
-from ._words import in_plain_words
+from ._guarantee_text import in_plain_words
+from ._parallel_composition import maximum_cost
 
 __all__ = [
     "bar", "cell", "columns_of", "cost_of", "framed", "line", "lines_of", "paths_of", "per_cent",

@@ -2,9 +2,9 @@
 
 from html import escape
 
+from ._guarantee_text import best_guess, secret_in_words, what_can_be_told
 from ._html import bar, cell, framed, lines_of, table, times, unbroken
 from ._ledger_terms import LedgerState
-from ._words import best_guess, secret_in_words, what_can_be_told
 
 __all__ = ["ledger_page"]
 

@@ -28,11 +28,11 @@ from typing import Any, cast
 from . import _accounting as accounting
 from ._budget import PrivacyBudget
 from ._checks import is_integer
+from ._communication_cost import CommunicationCost
 from ._neighbours import check_relation, check_unit
 from ._optional import extra
 from ._report import PrivacyReport
 from ._rounding import exact_sum, float_up
-from ._travel import TravelCost
 
 __all__ = ["Mechanism", "PlanEntry", "PlanError", "PrivacyPlan", "require"]
 
@@ -123,7 +123,7 @@ class PrivacyPlan:
         Sentences for the report: what the guarantee assumes.
     relation : str
         What neighbouring data sets do with a unit: one of `RELATIONS`.
-    travel : callable, optional
+    communication_cost : callable, optional
         What :meth:`cost` asks for the passes; no part of what is promised.
 
     Notes
@@ -148,7 +148,9 @@ class PrivacyPlan:
     unit: str = "row"
     notes: tuple[str, ...] = ()
     relation: str = "add or remove"
-    travel: Callable[..., TravelCost] | None = field(default=None, compare=False, repr=False)
+    communication_cost: Callable[..., CommunicationCost] | None = field(
+        default=None, compare=False, repr=False
+    )
 
     def __post_init__(self) -> None:
         check_unit(self.unit)
@@ -304,7 +306,7 @@ class PrivacyPlan:
         n_workers: int = 1,
         row_bytes: float | None = None,
         **known: Any,
-    ) -> TravelCost:
+    ) -> CommunicationCost:
         """What a fit of a table in parts takes, beside its budget: passes, bytes, memory, time.
 
         An estimate on paper, of the most, but for what is known.
@@ -324,16 +326,16 @@ class PrivacyPlan:
 
         Returns
         -------
-        cost : TravelCost
+        cost : CommunicationCost
             Prints as a table; `n_passes`, `down` and `up` (bytes to a part and from it),
-            `driver_bytes`, `read_seconds` and `travel_seconds`.
+            `driver_bytes`, `read_seconds` and `transfer_seconds`.
 
         Raises
         ------
         TypeError
             Where there is no estimate: so far for `DPKMeans` with a given number of clusters.
         """
-        if self.travel is None:
+        if self.communication_cost is None:
             raise TypeError("there is an estimate for DPKMeans with a given number of clusters.")
         given = {"n_rows": n_rows, "n_parts": n_parts, "n_workers": n_workers, **known}
         for name, value in given.items():
@@ -341,7 +343,7 @@ class PrivacyPlan:
                 raise TypeError(f"{name} must be an integer.")
             if value < 1:
                 raise ValueError(f"{name} must be at least 1.")
-        return self.travel(row_bytes=row_bytes, **given)
+        return self.communication_cost(row_bytes=row_bytes, **given)
 
     def report(self, log: Sequence[dict[str, Any]] = (), noise: str = "system") -> PrivacyReport:
         """A printable report of this plan and the releases made so far.

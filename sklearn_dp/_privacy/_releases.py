@@ -147,7 +147,7 @@ class Releases:
         release = selection.above_threshold(queries, threshold, sensitivity, epsilon)
         return _index(self._release(entry, release))
 
-    def lead(
+    def report_leader_if_stable(
         self, entry: str, scores: np.ndarray, *, sensitivity: int, epsilon: float, delta: float
     ) -> int | None:
         """Index of the best of some public candidates if its lead is clear, or None.
@@ -180,7 +180,7 @@ class Releases:
         codes, values = self._release(entry, release)
         return codes.copy(), values.astype(np.float64)
 
-    def proportional(
+    def proportional_noise_psd(
         self,
         entry: str,
         total: np.ndarray,
@@ -206,7 +206,7 @@ class Releases:
 
     # -- decisions about single units, released only through what is computed from the survivors
 
-    def unit_filter(
+    def friendly_core_filter(
         self,
         entry: str,
         scores: np.ndarray,
@@ -246,10 +246,11 @@ class Releases:
     ) -> np.ndarray:
         """Keep unit i with probability numerators[i] / denominator, exactly and independently.
 
-        A mask, which is NOT a release, as in :meth:`unit_filter`. A numerator of at most 0: never
-        kept; of at least `denominator`, which is public and at most 2**63: always. `sensitivity` is
-        the proved l1 distance of the vectors of probabilities, over the common units; `rho` and
-        `delta` are as proved by the caller; `units` as in :meth:`unit_filter`.
+        A mask, which is NOT a release, as in :meth:`friendly_core_filter`. A numerator of at most
+        0: never kept; of at least `denominator`, which is public and at most 2**63: always.
+        `sensitivity` is the proved l1 distance of the vectors of probabilities, over the common
+        units; `rho` and `delta` are as proved by the caller; `units` as in
+        :meth:`friendly_core_filter`.
         """
         release = filters.bernoulli(numerators, denominator, sensitivity, rho, delta)
         return self._release(entry, replace(release, units=units))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, Self
 
+from ._guarantee_text import best_guess, in_plain_words, secret_in_words, what_can_be_told
 from ._html import (
     bar,
     cell,
@@ -25,8 +26,7 @@ from ._html import (
 )
 from ._neighbours import in_words
 from ._optional import extra
-from ._parts import maximum_cost
-from ._words import best_guess, in_plain_words, secret_in_words, what_can_be_told
+from ._parallel_composition import maximum_cost
 
 __all__ = ["PrivacyReport"]
 

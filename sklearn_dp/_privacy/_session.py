@@ -26,6 +26,7 @@ import numpy as np
 from ..exceptions import SeededNoiseWarning
 from . import _accounting as accounting
 from ._accounts import Accounts
+from ._composite_mechanism import CompositeMechanism
 from ._disjoint import in_words
 from ._ledger import open_ledger
 from ._ledger_terms import LedgerCharge
@@ -40,7 +41,6 @@ from ._releases import Releases
 from ._report import PrivacyReport
 from ._session_fits import FitsInside
 from ._session_parts import PartsOfUnits
-from ._step import Step
 from ._trace import Event, active_trace, drawn
 from .laws._release import Release
 
@@ -171,7 +171,7 @@ class PrivacySession(Releases, PartsOfUnits, FitsInside, AlgorithmicRandomness):
         self._note(entry, release)
         return output
 
-    def step(self, entry: str, *, epsilon: float, delta: float) -> Step:
+    def step(self, entry: str, *, epsilon: float, delta: float) -> CompositeMechanism:
         """Pay for a step that is (epsilon, delta)-DP as a whole, and hand out its inner draws.
 
         Charged once, as zCDP. The caller proves that all the draws of the step together are so. The
@@ -194,7 +194,7 @@ class PrivacySession(Releases, PartsOfUnits, FitsInside, AlgorithmicRandomness):
                 told=(0.0, 0.0),
             ),
         )
-        return Step(self, entry)
+        return CompositeMechanism(self, entry)
 
     def _drawn_output(self, entry: str, release: Release) -> Any:
         """Draw; an audit sees the release and what the samplers drew for it."""

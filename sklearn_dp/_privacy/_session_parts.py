@@ -21,8 +21,8 @@ class PartsOfUnits:
         """A session for releases about some of the units, apart from those of other labels.
 
         The caller proves that parts with different labels, public or released, look at disjoint
-        sets of units; see :mod:`sklearn_dp._privacy._parts`. It goes on from what this session has
-        spent. Before this one spends more, it must :meth:`join` all its parts.
+        sets of units; see :mod:`sklearn_dp._privacy._parallel_composition`. It goes on from what
+        this session has spent. Before this one spends more, it must :meth:`join` all its parts.
         """
         if label in self._parts or "/" in label:
             raise PlanError("parts of the units need labels that differ, without a slash")

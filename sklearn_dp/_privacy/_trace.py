@@ -85,7 +85,7 @@ class Event:
         "proportional", "draws", "copies", "order", "seed", "share" (of a client, of the noise),
         "fit" (a whole fit inside; see :mod:`sklearn_dp._privacy.laws.fits`); "step" and what it
         draws inside, "inner_laplace", "inner_gaussian", "inner_choice", "sample", "runs" (of a
-        search) and "condition" (see :mod:`sklearn_dp._privacy._step`).
+        search) and "condition" (see :mod:`sklearn_dp._privacy._composite_mechanism`).
     entry : str
         Name of the plan entry that pays.
     value : object

@@ -46,8 +46,8 @@ class Replay(Shares):
     loss: dict[str, float] = field(default_factory=dict)
     # largest realized distance over claimed sensitivity of each plan entry
     ratios: dict[str, float] = field(default_factory=dict)
-    # the parts of the units (see `_privacy._parts`) whose releases have moved: one unit must not
-    # move any that do not lie in each other
+    # the parts of the units (see `_privacy._parallel_composition`) whose releases have moved: one
+    # unit must not move any that do not lie in each other
     moved: set[Any] = field(default_factory=set)
     _next: int = 0
     _added: dict[str, Any] = field(default_factory=dict)

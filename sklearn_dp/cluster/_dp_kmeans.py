@@ -10,8 +10,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._aggregate.kmeans.communication_cost import kmeans_cost
 from .._aggregate.kmeans.engine import engine_entries, fit_engine
-from .._aggregate.kmeans.travel import kmeans_cost
 from .._aggregate.shared.beyond import is_ok
 from .._base import Bounds, LedgerLike, RandomStateLike, check_table
 from .._intervals import StandardErrors
@@ -238,7 +238,7 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
         )
         return (*first, *last)
 
-    def _travel(self, n_features, unit):
+    def _communication_cost(self, n_features, unit):
         number = self._asked_number()
         if not isinstance(number, int):
             return None  # a choice of the number adds passes that depend on what is released

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+from .._privacy._guarantee_text import in_plain_words
 from .._privacy._html import cost_of, per_cent
 from .._privacy._ledger import PrivacyLedger
 from .._privacy._plan import PrivacyPlan
 from .._privacy._report import PrivacyReport
-from .._privacy._words import in_plain_words
 from ._style import ACCENT, INK, PALE, axes_for, title
 
 if TYPE_CHECKING:

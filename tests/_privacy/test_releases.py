@@ -26,10 +26,12 @@ CALLS = {
     "above_threshold": lambda s: s.above_threshold(
         "a", [0, 10**9], 10**6, sensitivity=1.0, epsilon=0.1
     ),
-    "lead": lambda s: s.lead("a", [0, 10**9], sensitivity=1, epsilon=0.1, delta=1e-3),
+    "report_leader_if_stable": lambda s: s.report_leader_if_stable(
+        "a", [0, 10**9], sensitivity=1, epsilon=0.1, delta=1e-3
+    ),
     "stability_histogram": lambda s: s.stability_histogram("a", *CELLS, rho=0.1, delta=1e-3)[1],
-    "proportional": None,  # its matrices are those of a test of their own
-    "unit_filter": lambda s: s.unit_filter(
+    "proportional_noise_psd": None,  # its matrices are those of a test of their own
+    "friendly_core_filter": lambda s: s.friendly_core_filter(
         "a", [10**9], sigma=9.0, threshold=10**6, bad=1, sensitivity=1.0, rho=0.1, delta=1e-3
     ),
     "unit_bernoulli": lambda s: s.unit_bernoulli("a", [9], 9, sensitivity=1.0, rho=0.1, delta=1e-3),
@@ -72,7 +74,9 @@ def test_a_search_that_finds_nothing_says_none():
     plan = PlanEntry("a", "friendly core", 0.5, delta=0.01, uses=None)
     session = open_session(plan, delta=0.1)
     assert session.above_threshold("a", [0], 10**9, sensitivity=1.0, epsilon=0.1) is None
-    assert session.lead("a", [5, 5], sensitivity=1, epsilon=0.1, delta=1e-6) is None
+    assert (
+        session.report_leader_if_stable("a", [5, 5], sensitivity=1, epsilon=0.1, delta=1e-6) is None
+    )
 
 
 def test_the_threshold_of_a_stability_histogram_is_where_values_begin():

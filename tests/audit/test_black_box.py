@@ -118,9 +118,9 @@ def answers_of_tuples(edge, seed):
 
 def first_tuples(patch, factor):
     """The test proposes the first tuples, and everything has less noise."""
-    from sklearn_dp._privacy import _step
+    from sklearn_dp._privacy import _composite_mechanism as _step
 
-    patch.setattr(_step.Step, "sample", lambda self, n, m: np.arange(m))
+    patch.setattr(_step.CompositeMechanism, "sample", lambda self, n, m: np.arange(m))
     laplace = NoiseSource.rounded_laplace
     patch.setattr(
         NoiseSource,

@@ -48,7 +48,7 @@ def release_all(session):
     session.laplace("laplace", 7, sensitivity=3.0, epsilon=0.5)
     session.exponential("choice", [3, 9, 4], sensitivity=2.0, epsilon=0.5)
     session.above_threshold("threshold", [3, 9, 4], 5, sensitivity=2.0, epsilon=0.5)
-    session.unit_filter(
+    session.friendly_core_filter(
         "filter", [3, 9], sigma=4.0, threshold=5, bad=1, sensitivity=1.0, rho=0.3, delta=1e-3
     )
     session.unit_bernoulli("bernoulli", [3, 9], 9, sensitivity=1.0, rho=0.3, delta=1e-3)

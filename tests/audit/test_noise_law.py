@@ -22,7 +22,7 @@ RELEASES = {
         "a", COUNTS[0], COUNTS[1] + 1, rho=0.5, delta=0.1
     ),
     "choice": lambda s, scale: s.exponential("a", [0, 1, 3], sensitivity=2.0, epsilon=1.0),
-    "filter": lambda s, scale: s.unit_filter(
+    "filter": lambda s, scale: s.friendly_core_filter(
         "a", np.arange(40), sigma=9.0, threshold=18.3, bad=1, sensitivity=1.0, rho=0.5, delta=0.1
     ),
     "bernoulli": lambda s, scale: s.unit_bernoulli(

@@ -235,7 +235,7 @@ def core_add_remove(
     upper = _size_upper_bound(noisy_size, sd, delta / 2)
     sigma = round_up(math.sqrt(upper / (2 * rho)))
     threshold = stability_threshold(sigma, delta / 2 / (upper + 1) * _SAFE)
-    return session.unit_filter(
+    return session.friendly_core_filter(
         entry,
         2 * friends - size,
         sigma=sigma,
@@ -266,7 +266,7 @@ def core_fixed_size(
     sigma = round_up(math.sqrt(2 * (size - 1) / rho))
     bad = size % 2
     threshold = stability_threshold(sigma, delta / size * _SAFE) + bad - 1
-    return session.unit_filter(
+    return session.friendly_core_filter(
         entry,
         2 * friends - size,
         sigma=sigma,

@@ -155,7 +155,7 @@ class CoreStage:
         if eta is None:
             return None
         # The size is at most m, but for delta: see `spread`.
-        noisy = session.proportional(
+        noisy = session.proportional_noise_psd(
             _MATRIX,
             matrices[keep].sum(axis=0) + np.zeros((d, d), dtype=np.int64).astype(object),
             m,

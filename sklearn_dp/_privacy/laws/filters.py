@@ -32,7 +32,7 @@ def noisy(
     most: float = math.inf,
     fixed: bool = False,
 ) -> Release:
-    """A noisy score against a threshold; see :meth:`PrivacySession.unit_filter`.
+    """A noisy score against a threshold; see :meth:`PrivacySession.friendly_core_filter`.
 
     The output is a mask of the units that stay. Scores, `sensitivity`, `sigma`, `bad` and the
     `threshold` above it are in grid steps. Unlike other laws' the noise scale is the caller's,

@@ -37,7 +37,7 @@ def release(value: Any, sensitivity: float, epsilon: float, unit: float = 1.0) -
 
 
 def inner(value: Any, sensitivity: float, epsilon: float, own: bool) -> Release:
-    """A draw of a step, which has been paid for; see :meth:`Step.laplace`.
+    """A draw of a step, which has been paid for; see :meth:`CompositeMechanism.laplace`.
 
     `own` goes to the audit: one of the values is then the replaced element's own, which may be any
     other one, and is left out of the l1 distance.

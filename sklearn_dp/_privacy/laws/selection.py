@@ -51,7 +51,7 @@ def exponential(scores: np.ndarray | Sequence[int], sensitivity: float, epsilon:
 
 
 def inner(scores: np.ndarray, sensitivity: float, epsilon: float) -> Release:
-    """A choice of a step, which has been paid for; see :meth:`Step.choice`."""
+    """A choice of a step, which has been paid for; see :meth:`CompositeMechanism.choice`."""
     return _exponential("inner_choice", scores, sensitivity, check_cost("epsilon", epsilon), 0.0)
 
 

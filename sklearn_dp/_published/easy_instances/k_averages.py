@@ -15,9 +15,9 @@ Corrected: private for sets of *unknown* size that differ by several elements ad
 always with an answer. The published ones divide by the true number of the elements that fall into
 a released segment, and run two mechanisms on one budget.
 
-Everything here is pure or approximate DP, paid for as parts of one :class:`Step`. A neighbour may
-have found other balls, but all but `most` tuples are told apart alike by both; so sets differ by a
-public number of `changes`, which every sensitivity below is proportional to.
+Everything here is pure or approximate DP, paid for as parts of one :class:`CompositeMechanism`. A
+neighbour may have found other balls, but all but `most` tuples are told apart alike by both; so
+sets differ by a public number of `changes`, which every sensitivity below is proportional to.
 
 It has not been seen to win: 2 k d choices, each against `changes` values, take hundreds of
 thousands of tuples before the segments are of any use. With as many (``doc/benchmarks/tuples.md``,
@@ -37,9 +37,9 @@ import math
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from ..._privacy._composite_mechanism import CompositeMechanism
 from ..._privacy._rounding import exact_integers
 from ..._privacy._session import PrivacySession
-from ..._privacy._step import Step
 
 __all__ = [
     "MOST_CELLS",
@@ -76,7 +76,13 @@ def qualities(values: np.ndarray, cell: int, ball: int) -> np.ndarray:
 
 
 def interior_point(
-    step: Step, values: np.ndarray, cell: int, ball: int, *, changes: int, epsilon: float
+    step: CompositeMechanism,
+    values: np.ndarray,
+    cell: int,
+    ball: int,
+    *,
+    changes: int,
+    epsilon: float,
 ) -> int:
     """A grid point between the smallest and the largest of most values; epsilon-DP.
 
@@ -104,7 +110,7 @@ def extremes(cell: float, ball: float, *, changes: int, epsilon: float, beta: fl
 
 
 def bounding_segment(
-    step: Step,
+    step: CompositeMechanism,
     values: np.ndarray,
     cell: int,
     ball: int,
@@ -133,7 +139,7 @@ def bounding_segment(
 
 
 def box_means(
-    step: Step,
+    step: CompositeMechanism,
     sets: list[np.ndarray],
     cell: int,
     ball: int,
@@ -219,7 +225,7 @@ def boxes_fit(
 
 def k_averages(
     session: PrivacySession,
-    step: Step,
+    step: CompositeMechanism,
     tuples: np.ndarray,
     centers: np.ndarray,
     ball: int,

@@ -29,9 +29,9 @@ import numpy as np
 from scipy.optimize import brentq
 
 from ..._privacy import _accounting as accounting
+from ..._privacy._composite_mechanism import CompositeMechanism
 from ..._privacy._rounding import bounded_integers, exact_integers
 from ..._privacy._session import PrivacySession
-from ..._privacy._step import Step
 from .separated_balls import LEAST_SEPARATION, answer_budget, gaps
 
 __all__ = ["default_separation", "noisy_centers", "relative_noise"]
@@ -43,7 +43,7 @@ _GOAL = 0.15  # noise of a center over its distance to the next one
 
 def noisy_centers(
     session: PrivacySession,
-    step: Step,
+    step: CompositeMechanism,
     centers: np.ndarray,
     separation: float,
     ball: float,
@@ -78,7 +78,7 @@ def noisy_centers(
 
 
 def _noisy_scale(
-    step: Step, reach: np.ndarray, separation: float, epsilon: float, delta: float
+    step: CompositeMechanism, reach: np.ndarray, separation: float, epsilon: float, delta: float
 ) -> np.ndarray:
     """Released upper bounds (k,) of |c_i - c'_i|, each but for delta / k; epsilon-DP in all.
 

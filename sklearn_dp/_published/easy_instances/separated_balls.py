@@ -38,7 +38,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from ..._privacy._step import Step
+from ..._privacy._composite_mechanism import CompositeMechanism
 
 __all__ = [
     "LEAST_SEPARATION", "Constants", "answer_budget", "close_tuples", "constants_of", "gaps",
@@ -187,7 +187,7 @@ def least_tuples(
 
 
 def close_tuples(
-    step: Step,
+    step: CompositeMechanism,
     proposals: np.ndarray,
     tuples: np.ndarray,
     separation: float,
@@ -219,7 +219,7 @@ def close_tuples(
 
 
 def test_partition(
-    step: Step, tuples: np.ndarray, separation: float, constants: Constants
+    step: CompositeMechanism, tuples: np.ndarray, separation: float, constants: Constants
 ) -> np.ndarray | None:
     """PrivateTestPartition: the points of a tuple whose balls nearly partition all, or None.
 
@@ -240,7 +240,7 @@ test_partition.__test__ = False  # type: ignore[attr-defined]
 
 
 def release_if_private(
-    step: Step,
+    step: CompositeMechanism,
     tuples: np.ndarray,
     *,
     separation: float,

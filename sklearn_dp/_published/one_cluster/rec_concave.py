@@ -149,5 +149,5 @@ def _heavy_interval(
     starts = range(-shift, len(scores), width)
     best = np.array([scores[max(start, 0) : start + width].max() for start in starts])
     # A maximum of scores is as sensitive as they are; a single interval tells nothing.
-    chosen = 0 if len(best) == 1 else session.lead(entry, best, **options)
+    chosen = 0 if len(best) == 1 else session.report_leader_if_stable(entry, best, **options)
     return None if chosen is None else range(starts[chosen], starts[chosen] + width)

@@ -131,21 +131,23 @@ def _(original: Callable[..., Any]) -> Any:
 
 
 # Who survives is then a fact about the data, whatever the average does later.
-@mutant("friendly core without noise", "check_replay", PrivacySession, "unit_filter")
+@mutant("friendly core without noise", "check_replay", PrivacySession, "friendly_core_filter")
 def _(original: Callable[..., Any]) -> Any:
-    def unit_filter(self: Any, *args: Any, sigma: Any, **options: Any) -> Any:
+    def friendly_core_filter(self: Any, *args: Any, sigma: Any, **options: Any) -> Any:
         return original(self, *args, sigma=1e-3, **options)
 
-    return unit_filter
+    return friendly_core_filter
 
 
 # A score moves by one; with less claimed, the noise is for another theorem.
-@mutant("friendly core: sensitivity too small", "check_replay", PrivacySession, "unit_filter")
+@mutant(
+    "friendly core: sensitivity too small", "check_replay", PrivacySession, "friendly_core_filter"
+)
 def _(original: Callable[..., Any]) -> Any:
-    def unit_filter(self: Any, *args: Any, sensitivity: Any, **options: Any) -> Any:
+    def friendly_core_filter(self: Any, *args: Any, sensitivity: Any, **options: Any) -> Any:
         return original(self, *args, sensitivity=sensitivity / 1.25, **options)
 
-    return unit_filter
+    return friendly_core_filter
 
 
 # A helpful status that is decided by the exact n.

@@ -399,11 +399,11 @@ def halve(run):
 
 
 MUTANTS = {
-    "noise halved": (KINDS[:3], PrivacySession, "unit_filter", halve),
+    "noise halved": (KINDS[:3], PrivacySession, "friendly_core_filter", halve),
     "sensitivity too small": (
         KINDS[:4],
         PrivacySession,
-        "unit_filter",
+        "friendly_core_filter",
         lambda run: (
             lambda self, *args, **options: run(
                 self, *args, **options | {"sensitivity": options["sensitivity"] / 1.25}

@@ -244,12 +244,12 @@ def test_broken_aggregators_are_caught(mutant, monkeypatch):
 
     monkeypatch.setattr(session, "gaussian", changed)
     if mutant == "noise for adding a tuple":
-        known = session.unit_filter
+        known = session.friendly_core_filter
 
         def filtered(self, entry, scores, *, sensitivity, sigma, **options):
             return known(self, entry, scores, sensitivity=1.0, sigma=sigma / 2, **options)
 
-        monkeypatch.setattr(session, "unit_filter", filtered)
+        monkeypatch.setattr(session, "friendly_core_filter", filtered)
     if mutant == "first tuple of all":
         monkeypatch.setattr(_tuples, "_aligned", lambda core, rng: core)
     violations, _ = audit(60)

@@ -17,10 +17,10 @@ from sklearn_dp._aggregate.tuples import (
 )
 from sklearn_dp._aggregate.tuples.stage import TupleStage, amplified, before_sampling
 from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._composite_mechanism import CompositeMechanism
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._step import Step
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._published.easy_instances import k_averages as _box_mean
 from sklearn_dp._published.easy_instances import noisy_centers as _noisy_centers
@@ -261,8 +261,10 @@ def test_the_public_rule(monkeypatch):
 
 def _patched_step(method, change):
     def plant(patch):
-        original = getattr(Step, method)
-        patch.setattr(Step, method, lambda self, *a, **o: change(original, self, *a, **o))
+        original = getattr(CompositeMechanism, method)
+        patch.setattr(
+            CompositeMechanism, method, lambda self, *a, **o: change(original, self, *a, **o)
+        )
 
     return plant
 

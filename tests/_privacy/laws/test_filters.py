@@ -43,7 +43,7 @@ def test_a_noisy_filter_without_its_premises_is_refused(change, error, premise):
     session = open_session(PlanEntry("a", "friendly core", 1.0, 0.1), delta=0.5)
     options = {**NOISY, **change}
     with pytest.raises(error, match=premise):
-        session.unit_filter("a", options.pop("scores"), **options)
+        session.friendly_core_filter("a", options.pop("scores"), **options)
     assert session.spent == 0
 
 

@@ -319,11 +319,11 @@ def test_a_session_refuses_too_little_noise():
     eta = least_eta(0.01, 2, 0.1, 1e-6)
     total = integers(np.eye(2), 10)
     with pytest.raises(PlanError, match="eta"):
-        session.proportional("matrix", total, 1, eta=eta / 2, **options)
+        session.proportional_noise_psd("matrix", total, 1, eta=eta / 2, **options)
     assert session.spent == 0
-    session.proportional("matrix", total, 1, eta=eta, **options)
+    session.proportional_noise_psd("matrix", total, 1, eta=eta, **options)
     with pytest.raises(PlanError):
-        session.proportional("matrix", total, 1, eta=eta, **options)
+        session.proportional_noise_psd("matrix", total, 1, eta=eta, **options)
     assert not plan.gaussian and plan.delta_failure == 1e-6
 
 

@@ -36,7 +36,7 @@ def choose(kind, scores=(3, 9, 4), sensitivity=2, epsilon=0.5, delta=1e-3, thres
     if kind == "above_threshold":
         return session.above_threshold("a", scores, threshold, **options)
     if kind == "lead":
-        return session.lead("a", scores, delta=delta, **options)
+        return session.report_leader_if_stable("a", scores, delta=delta, **options)
     return session.exponential("a", scores, **options)
 
 

@@ -5,9 +5,9 @@ import pytest
 from scipy import stats
 
 from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._composite_mechanism import CompositeMechanism
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._step import Step
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._published.easy_instances import k_averages as module
 from sklearn_dp._published.easy_instances.k_averages import (
@@ -91,7 +91,7 @@ def test_other_weights_would_be_seen(weight, monkeypatch):
         u = int(self._session._noise.uniform_integers(2**53)) * 2.0**-53
         return int(np.searchsorted(total, u * total[-1]))
 
-    monkeypatch.setattr(Step, "choice", choice)
+    monkeypatch.setattr(CompositeMechanism, "choice", choice)
     assert law_of_the_draws() < 1e-6
 
 

@@ -71,7 +71,9 @@ def test_a_lead_is_told_only_when_it_is_clear():
     threshold = 2 + math.ceil(0.5 - 4 * math.log(2 * delta))
     session = open_session(PlanEntry("l", "lead", 2000.0, 0.009, uses=None))
     found = [
-        session.lead("l", [10, 10 + threshold], sensitivity=1, epsilon=epsilon, delta=delta)
+        session.report_leader_if_stable(
+            "l", [10, 10 + threshold], sensitivity=1, epsilon=epsilon, delta=delta
+        )
         for _ in range(2000)
     ]
     assert set(found) == {1, None}

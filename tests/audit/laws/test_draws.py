@@ -126,18 +126,20 @@ LAWS = {
     "laplace": lambda s: s.laplace("a", [5, 6], sensitivity=3.0, epsilon=0.5),
     "exponential": lambda s: s.exponential("a", [5, 6, 9], sensitivity=3, epsilon=0.5),
     "above threshold": lambda s: s.above_threshold("a", [5, 6], 4, sensitivity=3, epsilon=0.5),
-    "lead": lambda s: s.lead("a", [5, 60], sensitivity=3, epsilon=0.5, delta=1e-3),
+    "lead": lambda s: s.report_leader_if_stable(
+        "a", [5, 60], sensitivity=3, epsilon=0.5, delta=1e-3
+    ),
     "sparse": lambda s: s.sparse_histogram(
         "a", **COUNTS, n_candidates=30, threshold=4.0, sensitivity=2.0, rho=0.5
     ),
     "stability": lambda s: s.stability_histogram("a", **COUNTS, rho=0.5, delta=1e-3),
-    "filter": lambda s: s.unit_filter(
+    "filter": lambda s: s.friendly_core_filter(
         "a", [5, 6], sigma=9.0, threshold=4.0, bad=1.0, sensitivity=3.0, rho=0.5, delta=1e-3
     ),
     "bernoulli": lambda s: s.unit_bernoulli(
         "a", [1, 6], denominator=9, sensitivity=1.0, rho=0.5, delta=1e-3
     ),
-    "proportional": lambda s: s.proportional(
+    "proportional": lambda s: s.proportional_noise_psd(
         "a", np.eye(2, dtype=int) << 40, 1, bits=40, distance=1e-3, eta=1.0, rho=5.0, delta=1e-2
     ),
     "a step": lambda s: draws_of(s.step("a", epsilon=0.5, delta=1e-3)),

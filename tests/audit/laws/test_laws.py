@@ -152,7 +152,9 @@ RELEASES = {
     "above threshold, fine": lambda s: s.above_threshold(
         "a", [0, 2000, 5000, 3000], 4000, sensitivity=1000, epsilon=1.0
     ),
-    "lead": lambda s: s.lead("a", [0, 30, 7], sensitivity=1, epsilon=1.0, delta=1e-5),
+    "lead": lambda s: s.report_leader_if_stable(
+        "a", [0, 30, 7], sensitivity=1, epsilon=1.0, delta=1e-5
+    ),
     "draws": lambda s: s.unit_draws(20),
     "order": lambda s: s.random_order(np.zeros((7, 2))),
 }

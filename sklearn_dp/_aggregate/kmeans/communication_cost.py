@@ -8,7 +8,7 @@ most that there may be.
 import math
 from dataclasses import replace
 
-from ..._privacy._travel import Pass, TravelCost
+from ..._privacy._communication_cost import CommunicationCost, Pass
 from ..shared.centering import Size
 from .cell_tree import MOST_BITS_A_LEVEL, depths_of_levels
 from .engine import engine_entries
@@ -41,7 +41,7 @@ def kmeans_cost(
     n_cells: int | None = None,
     n_groups: int | None = None,
     row_bytes: float | None = None,
-) -> TravelCost:
+) -> CommunicationCost:
     """What the passes of a fit take, without the look at far rows that a long tail asks for.
 
     `rho` is of the whole fit; `columns` are the parts of the budget for the units of columns, and
@@ -90,7 +90,7 @@ def kmeans_cost(
         up = n_clusters * (d + 1) + 2 * d
         for name in ("columns", "columns again")[: 1 + (n_clusters > 1)]:
             found.append(_pass(name, 3 * n_clusters * d + 4 * d, up))
-    return TravelCost(tuple(found), n_parts, n_rows, n_workers, float(row_bytes or 4 * d))
+    return CommunicationCost(tuple(found), n_parts, n_rows, n_workers, float(row_bytes or 4 * d))
 
 
 def _tree(d: int, q: int, m: int, cells: int, n_levels: int) -> list[Pass]:

@@ -9,10 +9,10 @@ from ._trace import Event
 from .laws import gaussian, laplace, selection
 from .laws._release import Release
 
-__all__ = ["Step"]
+__all__ = ["CompositeMechanism"]
 
 
-class Step:
+class CompositeMechanism:
     """What a mechanism draws inside a step that has been paid for; made by `PrivacySession.step`.
 
     Propose-test-release and the like are private as a whole, by a theorem of their own, while

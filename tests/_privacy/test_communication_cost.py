@@ -4,9 +4,9 @@ import pickle
 
 import pytest
 
-from sklearn_dp._privacy._travel import Pass, TravelCost
+from sklearn_dp._privacy._communication_cost import CommunicationCost, Pass
 
-COST = TravelCost(
+COST = CommunicationCost(
     (Pass("cells", 100, 30, 900), Pass("sums", 20, 10, 10, times=4)), 50, 10**6, 5, 8.0
 )
 
@@ -15,7 +15,7 @@ def test_totals_are_those_of_all_passes():
     assert (COST.n_passes, COST.down, COST.up) == (5, 180, 70)
     assert COST.driver_bytes == 100 + 2 * 900
     assert COST.read_seconds == pytest.approx(5 * 10**6 * 8 / 5 / 1e9)
-    assert COST.travel_seconds == pytest.approx(250 * 50 / 5 / 1e9)
+    assert COST.transfer_seconds == pytest.approx(250 * 50 / 5 / 1e9)
 
 
 def test_it_prints_as_a_table_and_travels():

@@ -10,8 +10,7 @@ from scipy.stats import norm
 
 from sklearn_dp import DPPCA, DPGaussianMixture, DPKMeans
 from sklearn_dp._privacy._accounting import pure_zcdp_rho
-from sklearn_dp._privacy._neighbours import RELATIONS
-from sklearn_dp._privacy._words import (
+from sklearn_dp._privacy._guarantee_text import (
     _WORDS,
     best_guess,
     in_per_cent,
@@ -19,6 +18,7 @@ from sklearn_dp._privacy._words import (
     secret_in_words,
     what_can_be_told,
 )
+from sklearn_dp._privacy._neighbours import RELATIONS
 
 
 @pytest.mark.parametrize("estimator", [DPKMeans(3), DPGaussianMixture(3), DPPCA(2)])

@@ -1,6 +1,6 @@
 """What disjoint parts of the units cost."""
 
-from sklearn_dp._privacy._parts import maximum_cost
+from sklearn_dp._privacy._parallel_composition import maximum_cost
 
 
 def test_the_most_expensive_chain_counts():

@@ -7,7 +7,7 @@ the releases. Made of public shapes alone, before there are data.
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Pass", "TravelCost"]
+__all__ = ["Pass", "CommunicationCost"]
 
 _GIGABYTE = 1e9
 
@@ -25,10 +25,10 @@ class Pass:
 
 
 @dataclass(frozen=True, repr=False)
-class TravelCost:
+class CommunicationCost:
     """What the passes of a fit come to.
 
-    >>> TravelCost((Pass("sums", 100, 50, 50, times=3),), 10, 10**9, 2, 8.0)
+    >>> CommunicationCost((Pass("sums", 100, 50, 50, times=3),), 10, 10**9, 2, 8.0)
     pass         times   bytes down     bytes up    of a part
     sums             3          100           50
     all              3          300          150
@@ -71,7 +71,7 @@ class TravelCost:
         return self.n_passes * self.n_rows * self.row_bytes / self.n_workers / _GIGABYTE
 
     @property
-    def travel_seconds(self) -> float:
+    def transfer_seconds(self) -> float:
         """Time of what travels, at 1 GB/s to and from each worker."""
         return (self.down + self.up) * self.n_parts / self.n_workers / _GIGABYTE
 
@@ -98,6 +98,6 @@ class TravelCost:
         lines.append(
             f"driver: {self.driver_bytes / 1e6:,.1f} MB beside the program; "
             f"{self.read_seconds:,.1f} s to read the rows at 1 GB/s by each of {self.n_workers} "
-            f"workers, and\n{self.travel_seconds:,.1f} s for what travels"
+            f"workers, and\n{self.transfer_seconds:,.1f} s for what travels"
         )
         return "\n".join(lines)
