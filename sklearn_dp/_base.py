@@ -322,7 +322,7 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
         to attributes; `progress` is called with the name of each step that is done.
         """
         if not isinstance(X, Table):
-            X = Table.in_memory(X, units, None if self._together() else self.n_jobs)
+            X = Table.in_memory(X, units, None if self._requires_in_memory() else self.n_jobs)
         self._fit_table(X, session, progress)
 
     @row_guard

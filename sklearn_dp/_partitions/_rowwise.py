@@ -61,7 +61,7 @@ class InParts:
                 if inspect.isfunction(method) and not hasattr(method, "_takes_parts"):
                     setattr(cls, name, wrapper(method))
 
-    def _together(self) -> str | None:
+    def _requires_in_memory(self) -> str | None:
         """What needs the rows together, in words: this class, or a setting of it; None: nothing.
 
         In memory such a fit gets a table of one part. Asked before parameters are checked.
@@ -119,7 +119,7 @@ class InParts:
 
     def _fit_parts(self: Any, found: EngineInput) -> Any:
         """Charge, and fit to a table in parts."""
-        together = self._together()
+        together = self._requires_in_memory()
         if together is not None:
             raise TypeError(f"X must be in memory for {together}, and not in parts.")
         if found.weighted:

@@ -16,7 +16,7 @@ hold for that.
 
 Four currencies are converted: ``mu``-GDP, the exact guarantee of Gaussian noise [1]_;
 ``(rho, delta)``-zCDP [2]_; pure ``epsilon``-DP and ``(epsilon, delta)``-DP. Every result is rounded
-to the safe side: costs up, allowances down.
+to the safe side: costs up, splits down.
 
 References
 ----------

@@ -7,7 +7,7 @@ integers, their sum gets noise, and the server learns from it. Start reading wit
 * `_state`: what is public about a fit, and what the server knows so far;
 * `_messages`: what the server sends; `_client_bounds`: what a client's vectors are clipped to;
 * `_client`: what a client computes; `_answers`: what its answer must look like;
-* `_claims`: how far one unit moves each sum, with the proof, and the release;
+* `_round_sensitivities`: how far one unit moves each sum, with the proof, and the release;
 * `_learn`: what the releases say. Here all is post-processing;
 * `_engines`, `_flower`: who carries messages.
 

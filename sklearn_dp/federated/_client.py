@@ -232,7 +232,7 @@ def client_rounding(share: float) -> float:
     """Bound of what the two roundings of a client's vector take from each entry, in its steps.
 
     Why it matters: a rounded second moment need not be positive semidefinite, which is what
-    makes two moments less far apart than two other vectors (see `_claims`).
+    makes two moments less far apart than two other vectors (see `_round_sensitivities`).
 
     Less than one fine step and one step, and a hundredth of it for the rounding of floats.
     """

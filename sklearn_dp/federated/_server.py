@@ -19,10 +19,10 @@ import numpy as np
 
 from .._privacy._session import PrivacySession
 from ._answers import Arrays
-from ._claims import claims_of, noise_lines, release
 from ._client_bounds import client_shares
 from ._learn import LEARN
 from ._messages import message_of
+from ._round_sensitivities import claims_of, noise_lines, release
 from ._state import Sealed, Setup, State, begin
 
 __all__ = ["ask", "first_message", "server_update"]

@@ -280,7 +280,7 @@ class FriendlyMean(
         """
         return self._fit_validated(X, groups, sample_weight)
 
-    def _together(self):  # the published algorithm compares all pairs
+    def _requires_in_memory(self):  # the published algorithm compares all pairs
         return None if self.refine else "FriendlyMean(refine=False)"
 
     def _fit(self, X, units, session, progress):

@@ -1,6 +1,6 @@
 """Searching over parameters under one privacy guarantee."""
 
-from ._allowance import BestOf, Shares
+from ._budget_split import BestOf, Shares
 from ._preflight import Preflight, preflight
 from ._scorers import PrivateScorer
 from ._search import DPGridSearch, DPRandomizedSearch

@@ -17,7 +17,7 @@ from typing import Any
 from .._privacy._budget import PrivacyBudget
 from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._rounding import round_down, sum_down, sum_up
-from ._allowance import Allowance
+from ._budget_split import BudgetSplit
 from ._candidates import Step, plan_of, with_budget
 from ._widths import widths
 
@@ -47,7 +47,7 @@ class Maker:
     the parts do not exceed what the fit is allowed, and their sum is rounded up, so that no charge
     is too low.
 
-    The target is that of the whole search. The delta of the allowance is a failure probability of
+    The target is that of the whole search. The delta of the split is a failure probability of
     each fit of a step; where it is 0, all releases are Gaussian, and the target's own delta only
     makes the budgets of the steps complete.
     """
@@ -55,13 +55,13 @@ class Maker:
     def __init__(
         self,
         target: PrivacyBudget,
-        allowance: Allowance,
+        split: BudgetSplit,
         n_features: int,
         unit: str,
         score_share: float,
     ) -> None:
-        self._target, self._delta = target, allowance.delta or target.delta
-        self._allowance, self._n_features, self._unit = allowance, n_features, unit
+        self._target, self._delta = target, split.delta or target.delta
+        self._split, self._n_features, self._unit = split, n_features, unit
         self._score_share = score_share
 
     def prefix(self, prefixes: Sequence[Sequence[Step]], weights: dict[str, float]) -> Fit | None:
@@ -81,7 +81,7 @@ class Maker:
         widest = tuple(max((each[i] for each in prefixes), key=_kept) for i in range(len(steps)))
         total = sum(weights[step.name] for step in widest if step.private)
         rho = {
-            step.name: round_down(self._allowance.prefix * weights[step.name] / total)
+            step.name: round_down(self._split.prefix * weights[step.name] / total)
             for step in widest
             if step.private
         }
@@ -100,7 +100,7 @@ class Maker:
 
         All steps of the candidate are given, since widths are counted from the first one, and their
         weights; `size` of them are shared, and fitted elsewhere. The weights of those that are left
-        are scaled to add up to one. `rho` is the allowance of a run, or of the last fit, which is
+        are scaled to add up to one. `rho` is the split of a run, or of the last fit, which is
         not `scored`: nothing is chosen by it.
         """
         score = round_down(rho * self._score_share) if scored else None

@@ -31,14 +31,7 @@ from .._privacy._checks import check_choice
 from .._privacy._ledger import open_ledger
 from .._privacy._plan import Mechanism, PrivacyPlan
 from .._validation import names_of
-from ._allowance import (
-    Allowance,
-    BestOf,
-    Shares,
-    one_step,
-    release_all,
-    release_best,
-)
+from ._budget_split import BestOf, BudgetSplit, Shares, one_step, release_all, release_best
 from ._candidates import (
     Candidate,
     Limits,
@@ -78,7 +71,7 @@ class SearchPlan:
     prefix: Fit | None  # the shared first steps
     runs: list[Fit]  # one for each candidate; empty where there is nothing to choose
     refits: list[Fit] | None  # one for each candidate, of which the chosen one is made
-    allowance: Allowance
+    split: BudgetSplit
     scorer: Any  # `Scorer`, or None
     plan: PrivacyPlan  # of the whole search: what the ledger is charged
     best_of: Any  # `BestOf`; None: all candidates are released
@@ -112,28 +105,28 @@ def plan_search(
     if best_of is None:
         # Fits of single steps: those of the candidates, the last fit and the shared ones.
         n_fits = (len(candidates) + 1) * max(len(each.private) for each in candidates) + size
-        allowance = release_all(
+        split = release_all(
             target, len(candidates), prefix_share, shares, refit, 0 if gaussian else n_fits
         )
     else:
-        allowance = release_best(target, len(candidates), prefix_share, best_of, refit)
-    make = Maker(target, allowance, n_features, unit, shares.score)
+        split = release_best(target, len(candidates), prefix_share, best_of, refit)
+    make = Maker(target, split, n_features, unit, shares.score)
     prefix = make.prefix([each.steps[:size] for each in candidates], weights[0])
     runs = [
-        make.fit(each.steps, size, weight, allowance.run, scored=True)
+        make.fit(each.steps, size, weight, split.run, scored=True)
         for each, weight in zip(candidates, weights, strict=True)
         if several
     ]
     refits = (
         [
-            make.fit(each.steps, size, weight, allowance.refit, scored=False)
+            make.fit(each.steps, size, weight, split.refit, scored=False)
             for each, weight in zip(candidates, weights, strict=True)
         ]
-        if allowance.refit
+        if split.refit
         else None
     )
-    outer = _outer(search, target, unit, prefix, runs, refits, best_of, allowance)
-    return SearchPlan(candidates, prefix, runs, refits, allowance, scorer, outer, best_of)
+    outer = _outer(search, target, unit, prefix, runs, refits, best_of, split)
+    return SearchPlan(candidates, prefix, runs, refits, split, scorer, outer, best_of)
 
 
 def _scoring(scoring: Any, params: list[dict[str, Any]], final: Any) -> Any:
@@ -235,7 +228,7 @@ def _outer(
     runs: list[Fit],
     refits: list[Fit] | None,
     best_of: BestOf | None,
-    allowance: Allowance,
+    split: BudgetSplit,
 ) -> PrivacyPlan:
     """The plan of the whole search.
 
@@ -243,11 +236,11 @@ def _outer(
     makes all of them `SEVERAL`: accounting as Gaussian needs that everything is.
     """
     if best_of is not None:
-        before = f"first steps: rho = {allowance.prefix:.4g}; " if prefix is not None else ""
-        after = f"; last fit: rho = {allowance.refit:.4g}" if refits else ""
+        before = f"first steps: rho = {split.prefix:.4g}; " if prefix is not None else ""
+        after = f"; last fit: rho = {split.refit:.4g}" if refits else ""
         note = (
-            f"selection among {len(runs)} candidates: {before}each run: rho = {allowance.run:.4g}, "
-            f"score included, by the rule {allowance.rule}{after}; covered together by Theorem 1 "
+            f"selection among {len(runs)} candidates: {before}each run: rho = {split.run:.4g}, "
+            f"score included, by the rule {split.rule}{after}; covered together by Theorem 1 "
             "of doc/development/private_search.md"
         )
         return one_step(target, unit, (note,))

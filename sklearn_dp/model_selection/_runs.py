@@ -42,7 +42,7 @@ from .._privacy._plan import PrivacyPlan
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
 from .._sklearn_compat import without_callbacks
-from ._allowance import longest
+from ._budget_split import longest
 from ._candidates import Step
 from ._fit_plans import SCORE, Fit
 from ._fitted import Fitted, transformed
@@ -180,7 +180,7 @@ class Runner:
         Without step 2, whoever can measure the time learns about the number of runs; `BestOf` says
         so.
         """
-        rule, runs = self._plan.allowance.rule, self._plan.runs
+        rule, runs = self._plan.split.rule, self._plan.runs
         drawn = self._step.runs(rule).tolist()
         counted = len(drawn)
         if self._plan.best_of.constant_time:

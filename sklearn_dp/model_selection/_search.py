@@ -8,9 +8,9 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler
 
 from .._privacy._randomness import seed_of
 from .._validation import check_integer, check_sklearn_seed
-from ._allowance import Shares
 from ._arguments import MOST_CANDIDATES, listed
 from ._base_search import BaseDPSearch
+from ._budget_split import Shares
 from ._scorers import PrivateScorer
 
 __all__ = ["DPGridSearch", "DPRandomizedSearch"]

@@ -18,8 +18,8 @@ from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp.federated import (
     _answers,
-    _claims,
     _learn,
+    _round_sensitivities,
     _statistics,
     client_update,
     elbow,
@@ -58,12 +58,12 @@ def walk(k, d, server, epsilon=1.0, radius=4.0):
 def releases_of(state, entries, budget, seeds):
     """Noisy sums of nothing, as each round releases them; many independent ones."""
     found = {name: [] for name in _answers.ANSWERS[state.kind]}
-    state = replace(state, claims=_claims.claims_of(state))
+    state = replace(state, claims=_round_sensitivities.claims_of(state))
     nothing = client_update(state.kind, state.message, np.empty((0, state.setup.n_features)))
     for seed in range(seeds):
         session = PrivacySession(PrivacyPlan(budget, entries), random_state=seed)
         for name in state.claims:
-            found[name].append(_claims.release(state, session, name, nothing[name])[0])
+            found[name].append(_round_sensitivities.release(state, session, name, nothing[name])[0])
     return {name: np.array(values) for name, values in found.items()}
 
 
@@ -112,9 +112,9 @@ def measured_mu(states, budget, entries, name, kind, far):
         client_update(kind, message, far[None])[name]
         - client_update(kind, message, far[:0, None].reshape(0, len(far)))[name]
     ).astype(float)
-    step = list(_claims.claims_of(state).values())[names.index(name)][2]
+    step = list(_round_sensitivities.claims_of(state).values())[names.index(name)][2]
     noise = releases_of(state, entries, budget, 60 if name == "lift counts" else 12)[name]
-    pattern = np.broadcast_to(_claims._pattern(name, len(far)), moved.shape)
+    pattern = np.broadcast_to(_round_sensitivities._pattern(name, len(far)), moved.shape)
     return np.linalg.norm(moved * step / pattern) / np.std(noise / pattern)
 
 
@@ -135,7 +135,7 @@ def test_an_audit_refuses_noise_for_the_radius_in_step_1(rounds, monkeypatch):
     states, budget, entries = rounds
     exact = _statistics.row_bounds
     monkeypatch.setattr(
-        _claims,
+        _round_sensitivities,
         "row_bounds",
         lambda kind, message: {name: bound / 4 for name, bound in exact(kind, message).items()},
     )

@@ -18,12 +18,12 @@ from sklearn_dp.audit._replay_result import ReplayResult
 from sklearn_dp.federated import (
     FederatedOptions,
     _answers,
-    _claims,
     _client,
     _client_bounds,
     _engines,
     _learn,
     _messages,
+    _round_sensitivities,
     _server,
     _state,
     _statistics,
@@ -40,7 +40,7 @@ D = 4
 LAPLACE = FederatedOptions(count_noise="laplace")
 MODULES = (
     _answers,
-    _claims,
+    _round_sensitivities,
     _client,
     _client_bounds,
     _engines,

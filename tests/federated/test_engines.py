@@ -14,8 +14,8 @@ from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.federated import (
     _answers,
-    _claims,
     _engines,
+    _round_sensitivities,
     _server,
     _state,
     _statistics,
@@ -210,7 +210,9 @@ def claims_after_the_answers(patch):
     shared_message(patch)
     patch.setattr(
         "sklearn_dp.federated._federated_dp_kmeans.server_update",
-        lambda state, *rest: update(replace(state, claims=_claims.claims_of(state)), *rest),
+        lambda state, *rest: update(
+            replace(state, claims=_round_sensitivities.claims_of(state)), *rest
+        ),
     )
 
 

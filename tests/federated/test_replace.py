@@ -11,7 +11,7 @@ from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit._claims import check_claims
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.exceptions import LedgerError
-from sklearn_dp.federated import FederatedOptions, _claims
+from sklearn_dp.federated import FederatedOptions, _round_sensitivities
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
@@ -112,12 +112,14 @@ def test_five_hundred_neighbours(number, told):
 
 @pytest.mark.parametrize("told", [False, True], ids=["rows", "clients"])
 def test_the_noise_of_one_unit_more_or_less_is_not_enough(told, monkeypatch):
-    monkeypatch.setattr(_claims, "_bound_of_a_swap", lambda name, bound, state: bound)
+    monkeypatch.setattr(_round_sensitivities, "_bound_of_a_swap", lambda name, bound, state: bound)
     assert audit(model(), told, 8)[0]
 
 
 def test_opposite_sums_need_twice_the_noise_and_not_its_root(monkeypatch):
-    monkeypatch.setattr(_claims, "_bound_of_a_swap", lambda name, bound, state: 1.42 * bound)
+    monkeypatch.setattr(
+        _round_sensitivities, "_bound_of_a_swap", lambda name, bound, state: 1.42 * bound
+    )
     assert audit(model(method="kmeans++"), False, 12)[0]
 
 

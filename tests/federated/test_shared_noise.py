@@ -5,22 +5,22 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn_dp.audit._round_sensitivities import check_claims
 
 from sklearn_dp import FederatedDPKMeans
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy.laws import shares as _shares
 from sklearn_dp.audit import replay_audit
-from sklearn_dp.audit._claims import check_claims
 from sklearn_dp.audit._noise_law import noise_audit, noise_problems
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.exceptions import UtilityWarning
 from sklearn_dp.federated import (
     FederatedOptions,
     _answers,
-    _claims,
     _client,
     _engines,
     _federated_dp_kmeans,
+    _round_sensitivities,
     _server,
     client_update,
 )
@@ -118,11 +118,11 @@ def test_a_client_whose_rows_are_no_use_adds_its_noise_all_the_same(state, bad):
 def test_the_sum_of_the_shares_has_the_variance_that_is_needed():
     """Of n_honest clients: one release after the other, scale against the session's own."""
     for state in STATES:
-        claims = _claims.claims_of(state)
+        claims = _round_sensitivities.claims_of(state)
         for (name, (bound, pattern, _)), (sigma, off, bits) in zip(
             claims.items(), state.message["noise"], strict=True
         ):
-            rho = _claims._rho_of(PLANS[state.setup.per_client][name])
+            rho = _round_sensitivities._rho_of(PLANS[state.setup.per_client][name])
             need = bound / np.sqrt(2 * rho) * 2.0**bits
             assert sigma * np.sqrt(HONEST) == pytest.approx(need, rel=1e-9)
             assert sigma * np.sqrt(HONEST) >= need
@@ -138,11 +138,11 @@ def test_a_share_of_a_second_moment_is_drawn_at_what_each_entry_is_told(monkeypa
         return draw(self, name, number, sigma, shape)
 
     monkeypatch.setattr(_shares.NoiseShares, "draw", seen)
-    asked = [state for state in STATES if "second moment" in _claims.claims_of(state)]
+    asked = [state for state in STATES if "second moment" in _round_sensitivities.claims_of(state)]
     for state in asked:
         drawn.clear()
         client_update(state.kind, state.message, rows(9), _shares.NoiseShares(3, "a"))
-        place = list(_claims.claims_of(state)).index("second moment")
+        place = list(_round_sensitivities.claims_of(state)).index("second moment")
         sigma = state.message["noise"][place][0]
         diagonal = np.equal(*np.triu_indices(len(state.message["center"])))
         told = np.where(diagonal, 1.0, np.sqrt(0.5))
@@ -393,7 +393,7 @@ def test_shares_and_their_sums_have_the_law_that_is_claimed():
 def smaller_shares(patch):
     """Shares of a variance that would do if all the clients were counted on."""
     exact = _shares.share_scale
-    for module in (_claims, _shares):
+    for module in (_round_sensitivities, _shares):
         patch.setattr(
             module, "share_scale", lambda sensitivity, rho, n: exact(sensitivity, rho, 2 * n)
         )

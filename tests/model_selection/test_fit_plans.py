@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn_dp import DPPCA, DPKMeans, DPKTupleKMeans
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import Mechanism
-from sklearn_dp.model_selection._allowance import Allowance
+from sklearn_dp.model_selection._budget_split import BudgetSplit
 from sklearn_dp.model_selection._candidates import candidate, plan_of
 from sklearn_dp.model_selection._fit_plans import (
     SCORE,
@@ -28,7 +28,7 @@ def steps_of(n_components, estimator=None):
 
 def maker(score_share=0.25):
     return Maker(
-        TARGET, Allowance(prefix=0.01, run=0.04, refit=0.02, delta=0.0), 5, "row", score_share
+        TARGET, BudgetSplit(prefix=0.01, run=0.04, refit=0.02, delta=0.0), 5, "row", score_share
     )
 
 

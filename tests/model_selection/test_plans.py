@@ -38,13 +38,13 @@ def test_what_all_fits_may_spend_is_within_the_plan(monkeypatch, final):
 
 @pytest.mark.parametrize("final", ["refit", "winner"])
 def test_what_the_best_of_many_may_spend_is_what_the_theorem_was_asked(monkeypatch, final):
-    """First steps once, each run no more than its allowance with its score, the last fit."""
+    """First steps once, each run no more than its split with its score, the last fit."""
     fits = spending(monkeypatch)
     grid = {"dppca__n_components": [1, 2, 3]}
     found = DPGridSearch(
         pipeline(), grid, epsilon=2.0, scoring="cost", selection="best", final=final, random_state=0
     ).fit(corners(300, d=4))
-    given = found._planned(4, "row").allowance
+    given = found._planned(4, "row").split
     tags = [tag for tag, _ in fits]
     runs = [plan for tag, plan in fits if tag.startswith("run ")]
     assert tags[0] == "first steps"

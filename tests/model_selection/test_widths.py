@@ -7,7 +7,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn_dp import DPPCA, DPKMeans, DPOneHotEncoder, PrivacyLedger
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp.model_selection import DPGridSearch, preflight
-from sklearn_dp.model_selection._allowance import Allowance
+from sklearn_dp.model_selection._budget_split import BudgetSplit
 from sklearn_dp.model_selection._candidates import candidate, plan_of
 from sklearn_dp.model_selection._fit_plans import Maker
 from sklearn_dp.model_selection._widths import widths
@@ -31,7 +31,7 @@ def steps_of(*estimators):
 def run_of(steps, rho):
     maker = Maker(
         PrivacyBudget(epsilon=1.0, delta=1e-6),
-        Allowance(0.0, rho, 0.0, 0.0),
+        BudgetSplit(0.0, rho, 0.0, 0.0),
         N_FEATURES,
         "row",
         0.2,

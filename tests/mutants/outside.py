@@ -33,7 +33,7 @@ from sklearn_dp._published.separated_gaussians import terrific_points as _terrif
 from sklearn_dp.audit import Mutant
 from sklearn_dp.ensemble import SampleAndAggregate, _output_units
 from sklearn_dp.ensemble._aggregation import Aggregation
-from sklearn_dp.federated import _claims, _client
+from sklearn_dp.federated import _client, _round_sensitivities
 from sklearn_dp.federated._engines import LocalEngine
 from sklearn_dp.model_selection import _scorers
 from sklearn_dp.model_selection._runs import Runner
@@ -250,11 +250,11 @@ OUTSIDE = [
     ),
     Edit(
         "moments of clients in one another's place without their rounding",
-        _claims,
+        _round_sensitivities,
         "_bound_of_a_swap",
         "_ROOT_2 * (bound + rounded)",
         "_ROOT_2 * bound",
-        "federated/test_claims.py::"
+        "federated/test_round_sensitivities.py::"
         "test_moments_of_clients_need_more_than_the_root_of_two_by_their_rounding_alone",
     ),
     Edit(

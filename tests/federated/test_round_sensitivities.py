@@ -8,7 +8,7 @@ from federated_states import CLIENT_STATES, NASTY, ROW_STATES, D, all_kinds, cli
 
 from sklearn_dp.federated import client_update
 from sklearn_dp.federated._answers import is_count
-from sklearn_dp.federated._claims import claims_of
+from sklearn_dp.federated._round_sensitivities import claims_of
 
 
 def swap_claims(state):

@@ -8,11 +8,8 @@ import pytest
 from sklearn_dp._privacy import _selection
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._selection import selection_delta, selection_mu, selection_refit
-from sklearn_dp.model_selection import (
-    BestOf,
-    Shares,
-    _allowance,
-)
+from sklearn_dp.model_selection import BestOf, Shares
+from sklearn_dp.model_selection import _budget_split as _allowance
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),

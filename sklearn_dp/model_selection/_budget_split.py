@@ -1,6 +1,6 @@
 """What each fit of a search may spend: one budget, divided by public numbers only.
 
-Two ways, with the same parts (`Allowance`):
+Two ways, with the same parts (`BudgetSplit`):
 
 * :func:`release_all` divides in zCDP: costs of all fits add up to the target. m candidates have a
   part 1/m of the budget for the search, so the noise of each grows as sqrt(m).
@@ -24,7 +24,7 @@ from .._privacy._rounding import round_down
 from .._privacy._selection import selection_mu, selection_refit
 from .._privacy._selection_rules import Thin, choose_rule
 
-__all__ = ["Allowance", "BestOf", "Shares", "longest", "one_step", "release_all", "release_best"]
+__all__ = ["BudgetSplit", "BestOf", "Shares", "longest", "one_step", "release_all", "release_best"]
 
 _HALF = 0.5
 """Part of the largest mu of a run that is used where a refit follows: the table of
@@ -87,7 +87,7 @@ class BestOf:
 
 
 @dataclass(frozen=True)
-class Allowance:
+class BudgetSplit:
     """What each part of a search may spend, in zCDP."""
 
     prefix: float  # of the shared first steps together; 0 without them
@@ -106,7 +106,7 @@ def release_all(
     shares: Shares,
     refit: bool,
     n_failing: int,
-) -> Allowance:
+) -> BudgetSplit:
     """Every candidate is run once, and every model and score is released.
 
     `prefix_share` is the part of the budget for the shared first steps. `n_failing` fits of single
@@ -118,15 +118,15 @@ def release_all(
     prefix = round_down(total * prefix_share)
     left = round_down(total - prefix)
     if n_candidates == 1:  # nothing to choose: a plain fit
-        return Allowance(prefix, 0.0, left, delta)
+        return BudgetSplit(prefix, 0.0, left, delta)
     search = round_down(left * (shares.search if refit else 1.0))
     run = round_down(search / n_candidates)
-    return Allowance(prefix, run, round_down(left - search) if refit else 0.0, delta)
+    return BudgetSplit(prefix, run, round_down(left - search) if refit else 0.0, delta)
 
 
 def release_best(
     target: PrivacyBudget, n_candidates: int, prefix_share: float, best_of: BestOf, refit: bool
-) -> Allowance:
+) -> BudgetSplit:
     """Only the winner of a random number of runs is released: Theorem 1 of `_selection`.
 
     In order:
@@ -139,7 +139,7 @@ def release_best(
        target's.
     5. With a refit, runs get half of that mu, and `selection_refit` tells what is left.
 
-    The allowance is in rho, as plans are, and has no failure probability.
+    The split is in rho, as plans are, and has no failure probability.
     """
     epsilon, delta = cast(float, target.epsilon), target.delta
     largest = gaussian_mu(epsilon, delta)
@@ -150,7 +150,7 @@ def release_best(
     if refit:
         mu_run *= _HALF
         mu_refit = selection_refit(epsilon, delta, rule, mu_run, mu_prefix)
-    return Allowance(
+    return BudgetSplit(
         rho_from_mu(mu_prefix) if mu_prefix else 0.0,
         rho_from_mu(mu_run),
         rho_from_mu(mu_refit) if mu_refit else 0.0,
