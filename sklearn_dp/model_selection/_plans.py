@@ -8,8 +8,8 @@ How :func:`plan_search` goes, in order:
 3. The scorer is made from public limits of the rows (`_scorers`).
 4. Every private step is asked for a plan, to see whether all its releases are Gaussian. Only then
    can the search release its best run alone, which is what Theorem 1 is about.
-5. The budget is divided by public numbers (`_budget_split`): what the shared steps, each run and the
-   last fit may spend.
+5. The budget is divided by public numbers (`_budget_split`): what the shared steps, each run and
+   the last fit may spend.
 6. Each fit gets a `PrivacyPlan` (`_fit_plans`): an entry for each private step, and one for the
    score.
 7. The plan of the whole search is made of these. It is what the ledger is charged, once.

@@ -8,8 +8,7 @@ import pytest
 from sklearn_dp._privacy import _selection
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._selection import selection_delta, selection_mu, selection_refit
-from sklearn_dp.model_selection import BestOf, Shares
-from sklearn_dp.model_selection import _budget_split
+from sklearn_dp.model_selection import BestOf, Shares, _budget_split
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
