@@ -17,19 +17,19 @@ __all__ = [
 
 
 class BudgetExceededError(RuntimeError):
-    """A charge would take a session or a ledger past what it is allowed to spend.
+    """A charge would exceed what a session or a ledger is allowed to spend.
 
     It is raised before anything is spent and before any data are read.
 
-    A fit of a smaller epsilon, or of a smaller delta, may still be admitted. Nothing that was
-    charged is ever given back.
+    A fit with a smaller epsilon or a smaller delta may still be accepted. Charges are never
+    refunded.
 
     Parameters
     ----------
     message : str
         The amounts in it are of budgets, which are public.
     asked, left : dict of str to float, optional
-        What the charge needs, and what the ledger still holds, of each cost that it counts:
+        What the charge needs, and what remains in the ledger, of each cost that it counts:
         "epsilon" and "delta", or "rho" and "delta_failure".
 
     Attributes
@@ -53,33 +53,33 @@ class BudgetExceededError(RuntimeError):
 class LedgerError(ValueError):
     """The `ledger` given cannot be used.
 
-    No such file, not a ledger, another version, or another unit or neighbouring relation. Nothing
-    was spent. Ledgers are made on purpose only (``python -m sklearn_dp.ledger create``): if a path
-    that does not exist were a fresh ledger, a slip of the pen would be a fresh budget.
+    The file does not exist, is not a ledger, or has another version, unit or neighboring relation.
+    Nothing was spent. Ledgers must be created explicitly (``python -m sklearn_dp.ledger create``):
+    if a path that does not exist created a ledger, a typing error would grant a fresh budget.
     """
 
 
 class PartError(ValueError):
-    """A part of a table could not be read, or was lost: the fit has ended, and was paid for.
+    """A part of a table could not be read, or was lost. The fit has ended and stays charged.
 
-    It tells the number of the part and the type of the error, and nothing of the data.
+    It names the number of the part and the type of the error, and nothing about the data.
     """
 
 
 class ConversionWarning(UserWarning):
-    """A private twin does not do all that the estimator it is made from was told."""
+    """A private twin does not support all settings of the estimator that it was made from."""
 
 
 class PrivacyWarning(UserWarning):
     """The stated guarantee holds only under a condition that the caller should know about.
 
-    The condition is about how a program calls the package and never about its data, so whether this
-    warning is given tells nothing about them.
+    The condition concerns how a program calls the package, never its data, so this warning reveals
+    nothing about the data.
     """
 
 
 class ExactStatisticsWarning(PrivacyWarning):
-    """What is being recorded is not private: exact statistics of the data, before noise.
+    """The recording is not private: it contains exact statistics of the data, before noise.
 
     Given by :func:`~sklearn_dp.audit.record_releases` and
     :func:`~sklearn_dp.audit.replay_releases`, which are for audits. Neither a recording nor what a
@@ -88,16 +88,16 @@ class ExactStatisticsWarning(PrivacyWarning):
 
 
 class SeededNoiseWarning(PrivacyWarning):
-    """The noise comes from a seed: whoever knows or guesses the seed can remove the noise.
+    """The noise comes from a seed: anyone who knows or guesses the seed can remove the noise.
 
-    Given by each fit with a ``random_state``, also for one of NumPy's generators, whose state
-    another program may know. For tests and demonstrations; leave it out for real data.
+    Every fit with a ``random_state`` gives this warning, even if it is a NumPy generator, whose
+    state another program may know. Use it for tests and demonstrations only, not for real data.
     """
 
 
 class UtilityWarning(UserWarning):
-    """The answer is private but of little use, judged from released values only.
+    """The result is private but of little use, judging by released values only.
 
-    The same words are in the `status_` of the estimator. A larger epsilon, more rows or public
-    bounds help; to fit once more costs its budget once more.
+    The `status_` of the estimator has the same text. A larger epsilon, more rows or public bounds
+    help; fitting again costs the budget again.
     """

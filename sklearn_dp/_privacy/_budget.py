@@ -62,16 +62,16 @@ class PrivacyBudget:
     epsilon : float, optional
         Positive and finite.
     delta : float
-        In [0, 1); 0 by default beside `rho`, required beside `epsilon`. Fits spend delta too, one
-        in a million each unless told otherwise: ``PrivacyBudget(1.0, 1e-5)`` pays for ten. 0 is
-        pure DP, which no Gaussian release can serve, or pure zCDP.
+        In [0, 1); 0 by default with `rho`, required with `epsilon`. Fits spend delta too, by
+        default one in a million each: ``PrivacyBudget(1.0, 1e-5)`` pays for ten. 0 is pure DP,
+        which no Gaussian release can serve, or pure zCDP.
     rho : float, optional
         Positive and finite.
 
     Raises
     ------
     TypeError
-        If a value is not a real number (a bool is none), or `delta` is missing.
+        If a value is not a real number (nor is a bool), or `delta` is missing.
     ValueError
         If a value is out of range, or both or neither of ``epsilon`` and ``rho`` are given.
 
@@ -146,7 +146,7 @@ class PrivacyBudget:
     def to_rho(self, gaussian: bool = True, delta_failure: float = 0.0) -> float:
         """Return the largest total rho that releases may cost inside this budget, rounded down.
 
-        Whatever is spent inside it also computes, by `epsilon_of`, to at most the target.
+        For any cost up to this, `epsilon_of` returns at most the target.
 
         Parameters
         ----------
@@ -189,7 +189,7 @@ class PrivacyBudget:
         delta_failure : float, default=0.0
             Part of delta for failure events of the releases.
         delta : float, optional
-            The budget's own by default; another one reads, for instance, a pure zCDP budget.
+            By default that of the budget; another value can be used with a pure zCDP budget.
 
         Returns
         -------

@@ -27,25 +27,25 @@ __all__ = ["DisjointLedgers", "PrivacyLedger", "open_ledger"]
 class PrivacyLedger:
     """The privacy budget that all fits on one data set share.
 
-    A fit charges its ledger for its whole plan before it reads any data, and is refused when the
-    ledger does not hold enough. A charge is never refunded, whatever becomes of the fit.
+    A fit charges its ledger for its whole plan before it reads any data, and is refused if the
+    remaining budget is too small. A charge is never refunded, whatever happens to the fit.
 
     Parameters
     ----------
     budget : PrivacyBudget, optional
         The total, in (epsilon, delta) or (rho, delta). Left out to open an existing file.
     path : str or path, optional
-        A ledger file; with `budget`, the file is made and must not exist. Without `path`, the
-        ledger lives in the memory of this process.
+        A ledger file. With `budget`, the file is created and must not exist. Without `path`, the
+        ledger is kept in the memory of this process.
     unit : {"row", "group"}, default="row"
         What is protected; fits that protect another unit are refused.
     composition : {"basic", "zcdp", "gaussian"}, optional
         How charges add up; see Notes. By default "basic" for a total in epsilon and "zcdp" for one
         in rho.
     relation : str, default="add or remove"
-        What neighbouring data sets do with a unit: "add or remove"; "replace", where their number
-        is public; "add or remove the rows of" or "replace the rows of", where the units are clients
-        that take part whatever they hold. Fits with another guarantee are refused.
+        How neighboring data sets differ by a unit: "add or remove"; "replace", if the number of
+        units is public; "add or remove the rows of" or "replace the rows of", if the units are
+        clients that take part with or without rows. Fits with another guarantee are refused.
 
     Raises
     ------
@@ -230,7 +230,7 @@ class PrivacyLedger:
         Raises
         ------
         BudgetExceededError
-            The ledger does not hold enough; nothing was spent.
+            The remaining budget is too small; nothing was spent.
         LedgerError
             The charge is of another unit, relation or kind than the ledger's, or the file cannot be
             used.
@@ -245,9 +245,9 @@ class PrivacyLedger:
         log_charge(self.path, made)
 
     def to_dp_accounting(self) -> tuple[Any, float]:
-        """All charges as one event of Google's library dp-accounting, which has to be installed.
+        """Return all charges as one event of Google's dp-accounting, which must be installed.
 
-        Nothing is charged, and the ledger stays as it is.
+        Nothing is charged, and the ledger does not change.
 
         Returns
         -------
@@ -257,8 +257,8 @@ class PrivacyLedger:
             a key, those of the value that paid most; where no value paid most in all respects, an
             event that covers each of them.
         delta_failure : float
-            The probability, over all charges, of failures that no event of the library stands for.
-            Take it from the delta that an accountant is asked for.
+            The probability, over all charges, of failures that no event of the library represents.
+            Subtract it from the delta that you ask an accountant for.
 
         Raises
         ------
@@ -267,13 +267,13 @@ class PrivacyLedger:
 
         Notes
         -----
-        An accountant never says less than holds. ``ZCDpEvent`` is known to ``RdpAccountant``, and
-        not to ``PLDAccountant``. Give it the neighbouring relation of the ledger (``relation``);
-        a record of the library is a unit of the ledger. The library has no event for disjoint sets
-        of units: for the least that an accountant can say, take the largest of what it says for
-        the ledgers of the values. Like every sum of charges, what it says holds for budgets that
-        were fixed before the first result was seen. Where they were chosen on the way, the
-        guarantee is the total of the ledger.
+        An accountant never reports too small a cost. ``ZCDpEvent`` is known to ``RdpAccountant``,
+        and not to ``PLDAccountant``. Give it the neighbouring relation of the ledger
+        (``relation``); a record of the library is a unit of the ledger. The library has no event
+        for disjoint sets of units: for the least that an accountant can say, take the largest of
+        what it says for the ledgers of the values. Like every sum of charges, what it says holds
+        for budgets that were fixed before the first result was seen. Where they were chosen on the
+        way, the guarantee is the total of the ledger.
 
         Examples
         --------

@@ -124,12 +124,12 @@ _TYPED_SLACK = 2.0**-51  # of a cap that a person typed; a power of two, so prod
 
 @dataclass(frozen=True)
 class LedgerCharge:
-    """What one fit costs, in every currency that a ledger may count in.
+    """The cost of one fit, in every measure that a ledger may use.
 
     Parameters
     ----------
     epsilon, delta : float
-        The fit is (epsilon, delta)-DP. An infinite epsilon says that no such bound is known.
+        The fit is (epsilon, delta)-DP. An infinite epsilon means that no such bound is known.
     rho : float, optional
         The fit is (rho, delta_failure)-zCDP; by default what holds for every
         (epsilon, delta)-DP mechanism: epsilon tanh(epsilon / 2) and delta.
@@ -138,9 +138,9 @@ class LedgerCharge:
     gaussian : bool, default=False
         Whether all releases are plain Gaussian, with costs that add up to `rho`.
     unit : {"row", "group"}, default="row"
-        What neighbouring data sets differ in.
+        The unit in which neighboring data sets differ.
     relation : str, default="add or remove"
-        What they do with it; see :class:`PrivacyLedger`.
+        How they differ; see :class:`PrivacyLedger`.
     label : str, default=""
         Name of the estimator; never anything that depends on the data.
     time : str, default=""
@@ -169,7 +169,7 @@ class LedgerCharge:
 
     @classmethod
     def of(cls, plan: PrivacyPlan, label: str) -> LedgerCharge:
-        """What a fit of a plan costs, whatever it spends of it.
+        """Return the cost of a fit with a plan, whatever part of it the fit spends.
 
         Parameters
         ----------

@@ -42,8 +42,8 @@ class Draw:
     law : str
         "gaussian", "laplace" or "choice" (exponential mechanism).
     scale : float or ndarray
-        Standard deviation, Laplace scale or rate of the choice, per grid step: what was used, not
-        what any claim says.
+        Standard deviation, Laplace scale or rate of the choice, per grid step: the value that was
+        used, not the claimed one.
     size : int
         How many numbers were drawn.
     """
@@ -75,8 +75,8 @@ def note_draw(law: str, scale: Any, size: int) -> None:
 class Event:
     """One release, with the private statistic behind it.
 
-    What it holds is not private: exact statistics of the data. It refuses to be pickled, and its
-    repr leaves them out.
+    It is not private, because it contains exact statistics of the data. It cannot be pickled, and
+    its repr leaves them out.
 
     Parameters
     ----------
@@ -91,19 +91,19 @@ class Event:
     value : object
         The exact statistic (integers), before noise.
     sensitivity : float or ndarray
-        The claim about `value`, in grid steps.
+        The claimed sensitivity of `value`, in grid steps.
     scale : float or ndarray
         Noise scale in grid steps.
     cost : float
         Cost in zCDP, rho; for the pure mechanisms their epsilon.
     public : dict
-        Everything else that must agree between neighbours (unit, threshold, ...).
+        Everything else that must be equal for neighbors (unit, threshold, ...).
     output : object
         What was released, in grid steps.
     units : ndarray of int, optional
-        Numbers of the units that a filter decides about; all of them by default.
+        Indices of the units on which a filter decides; by default all.
     draws : tuple of Draw
-        What the samplers drew for `output`: law and scale as they were really used.
+        What the samplers drew for `output`: the distribution and scale that were actually used.
     """
 
     kind: str

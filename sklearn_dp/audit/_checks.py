@@ -291,8 +291,8 @@ def check_parameters_are_kept(estimator: Any) -> None:
 def check_small_data(estimator: Any) -> None:
     """0, 1, k-1 and 20 rows, at tiny and huge budgets: always a finite answer, no other warning.
 
-    The number of rows is not public. An estimator that refuses few rows tells something about it,
-    and one that returns NaN or another kind of warning does so too.
+    The number of rows is private. An estimator that refuses few rows tells something about it, and
+    one that returns NaN or another kind of warning does so too.
     """
     k = estimator.get_params().get("n_clusters", 2)
     k = int(k) if is_integer(k) else 2  # some estimators choose it

@@ -19,8 +19,9 @@ def all_estimators() -> list[tuple[str, type[BaseDPEstimator]]]:
 
     Notes
     -----
-    Public is what derives from the base class, is defined in the package and is not itself called
-    a base. The modules are walked, so an estimator that somebody forgot to export is found too.
+    An estimator is public if it derives from the base class, is defined in the package and is not
+    itself called a base. All modules are searched, so an estimator that was not exported by mistake
+    is also found.
     """
     root = importlib.import_module(__package__.split(".")[0])
     found: dict[str, type[BaseDPEstimator]] = {}

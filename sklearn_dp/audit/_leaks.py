@@ -33,32 +33,31 @@ _MOST_VALUES = 300
 def scan_for_leaks(
     estimator: BaseEstimator, X: ArrayLike, *, groups: ArrayLike | None = None
 ) -> list[str]:
-    """Fit a clone and look for values of `X` in all that it shows.
+    """Fit a clone and look for values of `X` in everything that it shows.
 
-    Searched are the pickle, the texts (repr, report, HTML displays), the warnings, and the errors
-    of fits and predictions for which some of the data was spoilt: NaN, infinite or complex values,
-    strings, wrong shapes.
+    It searches the pickle, the texts (repr, report, HTML displays), the warnings, and the errors of
+    fits and predictions on corrupted data: NaN, infinite or complex values, strings, wrong shapes.
 
     Parameters
     ----------
     estimator : estimator of this package
         Clones are fitted.
     X : ndarray of shape (n_samples, n_features)
-        Values with fewer than six significant digits cannot be told from chance and are left out;
-        random numbers are best.
+        Values with fewer than six significant digits could match by chance and are left out; random
+        numbers work best.
     groups : array-like of shape (n_samples,), optional
         The unit of each row.
 
     Returns
     -------
     leaks : list of str
-        Where which row and column was found, and in which form; empty if all is well.
+        The place, row, column and form of each value found; empty if there are none.
 
     Notes
     -----
-    Forms: eight bytes of a float64, and the bytes of two neighbouring float32, in both byte
-    orders; decimals with 6 to 17 digits. What is derived from the data in another way (a sum, a
-    count) is found by :func:`replay_audit`, not here.
+    Forms: eight bytes of a float64, and the bytes of two neighbouring float32, in both byte orders;
+    decimals with 6 to 17 digits. Values that are derived from the data (a sum, a count) are found
+    by :func:`replay_audit`, not here.
     """
     X = np.asarray(X, dtype=np.float64)
     sought = needles(X)

@@ -25,7 +25,7 @@ _MOST_ROWS = 5  # of an added group
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A data set that differs from another one by a unit.
+    """A data set that differs from another one by one unit.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def neighbouring_pairs(
     points: ArrayLike | None = None,
     repeats: int = 1,
 ) -> Iterator[Neighbour]:
-    """Make neighbours of a data set, random and adversarial.
+    """Generate neighbors of a data set, random and adversarial.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def neighbouring_pairs(
     points : ndarray of shape (n_points, n_features), optional
         Released points, such as centers: the most delicate places for a row.
     repeats : int, default=1
-        How often to go through `kinds`.
+        Number of times to go through `kinds`.
 
     Yields
     ------

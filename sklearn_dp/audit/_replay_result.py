@@ -17,19 +17,19 @@ class ReplayResult:
     estimator : str
         Name of its class.
     n_pairs : int
-        Pairs of neighbours that were compared.
+        Number of pairs of neighbors that were compared.
     n_voided : int
         Pairs that prove nothing, since the recording is an event of the failure probability
         delta (never with Gaussian releases only).
     violations : list of str
-        Empty if all is well.
+        Empty if there are none.
     ratios : dict
-        For each plan entry, the largest distance between neighbours over the claimed sensitivity.
-        One is tight; more is a violation.
+        For each plan entry, the largest distance between neighbors divided by the claimed
+        sensitivity. One is tight; more is a violation.
     loss, cap : dict
-        For each plan entry, the largest realised cost, and what the plan allows.
+        For each plan entry, the largest realized cost, and what the plan allows.
     worst_loss, rho : float
-        Largest realised cost of a whole fit, and the plan's.
+        Largest realized cost of a whole fit, and that of the plan.
     """
 
     estimator: str

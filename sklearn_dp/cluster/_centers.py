@@ -219,7 +219,7 @@ class BaseDPCenters(
         y : Ignored
             Present for API consistency with scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional
-            What each row counts, as it is: nothing is clipped.
+            Weight of each row; not clipped.
 
         Returns
         -------

@@ -147,7 +147,7 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
     Notes
     -----
     Guarantee: (epsilon, delta)-differentially private for adding or removing one row (with
-    `groups`: all rows of a group) with whatever weight. The aggregator is private for replacing one
+    `groups`: all rows of a group) with any weight. The aggregator is private for replacing one
     tuple, which is what adding or removing a row does: all other rows keep their blocks, whatever n
     is. Part of delta pays for its failure, so the plan is accounted as zCDP.
 

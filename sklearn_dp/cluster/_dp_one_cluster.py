@@ -275,8 +275,8 @@ default="auto"
     Notes
     -----
     Guarantee: (epsilon, delta)-differentially private for adding or removing one row (with
-    `groups`: all rows of a group, which count as one point, their mean). The number of rows is not
-    public. The plan contains exponential mechanisms, so it is accounted as zCDP.
+    `groups`: all rows of a group, which count as one point, their mean). The number of rows is
+    private. The plan contains exponential mechanisms, so it is accounted as zCDP.
 
     References
     ----------

@@ -46,49 +46,49 @@ _UNSEEN = "too few rows for this budget: some directions are hidden in the noise
 
 
 class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
-    """Covariance and mean of data of any place, scale and condition, with differential privacy.
+    """Differentially private covariance and mean of data of any location, scale and condition.
 
-    No bound on the norm is needed: noise is in proportion to the covariance itself, in every
-    direction. A rough location and scale are found first; then the rows are whitened by what has
+    No bound on the norm is needed: the noise is proportional to the covariance itself, in every
+    direction. A rough location and scale are found first. Then the rows are whitened by what has
     been released so far, clipped in the whitened norm, and released again, until no direction is
-    hidden in the noise; most of the budget goes to the last such round. Clipping is corrected
-    for as the normal law has it.
+    hidden in the noise; most of the budget goes to the last round. The effect of clipping is
+    corrected for as if the data were normal.
 
     Parameters
     ----------
     epsilon : float, default=1.0
         Privacy budget of one fit.
     delta : float, default=1e-6
-        In (0, 1); far below one over the number of units.
+        Probability that the epsilon limit fails; keep it far below one over the number of units.
     rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
+        Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional
-        Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
-        (n_features,). Rows outside are clipped.
+        Public bounds: the radius of a ball around the origin, or a box, given as scalars or arrays
+        of shape (n_features,). Rows outside are clipped.
     ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits; charged before the data are read.
+        Ledger with the total budget of many fits; charged before the data are read.
     method : {"whiten", "friendly_core", "gram"}, default="whiten"
         "whiten" as above. "friendly_core": the first guess is the average of the covariances of
-        many random blocks, of those that agree with most others, with noise in proportion to it;
-        then as above. It takes the fewest rounds, and by far the most rows. "gram": the classical
-        way, one noisy second moment of rows clipped to `bounds`, which must be given.
+        those random blocks that agree with most others, with noise in proportion to it; then as
+        above. It needs the fewest rounds, and by far the most rows. "gram": the classical method,
+        one noisy second moment of rows clipped to `bounds`, which must be given.
     n_blocks : int or "auto", default="auto"
-        Number of blocks of the friendly core, public; at most 2000. "auto": as many as the budget
-        asks for; where it asks for more than 2000, the method is "whiten".
+        Number of blocks of the friendly core, public; at most 2000. "auto": the number that the
+        budget requires; if this is more than 2000, the method is "whiten".
     assume_centered : bool, default=False
-        Whether the mean is known to be the origin, and need not be paid for.
+        Whether the mean is known to be the origin, so that it costs nothing.
     store_precision : bool, default=True
-        Whether `precision_` is stored; False: :meth:`get_precision` computes it when asked.
+        Whether `precision_` is stored. False: :meth:`get_precision` computes it on demand.
     max_weight : float, optional
-        Public: the largest `sample_weight` that a unit may have, for instance by the design of a
-        survey. Larger weights count as this one, and the noise is that of a row of this weight.
-        None: an array of weights is refused. Without `sample_weight` it has no effect.
+        The largest `sample_weight` that a unit may have; public. Larger weights count as
+        `max_weight`, and the noise is that for a row with this weight. None: an array of weights is
+        refused. It has no effect without `sample_weight`.
     n_jobs : int, optional
-        Threads, each with a part of the rows. Results are bitwise identical for any value. The
-        fit of ``method="friendly_core"`` runs on one.
+        Number of threads. Results are bitwise identical for any value. With
+        ``method="friendly_core"`` one thread is used.
     random_state : int, RandomState instance or Generator, optional
-        None: noise from the operating system. Anything else makes the noise reproducible and
-        voids the guarantee against those who know it.
+        None: the noise comes from the operating system. Any other value makes the noise
+        reproducible and voids the guarantee against anyone who knows it.
 
     Attributes
     ----------
@@ -101,50 +101,50 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
     size_ : float
         Released noisy number of units; with `sample_weight`, their total weight.
     covariance_std_error_, location_std_error_, size_std_error_
-        Standard errors of the three, of the same shapes: for the noise and, but for `size_`, for
-        the sampling of the units and for what the clip may have taken. Infinite where nothing was
-        found. With `assume_centered` the location is known.
+        Standard errors of the three, of the same shapes: they cover the noise and, except for
+        `size_`, the sampling of the units and the possible bias of clipping. Infinite if nothing
+        was found. With `assume_centered` the location is known.
     column_scale_ : ndarray of shape (n_features,)
-        What one unit of each column is where lengths are compared: half of the side of a box, a
-        released standard deviation, or 1 where columns are not scaled.
+        The unit of each column for comparing lengths: half the side of a box, a released standard
+        deviation, or 1 if columns are not scaled.
     radius_ : float
-        But with `method="gram"`: released radius about a released mean (with `assume_centered`
-        the origin) that the first step clips rows to, in columns divided by `column_scale_`.
+        Except with `method="gram"`: released radius around a released mean (with `assume_centered`
+        the origin) to which the first step clips rows, in columns divided by `column_scale_`.
     rows_beyond_ : float
-        The most units (total weight) that may lie beyond it, from released values, with
-        probability 95 %; with `bounds`, of the rows as clipped to these.
+        Upper bound, at 95 % confidence, for the number of units (total weight) beyond it, from
+        released values; with `bounds`, after clipping to these.
     column_status_ : ndarray of str of shape (n_features,)
         For each column "ok"; "constant" where all that can be seen is one value; "variance" where
         the mean can be relied on, but not the variance and the covariances: long tails are
         clipped, or the noise hides them; "bound" where the mean is at one of the `bounds` (but for
         0), or within its error of one; or "noise" where the noise hides the mean.
     status_ : str
-        "ok", without `bounds` "ok inside `radius_`: ..." with `rows_beyond_`; or in words what the
-        releases showed to be missing.
+        "ok", without `bounds` "ok inside `radius_`: ..." with `rows_beyond_`; or else a description
+        of what the releases show to be wrong.
     path_ : str
-        "whiten", "friendly core" or "gram": where the first guess came from, by releases.
+        "whiten", "friendly core" or "gram": the source of the first guess, by releases.
     privacy_report_ : PrivacyReport
-        The guarantee, and every release behind it.
+        The guarantee, and every release that it covers.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        When `X` has string column names.
+        If `X` has string column names.
 
     See Also
     --------
-    DPPCA : The principal directions only, for less.
+    DPPCA : The principal directions only, at a lower cost.
     DPGaussianMixture : Several covariances.
     FriendlyMean : The mean only.
 
     Notes
     -----
-    Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row
-    (with `groups`: all rows of a group, which share one weight) with whatever weight, by exact
-    Gaussian-DP accounting; with ``method="friendly_core"``, by zCDP and half of delta for what may
-    fail. The number of rows is not public.
+    Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row (with
+    `groups`: all rows of a group, which share one weight) with any weight, by exact Gaussian-DP
+    accounting; with ``method="friendly_core"``, by zCDP, with half of delta for failure events. The
+    number of rows is private.
 
-    About 3 n_features^1.5 / epsilon rows are needed before anything can be seen; beyond that the
-    error falls with the number of rows as without privacy. The covariance is that of the bulk:
-    rows far outside it in the whitened norm are clipped, so heavy tails count for less.
+    About 3 n_features^1.5 / epsilon rows are needed before anything is visible; with more, the
+    error falls with the number of rows as it does without privacy. The covariance is that of the
+    bulk: rows far outside in the whitened norm are clipped, so heavy tails count less.
 
     References
     ----------
@@ -258,7 +258,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
             Dense, finite. Rows outside `bounds` are clipped. Tables in parts, as of Dask, are
             taken too.
         y : Ignored
-            For the interface of scikit-learn.
+            Present for API consistency with scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional
             What each row counts in all that is released, from 0 (it is not there) to `max_weight`;
             see :meth:`sklearn_dp.DPKMeans.fit`. It is as private as the row. The

@@ -89,7 +89,7 @@ class BaseReleasedCovariance(BaseDPEstimator):
         Returns
         -------
         covariance : sklearn.covariance.EmpiricalCovariance
-            Fitted; it holds released values only.
+            Fitted; it contains released values only.
         """
         check_is_fitted(self)
         twin = EmpiricalCovariance(
@@ -135,9 +135,9 @@ class BaseReleasedCovariance(BaseDPEstimator):
         X : array-like of shape (n_samples, n_features)
             Rows, dense and finite.
         y : Ignored
-            For the interface of scikit-learn.
+            Present for API consistency with scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional
-            What each row counts, as it is: nothing is clipped.
+            Weight of each row; not clipped.
 
         Returns
         -------

@@ -57,58 +57,58 @@ class DPPCA(
 ):
     """Principal component analysis with differential privacy.
 
-    The eigenvectors of a second moment with symmetric Gaussian noise that is isometric in the
-    Frobenius norm, about a released mean, of rows clipped to a released radius. To be put in
-    front of other private estimators when there are many features; the budgets add.
+    Computes the eigenvectors of a noisy second moment, around a released mean, of rows clipped to a
+    released radius. The noise is symmetric Gaussian and isometric in the Frobenius norm. Useful in
+    front of other private estimators; the budgets add up.
 
     Parameters
     ----------
     n_components : int, float, "auto" or pair of int, optional
-        None keeps all the components, 0 only their mean. A float in (0, 1): as few as explain more
-        than this part of the released variance, in which noise counts like small components.
-        "auto": those whose released variance is above `noise_level_`, at least one. A pair: the
-        same, but no fewer than its first and no more than its second number.
+        None keeps all the components, 0 only their mean. A float in (0, 1): the smallest number
+        that explains more than this share of the released variance, noise included. "auto": those
+        whose released variance is above `noise_level_`, at least one. A pair: the same, between its
+        first and its second number.
     epsilon : float, default=1.0
         Privacy budget of one fit.
     delta : float, default=1e-6
-        In (0, 1); far below one over the number of units.
+        Probability that the epsilon limit fails; keep it far below one over the number of units.
     rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
+        Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional
-        Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
-        (n_features,). Rows outside are clipped. None: a radius is released, and paid for.
+        Public bounds: the radius of a ball around the origin, or a box, given as scalars or arrays
+        of shape (n_features,). Rows outside are clipped. None: part of the budget is spent on
+        finding a radius.
     ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits; charged before the data are read.
+        Ledger with the total budget of many fits; charged before the data are read.
     whiten : bool, default=False
         Whether :meth:`transform` divides the coordinates by the square roots of the released
         variances; variances below `noise_level_` count as that.
     max_weight : float, optional
-        Public: the largest `sample_weight` of a unit, by the design of a survey. Larger ones count
-        as this one, whose noise all rows have. None: an array of weights is refused.
+        The largest `sample_weight` that a unit may have; public. Larger weights count as
+        `max_weight`, and the noise is that for this weight. None: an array of weights is refused.
     n_jobs : int, optional
-        Threads, each with a part of the rows. Results are bitwise identical for any value.
+        Number of threads. Results are bitwise identical for any value.
     random_state : int, RandomState instance or Generator, optional
-        None: noise from the operating system. Anything else makes the noise reproducible and
-        voids the guarantee against those who know it.
+        None: the noise comes from the operating system. Any other value makes the noise
+        reproducible and voids the guarantee against anyone who knows it.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        Orthonormal directions, by decreasing released variance; the largest entry of each is
-        positive.
+        Orthonormal, by decreasing released variance; the largest entry of each is positive.
     explained_variance_ : ndarray of shape (n_components,)
         Released variance along each of them, at least 0.
     explained_variance_std_error_ : ndarray of shape (n_components,)
         Standard error of each of them: it covers both privacy noise and sampling variability (as
-        for normal data). What the clip to `radius_` takes away is not in it.
+        for normal data). Clipping to `radius_` is not covered.
     components_std_error_ : ndarray of shape (n_components, n_features)
         Standard error of each entry of `components_`, up to the sign of its row: by how much
-        privacy noise and sampling variability turn each component towards the others. Where
-        variances are nearer to each other than their noise it is that of any direction.
+        privacy noise and sampling variability turn each component toward the others. If variances
+        are closer to each other than their noise, it is that of any direction.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         Its share of the released total.
     explained_, explained_std_error_ : float
-        Released part of the total variance that the components explain together.
+        Released share of the total variance that the components explain.
     singular_values_ : ndarray of shape (n_components,)
         Square roots of `explained_variance_` times `size_`.
     noise_variance_ : float
@@ -116,7 +116,7 @@ class DPPCA(
     mean_, mean_std_error_ : ndarray of shape (n_features,)
         Released mean, and its standard error (noise, sampling, clips); infinite if none was found.
     n_components_ : int
-        By the released spectrum, where `n_components` is no integer.
+        Chosen from the released spectrum if `n_components` is not an integer.
     noise_level_ : float
         Size of the eigenvalues that noise alone would show: do not trust smaller variances.
     size_ : float
@@ -124,7 +124,7 @@ class DPPCA(
     whiten_ : bool
         The `whiten` of the fit.
     radius_ : float
-        Released radius about the mean that rows were clipped to.
+        Released radius around the mean to which rows were clipped.
     rows_beyond_ : float
         The most units (total weight) that may lie beyond it, from releases (95 %); with `bounds`,
         of the rows as clipped to these.
@@ -135,10 +135,10 @@ class DPPCA(
     status_ : str
         "ok", without `bounds` "ok inside `radius_`: ..." with `rows_beyond_`; or what is missing.
     privacy_report_ : PrivacyReport
-        The guarantee, and every release behind it.
+        The guarantee, and every release that it covers.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        When `X` has string column names.
+        If `X` has string column names.
 
     See Also
     --------
@@ -146,11 +146,11 @@ class DPPCA(
 
     Notes
     -----
-    Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row
-    (with `groups`: all rows of a group) with whatever weight, by exact Gaussian-DP accounting. The
-    number of rows is not public. The noise has the spectral norm ``noise_level_ * n``, about the
-    squared radius times the root of n_features over rho: directions of a variance below
-    `noise_level_` are not told from noise.
+    Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row (with
+    `groups`: all rows of a group) with any weight, by exact Gaussian-DP accounting. The number of
+    rows is private. The noise has the spectral norm ``noise_level_ * n``, about the squared radius
+    times the root of n_features over rho: directions with a variance below `noise_level_` cannot be
+    told from noise.
 
     References
     ----------
@@ -256,7 +256,7 @@ class DPPCA(
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Finite. Rows outside `bounds` are clipped. Sparse rows are never dense as a whole.
         y : Ignored
-            For the interface of scikit-learn.
+            Present for API consistency with scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional
             What each row counts in all that is released, from 0 (it is not there) to `max_weight`;
             see :meth:`sklearn_dp.DPKMeans.fit`. It is as private as the row.
@@ -332,7 +332,7 @@ class DPPCA(
 
     @row_guard
     def transform(self, X: ArrayLike) -> np.ndarray:
-        """Project rows on the components.
+        """Project rows onto the components.
 
         Parameters
         ----------

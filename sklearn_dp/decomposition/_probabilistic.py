@@ -75,7 +75,7 @@ class BaseProbabilisticModel(BaseDPEstimator):
         Returns
         -------
         pca : sklearn.decomposition.PCA
-            Fitted; it holds released values only. Its `n_samples_` is `size_`, rounded, and its
+            Fitted; it contains released values only. Its `n_samples_` is `size_`, rounded, and its
             variances are at least `noise_level_`, as they count here.
         """
         check_is_fitted(self)
@@ -129,9 +129,9 @@ class BaseProbabilisticModel(BaseDPEstimator):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Finite rows.
         y : Ignored
-            For the interface of scikit-learn.
+            Present for API consistency with scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional
-            What each row counts, as it is: nothing is clipped.
+            Weight of each row; not clipped.
 
         Returns
         -------

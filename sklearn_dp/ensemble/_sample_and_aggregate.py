@@ -42,8 +42,7 @@ _MOST_EPSILON = 10.0  # with replacement: more buys less, since delta pays for m
 
 
 class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods):
-    """Make any estimator private: fit it to random blocks of rows, and aggregate the fits
-    privately.
+    """Make any estimator private: fit it to random blocks, and aggregate the fits privately.
 
     Every row (or group) goes to one of a public number of random blocks. The estimator itself need
     not be private. It is fitted to each block, and the requested attributes are aggregated with

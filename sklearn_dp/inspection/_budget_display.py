@@ -21,7 +21,7 @@ _MOST_BARS = 14  # what is beyond the largest of them is one bar together
 
 
 class BudgetDisplay:
-    """Where a privacy budget goes, as horizontal bars.
+    """Bar plot of where a privacy budget goes.
 
     Use :meth:`from_plan`, :meth:`from_report` or :meth:`from_ledger`; they draw, and return the
     display.
@@ -29,13 +29,13 @@ class BudgetDisplay:
     Parameters
     ----------
     labels : sequence of str
-        What each bar is about, from top to bottom.
+        Labels of the bars, from top to bottom.
     shares : sequence of float
-        Of the whole budget, so 1 is all of it.
+        Shares of the whole budget; 1 is all of it.
     heading : str
-        Above the picture.
+        Title of the plot.
     left : float, optional
-        What is not spent: a pale bar at the bottom. None: there is no such thing.
+        Unspent share, a pale bar at the bottom. None: no such bar.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class BudgetDisplay:
     figure_ : matplotlib Figure
         Of these axes.
     bars_ : matplotlib BarContainer
-        One bar for each label, and one for what is left.
+        One bar for each label, and one for the unspent share.
 
     See Also
     --------
@@ -52,8 +52,9 @@ class BudgetDisplay:
 
     Notes
     -----
-    Shares are of rho in a fit, because costs of releases add up in it and those in epsilon do not;
-    of a ledger they are of what it counts. All of it is public or released: pictures are free.
+    For a fit, shares are of rho, because the costs of releases add up in rho but not in epsilon.
+    For a ledger, they are of the cost that it counts. All of this is public or released, so plots
+    are free.
 
     Examples
     --------
@@ -76,7 +77,7 @@ class BudgetDisplay:
 
     @classmethod
     def from_plan(cls, plan: PrivacyPlan, *, ax: Axes | None = None) -> Self:
-        """Draw what a fit is going to spend on each release.
+        """Draw what a fit will spend on each release.
 
         Parameters
         ----------
@@ -88,8 +89,8 @@ class BudgetDisplay:
         Returns
         -------
         display : BudgetDisplay
-            Where a fit takes one of several ways, the bars of all ways add up to more than the
-            whole; their labels name the way.
+            If a fit takes one of several branches, the bars of all branches add up to more than the
+            whole; their labels name the branch.
         """
         _check("plan", plan, PrivacyPlan)
         whole = plan.rho or 1.0  # of a plan that spends nothing, no share is anything
@@ -102,7 +103,7 @@ class BudgetDisplay:
 
     @classmethod
     def from_report(cls, report: PrivacyReport, *, ax: Axes | None = None) -> Self:
-        """Draw what a fit has spent on each release, and what it was charged for and did not use.
+        """Draw what a fit has spent on each release, and what it was charged but did not use.
 
         Parameters
         ----------
@@ -114,8 +115,8 @@ class BudgetDisplay:
         Returns
         -------
         display : BudgetDisplay
-            Releases of one name are one bar. About disjoint parts of the rows, it is what their
-            most expensive chain costs.
+            Releases with the same name are one bar. If they are about disjoint parts of the rows,
+            the bar is the cost of the most expensive chain.
         """
         _check("report", report, PrivacyReport)
         whole = report.rho or 1.0
@@ -131,7 +132,7 @@ class BudgetDisplay:
 
     @classmethod
     def from_ledger(cls, ledger: PrivacyLedger, *, ax: Axes | None = None) -> Self:
-        """Draw what the fits of a study were charged, and what is left for others.
+        """Draw what the fits of a study were charged, and the remaining budget.
 
         Parameters
         ----------
@@ -143,9 +144,9 @@ class BudgetDisplay:
         Returns
         -------
         display : BudgetDisplay
-            Charges of one label are one bar, in the order of their first. Of the two costs that a
-            ledger counts, the one is shown of which more is spent. Of charges to the values of a
-            key, a bar is what the units pay that pay most for this label.
+            Charges with the same label are one bar, in order of the first charge. Of the two costs
+            that a ledger counts, the one with the larger spent share is shown. Of charges to the
+            values of a key, a bar is what the units pay that pay most for this label.
         """
         _check("ledger", ledger, PrivacyLedger)
         state = ledger.state()
@@ -159,7 +160,7 @@ class BudgetDisplay:
         return cls(labels, shares, heading, max(0.0, 1 - used)).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the bars, the first at the top, with their shares in per cent.
+        """Draw the bars, the first at the top, with their shares in percent.
 
         Parameters
         ----------

@@ -23,7 +23,7 @@ _SMALLEST_MARK = 14.0  # a center of weight zero is still to be seen
 
 
 class ClusterDisplay:
-    """The centers of a private fit, with the uncertainty that the fit itself has released.
+    """Plot of the centers of a private fit, with the uncertainty that the fit has released.
 
     Use :meth:`from_estimator`, which draws, and returns the display.
 
@@ -32,13 +32,13 @@ class ClusterDisplay:
     centers : ndarray of shape (n_clusters, 2)
         Two coordinates of the released centers.
     errors : ndarray of shape (n_clusters, 2) or None
-        Half of the width of their confidence intervals.
+        Half the width of their confidence intervals.
     weights : ndarray of shape (n_clusters,) or None
         Released; the area of a mark grows with them.
     rows : ndarray of shape (n_samples, 2) or None
         Drawn below the centers.
     heading : str
-        Above the picture.
+        Title of the plot.
     axis_labels : pair of str
         Names of the two coordinates.
     rows_label : str, default="public rows"
@@ -59,9 +59,9 @@ class ClusterDisplay:
 
     Notes
     -----
-    Centers, weights and errors are released, so the picture may be published. Rows are not:
-    pass public or synthetic ones. Private rows are drawn for the owner's eyes only, under the name
-    `private_rows`, and the picture says so.
+    Centers, weights and errors are released, so the plot may be published. Rows are not released:
+    pass public or synthetic ones. If you pass private rows as `private_rows`, do not publish the
+    plot, which says so.
 
     Examples
     --------
@@ -107,11 +107,11 @@ class ClusterDisplay:
         X_public : array-like of shape (n_samples, n_features), optional
             Public or synthetic rows to draw below the centers.
         private_rows : array-like of shape (n_samples, n_features), optional
-            Rows that are not public, in the place of `X_public`. The picture is no release then.
+            Private rows, in place of `X_public`. Then do not publish the plot.
         features : pair of int, default=(0, 1)
-            The two columns that are drawn.
+            The two columns to draw.
         level : float, default=0.95
-            Of the confidence interval of each coordinate by itself.
+            Level of the confidence interval of each coordinate separately.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
 

@@ -44,7 +44,7 @@ class PrivacyUtilityDisplay:
     reference_ : matplotlib Line2D or None
         The fit without privacy.
     floor_ : matplotlib Line2D or None
-        What no fit gets below: a dotted line, where it is known.
+        The lower bound of the cost, a dotted line, if it is known.
 
     See Also
     --------
@@ -80,9 +80,9 @@ class PrivacyUtilityDisplay:
         estimator : BaseDPEstimator
             Not fitted; see `utility_curve` for this and what follows.
         X_public : array-like of shape (n_samples, n_features), optional
-            Rows of the same kind that anybody may know, never private ones.
+            Public rows of the same kind; never private ones.
         n_units : int
-            About how many private rows there will be.
+            Approximate number of private rows.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         **options : dict
@@ -97,7 +97,7 @@ class PrivacyUtilityDisplay:
 
     @classmethod
     def from_curve(cls, curve: PrivacyUtilityCurve, *, ax: Axes | None = None) -> Self:
-        """Draw a curve that is there already.
+        """Draw an existing curve.
 
         Parameters
         ----------

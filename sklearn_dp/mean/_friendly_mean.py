@@ -44,72 +44,72 @@ _LENGTHS = {"low": 1e-100, "high": 1e100}
 class FriendlyMean(
     Replacing, StandardErrors, OneToOneFeatureMixin, TransformerMixin, BaseDPEstimator
 ):
-    """Mean of a table whose columns have any location and any unit, with differential privacy.
+    """Differentially private mean of a table whose columns may have any location and any unit.
 
-    The data may lie anywhere and need no bounds: the noise of each column is in proportion to its
-    spread, not to its distance from the origin, nor to the unit of other columns. With a box of
+    The data may lie anywhere and need no bounds: the noise of each column is proportional to its
+    spread, not to its distance from the origin or to the units of other columns. With a box of
     `bounds` each column is scaled by its side; without bounds, the location and the spread of each
-    column are released first. Where the rows are too few for that, or a length is given, a
-    location in all features together is found (by a friendly core, or by the heaviest cell of a
-    random grid, whichever promises the smaller error).
+    column are released first. If there are too few rows for that, or a length is given, a location
+    in all features together is found (by a friendly core, or by the heaviest cell of a random grid,
+    whichever promises the smaller error).
 
-    Rows are then averaged with noise for a clipping radius that is chosen from noisy counts: it is
-    wide where rows are many, so that a skewed column is not cut, and what the clip may take away is
-    part of the standard error.
+    Rows are then clipped at a radius that is chosen from noisy counts, and averaged with noise. The
+    radius is large if there are many rows, so that a skewed column is hardly clipped; the possible
+    bias of clipping is part of the standard error.
 
     Parameters
     ----------
     epsilon : float, default=1.0
         Privacy budget of one fit.
     delta : float, default=1e-6
-        In (0, 1); far below one over the number of units.
+        Probability that the epsilon limit fails; keep it far below one over the number of units.
     rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
+        Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional
-        Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
-        (n_features,). Points outside are clipped. No location is needed then, which makes all
-        releases Gaussian and a fit with few points possible.
+        Public bounds: the radius of a ball around the origin, or a box, given as scalars or arrays
+        of shape (n_features,). Points outside are clipped. With bounds no location is needed, so
+        all releases are Gaussian and a few points are enough.
     ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits; charged before the data are read.
+        Ledger with the total budget of many fits; charged before the data are read.
     diameter : float, optional
-        Public: nearly all points are within it of each other, in the units of the table. Columns
-        are not scaled then. None: where it is needed, it is searched on the public grid of
-        `diameter_range`, and paid for.
+        Public distance within which nearly all points lie of each other, in the units of the table.
+        Columns are then not scaled. None: if it is needed, part of the budget is spent on searching
+        it on the public grid of `diameter_range`.
     diameter_range : pair of float, default=(1e-6, 1e12)
-        The smallest and the largest diameter to look for; another than the default one is in the
+        The smallest and the largest diameter to look for. If it is not the default, it is in the
         units of the table, and columns are not scaled.
     max_weight : float, optional
-        Public: the largest `sample_weight` of a unit, by the design of a survey. Larger ones count
-        as this one, whose noise all rows have. None: an array of weights is refused.
+        The largest `sample_weight` that a unit may have; public. Larger weights count as
+        `max_weight`, and the noise is that for this weight. None: an array of weights is refused.
     refine : bool, default=True
         False: release the friendly average as published, with about three times the noise.
     locate : {"auto", "zcdp", "basic", "cells"}, default="auto"
-        How the location is found where there are no bounds: a friendly core by the zCDP filter or
-        by the basic filter, or the heaviest cell of a random grid. "auto": with `rho` the one
-        with the smallest predicted error at the released size; with `epsilon` cells, whose noise
-        is accounted for exactly. With another value than "auto" columns are not scaled.
+        How the location is found without bounds: a friendly core by the zCDP filter or by the basic
+        filter, or the heaviest cell of a random grid. "auto": with `rho` the one with the smallest
+        predicted error at the released size; with `epsilon` cells, whose noise is accounted for
+        exactly. With another value than "auto" columns are not scaled.
     n_jobs : int, optional
-        Number of threads; it does not change the result. With ``refine=False`` it is one.
+        Number of threads. Results are bitwise identical for any value. One with ``refine=False``.
     random_state : int, RandomState instance or Generator, optional
-        None: noise from the operating system. Anything else makes the noise reproducible and
-        voids the guarantee against those who know it.
+        None: the noise comes from the operating system. Any other value makes the noise
+        reproducible and voids the guarantee against anyone who knows it.
 
     Attributes
     ----------
     mean_ : ndarray of shape (n_features,)
-        Released mean; the origin, or the center of `bounds`, if none could be found.
+        Released mean. If none could be found, the origin or the center of `bounds`.
     mean_std_error_ : ndarray of shape (n_features,)
         Standard error of `mean_` as an estimate of the mean of the population: the noise, the
         sampling of the units (with replacement), column by column, and an upper estimate of the
         bias of the clip. Infinite if no mean could be found.
     column_scale_ : ndarray of shape (n_features,)
-        What one unit of each column is: half of the side of a box, a released standard deviation,
-        or 1 where columns are not scaled.
+        The unit of each column: half the side of a box, a released standard deviation, or 1 if
+        columns are not scaled.
     radius_ : float
-        Released radius about the location to which points were clipped, in columns divided by
+        Released radius around the location to which points were clipped, in columns divided by
         `column_scale_`; inf if there is none.
     diameter_ : float
-        `diameter`, or the one that was found; nan if none could be found, or was needed.
+        `diameter`, or the one that was found; nan if none was found or needed.
     size_ : float
         Released noisy number of units, or, with `sample_weight`, their total weight; nan if it was
         not released.
@@ -117,21 +117,21 @@ class FriendlyMean(
         Standard deviation of its noise; with ``refine=False``, where `size_` is a lower bound, of
         its error.
     column_status_ : ndarray of str of shape (n_features,)
-        For each column "ok"; "noise" where the standard error of its mean is as large as half of
-        its spread, or nothing was found of it; "bound" where the mean is at one of the `bounds`, or
-        within its error of one, so that rows may lie beyond it (a bound of 0 is taken for a natural
-        end); or "constant" where, without bounds, all that can be seen is one value.
+        For each column "ok"; "noise" if the standard error of its mean is at least half its spread,
+        or nothing was found; "bound" if the mean is at one of the `bounds`, or within its error of
+        one, so that rows may lie beyond it (a bound of 0 counts as a natural limit); or "constant"
+        if, without bounds, only a single value is visible.
     trustworthy_ : bool
         Whether `status_` begins with "ok".
     status_ : str
-        "ok", "no diameter found" or "no location found", or in words and with the names of the
-        columns what `column_status_` says, and what would help; or that many rows are too spread
-        out to be seen: from released values.
+        "ok", "no diameter found" or "no location found", or a description of what `column_status_`
+        says, with the names of the columns and what would help; or that many rows are too spread
+        out to be seen. Computed from released values.
     privacy_report_ : PrivacyReport
-        The guarantee, and every release behind it.
+        The guarantee, and every release that it covers.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        When `X` has string column names.
+        If `X` has string column names.
 
     See Also
     --------
@@ -139,11 +139,11 @@ class FriendlyMean(
 
     Notes
     -----
-    Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row
-    (with `groups`: all rows of a group, which count as one point, their mean) with whatever weight.
-    The number of rows is not public. Without bounds, at epsilon=1 in ten dimensions, some 400
-    points give at most twice the error of knowing the location; with far fewer there is none, and
-    `status_` says so. The spread of each of three columns is found from about 1,000 rows on.
+    Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row (with
+    `groups`: all rows of a group, which count as one point, their mean) with any weight. The number
+    of rows is private. Without bounds, at epsilon=1 in ten dimensions, about 400 points give at
+    most twice the error of knowing the location; with far fewer none is found, and `status_` says
+    so. The spread of each of three columns is found with about 1,000 rows or more.
 
     References
     ----------
@@ -256,7 +256,7 @@ class FriendlyMean(
             ``refine=True``: a sample of about 4096 rows is collected where the fit is, all else is
             sums of the parts. The rows of a group come together in one worker, by a shuffle.
         y : Ignored
-            For the interface of scikit-learn.
+            Present for API consistency with scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional
             What each row counts, from 0 (it is not there) to `max_weight`; see
             :meth:`sklearn_dp.DPKMeans.fit`. It is as private as the row. Diameter and location are
@@ -318,7 +318,7 @@ class FriendlyMean(
 
     @row_guard
     def predict(self, X: ArrayLike) -> np.ndarray:
-        """The mean, once for each row.
+        """Return the mean, once for each row.
 
         Parameters
         ----------
@@ -357,7 +357,7 @@ class FriendlyMean(
     ) -> float:
         """Negative mean squared distance to the mean: larger is better.
 
-        A function of `X` without noise: the score of private rows is not private.
+        Computed without noise: the score of private rows is not private.
 
         Parameters
         ----------
@@ -366,7 +366,7 @@ class FriendlyMean(
         y : Ignored
             As in scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional
-            What each row counts, as it is: nothing is clipped.
+            Weight of each row; not clipped.
 
         Returns
         -------
@@ -377,12 +377,12 @@ class FriendlyMean(
         return -weighted_mean(np.sum(np.square(X - self.mean_), axis=1), sample_weight)
 
     def to_sklearn(self) -> StandardScaler:
-        """The released mean as an estimator of scikit-learn, which centers rows.
+        """Return the released mean as a scikit-learn estimator that centers rows.
 
         Returns
         -------
         scaler : sklearn.preprocessing.StandardScaler
-            Fitted, with ``with_std=False``; it holds released values only.
+            Fitted, with ``with_std=False``; it contains released values only.
         """
         check_is_fitted(self)
         scaler = StandardScaler(with_std=False)

@@ -30,69 +30,69 @@ __all__ = ["DPGaussianMixture"]
 
 
 class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
-    """Weights, means and covariances of a Gaussian mixture, with differential privacy.
+    """Gaussian mixture with differential privacy.
 
-    A private partition isolates the components; rounds of private expectation maximisation then
-    release the counts, sums and second moments of all components at the price of one. Each
-    component is whitened by what has been released of it and clipped in that norm, so that noise
-    is in proportion to its own covariance.
+    A private partition isolates the components. Rounds of private expectation maximization then
+    release the counts, sums and second moments of all components at the cost of one. Each component
+    is whitened by what has been released about it and clipped in that norm, so the noise is
+    proportional to its own covariance.
 
     Parameters
     ----------
     n_components : int, "auto" or pair (low, high), default=1
-        Number of components, public. "auto" and a pair let the fit choose it, from 1 to 30 or in
-        that range, by the coreset of the partition or, above 5 features, by noisy iterations
-        of its k-means (``method="coreset"`` only).
+        Number of components, public. With "auto" the fit chooses it from 1 to 30, with a pair from
+        that range, using the coreset of the partition or, above 5 features, noisy iterations of its
+        k-means (``method="coreset"`` only).
     epsilon : float, default=1.0
         Privacy budget of one fit.
     delta : float, default=1e-6
-        In (0, 1); far below one over the number of units.
+        Probability that the epsilon limit fails; keep it far below one over the number of units.
     rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
+        Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional
-        Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
-        (n_features,). Rows outside are clipped. None: location and scale are found privately,
-        which costs very little here.
+        Public bounds: the radius of a ball around the origin, or a box, given as scalars or arrays
+        of shape (n_features,). Rows outside are clipped. None: location and scale are found
+        privately, which costs very little here.
     ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits; charged before the data are read.
+        Ledger with the total budget of many fits; charged before the data are read.
     criterion : {"auto", "gap", "bic", "silhouette"}, default="auto"
         Criterion for choosing the number of clusters; see :class:`~sklearn_dp.DPKMeans`. It has no
-        effect on a given number.
+        effect if the number is given.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
-        As in :class:`sklearn.mixture.GaussianMixture`. What has fewer parameters needs fewer
-        rows.
+        As in :class:`sklearn.mixture.GaussianMixture`. Types with fewer parameters need fewer rows.
     method : {"auto", "coreset", "k_tuples", "partition"}, default="auto"
         How components are isolated. "coreset": the private k-means engine. "k_tuples": the means of
         non-private clusterings of random blocks of one half of the rows are aggregated; the other
-        half is for estimation, and each half has the whole budget. "partition": balls that are full
-        inside, empty around and not alone cut the rows in two, again and again, in the whole space
-        and along principal components; with ``covariance_type="spherical"`` and `bounds`, principal
-        components of one half and then one small ball after the other in the other half. Where the
-        releases say that a method finds no components, a private coreset takes its place. "auto" is
-        "coreset": neither of the others won in our benchmarks. In ``doc/benchmarks/mixture.md``
-        "partition" is within the scatter of the runs where components are far apart, and finds 7 in
-        10 where they are 4 standard deviations apart (4 components, 10 features, 100,000 rows) and
-        "coreset" all; "k_tuples" takes over from an epsilon of 8, with a largest total variation of
-        0.017 where "coreset" has 0.011.
+        half is for estimation, and each half has the whole budget. "partition": balls that are
+        full, with empty space around them and other rows outside, divide the rows in two,
+        repeatedly, in the whole space and along principal components; with
+        ``covariance_type="spherical"`` and `bounds`, principal components of one half and then one
+        small ball after the other in the other half. If the releases show that a method finds no
+        components, a private coreset replaces it. "auto" is "coreset": neither of the others
+        outperformed it in our benchmarks. In ``doc/benchmarks/mixture.md`` "partition" is within
+        the scatter of the runs where components are far apart, and finds 7 in 10 where they are 4
+        standard deviations apart (4 components, 10 features, 100,000 rows) and "coreset" all;
+        "k_tuples" takes over from an epsilon of 8, with a largest total variation of 0.017 where
+        "coreset" has 0.011.
     max_weight : float, optional
-        Public: the largest `sample_weight` that a unit may have, for instance by the design of a
-        survey. Larger weights count as this one, and the noise is that of a row of this weight.
-        None: an array of weights is refused. Without `sample_weight` it has no effect.
+        The largest `sample_weight` that a unit may have; public. Larger weights count as
+        `max_weight`, and the noise is that for a row with this weight. None: an array of weights is
+        refused. It has no effect without `sample_weight`.
     options : KTupleOptions or PartitionOptions, optional
-        Of `method`, where it is "k_tuples" or "partition".
+        Options of `method` if it is "k_tuples" or "partition".
     n_jobs : int, optional
-        Threads, each with a part of the rows; blocks of "k_tuples" fitted at a time, through
-        joblib. Results are bitwise identical for any value.
+        Number of threads, and of blocks of "k_tuples" fitted at the same time through joblib.
+        Results are bitwise identical for any value.
     random_state : int, RandomState instance or Generator, optional
-        None: noise from the operating system. Anything else makes the noise reproducible and
-        voids the guarantee against those who know it.
+        None: the noise comes from the operating system. Any other value makes the noise
+        reproducible and voids the guarantee against anyone who knows it.
 
     Attributes
     ----------
     n_components_ : int
-        Number of components: `n_components`, or the number that was chosen.
+        Number of components: `n_components`, or the chosen number.
     n_components_criterion_ : dict of int to float
-        Where the number was chosen: the criterion of each candidate, the larger the better.
+        If the number was chosen: the criterion for each candidate; larger is better.
     weights_ : ndarray of shape (n_components,)
         Released weights, in decreasing order.
     means_ : ndarray of shape (n_components, n_features)
@@ -100,24 +100,25 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
         Of shape (n_components, n_features, n_features) for "full", (n_features, n_features) for
         "tied", (n_components, n_features) for "diag" and (n_components,) for "spherical".
     precisions_, precisions_cholesky_ : ndarray
-        Their inverses, and factors of these, of the same shapes.
+        Inverses of the covariances, and factors of these, with the same shapes.
     covariance_type_ : str
-        The `covariance_type` of the fit, whatever `set_params` has made of it since.
+        The `covariance_type` at the time of the fit.
     size_ : float
         Released noisy number of units; with `sample_weight`, their total weight.
     radius_ : float
-        Released radius about a released mean that the first step clips rows to.
+        Released radius around a released mean to which the first step clips rows.
     rows_beyond_ : float
-        The most units (total weight) that may lie beyond it, from released values, with
-        probability 95 %; with `bounds`, of the rows as clipped to these.
+        Upper bound, at 95 % confidence, for the number of units (total weight) beyond it, from
+        released values; with `bounds`, after clipping to these.
     n_iter_ : int
-        Rounds of private expectation maximisation.
+        Number of rounds of private expectation maximization.
     means_std_error_, covariances_std_error_, weights_std_error_
-        Standard errors of the three, of the same shapes: for the noise, the sampling of the units
-        and, where these are not normal, what the clip may have taken, as if everybody knew which
-        component they are of. Infinite where nothing was found.
+        Standard errors of the three, of the same shapes: they cover the noise, the sampling of the
+        units and, if these are not normal, the possible bias of clipping, treating the component of
+        each unit as known. Infinite if nothing was found.
     converged_ : bool
-        Whether `status_` begins with "ok": by releases, all components stand out of the noise.
+        Whether `status_` begins with "ok": by the releases, all components stand out from the
+        noise.
     column_status_ : ndarray of str of shape (n_features,)
         For each column the worst that there is to say of it in any component: "ok"; "constant"
         where all that can be seen is one value; "variance" where the means can be relied on, but
@@ -126,16 +127,16 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
     component_status_ : ndarray of str of shape (n_components,)
         For each component the worst of these in any column that has more than one value.
     status_ : str
-        "ok", without `bounds` "ok inside `radius_`: ..." with `rows_beyond_`; or in words what the
-        releases showed to be missing.
+        "ok", without `bounds` "ok inside `radius_`: ..." with `rows_beyond_`; or else a description
+        of what the releases show to be wrong.
     path_ : str
-        Which way the releases led: "coreset", "k_tuples", "partition", or one of the latter two
-        and ", then coreset".
+        Algorithm branch selected by the releases: "coreset", "k_tuples", "partition", or one of the
+        latter two and ", then coreset".
     privacy_report_ : PrivacyReport
-        The guarantee, and every release behind it.
+        The guarantee, and every release that it covers.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        When `X` has string column names.
+        If `X` has string column names.
 
     See Also
     --------
@@ -144,23 +145,23 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
 
     Notes
     -----
-    Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row
-    (with `groups`: all rows of a group, which share one weight) with whatever weight, on all data,
-    whether they are a mixture or not. With "coreset" all releases are Gaussian and the accounting
-    is exact; the other methods hold selections too and are accounted as zCDP, "k_tuples" with
-    failures within half of delta, and "partition" within a tenth where it needs any. Releases
-    about disjoint parts of the rows, as halves by the toss of a coin or the two sides of a cut,
-    cost no more than one row can be part of (parallel composition). The number of rows is not
-    public; the number of components is, and there always are `n_components` of them.
+    Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row (with
+    `groups`: all rows of a group, which share one weight) with any weight, for any data, whether or
+    not they are a mixture. With "coreset" all releases are Gaussian and the accounting is exact.
+    The other methods also contain selections and are accounted as zCDP, with failures within half
+    of delta for "k_tuples", and within a tenth for "partition" if it needs any. Releases about
+    disjoint parts of the rows, such as random halves or the two sides of a cut, cost only what one
+    row can be part of (parallel composition). The number of rows is private; the number of
+    components is public, and exactly `n_components` are returned.
 
     `predict`, `predict_proba`, `score_samples`, `score`, `bic` and `aic` are functions of the
-    released mixture and of the rows they are given. They cost nothing, and what they tell of
-    private rows is not private: publish none of it, and do not choose `n_components` by it.
+    released mixture and of the rows they are given. They cost nothing, but their results for
+    private rows are not private: do not publish them, and do not use them to choose `n_components`.
 
-    Measured, at epsilon of 1 and 4 with 2 to 20 features: full covariances within a total
-    variation of 0.2 take about ``(300 + 20 n_features ** 2) / epsilon`` rows in each component;
-    errors do not depend on the separation of the means from four standard deviations on, and are
-    up to three times as large at three.
+    Measured at epsilon of 1 and 4 with 2 to 20 features: full covariances within a total variation
+    distance of 0.2 need about ``(300 + 20 n_features ** 2) / epsilon`` rows in each component;
+    errors do not depend on the separation of the means above four standard deviations, and are up
+    to three times as large at three.
 
     References
     ----------
@@ -290,7 +291,7 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
             Dense, finite. Rows outside `bounds` are clipped. Tables in parts, as of Dask, are
             taken too where `method` is "coreset" or "auto".
         y : Ignored
-            For the interface of scikit-learn.
+            Present for API consistency with scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional
             What each row counts in all that is released, from 0 (it is not there) to `max_weight`;
             see :meth:`sklearn_dp.DPKMeans.fit`. It is as private as the row. Only
@@ -333,14 +334,14 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
         *,
         groups: ArrayLike | None = None,
     ) -> np.ndarray:
-        """:meth:`fit`, then :meth:`predict` of the same rows, which is no release.
+        """Fit, then predict the same rows. The labels are not private.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Dense, finite. Rows outside `bounds` are clipped.
         y : Ignored
-            For the interface of scikit-learn.
+            Present for API consistency with scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional
             As in :meth:`fit`.
         groups : array-like of shape (n_samples,), optional

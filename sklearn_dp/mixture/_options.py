@@ -17,15 +17,15 @@ class KTupleOptions:
     Parameters
     ----------
     n_tuples : int or "auto", default="auto"
-        The public number of blocks; by default what the aggregator needs at this budget, or none,
-        only the coreset, where a friendly core needs more than 1000 (at an epsilon below about
-        4). With fewer than 20 rows for each block and component, the coreset answers, too.
+        Number of blocks; public. By default the number that the aggregator needs at this budget, or
+        none (only the coreset) if a friendly core needs more than 1000, at an epsilon below about
+        4. The coreset is also used with fewer than 20 rows for each block and component.
     aggregator : {"auto", "friendly_core", "k_averages", "noisy_centers"}, default="auto"
         See :class:`~sklearn_dp.DPKTupleKMeans`.
     inner : estimator, optional
         Any clusterer with ``labels_`` or ``predict`` after `fit`, a function of its rows and its
-        ``random_state`` alone. By default k-means, of the first principal components where there
-        are more features than components.
+        ``random_state`` alone. By default k-means, on the first principal components if there are
+        more features than components.
 
     Examples
     --------
@@ -58,17 +58,17 @@ class PartitionOptions:
     Parameters
     ----------
     balls : {"joint", "points"}, default="joint"
-        "joint" chooses balls about released candidates. "points" is the published way, by balls
-        about data points, which compares all pairs of a sample and takes budgets of several units
-        of epsilon. It did not win in our benchmarks: of three components in two dimensions, 12
-        standard deviations apart, 2000 rows in all, "joint" finds all parts in 5 fits of 5 at an
-        epsilon of 4 and of 16, and "points" in none; at 64 it is 5 against 4.
+        "joint" chooses balls around released candidates. "points" is the published method, with
+        balls around data points; it compares all pairs of a sample and needs budgets of several
+        units of epsilon. It did not outperform "joint" in our benchmarks: of three components in
+        two dimensions, 12 standard deviations apart, 2000 rows in all, "joint" finds all parts in 5
+        fits of 5 at an epsilon of 4 and of 16, and "points" in none; at 64 it is 5 against 4.
     separation : float, default=1.5
-        How much larger than a ball the empty region about it must be; above 1. The paper has 5,
-        which only very far components satisfy.
+        How much larger than a ball the empty region around it must be; above 1. The paper has 5,
+        which only very distant components satisfy.
     min_weight : float, optional
-        Least weight of a component; 1 / (2 n_components) by default. Half as many rows must be on
-        either side of a cut.
+        Smallest weight of a component; 1 / (2 n_components) by default. Half as many rows must be
+        on each side of a cut.
 
     Examples
     --------

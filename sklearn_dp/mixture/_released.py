@@ -172,9 +172,9 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         X : array-like of shape (n_samples, n_features)
             Rows, dense and finite.
         y : Ignored
-            For the interface of scikit-learn.
+            Present for API consistency with scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional
-            What each row counts, as it is: nothing is clipped.
+            Weight of each row; not clipped.
 
         Returns
         -------

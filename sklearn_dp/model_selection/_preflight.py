@@ -66,8 +66,7 @@ class Preflight:
 
 
 def preflight(search: Any, X: Any, y: Any = None, *, groups: Any = None) -> Preflight:
-    """Compute what a search or a fit of a pipeline will cost, and refuse it if a ledger cannot hold
-    it.
+    """Compute what a search or a pipeline will cost, and refuse it if a ledger cannot hold it.
 
     ``GridSearchCV`` and similar searches fit each candidate on each split. Every fit is charged,
     and if the budget of a ledger runs out midway, the fits so far are paid for and lost. The same

@@ -39,9 +39,9 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
     """Find the categories of columns with differential privacy, and encode them as one column each.
 
     The private twin of :class:`sklearn.preprocessing.OneHotEncoder`, for columns whose categories
-    are not known beforehand. A category is released with its noisy count if this reaches
-    `threshold_`, which is so large that a category of a single row stays hidden. Rarer ones are
-    encoded together, or as zeros. Where the categories are known, :class:`PublicEncoder` costs
+    are not known in advance. A category is released with its noisy count if this reaches
+    `threshold_`, which is so large that a category of a single row stays hidden. Rarer categories
+    are encoded together, or as zeros. If the categories are known, :class:`PublicEncoder` costs
     nothing and hides none.
 
     Parameters
@@ -49,72 +49,73 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
     epsilon : float, default=1.0
         Privacy budget of one fit.
     delta : float, default=1e-6
-        In (0, 1); far below one over the number of units. Half of it is the chance that a category
-        of a single unit is seen, so a smaller one raises the threshold.
+        Probability that the epsilon limit fails; keep it far below one over the number of units.
+        Half of it is the probability that a category of a single unit is seen, so a smaller delta
+        raises the threshold.
     rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
+        Budget in zero-concentrated DP. Give it in place of `epsilon`.
     ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits; charged before the data are read.
+        Ledger with the total budget of many fits; charged before the data are read.
     handle_unknown : {"infrequent_if_exist", "ignore"}, default="infrequent_if_exist"
-        What becomes of a value that is not among the released categories: a last column of each
-        feature is 1 for it, or all its columns are 0. It is never an error, which would tell that
-        a row is there.
+        How to encode a value that is not among the released categories: a last column of each
+        feature is 1 for it, or all its columns are 0. It is never an error, because an error would
+        reveal that a row is there.
     random_state : int, RandomState instance or Generator, optional
-        None: noise from the operating system. Anything else makes the noise reproducible and
-        voids the guarantee against those who know it.
+        None: the noise comes from the operating system. Any other value makes the noise
+        reproducible and voids the guarantee against anyone who knows it.
 
     Attributes
     ----------
     categories_ : list of ndarray of object
-        The released categories of each column: numbers in their order, then texts, then None for
+        The released categories of each column: numbers in order, then strings, then None for
         missing values.
     counts_ : list of ndarray of float
         Released noisy number of units of each of them.
     count_std_error_ : float
         Standard deviation of the noise of a count.
     threshold_ : int
-        Public: a category is released if its noisy count is at least this. One with as many units
-        is found half of the time, one with two `count_std_error_` more in 98 %.
+        Public: a category is released if its noisy count is at least this. A category with exactly
+        this many units is found half of the time, one with two `count_std_error_` more in 98 %.
     hidden_share_ : ndarray of shape (n_features,)
         Estimated share of the units whose value is in no released category.
     hidden_share_std_error_ : ndarray of shape (n_features,)
-        Standard errors of these, of the noise. Infinite where the number of units is lost in it.
+        Standard errors of these, for the noise. Infinite if the number of units is lost in it.
     size_ : float
         Released noisy number of units.
     size_std_error_ : float
         Standard deviation of its noise.
     column_status_ : ndarray of str of shape (n_features,)
-        For each column "ok"; "noise" where no category was found; or "hidden" where more than half
-        of the units may be in none of them.
+        For each column "ok"; "noise" if no category was found; or "hidden" if more than half of the
+        units may be in none of them.
     trustworthy_ : bool
         Whether all columns are "ok".
     status_ : str
-        "ok", or the trouble in words with the columns that it is about.
+        "ok", or a description of the problem with the names of the columns.
     privacy_report_ : PrivacyReport
-        The guarantee, and every release behind it.
+        The guarantee, and every release that it covers.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        When `X` has string column names.
+        If `X` has string column names.
 
     See Also
     --------
-    PublicEncoder : Numbers and categories that are known, at no cost; it takes `schema_`.
+    PublicEncoder : Known numbers and categories, at no cost; it accepts `schema_`.
 
     Notes
     -----
     Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row (with
     `groups`: all rows of a group, of which one row is drawn at random and counted). A row is in one
-    category of each column, and each column has the same part of rho and of delta. What becomes of
-    a row in `transform` is a function of that row and of released values, so a private estimator
-    behind this step keeps its own guarantee, and the two costs add up. Which columns there are is
-    public; give those that hold categories.
+    category of each column, and each column has the same share of rho and of delta. `transform`
+    treats each row as a function of that row and of released values, so a private estimator after
+    this step keeps its guarantee, and the two costs add up. The columns are public; pass those that
+    contain categories.
 
-    A value is read for itself, whatever else is in its column: 1, 1.0, "1" and "01" are one
+    Each value is read separately, whatever else is in its column: 1, 1.0, "1" and "01" are the same
     category, and so are True and "True". None, NaN and other missing values are the category None.
-    Dates, objects and texts of more than about 250 bytes are in no category.
+    Dates, objects and strings of more than about 250 bytes are in no category.
 
     With ``epsilon=1``, ``delta=1e-6`` and five columns the threshold is about 60 rows, with
-    ``epsilon=0.1`` about 500. The table has to be in memory.
+    ``epsilon=0.1`` about 500. The table must be in memory.
 
     References
     ----------
@@ -185,9 +186,9 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         Parameters
         ----------
         X : data frame or array-like of shape (n_samples, n_features)
-            Columns of texts, numbers or truth values; values may be missing.
+            Columns of strings, numbers or booleans; values may be missing.
         y : Ignored
-            For the interface of scikit-learn.
+            Present for API consistency with scikit-learn.
         groups : array-like of shape (n_samples,), optional
             The privacy unit of each row; every row is a unit by default.
 
@@ -199,7 +200,7 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         Warns
         -----
         UtilityWarning
-            If most units may be in no released category, by released values only.
+            If released values show that most units may be in no released category.
         """
         return self._fit_validated(X, groups)
 
@@ -291,9 +292,9 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
 
     @property
     def schema_(self) -> dict[Any, list]:
-        """The categories by the names of the columns, or their numbers: for `PublicEncoder`.
+        """The categories by the names or numbers of the columns, for `PublicEncoder`.
 
-        Columns of which none was found are left out.
+        Columns without released categories are left out.
         """
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", range(self.n_features_in_))
@@ -341,7 +342,7 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         Returns
         -------
         X_original : ndarray of object of shape (n_samples, n_features)
-            Categories; "infrequent_sklearn" for all others, and None where no column is positive.
+            Categories; "infrequent_sklearn" for all others, and None if no column is positive.
         """
         check_is_fitted(self)
         X = np.asarray(check_table(X, "X", dtype=np.float64, ensure_min_features=0))

@@ -23,9 +23,9 @@ _MOST = 100  # more levels than anybody reads
 class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
     """Medians, quartiles and other quantiles of columns, with differential privacy.
 
-    All quantiles of a column are read off noisy ranks: how many rows are below each of a thousand
-    values. More quantiles cost nothing, and a fit has no assumption about the columns: they may be
-    skewed, mostly zero, rounded to a few values or constant, in units of any size.
+    All quantiles of a column are read off noisy ranks, the numbers of rows below each of a thousand
+    values. Additional quantiles cost nothing, and a fit makes no assumptions about the columns:
+    they may be skewed, mostly zero, rounded to a few values or constant, in units of any size.
 
     Parameters
     ----------
@@ -34,24 +34,24 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
     epsilon : float, default=1.0
         Privacy budget of one fit.
     delta : float, default=1e-6
-        In (0, 1); far below one over the number of units.
+        Probability that the epsilon limit fails; keep it far below one over the number of units.
     rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
+        Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional
         Public bounds: a box of scalars or arrays of shape (n_features,), or the largest magnitude
-        of all values. None: the columns may lie anywhere; a fit then needs some two or three times
-        as many rows before it sees them.
+        of all values. None: the columns may lie anywhere; a fit then needs about two or three times
+        as many rows to find them.
     ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits; charged before the data are read.
+        Ledger with the total budget of many fits; charged before the data are read.
     max_weight : float, optional
-        Public: the largest `sample_weight` that a unit may have, for instance by the design of a
-        survey. Larger weights count as this one, and the noise is that of a row of this weight.
-        None: an array of weights is refused. Without `sample_weight` it has no effect.
+        The largest `sample_weight` that a unit may have; public. Larger weights count as
+        `max_weight`, and the noise is that for a row with this weight. None: an array of weights is
+        refused. It has no effect without `sample_weight`.
     n_jobs : int, optional
-        Number of threads, each of which works on some of the rows; it does not change the result.
+        Number of threads. Results are bitwise identical for any value.
     random_state : int, RandomState instance or Generator, optional
-        None: noise from the operating system. Anything else makes the noise reproducible and
-        voids the guarantee against those who know it.
+        None: the noise comes from the operating system. Any other value makes the noise
+        reproducible and voids the guarantee against anyone who knows it.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
     quantiles_std_error_ : ndarray of shape (n_quantiles, n_features)
         Standard errors as estimates of the quantiles of a population: the noise, the sampling of
         the units and the width of the bins, from the values at the ranks that these allow
-        (Woodruff's interval). Infinite where there is no end in sight.
+        (Woodruff's interval). Infinite if no limit is visible.
     rank_std_error_ : ndarray of shape (n_quantiles,)
         Standard deviation of the noise in the share of units below a released quantile: .01 means
         that a median has between 48 and 52 % of the units below it (95 %).
@@ -69,29 +69,29 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
     size_std_error_ : float
         Standard deviation of its noise.
     column_status_ : ndarray of str of shape (n_features,)
-        For each column "ok"; "noise" where the noise hides the quantiles; or "bound" where one of
-        them is at one of the `bounds`, so that rows may lie beyond it. (A bound of 0 is taken for a
-        natural end: a column that is mostly zero is "ok".)
+        For each column "ok"; "noise" if the noise hides the quantiles; or "bound" if one of them is
+        at one of the `bounds`, so that rows may lie beyond it. (A bound of 0 counts as a natural
+        limit: a column that is mostly zero is "ok".)
     trustworthy_ : bool
         Whether all columns are "ok".
     status_ : str
-        "ok", or the trouble in words, and what would help.
+        "ok", or a description of the problem and what would help.
     privacy_report_ : PrivacyReport
-        The guarantee, and every release behind it.
+        The guarantee, and every release that it covers.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        When `X` has string column names.
+        If `X` has string column names.
 
     See Also
     --------
-    DPRobustScaler : Columns scaled by medians and ranges between quartiles.
+    DPRobustScaler : Scales columns by medians and interquartile ranges.
     FriendlyMean : Means.
 
     Notes
     -----
     Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row (with
-    `groups`: all rows of a group, which together count as one) with whatever weight. All releases
-    are Gaussian and their noise does not depend on the number of quantiles; it grows with the root
+    `groups`: all rows of a group, which together count as one) with any weight. All releases are
+    Gaussian. Their noise does not depend on the number of quantiles, and grows with the square root
     of the number of columns.
 
     References

@@ -24,41 +24,41 @@ _NO_WIDTH = 2.0  # bins: a range of less is zero, as far as can be seen
 
 
 class DPRobustScaler(Replacing, Scaling, DPQuantiles):
-    """Scale columns by private medians and ranges between quartiles.
+    """Scale columns by private medians and interquartile ranges.
 
-    The private twin of :class:`sklearn.preprocessing.RobustScaler`. In front of a private
-    estimator it makes columns of different units comparable; its medians and quartiles are results
-    in their own right. A few far rows move them by a few ranks, whatever their values are.
+    The private twin of :class:`sklearn.preprocessing.RobustScaler`. In front of a private estimator
+    it makes columns of different units comparable; its medians and quartiles are results in their
+    own right. A few outliers change them by a few ranks only, whatever their values are.
 
     Parameters
     ----------
     epsilon : float, default=1.0
         Privacy budget of one fit.
     delta : float, default=1e-6
-        In (0, 1); far below one over the number of units.
+        Probability that the epsilon limit fails; keep it far below one over the number of units.
     rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
+        Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional
         Public bounds; see :class:`DPQuantiles`.
     ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits; charged before the data are read.
+        Ledger with the total budget of many fits; charged before the data are read.
     with_centering : bool, default=True
         Subtract the medians.
     with_scaling : bool, default=True
         Divide by the ranges.
     quantile_range : pair of float, default=(25.0, 75.0)
-        The quantiles whose difference is the range, in per cent: below 50 and above.
+        The percentiles whose difference is the range: one below 50 and one above.
     unit_variance : bool, default=False
         Scale so that normally distributed columns have variance 1.
     max_weight : float, optional
-        Public: the largest `sample_weight` that a unit may have, for instance by the design of a
-        survey. Larger weights count as this one, and the noise is that of a row of this weight.
-        None: an array of weights is refused. Without `sample_weight` it has no effect.
+        The largest `sample_weight` that a unit may have; public. Larger weights count as
+        `max_weight`, and the noise is that for a row with this weight. None: an array of weights is
+        refused. It has no effect without `sample_weight`.
     n_jobs : int, optional
-        Number of threads, each of which works on some of the rows; it does not change the result.
+        Number of threads. Results are bitwise identical for any value.
     random_state : int, RandomState instance or Generator, optional
-        None: noise from the operating system. Anything else makes the noise reproducible and
-        voids the guarantee against those who know it.
+        None: the noise comes from the operating system. Any other value makes the noise
+        reproducible and voids the guarantee against anyone who knows it.
 
     Attributes
     ----------
@@ -67,12 +67,12 @@ class DPRobustScaler(Replacing, Scaling, DPQuantiles):
     center_std_error_ : ndarray of shape (n_features,) or None
         Their standard errors.
     scale_ : ndarray of shape (n_features,) or None
-        Released ranges, in units that make them 1; 1 for a range of no visible width, as of a
-        column that is mostly zero. None without scaling.
+        Released ranges; 1 for a range without visible width, such as that of a column that is
+        mostly zero. None without scaling.
     scale_std_error_ : ndarray of shape (n_features,) or None
-        At most their standard errors.
+        Upper bounds for their standard errors.
     column_status_ : ndarray of str of shape (n_features,)
-        As of :class:`DPQuantiles`, and "constant" where the range has no visible width.
+        See :class:`DPQuantiles`; also "constant" if the range has no visible width.
     quantiles_, quantiles_std_error_, rank_std_error_, size_, size_std_error_, trustworthy_, \
 status_, privacy_report_ :
         See :class:`DPQuantiles`; `quantiles_` are the lower quantile, the median, and the upper
@@ -81,13 +81,13 @@ status_, privacy_report_ :
     See Also
     --------
     PublicScaler : Columns with known bounds, at no cost.
-    DPStandardScaler : The same by means and standard deviations.
+    DPStandardScaler : Scales by means and standard deviations.
     DPQuantiles : Quantiles at any levels.
 
     Notes
     -----
-    Guarantee: that of :class:`DPQuantiles`. What becomes of a row is a function of that row and of
-    released values, so a private estimator behind this step keeps its own guarantee, and the two
+    Guarantee: that of :class:`DPQuantiles`. Each row is transformed by a function of that row and
+    of released values, so a private estimator after this step keeps its guarantee, and the two
     costs add up.
 
     Examples
@@ -181,12 +181,12 @@ status_, privacy_report_ :
         )
 
     def to_sklearn(self) -> RobustScaler:
-        """The released scaler as an estimator of scikit-learn.
+        """Return the released scaler as a scikit-learn estimator.
 
         Returns
         -------
         scaler : sklearn.preprocessing.RobustScaler
-            Fitted; it holds released values only.
+            Fitted; it contains released values only.
         """
         check_is_fitted(self)
         words = ("with_centering", "with_scaling", "quantile_range", "unit_variance")

@@ -33,52 +33,52 @@ class DPStandardScaler(Replacing, ColumnFit, StandardErrors, Scaling, BaseDPEsti
     estimator it makes columns of different units comparable; its means and standard deviations are
     results in their own right.
 
-    The location and the spread of each column are released first, so that the noise of each follows
-    its own spread, whatever its unit. Rows are then clipped at a distance that is chosen from noisy
-    counts: few far rows have little influence, wherever they are.
+    The location and the spread of each column are released first, so that the noise of each is
+    proportional to its own spread, whatever its unit. Rows are then clipped at a distance that is
+    chosen from noisy counts, so a few outliers have little influence.
 
     Parameters
     ----------
     epsilon : float, default=1.0
         Privacy budget of one fit.
     delta : float, default=1e-6
-        In (0, 1); far below one over the number of units.
+        Probability that the epsilon limit fails; keep it far below one over the number of units.
     rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
+        Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional
         Public bounds: a box of scalars or arrays of shape (n_features,), or the largest magnitude
-        of all values. Values outside are clipped. Where the rows are too few to release a spread of
-        each column (fewer than about 1,000 in three columns at ``epsilon=1``), the widths of the
-        box take its place; without bounds there is no answer then.
+        of all values. Values outside are clipped. If there are too few rows to release the spread
+        of each column (fewer than about 1,000 for three columns at ``epsilon=1``), the widths of
+        the box are used instead; without bounds there is then no result.
     ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits; charged before the data are read.
+        Ledger with the total budget of many fits; charged before the data are read.
     with_mean : bool, default=True
-        Subtract the means in `transform`. False: sparse rows in memory are taken, and stay sparse.
+        Subtract the means in `transform`. False: sparse rows in memory are accepted and stay
+        sparse.
     with_std : bool, default=True
         Release standard deviations too, and divide by them in `transform`.
     max_weight : float, optional
-        Public: the largest `sample_weight` that a unit may have, for instance by the design of a
-        survey. Larger weights count as this one, and the noise is that of a row of this weight.
-        None: an array of weights is refused. Without `sample_weight` it has no effect.
+        The largest `sample_weight` that a unit may have; public. Larger weights count as
+        `max_weight`, and the noise is that for a row with this weight. None: an array of weights is
+        refused. It has no effect without `sample_weight`.
     n_jobs : int, optional
-        Number of threads, each of which works on some of the rows; it does not change the result.
+        Number of threads. Results are bitwise identical for any value.
     random_state : int, RandomState instance or Generator, optional
-        None: noise from the operating system. Anything else makes the noise reproducible and
-        voids the guarantee against those who know it.
+        None: the noise comes from the operating system. Any other value makes the noise
+        reproducible and voids the guarantee against anyone who knows it.
 
     Attributes
     ----------
     mean_ : ndarray of shape (n_features,)
-        Released means; 0 where nothing was found.
+        Released means; 0 if nothing was found.
     var_ : ndarray of shape (n_features,) or None
         Released variances, at least the noise in them; None without `with_std`.
     scale_ : ndarray of shape (n_features,) or None
-        Their roots. Of a constant column in a box, the largest that the noise may hide; without
-        bounds it is 1, as where nothing was found.
+        Square roots of `var_`. For a constant column in a box, the largest value that the noise may
+        hide; without bounds, or if nothing was found, 1.
     mean_std_error_ : ndarray of shape (n_features,)
         Standard errors of `mean_` as estimates of the means of a population: the noise, the
-        sampling of the units, and what the clip may have taken away. Infinite where nothing was
-        found.
+        sampling of the units, and the possible bias of clipping. Infinite if nothing was found.
     var_std_error_, scale_std_error_ : ndarray of shape (n_features,) or None
         The same for `var_` and `scale_`.
     size_ : float
@@ -86,42 +86,43 @@ class DPStandardScaler(Replacing, ColumnFit, StandardErrors, Scaling, BaseDPEsti
     size_std_error_ : float
         Standard deviation of its noise.
     column_status_ : ndarray of str of shape (n_features,)
-        For each column "ok"; "constant" where all that can be seen is one value, and a spread, if
-        there is one, is below the noise; "bound" where the mean is at one of the `bounds`, or
-        within its error of one (but for 0); or "noise" where the noise hides its mean or its
-        standard deviation: a standard error of half of the standard deviation, or of a quarter.
+        For each column "ok"; "constant" if only a single value is visible, and any spread is below
+        the noise; "bound" if the mean is at one of the `bounds` (except 0), or within its error of
+        one; or "noise" if the noise hides its mean or its standard deviation (a standard error of
+        half the standard deviation, or of a quarter).
     trustworthy_ : bool
         Whether `status_` begins with "ok".
     status_ : str
-        "ok", perhaps with the columns of one value; or the trouble in words with the columns that
-        it is about, and what would help.
+        "ok", perhaps with the columns of a single value; or a description of the problem with the
+        names of the columns, and what would help.
     privacy_report_ : PrivacyReport
-        The guarantee, and every release behind it.
+        The guarantee, and every release that it covers.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        When `X` has string column names.
+        If `X` has string column names.
 
     See Also
     --------
     PublicScaler : Columns with known bounds, at no cost.
-    DPRobustScaler : The same by medians and ranges between quartiles.
+    DPRobustScaler : Scales by medians and interquartile ranges.
     FriendlyMean : Means alone.
 
     Notes
     -----
     Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row (with
-    `groups`: all rows of a group, which together count as one) with whatever weight. The number of
-    rows is not public: there is no `n_samples_seen_`. All releases are Gaussian. What becomes of a
-    row in `transform` is a function of that row and of released values, so a private estimator
-    behind this step keeps its own guarantee, and the two costs add up.
+    `groups`: all rows of a group, which together count as one) with any weight. The number of rows
+    is not public: there is no `n_samples_seen_`. All releases are Gaussian. `transform` treats each
+    row as a function of that row and of released values, so a private estimator after this step
+    keeps its guarantee, and the two costs add up.
 
-    With `groups` each group counts as one, and so do its rows together; standard deviations are
-    those of rows, with what rows of a group differ by.
+    With `groups` each group counts as one unit, divided among its rows; standard deviations are
+    those of rows, including differences within a group.
 
-    Between ages, salaries and hours, the logarithm of a standard deviation has an error of about .2
-    at 1,000 rows and ``epsilon=1``, .06 at 3,000 and .02 at 20,000. That of a skewed column may be
-    larger than it says, as without privacy: the rows that decide may not be there. Of a lognormal
-    column (sigma = .6) 95 % intervals held 88 to 97 % in 150 fits each.
+    For columns such as ages, salaries and hours, the logarithm of a standard deviation has an error
+    of about .2 with 1,000 rows and ``epsilon=1``, .06 with 3,000 and .02 with 20,000. For a skewed
+    column the error may be larger than stated, as it may without privacy, because the decisive rows
+    may be missing. For a lognormal column (sigma = .6), 95 % intervals contained the truth in 88 to
+    97 % of 150 fits each.
 
     Examples
     --------
@@ -222,12 +223,12 @@ class DPStandardScaler(Replacing, ColumnFit, StandardErrors, Scaling, BaseDPEsti
         )
 
     def to_sklearn(self) -> StandardScaler:
-        """The released scaler as an estimator of scikit-learn.
+        """Return the released scaler as a scikit-learn estimator.
 
         Returns
         -------
         scaler : sklearn.preprocessing.StandardScaler
-            Fitted; it holds released values only.
+            Fitted; it contains released values only.
         """
         check_is_fitted(self)
         scaler = StandardScaler(with_mean=self.with_mean, with_std=self.with_std)

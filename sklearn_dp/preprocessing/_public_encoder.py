@@ -104,25 +104,26 @@ class PublicEncoder(TransformerMixin, BaseEstimator):
 
     Numbers are scaled to their range, and categories become one column each, so that the squared
     distance of two rows is the sum over the columns of the table of ``((x - y) / range) ** 2`` for
-    a number, and of 1 for two categories that differ. With :class:`sklearn_dp.DPKMeans` behind it
-    this is the clustering of mixed tables known as k-prototypes, with differential privacy. The
-    schema is given and not learned, so the encoder costs nothing.
+    a number, and of 1 for two categories that differ. Followed by :class:`sklearn_dp.DPKMeans`,
+    this is a private version of k-prototypes, a method for clustering mixed tables. The schema is
+    given, not learned, so the encoder costs nothing.
 
     Parameters
     ----------
     schema : dict, or list
         Public: for each column a pair ``(low, high)`` of numbers, its range, or a list of its
-        categories. By the names of the columns, for data frames; others are left out. For arrays, a
-        list, or a dict in the order of the columns. None in a list stands for missing values.
+        categories. For data frames, use the names of the columns; other columns are left out. For
+        arrays, use a list, or a dict in the order of the columns. None in a list of categories
+        stands for missing values.
     weights : dict, optional
-        By column: how much a difference in it counts, 1 by default. It multiplies distances.
+        Weights of columns, 1 by default. They multiply distances.
 
     Attributes
     ----------
     n_features_in_ : int
         Number of columns of the schema.
     feature_names_in_ : ndarray of str
-        Their names, where these are strings.
+        Their names, if these are strings.
 
     See Also
     --------
@@ -130,13 +131,12 @@ class PublicEncoder(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    Guarantee: what becomes of a row depends on that row and the schema, so a private estimator
-    behind this step keeps its own guarantee. Where one text makes texts of a whole column, the
-    others stay what they were: 1, 1.0 and "1" are one category, and so are True and "True". No row
-    is refused, as an error would tell that it is
-    there: numbers are clipped to their range, and what the schema does not know (another category,
-    a missing value, text among numbers) is encoded as 0, in the middle of the range or at the mean
-    of the categories.
+    Guarantee: the encoding of a row depends only on that row and the schema, so a private estimator
+    after this step keeps its guarantee. A string in a column does not change the other values: 1,
+    1.0 and "1" are the same category, and so are True and "True". No row is refused, because an
+    error would reveal it: numbers are clipped to their range, and values that are not in the schema
+    (another category, a missing value, text among numbers) are encoded as 0, in the middle of the
+    range or at the mean of the categories.
 
     References
     ----------
@@ -179,7 +179,7 @@ class PublicEncoder(TransformerMixin, BaseEstimator):
 
     @property
     def output_bounds(self) -> float:
-        """Radius about the origin of all rows that there can be: `bounds` of what follows."""
+        """Radius around the origin of all possible rows: the `bounds` of the next estimator."""
         return math.sqrt(sum(column.square for column in self._columns())) * (1 + 1e-9)
 
     def fit(self, X: object, y: object = None) -> Self:
@@ -190,7 +190,7 @@ class PublicEncoder(TransformerMixin, BaseEstimator):
         X : data frame or array-like of shape (n_samples, n_columns)
             Rows; no value is used.
         y : Ignored
-            For the interface of scikit-learn.
+            Present for API consistency with scikit-learn.
 
         Returns
         -------
@@ -226,7 +226,7 @@ class PublicEncoder(TransformerMixin, BaseEstimator):
 
     @row_guard
     def inverse_transform(self, X: ArrayLike) -> "pd.DataFrame":
-        """Decode rows to a table for people, for instance the centers of clusters (needs pandas).
+        """Decode rows, for example cluster centers, to a readable table (needs pandas).
 
         Parameters
         ----------
@@ -236,8 +236,8 @@ class PublicEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         table : DataFrame
-            Numbers in their units; of each category the share, in [0, 1]. A value that the schema
-            does not know counts as an equal share of each category.
+            Numbers in their units; for each category its share, in [0, 1]. An unknown value counts
+            as an equal share of each category.
         """
         with extra("pandas"):
             import pandas as pd

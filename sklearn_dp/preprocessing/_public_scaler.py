@@ -19,41 +19,41 @@ __all__ = ["PublicScaler"]
 class PublicScaler(InParts, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Scale columns from public bounds to a given range, at no privacy cost.
 
-    What :class:`sklearn.preprocessing.MinMaxScaler` does, with bounds that are given instead of
-    learned: a minimum and a maximum are the values of single rows. Nothing is released, so there is
-    no budget, and what the scaler makes of a row depends on that row alone.
+    Works like :class:`sklearn.preprocessing.MinMaxScaler`, but with given bounds, because a learned
+    minimum or maximum is the value of a single row. Nothing is released, so there is no budget, and
+    each row is transformed separately.
 
     Parameters
     ----------
     bounds : pair (low, high)
-        Public: scalars, or arrays of shape (n_features,). Known without looking at the data, as
-        ages are from 0 to 120.
+        Public: scalars, or arrays of shape (n_features,). Known independently of the data, such as
+        0 to 120 for ages.
     feature_range : pair of float, default=(0, 1)
-        What the bounds are mapped to; the `bounds` of a private estimator that follows.
+        Range to which the bounds are mapped; use it as the `bounds` of the next private estimator.
     clip : bool, default=False
-        Move values outside of the bounds to them. A private estimator with `bounds` does so itself.
+        Move values outside the bounds to the bounds. A private estimator with `bounds` does this
+        itself.
 
     Attributes
     ----------
     scale_ : ndarray of shape (n_features,)
-        Width of `feature_range` over that of the bounds; over 1 for a column whose bounds are
-        equal.
+        Width of `feature_range` divided by that of the bounds (by 1 if the bounds are equal).
     min_ : ndarray of shape (n_features,)
-        What a value of 0 is mapped to.
+        The value to which 0 is mapped.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        When `X` has string column names.
+        If `X` has string column names.
 
     See Also
     --------
-    DPRobustScaler : Private medians and ranges of columns, where no bounds are known.
-    PublicEncoder : The same for tables that have categories, too.
+    DPRobustScaler : Private medians and ranges of columns without known bounds.
+    PublicEncoder : The same for tables that also contain categories.
 
     Notes
     -----
-    Guarantee: a fit reads the shape of `X` and no value, so it costs nothing, and a private
-    estimator behind this step keeps its own guarantee. Missing values and infinities pass through:
-    an error would tell that they are there before any budget is charged.
+    Guarantee: a fit reads the shape of `X` but no values, so it costs nothing, and a private
+    estimator after this step keeps its guarantee. Missing values and infinities pass through,
+    because an error would reveal them before any budget is charged.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class PublicScaler(InParts, OneToOneFeatureMixin, TransformerMixin, BaseEstimato
         X : array-like of shape (n_samples, n_features), or a table in parts
             Rows; no value is used.
         y : Ignored
-            For the interface of scikit-learn.
+            Present for API consistency with scikit-learn.
 
         Returns
         -------
@@ -138,7 +138,8 @@ class PublicScaler(InParts, OneToOneFeatureMixin, TransformerMixin, BaseEstimato
         Returns
         -------
         X_scaled : ndarray of shape (n_samples, n_features)
-            In the type of `X`, float32 or float64. Values that do not fit in it are its largest.
+            In the type of `X`, float32 or float64. Values that would overflow are the largest
+            finite number.
         """
         check_is_fitted(self)
         low, width, start, end = self._ends()
@@ -151,7 +152,7 @@ class PublicScaler(InParts, OneToOneFeatureMixin, TransformerMixin, BaseEstimato
 
     @row_guard
     def inverse_transform(self, X: ArrayLike) -> np.ndarray:
-        """Scale back, for instance the centers of clusters.
+        """Scale back, for example cluster centers.
 
         Parameters
         ----------

@@ -36,7 +36,7 @@ class ColumnFit:
         X : array-like of shape (n_samples, n_features), or a table in parts
             Rows, finite; sparse ones in memory where the estimator takes them.
         y : Ignored
-            For the interface of scikit-learn.
+            Present for API consistency with scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional
             What each row counts, from 0 (it is not there) to `max_weight`. It is as private as the
             row.
@@ -76,12 +76,12 @@ class Scaling(OneToOneFeatureMixin, TransformerMixin):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows, finite; sparse ones where the scaler does not center them.
+            Finite rows; they may be sparse if the scaler does not center.
 
         Returns
         -------
         X_scaled : ndarray or sparse array of shape (n_samples, n_features)
-            The rows less the released centers, over the released scales.
+            The rows minus the released centers, divided by the released scales.
         """
         given = self._validate_predict(X)
         center, scale = self._center_and_scale()
@@ -91,12 +91,12 @@ class Scaling(OneToOneFeatureMixin, TransformerMixin):
 
     @row_guard
     def inverse_transform(self, X: ArrayLike) -> Any:
-        """Scale back, for instance the centers of clusters.
+        """Scale back, for example cluster centers.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows, finite; sparse ones where the scaler does not center them.
+            Finite rows; they may be sparse if the scaler does not center.
 
         Returns
         -------

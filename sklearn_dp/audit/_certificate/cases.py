@@ -18,7 +18,7 @@ __all__ = ["CASES", "Case", "Pair", "pairs_of"]
 
 
 class Pair:
-    """Two data sets, one of which has a row more.
+    """Two data sets, one of which has an additional row.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class Pair:
     X : array-like of shape (n_samples, n_features)
         The smaller data set.
     record : array-like of shape (n_features,)
-        The row that the other data set has more, at its end.
+        The additional row of the other data set, at its end.
     """
 
     def __init__(self, name: str, X: ArrayLike, record: ArrayLike) -> None:

@@ -39,7 +39,7 @@ _PILOT = 200
 
 @dataclass(frozen=True)
 class Finding:
-    """What the best test of one view found on fits that it had not seen.
+    """The result of the best test of one view, on fits that it had not seen.
 
     Parameters
     ----------
@@ -56,8 +56,8 @@ class Finding:
     epsilon_of_rates : float
         Lower bound of epsilon from the two rates alone, for whatever kind of claim.
     deficit : float
-        Smallest factor by which the noise could be too small and be found in nine of ten
-        certificates; inf if 100 is not enough.
+        Smallest noise deficit that nine of ten certificates would find; inf if a factor of 100 is
+        not enough.
     """
 
     view: str
