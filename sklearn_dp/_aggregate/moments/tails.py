@@ -33,6 +33,7 @@ _LIKE = 0.3  # of the rows that a normal law has in the bins: what whitening tha
 _CLEAR = 4.0  # standard deviations of noise, that counts of a tail stand out by
 _TAIL_WINDOWS = (1, 2, 4, 8)  # bins of a tail together
 _HIDDEN = 1.5  # standard deviations of noise that rows may hide in
+_NEAR = 2.0, 4.0  # times the radius, to which counts are used: of normal laws, of others
 _MOST_HIDDEN = 0.1  # of the rows
 _INDICES = (2.0, 16.0)  # of power laws of tails: those of smaller ones have no variance
 _LIKELY = 0.7, 0.5  # of what a power law says, for means and for squares
@@ -98,12 +99,12 @@ def last_clips(
     ]
     more = k // len(tails)
 
-    def unseen(radius: float) -> list[float]:
+    def unseen(radius: float, near: float) -> list[float]:
         each = zip(ellipsoids, list(counts) * more, seen * more, strict=True)
-        return [_unseen(e.weight, sd, radius, edges, row, of) for e, row, of in each]
+        return [_unseen(e.weight, sd, radius, near, edges, row, of) for e, row, of in each]
 
     if all(tail is None for tail in tails):
-        return Clips(radius, radius, [None] * k, unseen(radius))
+        return Clips(radius, radius, [None] * k, unseen(radius, _NEAR[0]))
     # A tail tells what lies beyond its start.
     start = max(radius, *(tail.start for tail in tails if tail is not None))
     choices = edges[edges >= start * (1 - 1e-9)]
@@ -114,28 +115,34 @@ def last_clips(
         None if tail is None else _reach(tail, n, sums, moments)
         for tail, n in zip(tails, sizes, strict=True)
     ]
-    return Clips(sums, moments, reaches * more, unseen(sums))
+    hidden = unseen(sums, _NEAR[1])
+    found = [
+        reach and reach._replace(excess=max(reach.excess, hidden[j]))
+        for j, reach in enumerate(reaches * more)
+    ]
+    return Clips(sums, moments, found, hidden)
 
 
 def _unseen(
     size: float,
     sd: float,
     radius: float,
+    near: float = 1.0,
     edges: np.ndarray | None = None,
     counts: np.ndarray | None = None,
     d: int = 1,
 ) -> float:
     """What a tail beyond the radius may take from a mean, where it does not stand out of counts.
 
-    Of as many rows as noise may hide in an octave, or a tenth of all; and of what two octaves of
-    counts hold beyond those of a normal law, if that is more than nothing.
+    Of as many rows as noise may hide in an octave, or a tenth of all; and of what counts up to
+    `near` times the radius hold beyond those of a normal law, if that is more than nothing.
     """
     hidden = min(_HIDDEN * math.sqrt(2) * sd, _MOST_HIDDEN * size)
     excess = float(PowerLaw(radius, hidden, _HEAVY, math.inf).excess(radius))
     if edges is not None and counts is not None:
         middle = np.maximum((edges[1:] + edges[:-1]) / 2 - radius, 0.0)
-        near = edges[1:] <= 4 * radius
-        excess += max(float((counts - _normal_counts(counts, edges, d))[near] @ middle[near]), 0.0)
+        middle[edges[1:] > near * radius] = 0.0
+        excess += max(float((counts - _normal_counts(counts, edges, d)) @ middle), 0.0)
     return _LIKELY[0] * excess / max(size, 1.0)
 
 

@@ -99,3 +99,36 @@ def test_tails_that_no_count_bounds_are_told(model):
     assert "long tails are clipped" in fitted.status_
     fitted = model.fit(rng.normal(size=(20_000, 2)))
     assert fitted.status_.startswith("ok") and "tails" not in fitted.status_
+
+
+def test_rows_of_small_weight_far_out_are_in_the_error_of_a_mean():
+    """Weights of 1 to 300, small for the rich: without bounds their clip is a bias of the mean."""
+    off = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        rich = rng.random(20_000) < 0.3
+        income = rng.lognormal(10 + 2 * rich, 0.5)
+        X = np.column_stack([rng.normal(45, 15, 20_000), income])
+        weights = np.round(300 ** np.clip(rng.normal(0.6 - 0.3 * rich, 0.2), 0, 1))
+        model = FriendlyCovariance(max_weight=300, random_state=seed)
+        model.fit(X, sample_weight=weights)
+        mean = np.average(X, axis=0, weights=weights)
+        off.append((model.location_ - mean) / model.location_std_error_)
+    assert np.abs(off).max() < 4 and np.abs(np.median(off, axis=0)).max() < 2
+
+
+def test_what_noise_may_hide_of_a_tail_is_in_the_error_of_a_mean():
+    """As many rows as noise hides, and what counts show beyond a normal law."""
+    edges = edges_of(3)
+    normal = 2000 * np.diff(chdtr(3, np.square(edges)))
+    radius, sd = float(edges[3]), 20.0
+    blind = tails._unseen(2000.0, sd, radius)
+    assert tails._unseen(2000.0, sd, radius, 2.0, edges, normal, 3) == pytest.approx(blind)
+    assert tails._unseen(4000.0, sd, radius) == pytest.approx(blind / 2)
+    assert tails._unseen(50.0, sd, radius) < tails._unseen(500.0, sd, radius) * 2
+    wide = normal.copy()
+    wide[5] += 100
+    middle = (edges[5] + edges[6]) / 2
+    more = tails._unseen(2000.0, sd, radius, 4.0, edges, wide, 3) - blind
+    assert more == pytest.approx(0.7 * 100 * (middle - radius) / 2000, rel=0.2)
+    assert tails._unseen(2000.0, sd, radius, 1.0, edges, wide, 3) == pytest.approx(blind)
