@@ -11,7 +11,7 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._aggregate.moments.column_codes import at_bound_codes, codes_of
+from .._aggregate.moments.column_codes import at_bound_codes, codes_of, told_of_cuts
 from .._aggregate.moments.covariance_core import BLOCK_LIMIT, core_stage
 from .._aggregate.moments.ellipsoid import Ellipsoid, Errors
 from .._aggregate.moments.matrices import matrix_errors, symmetric
@@ -116,8 +116,8 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
     column_status_ : ndarray of str of shape (n_features,)
         For each column "ok"; "constant" where all that can be seen is one value; "variance" where
         the mean can be relied on, but not the variance and the covariances: long tails are
-        clipped, or the noise hides them; "bound" where the mean is at one of the `bounds` (but for
-        0), or within its error of one; or "noise" where the noise hides the mean.
+        clipped, or the noise hides them; "bound" where the mean, or many rows, are at one of the
+        `bounds` (but for 0); or "noise" where the noise hides the mean.
     status_ : str
         "ok", without `bounds` "ok inside `radius_`: ..." with `rows_beyond_`; or else a description
         of what the releases show to be wrong.
@@ -303,10 +303,13 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
         self.size_std_error_ = end.errors.weight * table.units.unit_weight
         box = None if centered else columns.box
         place = self.location_, self.location_std_error_
-        self.column_status_ = at_bound_codes(seen.codes(codes_of(end)), box, *place)
+        spreads = np.sqrt(np.diag(self.covariance_))
+        self.column_status_ = at_bound_codes(seen.codes(codes_of(end)), box, *place, spreads)
         if self.status_ == "ok":
             self.status_ = seen.told(self._told(end, session.plan.epsilon), self._column_names)
         self.status_ = at_bounds(self.status_, box, *place, self._column_names)
+        cut = self.column_status_, box, self.location_, spreads, self._column_names
+        self.status_ = told_of_cuts(self.status_, *cut)
 
     def _told(self, end, epsilon):
         """The status, of columns that the noise hides or that have one value by name."""

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from .._aggregate.friendly.column_moments import fit_column_means
-from .._aggregate.moments.column_codes import at_bound_codes
+from .._aggregate.moments.column_codes import at_bound_codes, told_of_cuts
 from .._aggregate.shared.bounds import at_bounds
 from .._aggregate.shared.column_means import unequal
 from .._aggregate.shared.columns import ReleasedColumns
@@ -137,8 +137,13 @@ class BaseComponentErrors(BaseDPEstimator):
                 self.mean_std_error_ = np.where(better, error, self.mean_std_error_)
             self.column_status_ = codes
         else:
-            self.column_status_ = at_bound_codes(self._mean_codes(variances), domain, *mean)
+            self.column_status_ = self._mean_codes(variances)
             self.status_ = at_bounds(self.status_, domain, *mean, names)
+        # What the noise may have added to a variance makes no column wider here.
+        spreads = np.sqrt(np.maximum(variances - _CLEAR * self._total[1], 0.0))
+        mean = self.mean_, self.mean_std_error_
+        codes = self.column_status_ = at_bound_codes(self.column_status_, domain, *mean, spreads)
+        self.status_ = told_of_cuts(self.status_, codes, domain, self.mean_, spreads, names)
 
     def _mean_codes(self, variances):
         """Codes of the mean of each column, by released variances of the columns, bounds aside.

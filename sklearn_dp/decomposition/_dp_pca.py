@@ -130,7 +130,7 @@ class DPPCA(
         of the rows as clipped to these.
     column_status_ : ndarray of str of shape (n_features,)
         For the mean of each column "ok"; "constant" where all that can be seen is one value;
-        "bound" where it is within its error of `bounds` (but for 0); "noise" where that error is as
+        "bound" where it, or many rows, are at `bounds` (but for 0); "noise" where that error is as
         large as half of the spread, or nothing was found.
     status_ : str
         "ok", without `bounds` "ok inside `radius_`: ..." with `rows_beyond_`; or what is missing.

@@ -11,7 +11,7 @@ from .._aggregate.kmeans.candidates import Candidates
 from .._aggregate.mixture.fit import fit_mixture
 from .._aggregate.mixture.parts import METHODS, Settings
 from .._aggregate.mixture.plan import failure_delta, mixture_entries
-from .._aggregate.moments.column_codes import at_bound_codes, worst_codes
+from .._aggregate.moments.column_codes import at_bound_codes, told_of_cuts, worst_codes
 from .._aggregate.moments.ellipsoid import FORMS
 from .._aggregate.moments.matrices import as_matrices
 from .._aggregate.moments.moment_releases import MOMENTS
@@ -122,8 +122,8 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
     column_status_ : ndarray of str of shape (n_features,)
         For each column the worst that there is to say of it in any component: "ok"; "constant"
         where all that can be seen is one value; "variance" where the means can be relied on, but
-        not the variances and covariances; "bound" where a mean is at one of the `bounds` (but for
-        0), or within its error of one; or "noise" where the noise hides a mean.
+        not the variances and covariances; "bound" where a mean, or many rows, are at one of the
+        `bounds` (but for 0); or "noise" where the noise hides a mean.
     component_status_ : ndarray of str of shape (n_components,)
         For each component the worst of these in any column that has more than one value.
     status_ : str
@@ -382,12 +382,14 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
             parts = [np.array(part) for part in zip(*shapes, strict=True)]
         self.covariance_type_ = self.covariance_type
         self.covariances_, self.precisions_, self.precisions_cholesky_ = parts
-        self._keep_errors(result.errors, max(result.size, 1.0), result.columns)
+        spreads = self._keep_errors(result.errors, max(result.size, 1.0), result.columns)
         domain, means = self._domain(table.n_features), (self.means_, self.means_std_error_)
-        codes = at_bound_codes(result.codes, domain, *means)
+        codes = at_bound_codes(result.codes, domain, *means, spreads)
         self.column_status_ = worst_codes(codes, 0)
         self.component_status_ = worst_codes(np.where(codes == "constant", "ok", codes), 1)
         if is_ok(self.status_):
             self.status_ = result.columns.told(self.status_, self._column_names)
         self.status_ = at_bounds(self.status_, domain, *means, self._column_names)
+        cut = codes, domain, self.means_, spreads, self._column_names
+        self.status_ = told_of_cuts(self.status_, *cut)
         self.converged_ = is_ok(self.status_)

@@ -38,7 +38,7 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
     precisions_cholesky_: np.ndarray
 
     def _keep_errors(self, errors, size, columns):
-        """Set the standard errors of the released parameters: post-processing.
+        """Set the standard errors of the released parameters, and return spreads (k, d) of columns.
 
         Parameters
         ----------
@@ -73,6 +73,7 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         if k > 1:
             noise = errors[0].weight / size * np.sqrt((1 - w) ** 2 + (k - 1) * w**2)
         self.weights_std_error_ = np.hypot(noise, np.sqrt(w * (1 - w) / size))
+        return spreads
 
     def to_sklearn(self) -> GaussianMixture:
         """The released mixture as an estimator of scikit-learn.

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_dp import FriendlyCovariance
+from sklearn_dp import DPPCA, DPGaussianMixture, FriendlyCovariance
 from sklearn_dp._aggregate.moments.column_codes import at_bound_codes, codes_of, worst_codes
 from sklearn_dp._aggregate.moments.ellipsoid import NARROWEST, Ellipsoid, Errors
 from sklearn_dp._privacy._domain import Domain
@@ -50,7 +50,7 @@ def test_bounds_come_before_variances_and_after_noise():
     near, error = np.full((2, 2), 10.0), np.full((2, 2), 0.01)
     lost = component([0.1, 0.9], [0.1, 0.1])
     wide = component([0.1, 0.1], [0.1, 2.0], taken=[0.0, 1.99])
-    codes = at_bound_codes(np.array([codes_of(lost), codes_of(wide)]), box, near, error)
+    codes = at_bound_codes(np.array([codes_of(lost), codes_of(wide)]), box, near, error, error)
     assert codes.tolist() == [["bound", "noise"], ["bound", "bound"]]
     assert worst_codes(codes, 0).tolist() == ["bound", "noise"]
     assert worst_codes(codes, 1).tolist() == ["noise", "bound"]
@@ -71,3 +71,18 @@ def test_a_good_mean_of_a_column_with_a_long_tail_is_told_from_its_variance(boun
         assert set(model.column_status_) <= {"ok", "variance"}
         found.append(model.column_status_[2])
     assert "variance" in found
+
+
+@pytest.mark.parametrize("cls", [FriendlyCovariance, DPPCA, DPGaussianMixture])
+def test_a_box_that_cuts_off_a_third_of_a_column_is_told(cls):
+    """Salaries up to 60,000, where a third is higher; a wide box, and shares of yes, are none."""
+    rng = np.random.default_rng(0)
+    n, yes = 20_000, rng.random(20_000) < 0.7
+    X = np.column_stack([rng.normal(45, 12, n), rng.lognormal(np.log(5e4), 0.5, n), yes])
+    for high, code in ((6e4, "bound"), (1e6, "ok")):
+        model = cls(bounds=([0, 0, 0], [110, high, 1]), random_state=0).fit(X)
+        assert model.column_status_[0] == "ok" and model.column_status_[1] in (code, "variance")
+        assert ("at a bound of these columns" in model.status_) == (code == "bound")
+        assert model.column_status_[2] != "bound"
+        if code == "bound":
+            assert model.column_status_[1] == "bound" and model.status_.endswith(": 1")
