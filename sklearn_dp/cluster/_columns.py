@@ -131,10 +131,41 @@ class ColumnsOfCenters:
         if self.refined and self.columns is not None:
             columns = self.columns
             found = refined_centers(session, table, columns, *start, result.square, result.size)
+            result = _counted_again(result, found)
         else:
             known = self.columns if self.scales else None
             found = unrefined_centers(known or _alike(result), *start)
         return result, found._replace(beyond=found.beyond + 1.0) if result.cut else found
+
+
+def _counted_again(result: EngineResult, found: RefinedCenters) -> EngineResult:
+    """The weights of clusters, and errors that know of rows which have come to other centers since.
+
+    Two numbers with noise of their own, each of the cells that were, by inverse variance.
+    """
+    if found.numbers is None:
+        return result
+    then, numbers, numbers_sd = found.numbers
+    weights, sd = result.weights, result.weights_sd
+    assert sd is not None
+    first = np.square(sd) + np.square(_moved(result.centers, found.centers, weights))
+    second = numbers_sd**2 + np.square(_moved(then, found.centers, weights))
+    gain = first / (first + second)
+    weights = weights + gain * (numbers - weights)
+    return replace(result, weights=weights, weights_sd=np.sqrt(gain * second))
+
+
+def _moved(before: np.ndarray, after: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """About how many rows each center (k,) gains or loses where centers move: to one neighbor.
+
+    Half of the rows of two clusters are taken to be spread evenly over the way between the centers;
+    the border moves by the mean of what these do.
+    """
+    way, most = np.linalg.norm(after - before, axis=1), np.maximum(weights, 0.0)
+    apart = np.linalg.norm(after[:, None] - after[None], axis=2)
+    rows = (most[:, None] + most[None]) / 2 * (way[:, None] + way[None]) / 2
+    rows = np.where(np.eye(len(after), dtype=bool), 0.0, rows / np.maximum(apart, 1e-300))
+    return np.minimum(rows.max(axis=1), most.sum())
 
 
 def _alike(result: EngineResult) -> Columns:

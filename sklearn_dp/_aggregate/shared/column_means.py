@@ -76,6 +76,8 @@ class RefinedCenters(NamedTuple):
     at_bound: np.ndarray  # (k, d), whether a coordinate is exactly at a bound of the box
     constant: np.ndarray  # (d,), whether all that can be seen of a column is one value
     alike: bool = False  # whether the spread is one for all columns: nothing is known of each
+    # numbers (k,) of the rows that are next to centers (k, d) on the way, and the noise of a number
+    numbers: tuple[np.ndarray, np.ndarray, float] | None = None
 
 
 def unequal(units: Domain | Columns | None) -> bool:
@@ -134,7 +136,8 @@ def refined_centers(
     sums = _released(session, table, columns.box, centers, second, part)
     # The rows of the centers before: what is near to the new ones may be other rows.
     last, _ = _combined(columns, found.centers, found.std_error, second, sums, square)
-    return last._replace(beyond=found.beyond)
+    numbers = found.centers, sums.number, sums.number_sd
+    return last._replace(beyond=found.beyond, numbers=numbers)
 
 
 def _reach(size: float, rho: float, d: int) -> float:
