@@ -11,6 +11,7 @@ from sklearn_dp import (
     DPOneClusterKMeans,
     DPOutlierScreen,
 )
+from sklearn_dp.cluster._columns import _moved
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
@@ -102,3 +103,30 @@ def test_columns_far_narrower_than_balls_and_cells_are_named(model, bounded):
         assert ("wider" in fitted.status_) == bool(words)
         if hasattr(fitted, "found_"):
             assert fitted.found_
+
+
+def test_weights_are_those_of_the_centers_that_are_published():
+    """Of the cells before they were refined, the errors were 2.5 times what they were said to be.
+
+    Of 32 normal numbers of sd 1.1 the root mean square exceeds 1.8 with probability below 1e-6.
+    """
+    off = []
+    centers = np.array([[25, 2e4, 20], [40, 5e4, 40], [50, 9e4, 45], [70, 3e4, 5]])
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = centers[rng.integers(4, size=20_000)] + rng.normal(size=(20_000, 3)) * [5, 6e3, 4]
+        X *= 10.0 ** rng.uniform(-6, 6, 3)
+        model = DPKMeans(4, random_state=seed).fit(X)
+        true = np.bincount(model.labels_, minlength=4)
+        off.append((model.cluster_weights_ - true) / model.cluster_weights_std_error_)
+    assert 0.4 < np.sqrt(np.mean(np.square(off))) < 1.8
+
+
+def test_rows_that_a_border_passes():
+    """Two clusters of 100 rows, 10 apart; one center goes 4: 2 of 10 of half of their rows."""
+    before, after = np.array([[0.0, 6.0], [0.0, 0.0]]), np.array([[0.0, 10.0], [0.0, 0.0]])
+    weights = np.array([100.0, 100.0])
+    assert _moved(before, after, weights).tolist() == [20.0, 20.0]
+    assert not _moved(after, after, weights).any()
+    # Centers that are one, and a negative number of rows.
+    assert _moved(after, 0 * after, np.array([100.0, -5.0])).tolist() == [100.0, 100.0]
