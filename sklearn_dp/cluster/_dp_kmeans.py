@@ -91,7 +91,8 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
     cluster_centers_std_error_ : ndarray of shape (n_clusters, n_features)
         Standard error of each coordinate as an estimate of the center of its cluster, computed from
         released counts and spreads. It covers both privacy noise and sampling variability, and is
-        in the unit of the column.
+        in the unit of the column. It does not cover the clipping of far rows in a small cluster
+        with a long tail, whose center may be nearer to the others.
     cluster_weights_std_error_ : ndarray of shape (n_clusters,)
         Standard deviation of the noise of each weight.
     labels_ : ndarray of int32 of shape (n_samples,)
