@@ -86,8 +86,8 @@ HARMLESS = {
         "rows out of bounds refused",
         "failed blocks dropped",
     },
-    # A client is one vector, clipped as a whole: its rows need no weights, and no caps of errors.
-    "FederatedDPKMeans": {"group weight ignored", "Lloyd: errors without a cap"},
+    # A client is one vector, clipped as a whole: its rows need no weights.
+    "FederatedDPKMeans": {"group weight ignored"},
 }
 
 # Those whose building blocks the others have too; hundreds of their neighbours are replayed in the

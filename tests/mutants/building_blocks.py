@@ -110,8 +110,11 @@ def _(original):
     return clip_radius
 
 
-@mutant("Lloyd: errors without a cap", "check_replay", _row_sums, "square_sums")
+@mutant(
+    "Lloyd: errors without a cap", "check_replay check_replay_of_methods", _row_sums, "square_sums"
+)
 def _(original):
+    # Where the centers are not those of Lloyd, scores have such sums.
     def square_sums(labels, squared, cap, n_labels, units):
         caps = np.broadcast_to(cap, n_labels)
         steps = squared / caps[labels] * _row_sums.ERROR_STEPS
