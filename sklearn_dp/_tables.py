@@ -142,7 +142,7 @@ def largest_weight(sample_weight: Any, max_weight: float | None) -> float | None
         raise ValueError(_NO_LARGEST)
     if 1e-100 < sample_weight < 10**100:  # type: ignore[operator]
         return float(sample_weight)
-    raise ValueError("sample_weight must be positive, where it is one number for all rows.")
+    raise ValueError("sample_weight must be positive if it is a single number for all rows.")
 
 
 def with_max_weight(fit: _Method) -> _Method:

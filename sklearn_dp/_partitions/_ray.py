@@ -180,7 +180,7 @@ def from_dataset(X: Any, groups: Any = None, sample_weight: Any = None) -> Engin
     """
     for name, values in (("groups", groups), ("sample_weight", sample_weight)):
         if values is not None:
-            raise TypeError(f"{name} cannot be given beside a data set of Ray: give references.")
+            raise TypeError(f"{name} cannot be combined with a Ray data set: give references.")
     schema = _on_ray(X.schema)
     if schema is None:
         raise ValueError("X: Found array with 0 sample(s) while a minimum of 1 is required.")

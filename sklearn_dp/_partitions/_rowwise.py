@@ -173,7 +173,7 @@ def _scored(method: Callable) -> Callable:
         if found is None:
             return method(self, X, *arguments, **options)
         if any(value is not None for value in (*arguments, *options.values())):
-            raise TypeError("score takes X alone, where it is in parts.")
+            raise TypeError("score accepts only X if X is partitioned.")
         model = _released(self, found, "score")
         total, n_rows = found.engine.reduce(_score_of, model, self._score_is_a_mean)
         if not n_rows:
@@ -212,7 +212,7 @@ def _released(estimator: Any, found: EngineInput, name: str) -> Any:
     check_columns(estimator, found)
     wanted = getattr(estimator, "_sklearn_output_config", {}).get("transform")
     if name == "transform" and (wanted or get_config()["transform_output"]) != "default":
-        raise ValueError("set_output is for tables in memory: X in parts gives what X is.")
+        raise ValueError("set_output is for tables in memory only: a partitioned X keeps its type.")
     model = copy.copy(estimator)  # by its `__getstate__`: without labels
     vars(model).pop("feature_names_in_", None)  # checked here, where the names are
     for parameter in {"ledger", "random_state"} & vars(model).keys():

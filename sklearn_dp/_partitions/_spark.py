@@ -226,7 +226,7 @@ def _input(columns: Columns, rows: Callable[[], Any]) -> EngineInput:
 def _refuse(groups: Any, sample_weight: Any) -> None:
     for name, values in (("groups", groups), ("sample_weight", sample_weight)):
         if values is not None:
-            raise TypeError(f"{name} cannot be given beside a collection of Spark.")
+            raise TypeError(f"{name} cannot be combined with a Spark collection.")
 
 
 def _columns_of_rows(element: Any) -> Columns | str:

@@ -14,7 +14,7 @@ from ._checks import SMALLEST_DELTA, check_delta, check_non_negative, check_posi
 from ._rounding import float_down, sum_down
 
 _NO_DELTA = (
-    "PrivacyBudget needs a delta beside epsilon: each fit spends some, 1e-6 by default. Give the "
+    "PrivacyBudget needs a delta with epsilon: each fit spends some, 1e-6 by default. Give the "
     "total of all fits, such as delta=1e-5 for ten."
 )
 _MOST = 1e100  # epsilon or rho: beyond it, conversions leave the floats

@@ -113,7 +113,7 @@ def check_one_kind(keys: Iterable[Any]) -> None:
     """
     kinds = {key.kind if isinstance(key, _Date) else None for key in keys}
     if len(kinds) > 1:
-        raise TypeError("groups must be of one type in all parts, where they are dates.")
+        raise TypeError("groups must be of the same type in all parts if they are dates.")
 
 
 def _is_of_steps(groups: Any) -> bool:

@@ -223,7 +223,7 @@ class FileBook:
         with self._connection() as db:
             db.execute("BEGIN IMMEDIATE")
             if self._version(db) != _FIRST_VERSION:
-                raise LedgerError(f"ledger {str(self.path)!r} tells its relation already")
+                raise LedgerError(f"ledger {str(self.path)!r} already records its relation")
             self._check_word(self._charges(db), relation)
             self._convert(db, relation)
             db.execute("COMMIT")

@@ -118,7 +118,9 @@ class Event:
     draws: tuple[Draw, ...] = ()
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a recorded release holds exact statistics of the data: no pickles, please")
+        raise TypeError(
+            "a recorded release contains exact statistics of the data and cannot be pickled"
+        )
 
 
 class Shares:

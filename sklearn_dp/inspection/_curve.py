@@ -200,7 +200,7 @@ def utility_curve(
 def _check(estimator: object, n_units: object, epsilons: object, n_repeats: object) -> list[float]:
     """Refuse wrong parameters by name; the epsilons as floats."""
     if not isinstance(estimator, BaseDPEstimator):
-        raise TypeError("estimator must be a private estimator of this package, and no class.")
+        raise TypeError("estimator must be a private estimator of this package, not a class.")
     check_integer(n_units, "n_units", low=1, high=_MOST_UNITS)
     check_integer(n_repeats, "n_repeats", low=1, high=_MOST_REPEATS)
     # An array without axes has the method of an iterable and cannot be iterated.
@@ -281,7 +281,7 @@ def _check_same_releases(scaled: BaseDPEstimator, plan: PrivacyPlan, n_features:
         found = scaled.privacy_plan(n_features)
     except ValueError as error:
         raise ValueError(
-            "n_units and epsilons: together too small, or too large, for so many rows of X_public."
+            "n_units and epsilons: together too small or too large for the rows of X_public."
         ) from error
     if _releases(found) != _releases(plan):
         raise ValueError(

@@ -59,7 +59,9 @@ def public_rows(
     if n_clusters is None:
         n_clusters = clusters_of(estimator)
         if n_clusters is None:
-            raise TypeError("n_clusters must be given where neither rows nor estimator tell it.")
+            raise TypeError(
+                "n_clusters must be given if neither the rows nor the estimator determine it."
+            )
     return (
         check_integer(n_features, "n_features", low=1, high=MOST_FEATURES),
         check_integer(n_clusters, "n_clusters", low=1, high=MOST_CLUSTERS),

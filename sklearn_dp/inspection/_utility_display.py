@@ -164,7 +164,7 @@ class PrivacyUtilityDisplay:
         ax.set_xlabel("ε of the fit")
         ax.set_ylabel(curve.metric)
         if curve.metric == COST:  # "+0.5 %" says more than 1.005
-            ax.set_ylabel("cost beside no privacy")
+            ax.set_ylabel("cost relative to no privacy")
             ax.yaxis.set_major_formatter(lambda ratio, _: _per_cent(ratio))
         rows = f"{curve.n_units:,} rows" + (", synthetic" if curve.synthetic else "")
         title(ax, f"{curve.estimator}: what ε costs ({rows})", lines_below=1)

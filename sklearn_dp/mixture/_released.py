@@ -252,4 +252,4 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         try:
             return mixture.sample(n_samples)
         except MemoryError:
-            raise ValueError("n_samples: so many rows do not fit into memory.") from None
+            raise ValueError("n_samples: that many rows do not fit into memory.") from None

@@ -64,6 +64,6 @@ DAY = np.array(["2020-01-01"], "M8[D]")
 def test_dates_of_several_types_are_refused(other):
     """They are equal, or may be, but their keys are not: a person would be two units."""
     check_one_kind(group_keys(DAY)[0] * 2)
-    with pytest.raises(TypeError, match="^groups must be of one type in all parts") as caught:
+    with pytest.raises(TypeError, match="^groups must be of the same type in all parts") as caught:
         check_one_kind([*group_keys(DAY)[0], *group_keys(other)[0]])
     assert "2020" not in str(caught.value)

@@ -64,5 +64,5 @@ def test_more_samples_than_memory_holds_are_refused_by_name(monkeypatch):
 
     model = DPGaussianMixture(2, random_state=0).fit(Mixture(2, 3, 12, 40).X)
     monkeypatch.setattr(GaussianMixture, "sample", too_many)
-    with pytest.raises(ValueError, match="^n_samples: so many rows do not fit into memory"):
+    with pytest.raises(ValueError, match="^n_samples: that many rows do not fit into memory"):
         model.sample(2**31)
