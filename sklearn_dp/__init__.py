@@ -24,6 +24,7 @@ Which one to take:
 * medians and quartiles of columns: :class:`DPQuantiles`; columns of different units, and
   categories: :class:`PublicScaler`, :class:`DPStandardScaler`, :class:`DPRobustScaler`,
   :class:`PublicEncoder`, :class:`DPOneHotEncoder`;
+* one result for each region or department: :class:`DPBySegment`;
 * any estimator of your own: :class:`SampleAndAggregate`; bounds for a pipeline:
   :class:`DPOutlierScreen`;
 * one budget for many fits: :class:`PrivacyLedger`; sums by hand: :mod:`sklearn_dp.accounting`.
@@ -55,8 +56,10 @@ from .preprocessing import (
     PublicEncoder,
     PublicScaler,
 )
+from .segments import DPBySegment
 
 __all__ = [
+    "DPBySegment",
     "DPCoreset",
     "DPGaussianMixture",
     "DPKMeans",

@@ -249,7 +249,7 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
         public facts.
         """
         try:
-            n_features = num_features(X)
+            n_features = self._count_features(X)
         except Exception:  # whatever `X` does when it is asked
             n_features = 0
         if not 1 <= n_features <= MOST_FEATURES:
@@ -258,6 +258,10 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
         if self._takes_sparse and n_features > _grid.MOST_COLUMNS:
             raise ValueError(f"X must have at most {_grid.MOST_COLUMNS} features. {PROJECT}")
         return self._start_session(self._make_plan(n_features, unit, **public))
+
+    def _count_features(self, X: Any) -> int:
+        """The number of columns that a fit sees: public."""
+        return num_features(X)
 
     def _start_session(self, plan: PrivacyPlan) -> PrivacySession:
         """Charge, and forget an earlier fit: one that fails half-way leaves no mixture of two."""

@@ -7,6 +7,7 @@ listed. `USES` says what a setting is for.
 
 from dataclasses import dataclass, field
 
+from sklearn_dp import DPKMeans
 from sklearn_dp.audit import all_estimators
 from sklearn_dp.federated import FederatedOptions
 from sklearn_dp.mixture import KTupleOptions, PartitionOptions
@@ -75,6 +76,7 @@ BALLS = [
     for number, center in enumerate(CENTERS)
 ]
 START = [[-1.0, 0.5], [1.0, 2.0]]  # centers to start from, of two features
+SEGMENTS = {"values": (0.0, 1.0), "by": 0}
 UNEQUAL = ([-4.0, -90.0], [5.0, 80.0])  # a box of two columns of different units
 LAPLACE = {"options": FederatedOptions("laplace")}
 CLIPPED = {"options": FederatedOptions("laplace", {"client presence": 0.5})}
@@ -96,6 +98,11 @@ TABLE = {
         ({"n_clusters": (1, 5), "epsilon": 100.0}, PATH),
         ({"n_clusters": (2, 5), "criterion": "bic", "epsilon": 100.0, "bounds": 8.0}, PATH),
         ({"n_clusters": 3, "epsilon": 100.0}, ("mutants", *PATH)),
+    ],
+    "DPBySegment": [
+        ({}, (*BOTH, *PATH)),
+        (GENEROUS, ("privacy", *PATH, "mutants", *MADE)),
+        ({"estimator": DPKMeans(2, bounds=8.0), **SEGMENTS, **GENEROUS}, MADE),
     ],
     "DPCoreset": [
         ({}, (*BOTH, *PATH)),

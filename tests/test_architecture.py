@@ -35,7 +35,15 @@ LAYERS = (
         "preprocessing",
         "_compositions",
     },  # fmt: skip
-    {"federated", "model_selection", "inspection", "audit", "_pipeline_report", "_privatize"},
+    {
+        "federated",
+        "model_selection",
+        "inspection",
+        "audit",
+        "segments",
+        "_pipeline_report",
+        "_privatize",
+    },  # fmt: skip
     {"__init__"},
 )
 LAYER = {name: level for level, names in enumerate(LAYERS) for name in names}

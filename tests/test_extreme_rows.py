@@ -42,6 +42,7 @@ ROWS = np.array(
 )
 OPTIONS = {
     "DPKMeans": [{"n_clusters": 3}, {"n_clusters": 2, "bounds": 1e-140}],
+    "DPBySegment": [{}, {"borrow": False}],
     "DPCoreset": [{}, {"n_clusters": 3, "bounds": 1e-140}, {"epsilon": 1000.0, "bounds": 1e140}],
     "DPKTupleKMeans": [{"n_clusters": 2, "n_tuples": 4, "epsilon": 100.0}],
     "DPOneCluster": [{"n_points": 20}],

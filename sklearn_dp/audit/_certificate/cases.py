@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, ClusterMixin
 
+from ...mean import FriendlyMean
+
 __all__ = ["CASES", "Case", "Pair", "pairs_of"]
 
 
@@ -131,6 +133,8 @@ _RINGS = rows_on_rings()
 _BALLS = {"n_points": 1011, "center_method": "clip", **_ONE}
 
 CASES = {
+    # One segment, of all rows.
+    "DPBySegment": Case({"estimator": FriendlyMean(bounds=1.0)}, (equal_rows(40),)),
     # Cells are split only where rows are: a hundred in one place make each level of the tree count.
     "DPCoreset": Case({"n_clusters": 1, **_ONE}, (equal_rows(100, place=1.0),)),
     "DPGaussianMixture": Case({"n_components": 1, **_ONE}, (_ALONE,)),

@@ -1,0 +1,5 @@
+"""One result for each segment of the rows, such as a region, under one guarantee."""
+
+from ._dp_by_segment import DPBySegment
+
+__all__ = ["DPBySegment"]

@@ -1,0 +1,130 @@
+"""Which rows are in which segment: values of a public key, compared row by row.
+
+A segment is one value of the key, such as a region. The values are listed beforehand: which regions
+have rows is something about the rows.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._privacy._groups import code_groups
+from .._tables import entries
+
+__all__ = [
+    "checked_values",
+    "part_labels",
+    "segment_of_rows",
+    "unit_in_one_segment",
+    "without_column",
+]
+
+MOST_SEGMENTS = 10_000
+
+
+def checked_values(values: Any) -> list[Any]:
+    """The listed values of a key, as plain Python values that differ."""
+    if isinstance(values, np.ndarray):
+        values = values.tolist()
+    if not isinstance(values, list | tuple | range):
+        raise TypeError("values must be a list of the public values of the key.")
+    if not 1 <= len(values) <= MOST_SEGMENTS:
+        raise ValueError(f"values must list between 1 and {MOST_SEGMENTS} values.")
+    for value in values:
+        if not isinstance(value, str | int | float | np.integer | np.floating) or value != value:
+            raise TypeError("values must hold texts and numbers; write dates as texts.")
+    if len(set(values)) != len(values):
+        raise ValueError("values must differ.")
+    return list(values)
+
+
+def part_labels(values: Sequence[Any]) -> list[str]:
+    """What a report calls each segment: its value, without slashes; by number where two agree.
+
+    >>> part_labels(["north", "east/west", 3]), part_labels(["3", 3])
+    (['north', 'east|west', '3'], ['segment 0', 'segment 1'])
+    """
+    labels = [str(value).replace("/", "|") for value in values]
+    if len(set(labels)) == len(labels) and all(labels):
+        return labels
+    return [f"segment {number}" for number in range(len(values))]
+
+
+def without_column(X: Any, column: str | int | None, key: Any) -> tuple[Any, Any]:
+    """Rows without the column of the key, and the key; by types and names alone, which are public.
+
+    A table whose column is named by a text is a DataFrame; one by a number may be any array.
+    """
+    if column is None:
+        return X, key
+    try:
+        if isinstance(column, str):
+            return X.drop(columns=[column]), X[column]
+        if hasattr(X, "iloc"):
+            place = range(X.shape[1])[column]
+            return X.iloc[:, [i for i in range(X.shape[1]) if i != place]], X.iloc[:, place]
+        X = np.asarray(X)
+        return np.delete(X, column, axis=1), X[:, column]
+    except MemoryError:
+        raise
+    except Exception:  # of a table that has no such column, or of code that it brings along
+        pass
+    raise ValueError("by must be a column of X: a name of a DataFrame's, or a number.")
+
+
+def segment_of_rows(
+    key: Any, values: Sequence[Any], n_rows: int, everywhere: bool = False
+) -> np.ndarray:
+    """The number of the value of each row, -1 for rows of none: a function of each row alone.
+
+    `everywhere`: there is no key, and all rows are in the first segment. Values are compared by
+    hash and equality, as in a dict. What has neither is no listed value.
+
+    >>> segment_of_rows(["north", None, "south", ["north"]], ["south", "north"], 4)
+    array([ 1, -1,  0, -1])
+    """
+    if everywhere:
+        return np.zeros(n_rows, dtype=np.int64)
+    try:
+        listed = entries(key)
+        if listed.ndim != 1 or len(listed) != n_rows:
+            raise ValueError
+        rows = listed.tolist()
+    except MemoryError:
+        raise
+    except Exception:  # also of code that the key brings along; it may quote values
+        rows = None
+    if rows is None:
+        raise ValueError("by must have one entry for each row.")
+    numbers = {value: number for number, value in enumerate(values)}
+    return np.fromiter((_number_of(value, numbers) for value in rows), np.int64, len(rows))
+
+
+def _number_of(value: Any, numbers: dict[Any, int]) -> int:
+    try:
+        return numbers.get(value, -1)
+    except Exception:  # no hash, or an equality that gives no truth value
+        return -1
+
+
+def unit_in_one_segment(groups: Any, segment: np.ndarray) -> np.ndarray | None:
+    """The number of the unit of each row, once no unit lies in two segments; None: rows are units.
+
+    Rows in no segment are not looked at.
+    """
+    if groups is None:
+        return None
+    units = code_groups(groups)
+    if len(units) != len(segment):
+        raise ValueError("groups must have one entry for each row.")
+    inside = segment >= 0
+    last = np.zeros(int(units.max(initial=-1)) + 1, dtype=np.int64)
+    last[units[inside]] = segment[inside]
+    if (last[units[inside]] != segment[inside]).any():
+        raise ValueError(
+            "groups: a group has rows in two segments. Each unit may lie in one segment only, or "
+            "the guarantee would be for a part of its rows: fit without segments, or pay for each "
+            "segment by itself."
+        )
+    return units

@@ -1,0 +1,53 @@
+"""Borrowing strength: estimates of several segments, moved towards their mean."""
+
+import numpy as np
+
+__all__ = ["shrunk"]
+
+
+def shrunk(values: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Empirical Bayes: released values (S, ...) of S segments, moved towards their mean.
+
+    Also returns their standard errors then. Entry by entry, segments are taken for normal about a
+    common mean, with the variance between segments by moments (DerSimonian and Laird 1986), at
+    least 0. A segment gives up the part of its distance from the mean that is likely to be error,
+    less (S - 1 - 2) / (S - 1), and its error grows by what is not known of that part (Morris 1983).
+    So up to three segments stay as they are. One whose error is infinite gets the mean. Of released
+    values only, so it costs nothing.
+
+    >>> four, errors = shrunk(np.array([[1.0], [3.0], [2.0], [2.0]]), np.ones((4, 1)))
+    >>> four.ravel().round(2).tolist()
+    [1.33, 2.67, 2.0, 2.0]
+    """
+    variance = np.square(np.maximum(errors, 1e-150))
+    mean, _ = _mean(values, variance)
+    between = _between(values - mean, variance)
+    mean, mean_variance = _mean(values, variance + between)
+    known = np.isfinite(variance)
+    free = known.sum(axis=0) - 3
+    enough = free > 0
+    part = np.where(known, variance, 0.0) / np.where(known, variance + between, 1.0)
+    given = np.where(known, part * free.clip(0) / np.maximum(free + 2, 1), enough)
+    doubt = 2 / np.maximum(free, 1) * np.square(given * (values - mean)) * known
+    own = np.where(known, (1 - given) * np.where(known, variance, 0.0), between)
+    moved_variance = own + doubt + np.square(given) * np.where(enough, mean_variance, 0.0)
+    moved = np.where(given > 0, values + given * (mean - values), values)
+    return moved, np.sqrt(np.where(known | enough, moved_variance, np.inf))
+
+
+def _mean(values: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean over segments by precision, and its variance, infinite where nothing is known."""
+    weight = 1 / variance
+    total = weight.sum(axis=0)
+    some = np.maximum(total, 1e-300)
+    return (weight * values).sum(axis=0) / some, np.where(total > 0, 1 / some, np.inf)
+
+
+def _between(offsets: np.ndarray, variance: np.ndarray) -> np.ndarray:
+    """The variance between segments, of offsets (S, ...) from their mean by precision."""
+    weight = 1 / variance
+    total = np.maximum(weight.sum(axis=0), 1e-300)
+    free = np.maximum(np.isfinite(variance).sum(axis=0) - 1, 0)
+    scale = total - np.square(weight).sum(axis=0) / total
+    excess = (weight * np.square(offsets)).sum(axis=0) - free
+    return np.where((free > 0) & (scale > 0), excess.clip(0) / np.maximum(scale, 1e-300), 0.0)

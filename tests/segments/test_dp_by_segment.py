@@ -1,0 +1,268 @@
+"""One estimator for each segment, and one charge."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.linear_model import LinearRegression
+
+from sklearn_dp import (
+    DPBySegment,
+    DPGaussianMixture,
+    DPKMeans,
+    FederatedDPKMeans,
+    FriendlyCovariance,
+    FriendlyMean,
+    PrivacyBudget,
+    PrivacyLedger,
+    SampleAndAggregate,
+)
+from sklearn_dp._privacy._groups import code_groups
+from sklearn_dp.audit import replay_audit
+from sklearn_dp.audit._neighbours import Neighbour
+from sklearn_dp.exceptions import BudgetExceededError, UtilityWarning
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
+REGIONS = ["north", "south", "east"]
+
+
+def table(n=6000, seed=0):
+    """Ages and salaries of three regions, and rows of a region that is not listed."""
+    rng = np.random.default_rng(seed)
+    region = rng.choice([*REGIONS, "abroad"], size=n)
+    age = rng.normal(45, 10, n) + 8 * (region == "south")
+    return pd.DataFrame({"age": age, "salary": 1000 * age, "region": region})
+
+
+BOX = {"bounds": ([0.0, 0.0], [100.0, 100_000.0])}
+
+
+def test_means_of_regions():
+    X = table()
+    model = DPBySegment(FriendlyMean(**BOX), values=REGIONS, by="region", random_state=0).fit(X)
+    assert model.status_ == "ok" and model.trustworthy_
+    assert model.segment_status_.tolist() == ["ok"] * 3
+    truth = X.groupby("region").mean().loc[REGIONS].to_numpy()
+    means = np.array([model.estimators_[region].mean_ for region in REGIONS])
+    errors = np.array([model.estimators_[region].mean_std_error_ for region in REGIONS])
+    assert (np.abs(means - truth) < 5 * errors).all()
+    assert np.abs(model.sizes_ - 1500).max() < 400 and model.n_features_in_ == 2
+    assert list(model.feature_names_in_) == ["age", "salary"]
+    frame = model.to_frame()
+    assert frame.loc[("south", "mean_[age]"), "value"] == means[1, 0]
+    rows = X[X.region != "abroad"]
+    assert np.array_equal(model.predict(rows)[0], means[REGIONS.index(rows.region.iloc[0])])
+    assert model.transform(rows).shape == (len(rows), 2)
+
+
+def test_the_key_beside_the_rows():
+    X = table(2000)
+    rows = X[["age", "salary"]].to_numpy()
+    shared = {"values": REGIONS, "random_state": 0}
+    one = DPBySegment(FriendlyMean(**BOX), **shared).fit(rows, by=X.region)
+    other = DPBySegment(FriendlyMean(**BOX), by="region", **shared).fit(X)
+    assert np.array_equal(one.estimators_["east"].mean_, other.estimators_["east"].mean_)
+    inside = (X.region != "abroad").to_numpy()
+    assert len(one.predict(rows[inside], by=X.region[inside])) == inside.sum()
+    with pytest.raises(ValueError, match="not in values"):
+        one.predict(rows, by=X.region)
+
+
+def test_a_region_of_another_fit_knows_nothing_of_this_one():
+    """Rows that are not listed, and rows of other regions, change no bit of a region's fit."""
+    X, shared = table(1500), {"values": REGIONS, "by": "region", "borrow": False, "random_state": 0}
+    one = DPBySegment(FriendlyMean(**BOX), **shared).fit(X)
+    other = DPBySegment(FriendlyMean(**BOX), **shared).fit(X[X.region != "abroad"])
+    for region in REGIONS:
+        assert np.array_equal(one.estimators_[region].mean_, other.estimators_[region].mean_)
+
+
+def test_all_segments_cost_what_one_costs():
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-5))
+    many = [f"region {number}" for number in range(20)]
+    DPBySegment(FriendlyMean(bounds=1.0), values=many, ledger=ledger).fit(
+        np.zeros((40, 2)), by=many * 2
+    )
+    assert len(ledger.entries) == 1 and 0.99 < ledger.spent["epsilon"] <= 1.0
+    with pytest.raises(BudgetExceededError):
+        DPBySegment(values=many, ledger=ledger).fit(np.zeros((40, 2)), by=many * 2)
+    model = DPBySegment(DPKMeans(3), values=["a", "b"])
+    pooled, each = model.privacy_plan(4).entries
+    assert pooled.rho == pytest.approx(0.1 * PrivacyBudget(1.0, 1e-6).to_rho(), rel=0.05)
+    assert pooled.rho + each.rho <= PrivacyBudget(1.0, 1e-6).to_rho()
+
+
+def near_and_far(n=90):
+    """Three segments, one row far beyond every clip in each, and rows of no segment."""
+    X = np.random.default_rng(3).normal(size=(n, 3))
+    X[:, 0] = np.arange(n) % 4
+    X[:6, 1:] = 40.0
+    return X
+
+
+def other_groups(X, groups):
+    """One group less, and one more of three far rows, each of one segment."""
+    index = code_groups(groups)
+    there = index != 2
+    left = np.delete(np.arange(index.max() + 1), 2)
+    yield Neighbour("remove", X[there], groups[there], left)
+    for key in (1.0, 7.0, 9.0):
+        more = np.vstack([X, [[key, 90.0, -90.0]] * 3])
+        ids = np.append(groups, [-1.0] * 3)
+        yield Neighbour("far", more, ids, np.append(np.arange(index.max() + 1), -1))
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        FriendlyMean(),
+        FriendlyMean(bounds=30.0),
+        DPKMeans(2, bounds=30.0),
+        DPKMeans(2),
+        FriendlyCovariance(bounds=30.0),
+        DPGaussianMixture(2, bounds=30.0),
+    ],
+    ids=repr,
+)
+def test_replays_of_rows_and_groups(estimator):
+    X = near_and_far()
+    model = DPBySegment(estimator, values=[0, 1, 2, 7], by=0, epsilon=50.0, min_size=None)
+    groups = X[:, 0] * 100 + np.arange(len(X)) // 8
+    for options in ({}, {"groups": groups, "neighbours": other_groups(X, groups)}):
+        result = replay_audit(model, X, **options)
+        assert result.violations == [] and max(result.ratios.values()) > 0.5
+
+
+def test_a_row_that_counts_in_two_segments_is_seen(monkeypatch):
+    """The mutant: the rows of the first segment are in the second one too."""
+    honest = DPBySegment._fitted
+
+    def wider(self, estimator, X, inside, session, found):
+        both = inside | (found["segment"] == 0)
+        return honest(self, estimator, X, both, session, found)
+
+    monkeypatch.setattr(DPBySegment, "_fitted", wider)
+    model = DPBySegment(FriendlyMean(bounds=30.0), values=[0, 1, 2], by=0, epsilon=50.0)
+    assert replay_audit(model, near_and_far()).violations
+
+
+def test_a_group_in_two_segments_is_refused():
+    X = table(60)
+    model = DPBySegment(FriendlyMean(**BOX), values=REGIONS, by="region")
+    with pytest.raises(ValueError, match="^groups: a group has rows in two segments"):
+        model.fit(X, groups=np.arange(60) // 30)
+    model.fit(X, groups=X.region)  # each of them a person
+
+
+def test_clusters_of_small_regions_start_from_those_of_all():
+    """Twenty regions of 300 rows: alone they cost 2 to 4 times as much as without privacy."""
+    rng = np.random.default_rng(5)
+    centers, costs = rng.uniform(-1, 1, size=(5, 4)), {True: [], False: []}
+    region = np.repeat(np.arange(20), 300)
+    own = centers + 0.1 * rng.normal(size=(20, 5, 4))
+    X = own[region, rng.integers(5, size=6000)] + 0.12 * rng.normal(size=(6000, 4))
+    shared = {"values": range(20), "random_state": 0}
+    for borrow, found in costs.items():
+        model = DPBySegment(DPKMeans(5, bounds=2.5), borrow=borrow, **shared).fit(X, by=region)
+        assert hasattr(model, "pooled_") == borrow
+        for number, fitted in model.estimators_.items():
+            rows = X[region == number]
+            best = KMeans(5, n_init=2, random_state=0).fit(rows).inertia_
+            found.append(-fitted.score(rows) / best)
+    assert np.median(costs[True]) < 1.8 and np.mean(costs[True]) < np.mean(costs[False]) - 0.5
+
+
+def test_means_of_small_regions_borrow():
+    """Of 40 regions of 400 rows that differ little: half of the error is gone."""
+    rng = np.random.default_rng(1)
+    truth = 0.003 * rng.normal(size=40)
+    region = np.repeat(np.arange(40), 400)
+    X = (truth[region] + 0.2 * rng.normal(size=16_000))[:, None]
+    errors = []
+    for borrow in (False, True):
+        model = DPBySegment(
+            FriendlyMean(bounds=1.0), values=range(40), borrow=borrow, random_state=0
+        ).fit(X, by=region)
+        means = np.array([fitted.mean_[0] for fitted in model.estimators_.values()])
+        stated = np.array([fitted.mean_std_error_[0] for fitted in model.estimators_.values()])
+        errors.append(np.sqrt(np.mean(np.square(means - truth))))
+        assert (np.abs(means - truth) < 4.5 * stated).all()
+    assert errors[1] < errors[0] / 2
+
+
+def test_small_segments_are_suppressed():
+    X = table(2000)
+    X = X[(X.region != "east") | (np.arange(2000) < 100)]
+    model = DPBySegment(
+        FriendlyMean(**BOX),
+        values=[*REGIONS, "west"],
+        epsilon=5.0,
+        by="region",
+        min_size=250,
+        random_state=0,
+    )
+    with pytest.warns(UtilityWarning, match="2 of 4 segments: 2 suppressed"):
+        model.fit(X)
+    assert model.segment_status_.tolist() == ["ok", "ok", "suppressed", "suppressed"]
+    assert model.estimators_["east"] is None and np.isnan(model.sizes_[2:]).all()
+    assert "east" not in model.to_frame().index.get_level_values(0)
+    with pytest.raises(ValueError, match="suppressed"):
+        model.predict(X[X.region == "east"])
+    hidden = DPBySegment(FriendlyMean(**BOX), values=["west"], by="region", min_size=250).fit(X)
+    assert hidden.to_frame().empty
+
+
+def test_weights_and_empty_segments():
+    X = table(3000)
+    weights = np.where(X.age > 45, 3.0, 1.0)
+    inner = FriendlyMean(max_weight=3.0, **BOX)
+    model = DPBySegment(inner, values=[*REGIONS, "west"], by="region", random_state=0)
+    model.fit(X, sample_weight=weights)
+    south = X.region == "south"
+    truth = np.average(X.age[south], weights=weights[south])
+    fitted = model.estimators_["south"]
+    assert abs(fitted.mean_[0] - truth) < 5 * fitted.mean_std_error_[0]
+    assert model.segment_status_[3] == "noise" and "west" in model.status_
+    copy = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(copy.estimators_["south"].mean_, fitted.mean_)
+
+
+@pytest.mark.parametrize(
+    "options, error, words",
+    [
+        ({"estimator": LinearRegression()}, TypeError, "estimator must be"),
+        ({"estimator": SampleAndAggregate(LinearRegression())}, TypeError, "estimator must be"),
+        ({"estimator": FederatedDPKMeans()}, TypeError, "estimator must be"),
+        ({"estimator": FriendlyMean(epsilon=2.0)}, ValueError, "estimator sets epsilon"),
+        ({"estimator": FriendlyMean(rho=2.0)}, ValueError, "estimator sets rho"),
+        ({"values": "north"}, TypeError, "values must"),
+        ({"values": ["a", "a"]}, ValueError, "values must"),
+        ({"borrow": 1}, TypeError, "borrow must"),
+        ({"min_size": 0}, ValueError, "min_size must"),
+        ({"estimator": DPGaussianMixture(2), "min_size": 5}, ValueError, "min_size: "),
+    ],
+)
+def test_what_is_wrong_is_refused_before_the_charge(options, error, words):
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-6))
+    options = {"values": ["a", "b"], **options}
+    with pytest.raises(error, match=words):
+        DPBySegment(ledger=ledger, **options).fit(np.zeros((4, 2)), by=list("abab"))
+    assert not ledger.entries
+
+
+def test_the_key_is_given_once():
+    X, key = np.zeros((4, 2)), list("abab")
+    for options, by in (({}, None), ({"by": 0}, key)):
+        with pytest.raises(ValueError, match="^by"):
+            DPBySegment(values=["a", "b"], **options).fit(X, by=by)
+    with pytest.raises(ValueError, match="^by"):
+        DPBySegment().fit(X, by=key)
+    with pytest.raises(TypeError, match="^by"):
+        DPBySegment(by=0).fit(X)
+    with pytest.raises(ValueError, match="^by must be a column"):
+        DPBySegment(values=["a"], by="region").fit(table(20)[["age"]].assign(salary=1.0))

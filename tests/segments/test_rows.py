@@ -1,0 +1,103 @@
+"""Which rows are in which segment."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sklearn_dp.segments._rows import (
+    checked_values,
+    part_labels,
+    segment_of_rows,
+    unit_in_one_segment,
+    without_column,
+)
+
+
+class Odd:
+    """Equal to everything that has its hash, and it cannot say so."""
+
+    def __hash__(self):
+        return hash("a")
+
+    def __eq__(self, other):
+        raise RuntimeError("secret")
+
+
+ODD = [None, np.nan, pd.NA, ["a"], {"a": 1}, Odd(), 10**400, b"a"]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: type(odd).__name__)
+def test_an_odd_key_takes_itself_out_and_nothing_else(odd):
+    assert segment_of_rows(["a", odd, "b", 1.0], ["b", "a", 1], 4).tolist() == [1, -1, 0, 2]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        np.array(["a", "c", "b"]),
+        pd.Series(["a", "c", "b"]),
+        pd.Series(["a", None, "b"], dtype="string"),
+        pd.Series(["a", "c", "b"], dtype="category"),
+        ("a", None, "b"),
+    ],
+    ids=lambda key: str(getattr(key, "dtype", "tuple")),
+)
+def test_keys_of_all_kinds(key):
+    assert segment_of_rows(key, ["a", "b"], 3).tolist() == [0, -1, 1]
+
+
+def test_without_a_key_all_rows_are_in_one_segment():
+    assert segment_of_rows(None, ["all"], 3, True).tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("key", [None, "aaa", ["a"], [["a"], ["b"], ["c"]], 3, np.zeros((3, 1))])
+def test_wrong_keys(key):
+    if isinstance(key, list) and len(key) == 3:
+        assert segment_of_rows(key, ["a"], 3).tolist() == [-1, -1, -1]
+        return
+    with pytest.raises(ValueError, match="^by must have one entry for each row"):
+        segment_of_rows(key, ["a"], 3)
+
+
+@pytest.mark.parametrize(
+    "values, kind",
+    [
+        ("ab", TypeError),
+        ({"a", "b"}, TypeError),
+        ([], ValueError),
+        (["a", "a"], ValueError),
+        ([1, 1.0], ValueError),
+        ([None], TypeError),
+        ([np.nan], TypeError),
+        ([["a"]], TypeError),
+        (range(10_001), ValueError),
+    ],
+)
+def test_wrong_values(values, kind):
+    with pytest.raises(kind, match="^values must"):
+        checked_values(values)
+
+
+def test_groups_are_in_one_segment():
+    segment = np.array([0, 0, 1, -1])
+    assert unit_in_one_segment(None, segment) is None
+    assert unit_in_one_segment(["p", "p", "q", "p"], segment).tolist() == [0, 0, 1, 0]
+    with pytest.raises(ValueError, match="two segments"):
+        unit_in_one_segment(["p", "q", "p", "p"], segment)
+
+
+def test_the_column_of_the_key_is_taken_out():
+    frame = pd.DataFrame({"a": [1.0, 2.0], "key": ["x", "y"], "b": [3.0, 4.0]})
+    for column in ("key", 1, -2):
+        X, key = without_column(frame, column, None)
+        assert list(X.columns) == ["a", "b"] and list(key) == ["x", "y"]
+    X, key = without_column([[1.0, 7, 3.0], [2.0, 8, 4.0]], 1, None)
+    assert X.tolist() == [[1.0, 3.0], [2.0, 4.0]] and key.tolist() == [7.0, 8.0]
+    for table, column in ((frame, "c"), (frame, 3), (np.zeros((2, 2)), "a"), (np.zeros(3), 0)):
+        with pytest.raises(ValueError, match="^by must be a column"):
+            without_column(table, column, None)
+
+
+def test_labels_of_a_report_differ():
+    assert part_labels(["a/b", "a|b"]) == ["segment 0", "segment 1"]
+    assert part_labels(["", "b"]) == ["segment 0", "segment 1"]
