@@ -7,7 +7,7 @@ listed. `USES` says what a setting is for.
 
 from dataclasses import dataclass, field
 
-from sklearn_dp import DPKMeans
+from sklearn_dp import DPKMeans, FriendlyMean
 from sklearn_dp.audit import all_estimators
 from sklearn_dp.federated import FederatedOptions
 from sklearn_dp.mixture import KTupleOptions, PartitionOptions
@@ -102,6 +102,8 @@ TABLE = {
     "DPBySegment": [
         ({}, (*BOTH, *PATH)),
         (GENEROUS, ("privacy", *PATH, "mutants", *MADE)),
+        ({"rho": 8.0}, MADE),
+        ({"estimator": FriendlyMean(locate="cells", diameter=10.0), "epsilon": 30.0}, MADE),
         ({"estimator": DPKMeans(2, bounds=8.0), **SEGMENTS, **GENEROUS}, MADE),
     ],
     "DPCoreset": [

@@ -25,25 +25,10 @@ LAYERS = (
     {"_tables", "_validation"},
     {"_partitions"},
     {"_base"},
-    {
-        "mean",
-        "covariance",
-        "decomposition",
-        "cluster",
-        "mixture",
-        "ensemble",
-        "preprocessing",
-        "_compositions",
-    },  # fmt: skip
-    {
-        "federated",
-        "model_selection",
-        "inspection",
-        "audit",
-        "segments",
-        "_pipeline_report",
-        "_privatize",
-    },  # fmt: skip
+    {"mean", "covariance", "decomposition", "cluster", "mixture", "ensemble"}
+    | {"preprocessing", "_compositions"},
+    {"federated", "model_selection", "inspection", "audit", "segments"}
+    | {"_pipeline_report", "_privatize"},
     {"__init__"},
 )
 LAYER = {name: level for level, names in enumerate(LAYERS) for name in names}

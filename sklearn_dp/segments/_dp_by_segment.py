@@ -13,12 +13,19 @@ from .._aggregate.shared.single_rows import row_guard
 from .._base import BaseDPEstimator, LedgerLike, RandomStateLike, check_integer, check_weights
 from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._rounding import round_down, sum_down
-from .._privacy._units import Units, unit_of
+from .._privacy._units import unit_of
 from .._sklearn_compat import with_callbacks, without_callbacks
-from .._tables import largest_weight
+from .._tables import largest_weight, with_max_weight
 from ..mean import FriendlyMean
 from ._released import BaseSegmentMethods
-from ._rows import checked_values, part_labels, segment_of_rows, unit_in_one_segment, without_column
+from ._rows import (
+    UnitsBySegment,
+    checked_values,
+    part_labels,
+    segment_of_rows,
+    unit_in_one_segment,
+    without_column,
+)
 from ._shrinkage import shrunk
 
 __all__ = ["DPBySegment"]
@@ -136,11 +143,11 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
         self,
         estimator: Any = None,
         *,
-        values: Any = None,
         epsilon: float | None = 1.0,
         delta: float = 1e-6,
         rho: float | None = None,
         ledger: LedgerLike | None = None,
+        values: Any = None,
         by: str | int | None = None,
         borrow: bool = True,
         min_size: int | None = None,
@@ -148,11 +155,11 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
         random_state: RandomStateLike | None = None,
     ) -> None:
         self.estimator = estimator
-        self.values = values
         self.epsilon = epsilon
         self.delta = delta
         self.rho = rho
         self.ledger = ledger
+        self.values = values
         self.by = by
         self.borrow = borrow
         self.min_size = min_size
@@ -242,6 +249,7 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
 
     # -- fit ------------------------------------------------------------------------------------
 
+    @with_max_weight
     @with_callbacks
     @row_guard
     def fit(
@@ -288,17 +296,16 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
             If releases show that the answers of some segments are of little use.
         """
         self._check_key(by)
-        if sample_weight is not None and not hasattr(type(self._inner())(), "max_weight"):
-            raise ValueError("sample_weight: the estimator takes no weights.")
+        if self.values is None:
+            return self._fit_validated(X, groups, sample_weight)
         largest = largest_weight(sample_weight, self.max_weight)
         session = self._open_session(X, unit_of(groups))
         X, key = without_column(X, self.by, by)
         rows = self._validated(X)
-        segment = segment_of_rows(key, self._listed(), len(rows), self.values is None)
-        unit = unit_in_one_segment(groups, segment)
+        segment = segment_of_rows(key, self._listed(), len(rows))
         weights = None if largest is None else check_weights(sample_weight, len(rows))
-        found = {"segment": segment, "weights": weights, "groups": unit, "largest": largest}
-        return self._fit_session(rows, Units(0), session, **found)
+        units = UnitsBySegment(segment, unit_in_one_segment(groups, segment), weights, largest)
+        return self._fit_session(rows, units, session)
 
     def _count_features(self, X):
         return super()._count_features(X) - (self.by is not None)
@@ -310,45 +317,38 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
         if by is None and self.by is None and self.values is not None:
             raise ValueError("by must hold the key of each row, or name its column in X.")
 
-    def _fit(self, X, units, session, progress, **found):
+    def _fit(self, X, units, session, progress):
         pooled, (each, plan) = self._stages(session.plan.target, X.shape[1], session.plan.unit)
-        segment, values = found["segment"], self._listed()
-        fits = {}
-        with silent():
-            if pooled is not None:
-                inner = session.inner(_POOLED, pooled[1], _POOLED)
-                self.pooled_ = self._fitted(pooled[0], X, segment >= 0, inner, found)
-                each = each.set_params(init=self.pooled_.cluster_centers_)
-        progress(_POOLED)
+        values, fits = self._listed(), {}
+        if pooled is not None:
+            inner = session.inner(_POOLED, pooled[1], _POOLED)
+            with silent():
+                self.pooled_ = self._fitted(pooled[0], *units.of(X), inner)
+            each = each.set_params(init=self.pooled_.cluster_centers_)
+            progress(_POOLED)
         # A unit is in the rows of one value only, by its own key: parts of disjoint sets of units.
         parts = [session.part(label) for label in part_labels(values)]
         for number, (value, part) in enumerate(zip(values, parts, strict=True)):
             inner = part if pooled is None else part.inner(_EACH, plan, f"segment {number}")
+            rows = (X, units) if self.values is None else units.of(X, number)
             with silent():
-                fits[value] = self._fitted(clone(each), X, segment == number, inner, found)
+                fits[value] = self._fitted(clone(each), *rows, inner)
             progress(f"segment {number + 1} of {len(values)}")
         session.join(parts)
         if self.borrow:
             _share(list(fits.values()))
         self._keep(fits, session)
 
-    def _fitted(self, estimator, X, inside, session, found):
+    def _fitted(self, estimator, X, units, session):
         """An estimator of some of the rows: there may be none."""
-        rows, groups = X[inside], None if found["groups"] is None else found["groups"][inside]
-        if found["weights"] is None:
-            units = estimator._units(rows, groups)
-        else:
-            weights = found["weights"][inside]
-            units, there = Units.weighted(weights, float(found["largest"]), groups)
-            rows = rows[there]
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
                 setattr(estimator, name, getattr(self, name))
-        estimator._fit_session(rows, units, session)
+        estimator._fit_session(X, units, session)
         # What the fit kept for itself: the state of callbacks, and labels of training rows.
         for name in [name for name in vars(estimator) if name[0] == "_" or name == "labels_"]:
             delattr(estimator, name)
-        return estimator
+        return estimator.set_params(n_jobs=self._inner().n_jobs)
 
     def _keep(self, fits, session):
         """Of released values: which segments are suppressed, and what all of it is worth."""

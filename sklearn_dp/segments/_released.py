@@ -43,7 +43,9 @@ class BaseSegmentMethods:
         X, key = without_column(X, self.by, by)
         rows = self._validated(X, reset=False)
         values = self._listed()
-        segment = segment_of_rows(key, values, len(rows), self.values is None)
+        segment = np.zeros(len(rows), dtype=np.int64)
+        if self.values is not None:
+            segment = segment_of_rows(key, values, len(rows))
         there = np.unique(segment)
         if not (there >= 0).all():
             raise ValueError("by: some rows have a value that is not in values.")
@@ -97,6 +99,27 @@ class BaseSegmentMethods:
             As the estimators give it.
         """
         return self._routed("transform", X, by)
+
+    @available_if(_each_has("transform"))
+    def fit_transform(self, X: ArrayLike, y: object = None, **fit_params: Any) -> np.ndarray:
+        """Fit, and call `transform` for the same rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, all of a listed segment.
+        y : Ignored
+            For the interface of scikit-learn.
+        **fit_params : dict
+            As for `fit`.
+
+        Returns
+        -------
+        X_new : ndarray of shape (n_samples, n_features_out)
+            Private where the rows are: not a release.
+        """
+        fitted: Any = self
+        return fitted.fit(X, y, **fit_params).transform(X, by=fit_params.get("by"))
 
     def to_frame(self, level: float = 0.95) -> Any:
         """All released numbers of all segments, with their errors (extra ``pandas``).

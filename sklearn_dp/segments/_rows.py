@@ -5,14 +5,17 @@ have rows is something about the rows.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .._privacy._groups import code_groups
+from .._privacy._units import Units
 from .._tables import entries
 
 __all__ = [
+    "UnitsBySegment",
     "checked_values",
     "part_labels",
     "segment_of_rows",
@@ -73,19 +76,14 @@ def without_column(X: Any, column: str | int | None, key: Any) -> tuple[Any, Any
     raise ValueError("by must be a column of X: a name of a DataFrame's, or a number.")
 
 
-def segment_of_rows(
-    key: Any, values: Sequence[Any], n_rows: int, everywhere: bool = False
-) -> np.ndarray:
+def segment_of_rows(key: Any, values: Sequence[Any], n_rows: int) -> np.ndarray:
     """The number of the value of each row, -1 for rows of none: a function of each row alone.
 
-    `everywhere`: there is no key, and all rows are in the first segment. Values are compared by
-    hash and equality, as in a dict. What has neither is no listed value.
+    Values are compared by hash and equality, as in a dict. What has neither is no listed value.
 
     >>> segment_of_rows(["north", None, "south", ["north"]], ["south", "north"], 4)
     array([ 1, -1,  0, -1])
     """
-    if everywhere:
-        return np.zeros(n_rows, dtype=np.int64)
     try:
         listed = entries(key)
         if listed.ndim != 1 or len(listed) != n_rows:
@@ -128,3 +126,25 @@ def unit_in_one_segment(groups: Any, segment: np.ndarray) -> np.ndarray | None:
             "segment by itself."
         )
     return units
+
+
+@dataclass(frozen=True)
+class UnitsBySegment:
+    """The units of rows, segment by segment; one entry of each array for each row."""
+
+    segment: np.ndarray  # number of the segment of each row, -1 for none
+    groups: np.ndarray | None  # number of the unit of each row; None: rows are units
+    weights: np.ndarray | None  # own weights of rows; None: they have none
+    largest: float | None  # what a whole unit weighs, where they have
+
+    def of(self, X: np.ndarray, number: int | None = None) -> tuple[np.ndarray, Units]:
+        """Rows of a segment, or of all of them, and their units; there may be none.
+
+        A unit is in one segment only, so those of a segment have all of their listed rows there.
+        """
+        inside = self.segment >= 0 if number is None else self.segment == number
+        groups = None if self.groups is None else self.groups[inside]
+        if self.weights is None or self.largest is None:
+            return X[inside], Units(int(inside.sum()), groups)
+        units, there = Units.weighted(self.weights[inside], float(self.largest), groups)
+        return X[inside][there], units

@@ -260,6 +260,9 @@ class Session:
         if key == "groups":
             groups = draw(any_groups, label="groups")
             return groups.make(self.table.n) if isinstance(groups, Groups) else None
+        if key == "by":
+            keys = np.array(["a", "b", "c"])[np.arange(self.table.n) % 3]
+            return draw(junk_or(None, None, keys, keys.tolist()), label="by")
         if key == "y":
             return _y(draw(seeds), self.table.n, draw(_TARGETS, label="y"))
         if key == "X_server":

@@ -20,9 +20,11 @@ from sklearn_dp import (
     SampleAndAggregate,
 )
 from sklearn_dp._privacy._groups import code_groups
+from sklearn_dp._privacy._units import Units
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._neighbours import Neighbour
 from sklearn_dp.exceptions import BudgetExceededError, UtilityWarning
+from sklearn_dp.segments._rows import UnitsBySegment
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
@@ -140,13 +142,12 @@ def test_replays_of_rows_and_groups(estimator):
 
 def test_a_row_that_counts_in_two_segments_is_seen(monkeypatch):
     """The mutant: the rows of the first segment are in the second one too."""
-    honest = DPBySegment._fitted
 
-    def wider(self, estimator, X, inside, session, found):
-        both = inside | (found["segment"] == 0)
-        return honest(self, estimator, X, both, session, found)
+    def wider(self, X, number=None):
+        inside = (self.segment == number) | (self.segment == 0)
+        return X[inside], Units(int(inside.sum()))
 
-    monkeypatch.setattr(DPBySegment, "_fitted", wider)
+    monkeypatch.setattr(UnitsBySegment, "of", wider)
     model = DPBySegment(FriendlyMean(bounds=30.0), values=[0, 1, 2], by=0, epsilon=50.0)
     assert replay_audit(model, near_and_far()).violations
 

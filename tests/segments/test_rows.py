@@ -46,10 +46,6 @@ def test_keys_of_all_kinds(key):
     assert segment_of_rows(key, ["a", "b"], 3).tolist() == [0, -1, 1]
 
 
-def test_without_a_key_all_rows_are_in_one_segment():
-    assert segment_of_rows(None, ["all"], 3, True).tolist() == [0, 0, 0]
-
-
 @pytest.mark.parametrize("key", [None, "aaa", ["a"], [["a"], ["b"], ["c"]], 3, np.zeros((3, 1))])
 def test_wrong_keys(key):
     if isinstance(key, list) and len(key) == 3:
