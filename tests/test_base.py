@@ -9,7 +9,7 @@ import pytest
 from configurations import ESTIMATORS
 from kernel_tools import open_session
 
-from sklearn_dp import DPOneHotEncoder, PrivacyLedger, privatize
+from sklearn_dp import DPBySegment, DPOneHotEncoder, PrivacyLedger, privatize
 from sklearn_dp._base import BaseDPEstimator, fits_inside
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._mechanisms import count
@@ -250,8 +250,9 @@ def test_signatures_have_one_order_and_show_their_defaults(called):
         parameters = inspect.signature(called).parameters.values()
         places = [each.name for each in parameters if each.kind == each.POSITIONAL_OR_KEYWORD]
         names = [each.name for each in parameters]
-        # Categories have no bounds.
-        first = [name for name in FIRST if (called, name) != (DPOneHotEncoder, "bounds")]
+        # Categories have no bounds, and segments those of their estimator.
+        boundless = called in (DPOneHotEncoder, DPBySegment)
+        first = [name for name in FIRST if not (boundless and name == "bounds")]
         assert len(places) <= 1 and names[len(places) : len(places) + len(first)] == first
     words = inspect.getdoc(called)
     assert "epsilon : float, default=1.0" in words

@@ -1,6 +1,6 @@
 """One private estimator for each segment of the rows, and one charge for all of them."""
 
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,7 +26,7 @@ from ._rows import (
     unit_in_one_segment,
     without_column,
 )
-from ._shrinkage import shrunk
+from ._shrinkage import share_means
 
 __all__ = ["DPBySegment"]
 
@@ -35,9 +35,6 @@ _POOLED_SHARE = 0.1
 """Of rho, for one model of all rows: in many more rows it takes little to find clusters."""
 
 _SURE = 1.645  # standard deviations: above `min_size` with 95 % confidence
-_SHRUNK = ("mean_", "location_")
-"""Attributes, with standard errors, that are moved towards the mean of all segments."""
-
 _SET_HERE = ("epsilon", "delta", "rho", "ledger", "random_state")
 
 
@@ -71,8 +68,9 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
     borrow : bool, default=True
         Whether segments borrow strength from each other. Clusters: a tenth of rho finds centers of
         all rows, which the fits of the segments start from (where the estimator has `init` and a
-        number of clusters). Means: each ``mean_`` or ``location_`` is moved towards that of all
-        segments by what of its distance may be error (empirical Bayes), which costs nothing.
+        number of clusters). Means: from four segments on, each ``mean_`` or ``location_`` is moved
+        towards that of all segments by the part of its distance that is likely to be error
+        (empirical Bayes), which costs nothing.
     min_size : int, optional
         Suppress segments whose released size is not at least this with 95 % confidence.
     n_jobs : int, optional
@@ -124,6 +122,8 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
     McSherry, F. (2009). Privacy integrated queries. SIGMOD. (parallel composition)
     DerSimonian, R. and Laird, N. (1986). Meta-analysis in clinical trials. Controlled Clinical
     Trials 7. (variance between segments)
+    Morris, C. N. (1983). Parametric empirical Bayes inference. Journal of the American Statistical
+    Association 78. (how far a mean is moved, and its error)
 
     Examples
     --------
@@ -305,7 +305,7 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
         segment = segment_of_rows(key, self._listed(), len(rows))
         weights = None if largest is None else check_weights(sample_weight, len(rows))
         units = UnitsBySegment(segment, unit_in_one_segment(groups, segment), weights, largest)
-        return self._fit_session(rows, units, session)
+        return self._fit_session(rows, cast(Any, units), session)
 
     def _count_features(self, X):
         return super()._count_features(X) - (self.by is not None)
@@ -323,7 +323,7 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
         if pooled is not None:
             inner = session.inner(_POOLED, pooled[1], _POOLED)
             with silent():
-                self.pooled_ = self._fitted(pooled[0], *units.of(X), inner)
+                self.pooled_ = self._fitted(pooled[0], units.of(X), inner)
             each = each.set_params(init=self.pooled_.cluster_centers_)
             progress(_POOLED)
         # A unit is in the rows of one value only, by its own key: parts of disjoint sets of units.
@@ -332,19 +332,19 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
             inner = part if pooled is None else part.inner(_EACH, plan, f"segment {number}")
             rows = (X, units) if self.values is None else units.of(X, number)
             with silent():
-                fits[value] = self._fitted(clone(each), *rows, inner)
+                fits[value] = self._fitted(clone(each), rows, inner)
             progress(f"segment {number + 1} of {len(values)}")
         session.join(parts)
         if self.borrow:
-            _share(list(fits.values()))
+            share_means(list(fits.values()))
         self._keep(fits, session)
 
-    def _fitted(self, estimator, X, units, session):
+    def _fitted(self, estimator, rows, session):
         """An estimator of some of the rows: there may be none."""
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
                 setattr(estimator, name, getattr(self, name))
-        estimator._fit_session(X, units, session)
+        estimator._fit_session(*rows, session)
         # What the fit kept for itself: the state of callbacks, and labels of training rows.
         for name in [name for name in vars(estimator) if name[0] == "_" or name == "labels_"]:
             delattr(estimator, name)
@@ -389,14 +389,3 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
 def _lump(name: str, plan: PrivacyPlan) -> PlanEntry:
     """An entry that pays for a whole fit of Gaussian releases; see `_privacy.laws.fits`."""
     return PlanEntry(name, Mechanism.GAUSSIAN, plan.rho, sensitivity="all of a fit")
-
-
-def _share(models: list[Any]) -> None:
-    """Move the means of the segments towards their common one, with the errors they have then."""
-    for name in _SHRUNK:
-        error = f"{name}std_error_"
-        if len(models) > 1 and all(hasattr(model, error) for model in models):
-            both = (np.array([getattr(model, each) for model in models]) for each in (name, error))
-            for model, value, sd in zip(models, *shrunk(*both), strict=True):
-                setattr(model, name, value.astype(getattr(model, name).dtype))
-                setattr(model, error, sd.astype(getattr(model, error).dtype))

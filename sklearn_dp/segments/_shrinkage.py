@@ -1,8 +1,13 @@
 """Borrowing strength: estimates of several segments, moved towards their mean."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
-__all__ = ["shrunk"]
+__all__ = ["share_means", "shrunk"]
+
+_MEANS = ("mean_", "location_")
 
 
 def shrunk(values: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -51,3 +56,14 @@ def _between(offsets: np.ndarray, variance: np.ndarray) -> np.ndarray:
     scale = total - np.square(weight).sum(axis=0) / total
     excess = (weight * np.square(offsets)).sum(axis=0) - free
     return np.where((free > 0) & (scale > 0), excess.clip(0) / np.maximum(scale, 1e-300), 0.0)
+
+
+def share_means(models: Sequence[Any]) -> None:
+    """Move the means of the segments towards their common one, with the errors they have then."""
+    for name in _MEANS:
+        error = f"{name}std_error_"
+        if len(models) > 1 and all(hasattr(model, error) for model in models):
+            both = (np.array([getattr(model, each) for model in models]) for each in (name, error))
+            for model, value, sd in zip(models, *shrunk(*both), strict=True):
+                setattr(model, name, value.astype(getattr(model, name).dtype))
+                setattr(model, error, sd.astype(getattr(model, error).dtype))
