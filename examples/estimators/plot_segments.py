@@ -42,7 +42,7 @@ axes[0, 0].set(xlim=(-1.2, 1.2), ylim=(-1.2, 1.2))
 # A mean of each region. What is likely to be error is taken off its distance from the mean of all
 # regions, so small regions are estimated better than alone.
 
-means = DPBySegment(FriendlyMean(bounds=1.5), values=regions, epsilon=1.0).fit(X, by=where)
+means = DPBySegment(FriendlyMean(bounds=(-1.5, 1.5)), values=regions, epsilon=1.0).fit(X, by=where)
 for region, fitted in means.estimators_.items():
     print(region, "mean", fitted.mean_.round(3), "standard error", fitted.mean_std_error_.round(3))
 
