@@ -8,8 +8,8 @@ from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 
 from .._aggregate.shared.beyond import is_ok
-from .._aggregate.shared.silence import silent
 from .._aggregate.shared.single_rows import row_guard
+from .._aggregate.shared.suppress_output import suppress_output
 from .._base import BaseDPEstimator, LedgerLike, RandomStateLike, check_integer, check_weights
 from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._rounding import round_down, sum_down
@@ -322,7 +322,7 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
         values, fits = self._listed(), {}
         if pooled is not None:
             inner = session.inner(_POOLED, pooled[1], _POOLED)
-            with silent():
+            with suppress_output():
                 self.pooled_ = self._fitted(pooled[0], units.of(X), inner)
             each = each.set_params(init=self.pooled_.cluster_centers_)
             progress(_POOLED)
@@ -331,7 +331,7 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
         for number, (value, part) in enumerate(zip(values, parts, strict=True)):
             inner = part if pooled is None else part.inner(_EACH, plan, f"segment {number}")
             rows = (X, units) if self.values is None else units.of(X, number)
-            with silent():
+            with suppress_output():
                 fits[value] = self._fitted(clone(each), rows, inner)
             progress(f"segment {number + 1} of {len(values)}")
         session.join(parts)
