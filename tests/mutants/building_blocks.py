@@ -253,9 +253,12 @@ def _(original):
 
 @mutant("inner fits see a scale of all rows", "check_replay", _block_fits, "fit_table_blocks")
 def _(original):
-    def fit_table_blocks(session, table, fits, numbers):
+    def fit_table_blocks(session, table, fits, numbers=None):
+        numbers = _block_fits.UnitNumbers.of(table) if numbers is None else numbers
+
         def prepare(rows):
-            return fits.prepare(rows * (1 + 0.1 * (numbers.size % 2)))
+            own = rows * (1 + 0.1 * (numbers.size % 2))
+            return own if fits.prepare is None else fits.prepare(own)
 
         return original(session, table, replace(fits, prepare=prepare), numbers)
 
