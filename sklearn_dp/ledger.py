@@ -22,7 +22,7 @@ import sys
 from ._privacy._budget import PrivacyBudget
 from ._privacy._ledger import DisjointLedgers, PrivacyLedger
 from ._privacy._ledger_store import FileBook
-from ._privacy._ledger_terms import COMPOSITIONS, LedgerCharge, LedgerState
+from ._privacy._ledger_terms import COMPOSITIONS, LedgerCharge
 from ._privacy._neighbours import RELATIONS, UNITS, in_words
 
 __all__ = ["DisjointLedgers", "LedgerCharge", "PrivacyBudget", "PrivacyLedger", "main"]
@@ -155,8 +155,8 @@ def _as_json(ledger: PrivacyLedger) -> dict:
         "remaining": state.remaining,
         "keys": {
             key: {
-                value: {"spent": each.spent, "remaining": each.remaining}
-                for value, each in state.values_of(key)
+                value: {"spent": spent, "remaining": remaining}
+                for value, spent, remaining in state.values_of(key)
             }
             for key in state.keys
         },
@@ -178,13 +178,13 @@ def _as_text(ledger: PrivacyLedger) -> str:
         f"{terms.composition} composition",
         f"  neighbours {in_words(terms.relation, terms.unit)}",
         f"  spent      {_amounts(state.spent)}",
-        f"  remaining  {_amounts(_left(state))}",
+        f"  remaining  {_amounts(_left(state.spent, state.remaining))}",
         "",
     ]
     for key, values in state.keys.items():
         paid = [
-            (value, _amounts(each.spent), _amounts(_left(each)))
-            for value, each in state.values_of(key)
+            (value, _amounts(spent), _amounts(_left(spent, remaining)))
+            for value, spent, remaining in state.values_of(key)
         ]
         lines += [f"Each {terms.unit} in at most one of {len(values)} values of {key!r}:"]
         lines += [*_table([(key, "spent", "remaining"), *paid]), ""]
@@ -194,12 +194,9 @@ def _as_text(ledger: PrivacyLedger) -> str:
     return "\n".join(lines + (_table([names, *rows]) if rows else ["No charges."]))
 
 
-def _left(state: LedgerState) -> dict[str, float]:
+def _left(spent: dict[str, float], remaining: dict[str, float]) -> dict[str, float]:
     """What remains; what the rounding of many charges leaves is nothing."""
-    return {
-        name: cost if cost > 1e-9 * state.spent[name] else 0.0
-        for name, cost in state.remaining.items()
-    }
+    return {name: cost if cost > 1e-9 * spent[name] else 0.0 for name, cost in remaining.items()}
 
 
 def _amounts(costs: dict[str, float]) -> str:

@@ -19,7 +19,7 @@ from ._rounding import exact_sum
 
 __all__ = [
     "EVERYONE", "Line", "Payers", "agreed_values", "check_one_value", "check_payers",
-    "dearest", "in_words",
+    "dearest", "payers_in_words",
 ]  # fmt: skip
 
 Payers = tuple[str, str]
@@ -32,10 +32,10 @@ Line = tuple[str, str, float, float]
 """A charge in a ledger: the units that pay it, and the two costs that the ledger counts."""
 
 
-def in_words(payers: Payers) -> str:
+def payers_in_words(payers: Payers) -> str:
     """Which units, for people; nothing for all of them.
 
-    >>> in_words(("region", "north"))
+    >>> payers_in_words(("region", "north"))
     "region = 'north'"
     """
     return "" if payers == EVERYONE else f"{payers[0]} = {payers[1]!r}"

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..exceptions import LedgerError
 from ._budget import PrivacyBudget
-from ._disjoint import EVERYONE, Payers, in_words
+from ._disjoint import EVERYONE, Payers, payers_in_words
 from ._dp_accounting import events_of
 from ._ledger_page import ledger_page
 from ._ledger_store import FileBook, MemoryBook
@@ -212,8 +212,8 @@ class PrivacyLedger:
         """
         if self._payers != EVERYONE:
             raise LedgerError(
-                f"ledger is for {in_words(self._payers)} already. For units that two keys divide, "
-                "list the pairs as values of one key of the whole ledger."
+                f"ledger is for {payers_in_words(self._payers)} already. For units that two keys "
+                "divide, list the pairs as values of one key of the whole ledger."
             )
         return DisjointLedgers(self, key, self._book.list_values(key, values))
 
@@ -290,7 +290,7 @@ class PrivacyLedger:
 
     def __repr__(self) -> str:
         where = "in memory" if self.path is None else f"path={self.path!r}"
-        where += f", {in_words(self._payers)}" if self._payers != EVERYONE else ""
+        where += f", {payers_in_words(self._payers)}" if self._payers != EVERYONE else ""
         try:
             state = self.state()
         except LedgerError:  # its file has gone: a display is no place to say so

@@ -49,8 +49,8 @@ def _keys(state: LedgerState) -> str:
     pages = []
     for key, values in state.keys.items():
         rows = (
-            [value, *map(cell, (*each.spent.values(), *each.remaining.values()))]
-            for value, each in state.values_of(key)
+            [value, *map(cell, (*spent.values(), *left.values()))]
+            for value, spent, left in state.values_of(key)
         )
         pages.append(
             f"<details><summary>{escape(key)}: each {state.terms.unit} in at most one of "

@@ -36,7 +36,7 @@ from typing import Any
 
 from ..exceptions import LedgerError
 from ._budget import PrivacyBudget
-from ._disjoint import EVERYONE, agreed_values, in_words
+from ._disjoint import EVERYONE, agreed_values, payers_in_words
 from ._ledger_terms import FIELDS, UNTOLD, LedgerCharge, LedgerState, LedgerTerms
 from ._neighbours import check_relation
 from ._process import process_mark
@@ -354,7 +354,7 @@ class FileBook:
 def _check_listed(charge: LedgerCharge, keys: Mapping[str, Sequence[str]]) -> None:
     """Refuse a charge to units that nobody has said to be apart from others."""
     if charge.payers != EVERYONE and charge.value not in keys.get(charge.key, ()):
-        raise LedgerError(f"ledger has listed no {in_words(charge.payers)}")
+        raise LedgerError(f"ledger has listed no {payers_in_words(charge.payers)}")
 
 
 def _pragma(db: sqlite3.Connection, name: str) -> int:

@@ -52,20 +52,18 @@ it is as close as its charge says. So for this pair it is a fit of costs zero or
 and which of the two is a function of h: u is fixed with the pair, the charge follows from h. The
 three proofs above let costs be any functions of h, and need only that along every transcript they
 stay within the caps. They hold for this pair if the charges that u pays do: what is common, and
-what is charged to one value of each key. Nobody knows the values of u, so a charge is admitted only
-if this holds for *every* combination of listed values, whether there are such units or not. Then
-nothing about the rows is in that decision. It follows from the charges, so from h: what north has
-shown may decide what south is asked, and whether south's charge still fits, and that is one more
-way in which costs are functions of h. [4]_ proves the harder case, where a unit leaves in silence
-once its own budget is spent. Here no unit ever leaves.
+what is charged to one value of each key. A charge is admitted only if this holds for *every*
+combination of listed values, whether there are such units or not. So that decision follows from
+the charges and from h, too: what north has shown may decide what south is asked, and whether
+south's charge still fits. [4]_ proves the harder case of units that leave in silence.
 
 Both costs are sums, so each is largest where each key has its dearest value: all combinations are
 within the two caps if and only if these two sums are. As a pair they may belong to two different
 units: what is shown as spent is then above what any unit has paid.
 
-Under "replace", u may lie in north and its replacement in south. The fit in north then sees a unit
-removed, of which a guarantee for replacing one says nothing at any price, so such ledgers have no
-keys; nor have those for clients that take part with or without rows.
+Under "replace", u may lie in north, its replacement in south. The fit in north then sees a unit
+removed, of which a guarantee for replacing one says nothing, so such ledgers have no keys, nor have
+those of clients that take part with or without rows.
 
 **Why the rule is fixed at creation.** Each rule alone is sound; admitting whatever *one* of them
 admits is not, when budgets depend on results. After a first result of small privacy loss it pays to
@@ -98,15 +96,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 
 from ..exceptions import BudgetExceededError, LedgerError
 from . import _accounting as accounting
 from ._budget import PrivacyBudget
 from ._checks import check_choice, check_delta, check_non_negative, is_real
-from ._disjoint import EVERYONE, Line, Payers, check_payers, dearest
-from ._disjoint import in_words as payers_in_words
+from ._disjoint import EVERYONE, Line, Payers, check_payers, dearest, payers_in_words
 from ._neighbours import RELATIONS, check_relation, check_unit, in_words
 from ._plan import PrivacyPlan
 from ._rounding import sum_down, sum_up
@@ -275,8 +272,7 @@ class LedgerTerms:
 
     def costs(self, charge: LedgerCharge) -> tuple[float, float]:
         """The two costs of a charge."""
-        first, second = self.columns
-        return getattr(charge, first), getattr(charge, second)
+        return getattr(charge, self.columns[0]), getattr(charge, self.columns[1])
 
     def line(self, charge: LedgerCharge) -> Line:
         """What decides about later charges."""
@@ -287,8 +283,8 @@ class LedgerTerms:
 
         `spent` has the `line` of each earlier charge. A BudgetExceededError when one of the two
         sums would exceed its cap; the amounts in its message are of budgets, which are public. A
-        LedgerError when the charge is about another unit or relation, or of a kind that the rule
-        does not cover: its costs would add up to nothing that means anything.
+        LedgerError when it is about another unit or relation, or of a kind that the rule does not
+        cover: its costs would add up to nothing that means anything.
         """
         self._check_kind(charge)
         costs = self.costs(charge)
@@ -337,13 +333,13 @@ class LedgerState:
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # with their values
     payers: Payers = EVERYONE  # whom `spent` and `remaining` are about
 
-    def paid(self, charges: Iterable[LedgerCharge]) -> tuple[list[float], list[float]]:
+    def _paid(self, charges: Iterable[LedgerCharge]) -> tuple[list[float], list[float]]:
         """The two costs of some charges, of those that the unit pays which pays most."""
         return dearest(map(self.terms.line, charges), self.payers)
 
     @cached_property
     def _columns(self) -> tuple[list[float], list[float]]:
-        return self.paid(self.charges)
+        return self._paid(self.charges)
 
     @property
     def counted(self) -> tuple[LedgerCharge, ...]:
@@ -354,41 +350,45 @@ class LedgerState:
     @property
     def spent(self) -> dict[str, float]:
         """Each cost that the ledger counts, of the units that have paid most, rounded up."""
-        return dict(zip(self.terms.columns, map(sum_up, self._columns), strict=True))
+        return self._spent(self._columns)
 
     @property
     def remaining(self) -> dict[str, float]:
         """What is left to all units of each cost that the ledger counts, rounded down."""
-        left = map(_left, self.terms.caps, self._columns)
-        return dict(zip(self.terms.columns, left, strict=True))
+        return self._remaining(self._columns)
 
-    def values_of(self, key: str) -> Iterator[tuple[str, LedgerState]]:
-        """What the units of each value of a key have paid."""
-        rest = [each for each in self.charges if each.key != key]
-        own: dict[str, list[LedgerCharge]] = {value: [] for value in self.keys[key]}
-        for each in (each for each in self.charges if each.key == key):
-            own[each.value].append(each)
-        for value, paid in own.items():
-            yield value, replace(self, charges=(*rest, *paid), payers=(key, value))
+    def _spent(self, columns: Iterable[Sequence[float]]) -> dict[str, float]:
+        return dict(zip(self.terms.columns, map(sum_up, columns), strict=True))
+
+    def _remaining(self, columns: Iterable[Sequence[float]]) -> dict[str, float]:
+        return dict(zip(self.terms.columns, map(_left, self.terms.caps, columns), strict=True))
+
+    def values_of(self, key: str) -> Iterator[tuple[str, dict[str, float], dict[str, float]]]:
+        """What the units of each value of a key have spent, and what is left to them."""
+        rest: list[Line] = []
+        own: dict[str, list[Line]] = {value: [] for value in self.keys[key]}
+        for charge in self.charges:
+            lines = own.setdefault(charge.value, []) if charge.key == key else rest
+            lines.append(self.terms.line(charge))
+        others = dearest(rest, self.payers)
+        for value, lines in own.items():
+            columns = [a + b for a, b in zip(others, dearest(lines), strict=True)]
+            yield value, self._spent(columns), self._remaining(columns)
 
     def used(self) -> tuple[int, float]:
         """Which of the two costs runs out first, and the share of it that is spent."""
-        # A cap of zero can hold nothing.
-        parts = [
-            spent / cap if cap else 0.0
-            for spent, cap in zip(self.spent.values(), self.terms.caps, strict=True)
-        ]
+        caps = zip(self.spent.values(), self.terms.caps, strict=True)
+        parts = [spent / cap if cap else 0.0 for spent, cap in caps]  # a cap of 0 holds nothing
         which = int(parts[1] > parts[0])
         return which, parts[which]
 
     def by_label(self) -> dict[str, tuple[list[LedgerCharge], float]]:
         """Charges of one label, and their share of the cost that runs out first."""
-        which = self.used()[0]
         groups: dict[str, list[LedgerCharge]] = {}
         for charge in self.counted:
             groups.setdefault(charge.label or "without a label", []).append(charge)
-        cap = self.terms.caps[which] or 1.0
-        return {name: (each, sum(self.paid(each)[which]) / cap) for name, each in groups.items()}
+        cap = self.terms.caps[which := self.used()[0]] or 1.0
+        return {name: (each, sum(self._paid(each)[which]) / cap) for name, each in groups.items()}
 
 
 def _left(cap: float, costs: Sequence[float]) -> float:

@@ -16,7 +16,7 @@ follows from parameters and releases. Two cases are silent for that reason:
 import logging
 from typing import Any
 
-from ._disjoint import EVERYONE, in_words
+from ._disjoint import EVERYONE, payers_in_words
 from ._ledger_terms import LedgerCharge
 from ._plan import PrivacyPlan
 
@@ -35,7 +35,7 @@ def log_charge(place: str | None, charge: LedgerCharge) -> None:
         charge.epsilon,
         charge.delta,
         charge.label or "a fit",
-        "" if charge.payers == EVERYONE else f" on {in_words(charge.payers)}",
+        "" if charge.payers == EVERYONE else f" on {payers_in_words(charge.payers)}",
     )
 
 

@@ -27,7 +27,7 @@ from ..exceptions import SeededNoiseWarning
 from . import _accounting as accounting
 from ._accounts import Accounts
 from ._composite_mechanism import CompositeMechanism
-from ._disjoint import in_words
+from ._disjoint import payers_in_words
 from ._ledger import open_ledger
 from ._ledger_terms import LedgerCharge
 from ._log import log_plan, log_release
@@ -122,7 +122,7 @@ class PrivacySession(Releases, PartsOfUnits, FitsInside, AlgorithmicRandomness):
         book = open_ledger(ledger)
         if book is None:
             return ()
-        self._payers = in_words(book.payers)
+        self._payers = payers_in_words(book.payers)
         charge, terms = LedgerCharge.of(self.plan, label), book.state().terms
         if not is_paid(book, charge):
             book.charge(charge)

@@ -546,4 +546,9 @@ def test_a_state_of_a_value_counts_what_its_units_pay():
     state = LedgerState(terms, charges, keys, ("k", "a"))
     assert [each.payers for each in state.counted] == [("", ""), ("k", "a"), ("l", "a")]
     assert state.spent["epsilon"] == 0.375 == LedgerState(terms, charges, keys).spent["epsilon"]
+    assert [(value, spent["epsilon"]) for value, spent, _ in state.values_of("l")] == [("a", 0.375)]
+    assert [(value, left["epsilon"]) for value, _, left in state.values_of("k")] == [
+        ("a", 0.625),
+        ("b", 0.625),
+    ]
     assert dict(state.by_label()) == {"without a label": (list(state.counted), 0.375)}

@@ -85,7 +85,7 @@ def race(path, lists):
 def test_processes_that_race_for_values_and_the_whole_never_overspend(path, racers):
     assert race(path, ["a b c"] * racers) == [0] * racers
     state = PrivacyLedger(path=path).state()
-    assert [each.spent["epsilon"] for _, each in state.values_of("region")] == [1.0] * 3
+    assert [spent["epsilon"] for _, spent, _ in state.values_of("region")] == [1.0] * 3
     common = sum(charge.key == "" for charge in state.charges)
     assert count(path) == common + 3 * (16 - common)
 
