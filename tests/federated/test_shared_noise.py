@@ -5,12 +5,12 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn_dp.audit._round_sensitivities import check_claims
 
 from sklearn_dp import FederatedDPKMeans
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy.laws import shares as _shares
 from sklearn_dp.audit import replay_audit
+from sklearn_dp.audit._claims import check_claims
 from sklearn_dp.audit._noise_law import noise_audit, noise_problems
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.exceptions import UtilityWarning
