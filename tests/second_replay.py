@@ -33,7 +33,7 @@ from scipy.stats import norm
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
-from sklearn_dp._privacy._composite_mechanism import Step
+from sklearn_dp._privacy._composite_mechanism import CompositeMechanism
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._releases import Releases
 from sklearn_dp.audit import MUTANTS, record_releases
@@ -488,7 +488,7 @@ def replay_neighbours(estimator, units, result, stop):
 CLAIMS = ("sensitivity", "distance")
 CLAIMING = [
     (owner, name)
-    for owner in (Releases, Step)
+    for owner in (Releases, CompositeMechanism)
     for name, method in vars(owner).items()
     if inspect.isfunction(method) and {*CLAIMS} & {*inspect.signature(method).parameters}
 ]
