@@ -32,12 +32,12 @@ NOT_TUNED = {  # constants of modules that are no numbers to choose
     "sketch._LEAST": "rounding",
     "status._MISSED": "of the advice in words; no status depends on it",
     "status._NOISE": "of the advice in words; no status depends on it",
-    "travel._WORDS": "bytes",
-    "travel._NUMBER": "bytes",
-    "travel._CELL": "bytes",
-    "travel._GROUP": "bytes",
-    "travel._NORMS": "bins of another room",
-    "travel._DIGESTS": "bytes of a message",
+    "communication_cost._WORDS": "bytes",
+    "communication_cost._NUMBER": "bytes",
+    "communication_cost._CELL": "bytes",
+    "communication_cost._GROUP": "bytes",
+    "communication_cost._NORMS": "bins of another room",
+    "communication_cost._DIGESTS": "bytes of a message",
 }
 
 
