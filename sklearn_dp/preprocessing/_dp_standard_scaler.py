@@ -88,8 +88,9 @@ class DPStandardScaler(Replacing, ColumnFit, StandardErrors, Scaling, BaseDPEsti
     column_status_ : ndarray of str of shape (n_features,)
         For each column "ok"; "constant" if only a single value is visible, and any spread is below
         the noise; "bound" if the mean is at one of the `bounds` (except 0), or within its error of
-        one; or "noise" if the noise hides its mean or its standard deviation (a standard error of
-        half the standard deviation, or of a quarter).
+        one; "scale" if the noise hides its standard deviation alone (a standard error of a quarter
+        of it); or "noise" if the noise hides its mean (a standard error of half the standard
+        deviation), or nothing was found.
     trustworthy_ : bool
         Whether `status_` begins with "ok".
     status_ : str
@@ -207,7 +208,9 @@ class DPStandardScaler(Replacing, ColumnFit, StandardErrors, Scaling, BaseDPEsti
             self.var_std_error_ = 2 * found.spread * found.spread_error
             part = np.where(constant, 0.0, found.spread_error / found.spread / _LOST)
         lost = part > 1
-        self.column_status_ = np.where(lost, "noise", found.codes)
+        # A mean is often known well where its standard deviation is not.
+        codes = np.where(found.codes == "ok", "scale", "noise")
+        self.column_status_ = np.where(lost, codes, found.codes)
         self.status_ = found.status
         if is_ok(found.status) and lost.any():
             columns = listed(names, np.flatnonzero(lost))

@@ -1,5 +1,7 @@
 """Columns scaled by private means and standard deviations."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix, issparse
@@ -148,13 +150,30 @@ def test_a_column_lost_in_the_noise_is_named():
     wide = ([15, 0, 10], [75, 1e9, 60])
     with pytest.warns(UtilityWarning, match="these columns: pay; about .* would help"):
         model = DPStandardScaler(bounds=wide, random_state=0).fit(X)
-    assert model.column_status_.tolist() == ["ok", "noise", "ok"] and not model.trustworthy_
+    assert model.column_status_.tolist() == ["ok", "scale", "ok"] and not model.trustworthy_
     assert model.scale_[1] < 3 * model.scale_std_error_[1]
     with pytest.warns(UtilityWarning, match="no spread of the columns found: more rows"):
         nothing = DPStandardScaler(random_state=0).fit(X)
     assert nothing.mean_.tolist() == [0] * 3 and np.isinf(nothing.scale_std_error_).all()
     with pytest.warns(UtilityWarning, match="noise|too few"):
         assert not DPStandardScaler(bounds=1.0, epsilon=0.1).fit(np.ones((3, 2))).trustworthy_
+
+
+def test_a_mean_that_is_known_is_not_complained_of():
+    """Of 1,500 rows the long tail of one column hides standard deviations, and no mean."""
+    codes, X = [], people(1500)
+    X[:, 0] = np.random.default_rng(0).exponential(900, 1500) * (np.arange(1500) % 8 == 0)
+    for seed in range(8):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UtilityWarning)
+            model = DPStandardScaler(random_state=seed).fit(X)
+        codes += model.column_status_.tolist()
+        assert model.trustworthy_ == (not {"scale", "noise"} & set(model.column_status_))
+        known = np.isin(model.column_status_, ["ok", "scale"])
+        assert (model.mean_std_error_[known] < 0.5 * model.scale_[known]).all()
+        part = model.scale_std_error_ / model.scale_
+        assert np.array_equal(part[known] > 0.25, model.column_status_[known] == "scale")
+    assert codes.count("scale") > 3
 
 
 @pytest.mark.parametrize("value", [0.0, 5.0, -1e9])

@@ -135,20 +135,29 @@ def fit_quantiles(
 ) -> Quantiles:
     """Release quantiles of the columns of a table at some levels in (0, 1)."""
     low, high = _ends(domain, table.n_features)
-    edges = _first_edges(domain, low, high)
+    edges, spread = _first_edges(domain, low, high), np.zeros(table.n_features)
     for left in range(_N_ZOOMS, 0, -1):
         coarse = _release(
             session, _ZOOM, table, edges, (low, high), session.remaining(_ZOOM) / left
         )
+        spread = np.maximum(spread, _least_spread(coarse, levels))
         edges = _between(*_region(coarse, levels, domain is not None))
     ranks = _release(session, _RANKS, table, edges, (low, high), session.remaining(_RANKS))
     found = np.array(
         [[_read(ranks, j, q, low[j], high[j]) for j in range(table.n_features)] for q in levels]
     )
-    # An answer of a few bins that are wide beside it: no round has seen the column.
+    # An answer of a few bins that are wide beside it, and beside what else there is in the column
+    # (that of many zeros may be 0, with others far away): no round has seen it.
     nil = _NIL if domain is None else (high - low) / 2**10
     values = np.clip(found[..., 0], low, high)
-    scale = np.maximum(np.abs(values).max(axis=0), nil)
+    scale = np.maximum.reduce(
+        [
+            np.abs(values).max(axis=0),
+            np.broadcast_to(nil, low.shape),
+            spread,
+            _least_spread(ranks, levels),
+        ]
+    )
     resolution = (edges[:, -1] - edges[:, 0]) / (_BINS - 2)
     return Quantiles(
         values,
@@ -241,6 +250,26 @@ def _region(ranks: _Ranks, levels: Sequence[float], bounded: bool) -> tuple[np.n
     ]
     low, high = np.array(ends).T
     return low, high
+
+
+def _least_spread(ranks: _Ranks, levels: Sequence[float]) -> np.ndarray:
+    """What the standard deviation of each column is at least, by ranks far from its quantiles.
+
+    A share p beyond an edge and a share q on the other side of a quantile have, at a distance x of
+    the two, a variance of at least p q / (p + q) x^2.
+    """
+    found = np.zeros(len(ranks.edges))
+    less = _MARGIN * max(ranks.sd(level) for level in levels)
+    for column, (edges, below) in enumerate(zip(ranks.edges, ranks.below, strict=True)):
+        for level, q, beyond, sign in (
+            (max(levels), max(levels), below[-1] - below[:-1], 1.0),
+            (min(levels), 1 - min(levels), below[:-1], -1.0),
+        ):
+            p = np.maximum(beyond - less, 0.0) / max(ranks.size, 1.0)
+            apart = sign * (edges - ranks.value(column, level * ranks.size))
+            squares = p * q / (p + q) * np.square(np.maximum(apart, 0.0))
+            found[column] = max(found[column], math.sqrt(float(squares.max())))
+    return found
 
 
 def _read(

@@ -138,6 +138,22 @@ def test_quantiles_at_a_bound_are_told():
     assert not found(np.repeat([[0.0], [0.5]], 2000, axis=0), 1.0, (0.0, 1.0)).at_bound.any()
 
 
+def test_many_zeros_are_known_by_what_lies_far_from_them():
+    """Quantiles of 0, in a bin that is wide beside it and narrow beside the spread of the others.
+
+    Without the others, the column may be anywhere in a bin of its box.
+    """
+    X = np.zeros((5000, 1))
+    X[::5] = np.random.default_rng(0).exponential(1000.0, (1000, 1))
+    narrow = np.random.default_rng(0).uniform(size=(1500, 1))
+    hidden = 0
+    for seed in range(8):
+        result = found(X, 0.005, None, seed)
+        assert not result.hidden.any() and (result.values[:2] < 10).all()
+        hidden += found(narrow, 0.005, (0.0, 1e9), seed).hidden.any()
+    assert hidden >= 5
+
+
 def test_too_few_rows_are_told():
     X = table(60)
     assert found(X, 0.02, BOX).too_few > 1 and found(X, 0.02).too_few > 1
