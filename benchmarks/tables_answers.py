@@ -192,7 +192,9 @@ def status(tables):
                 warnings.simplefilter("ignore")
                 model, answers = fit(frame, large, {"bounds": box, "random_state": seed})
             spread, flagged = large.std(axis=0), _told(model, X.shape[1])
-            flagged = np.broadcast_to(flagged, (len(answers), len(spread)))
+            flagged = np.array(np.broadcast_to(flagged, (len(answers), len(spread))))
+            # "scale" is no alarm about the mean, which comes first.
+            flagged[0] &= getattr(model, "column_status_", flagged[0]) != "scale"
             for (value, error, truth), own in zip(answers, flagged, strict=True):
                 if np.isnan(truth).any():
                     continue
