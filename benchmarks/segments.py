@@ -1,0 +1,148 @@
+"""One result for each region: each alone, one model for all, and both together.
+
+    python benchmarks/segments.py [--seeds 4]
+
+prints its table and writes ``doc/benchmarks/segments.md``. Twenty regions of as many rows, epsilon 1.
+"alone" are fits of each region with all of the budget (`DPBySegment(borrow=False)`, or a ledger with
+disjoint keys), "shared" the same with a twentieth of rho each, as a ledger without them would ask
+for, "pooled" is one fit of all rows, and "borrowing" is `DPBySegment` as it is.
+"""
+
+import argparse
+import platform
+import warnings
+from pathlib import Path
+
+import numpy as np
+from sklearn.cluster import KMeans
+
+from sklearn_dp import DPBySegment, DPKMeans, FriendlyCovariance, FriendlyMean, PrivacyBudget
+
+PAGE = Path(__file__).parents[1] / "doc" / "benchmarks" / "segments.md"
+REGIONS, FEATURES, CLUSTERS, NOISE = 20, 4, 5, 0.12
+BOX = {"bounds": (-2.5, 2.5)}
+RHO = PrivacyBudget(1.0, 1e-6).to_rho()
+WAYS = ("alone", "shared", "pooled", "borrowing")
+
+
+def clusters(n, apart, seed):
+    """Regions whose clusters lie a little differently, and are of different sizes."""
+    rng = np.random.default_rng(seed)
+    common = rng.uniform(-1, 1, size=(CLUSTERS, FEATURES))
+    tables = []
+    for _ in range(REGIONS):
+        centers = common + apart * rng.normal(size=common.shape)
+        sizes = rng.dirichlet(np.full(CLUSTERS, 8.0))
+        labels = rng.choice(CLUSTERS, n, p=sizes)
+        tables.append(centers[labels] + NOISE * rng.normal(size=(n, FEATURES)))
+    return tables
+
+
+def fitted(estimator, tables):
+    """The estimators of each way, a list with one for each region."""
+    X, key = np.vstack(tables), np.repeat(np.arange(REGIONS), [len(table) for table in tables])
+    found = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for way in WAYS:
+            if way == "pooled":
+                found[way] = [DPBySegment(estimator).fit(X).estimators_["all"]] * REGIONS
+                continue
+            options = {"rho": RHO / REGIONS} if way == "shared" else {}
+            model = DPBySegment(
+                estimator, values=range(REGIONS), borrow=way == "borrowing", **options
+            )
+            found[way] = [*model.fit(X, by=key).estimators_.values()]
+    return found
+
+
+def costs(n, apart, seed):
+    """Cost of each region over that of k-means without privacy."""
+    tables = clusters(n, apart, seed)
+    best = [KMeans(CLUSTERS, n_init=4, random_state=0).fit(table).inertia_ for table in tables]
+    return {
+        way: [-m.score(t) / b for m, t, b in zip(models, tables, best, strict=True)]
+        for way, models in fitted(DPKMeans(CLUSTERS, **BOX), tables).items()
+    }
+
+
+def errors(estimator, name, n, apart, seed):
+    """Squared errors of means as estimates of the region's, over those without privacy."""
+    rng = np.random.default_rng(seed + 1000)
+    truth = apart * rng.normal(size=(REGIONS, FEATURES))
+    tables = [mean + 0.5 * rng.normal(size=(n, FEATURES)) for mean in truth]
+    return {
+        way: np.concatenate([getattr(model, name) - mean for model, mean in zip(models, truth)])
+        / (0.5 / np.sqrt(n))
+        for way, models in fitted(estimator, tables).items()
+    }
+
+
+def lines(seeds):
+    """Rows of the table."""
+    for apart in (0.05, 0.15, 0.3):
+        for n in (300, 1000, 3000):
+            found = [costs(n, apart, seed) for seed in range(seeds)]
+            yield (
+                "k-means: cost, mean (median)",
+                apart,
+                n,
+                *(
+                    f"{np.mean(each):.3f} ({np.median(each):.3f})"
+                    for way in WAYS
+                    for each in ([cost for one in found for cost in one[way]],)
+                ),
+            )
+    for title, estimator, name in (
+        ("mean: error", FriendlyMean(**BOX), "mean_"),
+        ("location of a covariance: error", FriendlyCovariance(**BOX), "location_"),
+    ):
+        for apart in (0.01, 0.05, 0.3):
+            for n in (300, 1000, 3000):
+                found = [errors(estimator, name, n, apart, seed) for seed in range(seeds)]
+                yield (
+                    title,
+                    apart,
+                    n,
+                    *(
+                        f"{np.sqrt(np.mean(np.square([one[way] for one in found]))):.2f}"
+                        for way in WAYS
+                    ),
+                )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=4)
+    seeds = parser.parse_args().seeds
+    head = ("", "regions apart", "rows each", *WAYS)
+    table = [head, ("---",) * len(head)]
+    for line in lines(seeds):
+        table.append(tuple(map(str, line)))
+        print("  ".join(table[-1]), flush=True)
+    text = "\n".join(f"| {' | '.join(line)} |" for line in table)
+    PAGE.write_text(
+        f"""# One result for each region
+
+Made by `python benchmarks/segments.py --seeds {seeds}` with Python {platform.python_version()} and
+NumPy {np.__version__}; epsilon 1, delta 1e-6 for all regions together.
+
+Twenty regions of equal numbers of rows, {FEATURES} features. Clusters: {CLUSTERS} in each region, a standard deviation
+of {NOISE} wide, whose centers lie `apart` from the common ones; the cost of the released centers over that of
+k-means without privacy in the region. Means: of normal rows with the standard deviation .5, the root mean squared error as estimates
+of the region's mean over that of its mean without privacy (so 1 is as good as without privacy, and less
+is what borrowing gains).
+
+* alone: each region has the whole budget, and learns nothing from the others;
+* shared: as many fits with a twentieth of rho each, which is what they may have where nothing is known to be disjoint;
+* pooled: one fit of all rows, for every region;
+* borrowing: `DPBySegment` as it is.
+
+{text}
+""",
+        encoding="utf-8",
+    )
+
+
+if __name__ == "__main__":
+    main()
