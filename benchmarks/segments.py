@@ -2,10 +2,7 @@
 
     python benchmarks/segments.py [--seeds 4]
 
-prints its table and writes ``doc/benchmarks/segments.md``. Twenty regions of as many rows, epsilon 1.
-"alone" are fits of each region with all of the budget (`DPBySegment(borrow=False)`, or a ledger with
-disjoint keys), "shared" the same with a twentieth of rho each, as a ledger without them would ask
-for, "pooled" is one fit of all rows, and "borrowing" is `DPBySegment` as it is.
+prints its table and writes ``doc/benchmarks/segments.md``, which says what is compared.
 """
 
 import argparse
@@ -22,6 +19,24 @@ PAGE = Path(__file__).parents[1] / "doc" / "benchmarks" / "segments.md"
 REGIONS, FEATURES, CLUSTERS, NOISE = 20, 4, 5, 0.12
 BOX = {"bounds": (-2.5, 2.5)}
 RHO = PrivacyBudget(1.0, 1e-6).to_rho()
+INTRO = """# One result for each region
+
+Made by `{made}` with {versions}; epsilon 1, delta 1e-6 for all regions together.
+
+Twenty regions of as many rows each, four features. Clusters: five in each region, with a standard
+deviation of .12, whose centers lie `regions apart` from the common ones in each feature; the cost
+of the released centers over that of k-means without privacy in the region. Means: normal rows with
+a standard deviation of .5, and means that lie `regions apart`; the root mean squared error as
+estimates of the region's mean over that of the exact mean of its rows. 1 is as good as without
+privacy, and less is what borrowing gains.
+
+* alone: each region has the whole budget, and learns nothing from the others
+  (`DPBySegment(borrow=False)`, or a ledger with disjoint keys);
+* shared: as many fits with a twentieth of rho each, which is what they may have where nothing is
+  known to be disjoint;
+* pooled: one fit of all rows, for every region;
+* borrowing: `DPBySegment` as it is.
+"""
 WAYS = ("alone", "shared", "pooled", "borrowing")
 
 
@@ -72,7 +87,9 @@ def errors(estimator, name, n, apart, seed):
     truth = apart * rng.normal(size=(REGIONS, FEATURES))
     tables = [mean + 0.5 * rng.normal(size=(n, FEATURES)) for mean in truth]
     return {
-        way: np.concatenate([getattr(model, name) - mean for model, mean in zip(models, truth)])
+        way: np.concatenate(
+            [getattr(model, name) - mean for model, mean in zip(models, truth, strict=True)]
+        )
         / (0.5 / np.sqrt(n))
         for way, models in fitted(estimator, tables).items()
     }
@@ -121,27 +138,9 @@ def main():
         table.append(tuple(map(str, line)))
         print("  ".join(table[-1]), flush=True)
     text = "\n".join(f"| {' | '.join(line)} |" for line in table)
-    PAGE.write_text(
-        f"""# One result for each region
-
-Made by `python benchmarks/segments.py --seeds {seeds}` with Python {platform.python_version()} and
-NumPy {np.__version__}; epsilon 1, delta 1e-6 for all regions together.
-
-Twenty regions of equal numbers of rows, {FEATURES} features. Clusters: {CLUSTERS} in each region, a standard deviation
-of {NOISE} wide, whose centers lie `apart` from the common ones; the cost of the released centers over that of
-k-means without privacy in the region. Means: of normal rows with the standard deviation .5, the root mean squared error as estimates
-of the region's mean over that of its mean without privacy (so 1 is as good as without privacy, and less
-is what borrowing gains).
-
-* alone: each region has the whole budget, and learns nothing from the others;
-* shared: as many fits with a twentieth of rho each, which is what they may have where nothing is known to be disjoint;
-* pooled: one fit of all rows, for every region;
-* borrowing: `DPBySegment` as it is.
-
-{text}
-""",
-        encoding="utf-8",
-    )
+    made = f"python benchmarks/segments.py --seeds {seeds}"
+    versions = f"Python {platform.python_version()} and NumPy {np.__version__}"
+    PAGE.write_text(f"{INTRO.format(made=made, versions=versions)}\n{text}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

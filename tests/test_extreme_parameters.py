@@ -31,7 +31,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.UtilityWarning",
 )
 ESTIMATORS = dict(all_estimators())
-UNBOUNDED = {"DPOneHotEncoder"}
+UNBOUNDED = {"DPBySegment", "DPOneHotEncoder"}  # the bounds of segments are their estimators'
 SMALL = {
     "DPKMeans": {"n_clusters": 2},
     "DPKTupleKMeans": {"n_clusters": 2, "n_tuples": 4},

@@ -261,7 +261,7 @@ class BaseDPCenters(
             Probability that the epsilon limit fails; keep it far below one over the number of
             units.
         rho : float, optional
-            Cost in zero-concentrated DP, instead of `epsilon`: leave that out.
+            Cost in zero-concentrated DP. Give it in place of `epsilon`.
         ledger : None, False, str, path or PrivacyLedger, optional
             What it is charged to. None: the ledger of the estimator, if it has one; False: none,
             which is for rows that no ledger keeps account of.

@@ -59,7 +59,7 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
     delta : float, default=1e-6
         In (0, 1); far below one over the number of units.
     rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
+        Budget in zero-concentrated DP. Give it in place of `epsilon`.
     ledger : str, path or PrivacyLedger, optional
         Total budget of many fits; charged once for all segments, before the data are read.
     by : str or int, optional

@@ -44,6 +44,7 @@ X = np.vstack([RNG.normal(size=(500, 2)) + place for place in ((0, 0), (9, 0), (
 Y = (X[:, 0] > 4).astype(int)
 FRAME = pd.DataFrame(np.hstack([X, X]), columns=list("abcd"))
 NO_TWIN = {
+    "DPBySegment": "its `estimators_` have twins",
     "DPCoreset": "weighted points are what scikit-learn's estimators are fitted to",
     "DPOneCluster": "scikit-learn has no estimator of a ball",
     "DPOneHotEncoder": "a column may have numbers and texts: scikit-learn refuses those",

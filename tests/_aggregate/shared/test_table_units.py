@@ -120,7 +120,7 @@ def test_dates_of_several_types_end_the_fit():
     days = GROUPS["dates"]
     pieces = [Piece(X[:2], days[:2], None), Piece(X[2:4], days[2:4].astype("M8[s]"), None)]
     table = Table(LocalEngine(pieces), 2, X.dtype, UnitFacts())
-    with pytest.raises(TypeError, match="^groups must be of one type in all parts"):
+    with pytest.raises(TypeError, match="^groups must be of the same type in all parts"):
         open_units(table, grouped=True)
 
 
