@@ -26,7 +26,7 @@ from ._rows import (
     unit_in_one_segment,
     without_column,
 )
-from ._shrinkage import share_means
+from ._shrinkage import share_centers, share_means
 
 __all__ = ["DPBySegment"]
 
@@ -68,8 +68,8 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
     borrow : bool, default=True
         Whether segments borrow strength from each other. Clusters: a tenth of rho finds centers of
         all rows, which the fits of the segments start from (where the estimator has `init` and a
-        number of clusters). Means: from four segments on, each ``mean_`` or ``location_`` is moved
-        towards that of all segments by the part of its distance that is likely to be error
+        number of clusters). From four segments on, each center, ``mean_`` or ``location_`` is then
+        moved towards that of all segments by the part of its distance that is likely to be error
         (empirical Bayes), which costs nothing.
     min_size : int, optional
         Suppress segments whose released size is not at least this with 95 % confidence.
@@ -337,6 +337,8 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
         session.join(parts)
         if self.borrow:
             share_means(list(fits.values()))
+        if pooled is not None:
+            share_centers(list(fits.values()), self.pooled_.cluster_centers_)
         self._keep(fits, session)
 
     def _fitted(self, estimator, rows, session):

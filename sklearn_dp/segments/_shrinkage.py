@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
 
-__all__ = ["share_means", "shrunk"]
+__all__ = ["share_centers", "share_means", "shrunk"]
 
 _MEANS = ("mean_", "location_")
 
@@ -67,3 +69,22 @@ def share_means(models: Sequence[Any]) -> None:
             for model, value, sd in zip(models, *shrunk(*both), strict=True):
                 setattr(model, name, value.astype(getattr(model, name).dtype))
                 setattr(model, error, sd.astype(getattr(model, error).dtype))
+
+
+def share_centers(models: Sequence[Any], pooled: np.ndarray) -> None:
+    """The same of centers that started at `pooled` (k, d): each belongs to the one it is nearest.
+
+    One to one, by the smallest sum of squared distances.
+    """
+    orders = [
+        linear_sum_assignment(cdist(pooled, model.cluster_centers_, "sqeuclidean"))[1]
+        for model in models
+    ]
+    names = ("cluster_centers_", "cluster_centers_std_error_")
+    both = [
+        np.array([getattr(m, name)[order] for m, order in zip(models, orders, strict=True)])
+        for name in names
+    ]
+    for name, released in zip(names, shrunk(*both), strict=True):
+        for model, order, values in zip(models, orders, released, strict=True):
+            getattr(model, name)[order] = values
