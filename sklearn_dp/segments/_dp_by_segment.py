@@ -70,7 +70,8 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
         all rows, which the fits of the segments start from (where the estimator has `init` and a
         number of clusters). From four segments on, each center, ``mean_`` or ``location_`` is then
         moved towards that of all segments by the part of its distance that is likely to be error
-        (empirical Bayes), which costs nothing.
+        (empirical Bayes), which costs nothing. False: for segments that have little in common,
+        whose clusters lie several widths apart.
     min_size : int, optional
         Suppress segments whose released size is not at least this with 95 % confidence.
     n_jobs : int, optional
