@@ -124,17 +124,17 @@ class ColumnsOfCenters:
         self, session: PrivacySession, table: Table, result: EngineResult
     ) -> tuple[EngineResult, RefinedCenters]:
         """The result, and its centers by column, refined if that was planned and is needed."""
-        assert result.centers_sd is not None
+        centers, errors = result.centers, result.centers_sd
+        assert errors is not None
         if self.columns is None and result.status == "ok":
             result = replace(result, status=_ONE_UNIT)
-        start = result.centers, result.centers_sd
         if self.refined and self.columns is not None:
-            columns = self.columns
-            found = refined_centers(session, table, columns, *start, result.square, result.size)
+            known = self.columns, centers, errors
+            found = refined_centers(session, table, *known, result.square, result.size)
             result = _counted_again(result, found)
         else:
-            known = self.columns if self.scales else None
-            found = unrefined_centers(known or _alike(result), *start)
+            columns = self.columns if self.scales else None
+            found = unrefined_centers(columns or _alike(result), centers, errors)
         return result, found._replace(beyond=found.beyond + 1.0) if result.cut else found
 
 

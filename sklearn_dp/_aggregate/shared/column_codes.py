@@ -82,8 +82,9 @@ def told_by_column(status: str, found: RefinedCenters, names: Sequence[object]) 
     words = [text.format(_numbered(number, names)) for number, text in told if number.any()]
     cut = np.flatnonzero(found.beyond)
     if len(cut):
-        parts = {i: f"{names[i]} ({100 * found.beyond[i]:.2g} %)" for i in cut.tolist()}
-        words.append(f"rows beyond the bounds count as if they were at them: {listed(parts, cut)}")
+        parts = [f"{names[i]} ({100 * found.beyond[i]:.2g} %)" for i in cut.tolist()]
+        where = listed(parts, range(len(parts)))
+        words.append(f"rows beyond the bounds count as if they were at them: {where}")
     constant = np.flatnonzero(found.constant & (lost == 0))
     if len(constant):
         where = listed(names, constant)
