@@ -149,7 +149,7 @@ class PrivacyLedger:
         return self._payers
 
     def disjoint(self, key: str, values: Iterable[str] | None = None) -> DisjointLedgers:
-        """Ledgers for fits on disjoint sets of units: one for each value of a key.
+        """Give a ledger to each value of a key: for fits on disjoint sets of units.
 
         By naming `values` you state that each unit lies in at most one of them. A charge to one of
         these ledgers is then paid by the units of its value only, so fits on all regions together

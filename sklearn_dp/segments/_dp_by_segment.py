@@ -50,10 +50,6 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
     estimator : estimator, optional
         Private estimator of this package to fit in each segment, without a budget, ledger or seed
         of its own. By default ``FriendlyMean()``.
-    values : list of str or of numbers, optional
-        The public values of the key, listed beforehand: which values have rows is something about
-        the rows. A value without rows is fitted and charged as any other; rows of other values,
-        or of none, are left out. None: one segment, "all", that holds all rows.
     epsilon : float, default=1.0
         Privacy budget of one fit: that of all segments together.
     delta : float, default=1e-6
@@ -62,6 +58,10 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
         Budget in zero-concentrated DP. Give it in place of `epsilon`.
     ledger : str, path or PrivacyLedger, optional
         Total budget of many fits; charged once for all segments, before the data are read.
+    values : list of str or of numbers, optional
+        The public values of the key, listed beforehand: which values have rows is something about
+        the rows. A value without rows is fitted and charged as any other; rows of other values,
+        or of none, are left out. None: one segment, "all", that holds all rows.
     by : str or int, optional
         The column of `X` that holds the key, by name in a DataFrame or by number; it is taken out
         of the features. None: `fit` and other methods are given the key of each row.
