@@ -85,6 +85,11 @@ class AlgorithmicRandomness:
     _trace: Any
     _record: Callable[..., Any]
 
+    def _draw_apart(self, tag: str) -> None:
+        """Draw from streams of its own from now on: another tag for each session."""
+        name = f"{self._algorithm_seed}/{tag}"
+        self._algorithm_seed = int.from_bytes(hashlib.shake_256(name.encode()).digest(32), "big")
+
     def unit_draws(self, n_units: int, tag: str = "units") -> np.ndarray:
         """64 random bits for each unit, independent of the data and of those of other tags.
 

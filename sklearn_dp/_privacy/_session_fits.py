@@ -1,6 +1,5 @@
 """Sessions of fits inside a fit: the candidates of a search, the steps of a pipeline."""
 
-import hashlib
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -16,7 +15,6 @@ class FitsInside:
     """How a session opens another one for a whole fit inside its own."""
 
     # What the session has: it derives from this class.
-    _algorithm_seed: int
     _branch: Callable[[], Any]
     _release: Callable[..., Any]
     _source: NoiseSource
@@ -41,8 +39,7 @@ class FitsInside:
         side by side.
         """
         other = self._within(plan)
-        name = f"{self._algorithm_seed}/{tag}"
-        other._algorithm_seed = int.from_bytes(hashlib.shake_256(name.encode()).digest(32), "big")
+        other._draw_apart(tag)
         if self._source.seeded:
             other._source = self._source.branch(tag)
         return other

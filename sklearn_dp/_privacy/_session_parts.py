@@ -17,12 +17,16 @@ class PartsOfUnits:
     _part: tuple[str, ...]
     _parts: set[str]
 
-    def part(self, label: str) -> Self:
+    def part(self, label: str, *, renumbered: bool = False) -> Self:
         """A session for releases about some of the units, apart from those of other labels.
 
         The caller proves that parts with different labels, public or released, look at disjoint
         sets of units; see :mod:`sklearn_dp._privacy._parallel_composition`. It goes on from what
         this session has spent. Before this one spends more, it must :meth:`join` all its parts.
+
+        `renumbered`: units have numbers of their part, which others have elsewhere, and so the part
+        has draws of its own. With common ones a unit that is added would shift the draws of those
+        after it against the draws of other parts, which their releases may tell.
         """
         if label in self._parts or "/" in label:
             raise PlanError("parts of the units need labels that differ, without a slash")
@@ -30,6 +34,8 @@ class PartsOfUnits:
         inner = self._branch()
         inner._part, inner._parts = (*self._part, label), set()
         inner._accounts = self._accounts.branch()
+        if renumbered:
+            inner._draw_apart(f"part/{label}")
         return inner
 
     def join(self, parts: Any) -> None:

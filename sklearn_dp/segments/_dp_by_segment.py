@@ -328,7 +328,8 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
             each = each.set_params(init=self.pooled_.cluster_centers_)
             progress(_POOLED)
         # A unit is in the rows of one value only, by its own key: parts of disjoint sets of units.
-        parts = [session.part(label) for label in part_labels(values)]
+        labels = part_labels(values)
+        parts = [session.part(label, renumbered=self.values is not None) for label in labels]
         for number, (value, part) in enumerate(zip(values, parts, strict=True)):
             inner = part if pooled is None else part.inner(_EACH, plan, f"segment {number}")
             rows = (X, units) if self.values is None else units.of(X, number)

@@ -57,7 +57,9 @@ def part_labels(values: Sequence[Any]) -> list[str]:
 def without_column(X: Any, column: str | int | None, key: Any) -> tuple[Any, Any]:
     """Rows without the column of the key, and the key; by types and names alone, which are public.
 
-    A table whose column is named by a text is a DataFrame; one by a number may be any array.
+    A table whose column is named by a text is a DataFrame; one by a number may be any array. Lists
+    keep each entry as it is: as an array of one type, one text among them would turn the numbers of
+    all other rows into texts, which are other values.
     """
     if column is None:
         return X, key
@@ -67,7 +69,7 @@ def without_column(X: Any, column: str | int | None, key: Any) -> tuple[Any, Any
         if hasattr(X, "iloc"):
             place = range(X.shape[1])[column]
             return X.iloc[:, [i for i in range(X.shape[1]) if i != place]], X.iloc[:, place]
-        X = np.asarray(X)
+        X = np.asarray(X) if hasattr(X, "__array__") else np.array(X, dtype=object)
         return np.delete(X, column, axis=1), X[:, column]
     except MemoryError:
         raise
@@ -85,7 +87,8 @@ def segment_of_rows(key: Any, values: Sequence[Any], n_rows: int) -> np.ndarray:
     array([ 1, -1,  0, -1])
     """
     try:
-        listed = entries(key)
+        several = isinstance(key, Sequence) and not isinstance(key, str | bytes)
+        listed = entries(list(key) if several else key)
         if listed.ndim != 1 or len(listed) != n_rows:
             raise ValueError
         rows = listed.tolist()

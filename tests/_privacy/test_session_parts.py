@@ -56,6 +56,15 @@ def test_a_replay_sees_a_unit_in_two_parts():
     assert len(found) == 1 and "both parts" in found[0]
 
 
+def test_units_with_numbers_of_their_part_have_draws_of_their_own():
+    session = PrivacySession(parted_plan(), random_state=0)
+    common = [session.part(label).unit_draws(3).tolist() for label in ("a", "b")]
+    own = [session.part(label, renumbered=True).unit_draws(3).tolist() for label in ("c", "d")]
+    assert common[0] == common[1] == session.unit_draws(3).tolist()
+    assert len({tuple(draws) for draws in (*own, common[0])}) == 3
+    assert session.part("e", renumbered=True).rng("start").random() != session.rng("start").random()
+
+
 def test_a_session_does_not_spend_while_parts_are_out():
     """What a part has spent is not in the session's account until it has been joined."""
     session = PrivacySession(parted_plan(), random_state=0)

@@ -12,6 +12,7 @@ from sklearn_dp import (
     DPBySegment,
     DPGaussianMixture,
     DPKMeans,
+    DPKTupleKMeans,
     FederatedDPKMeans,
     FriendlyCovariance,
     FriendlyMean,
@@ -20,6 +21,7 @@ from sklearn_dp import (
     SampleAndAggregate,
 )
 from sklearn_dp._privacy._groups import code_groups
+from sklearn_dp._privacy._randomness import AlgorithmicRandomness
 from sklearn_dp._privacy._units import Units
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._neighbours import Neighbour
@@ -150,6 +152,26 @@ def test_a_row_that_counts_in_two_segments_is_seen(monkeypatch):
     monkeypatch.setattr(UnitsBySegment, "of", wider)
     model = DPBySegment(FriendlyMean(bounds=30.0), values=[0, 1, 2], by=0, epsilon=50.0)
     assert replay_audit(model, near_and_far()).violations
+
+
+@pytest.mark.parametrize(
+    "estimator, kind",
+    [(DPKTupleKMeans(2, bounds=4.0), "addressed_draws"), (DPKMeans(2, bounds=4.0), "rng")],
+    ids=lambda case: case if isinstance(case, str) else type(case).__name__,
+)
+def test_segments_share_no_draws(estimator, kind, monkeypatch):
+    """Units are numbered anew in each: with common draws, one tells how rows of another shift."""
+    asked, own = set(), getattr(AlgorithmicRandomness, kind)
+
+    def noted(self, *given):
+        asked.add((self._part[:1], self._algorithm_seed))
+        return own(self, *given)
+
+    monkeypatch.setattr(AlgorithmicRandomness, kind, noted)
+    X = np.c_[np.arange(4000) % 2, np.random.default_rng(0).normal(size=(4000, 2))]
+    DPBySegment(estimator, values=[0, 1], by=0, borrow=False, epsilon=50.0).fit(X)
+    assert {part for part, _ in asked} == {("0",), ("1",)}
+    assert len({seed for _, seed in asked}) == len(asked)
 
 
 def test_a_group_in_two_segments_is_refused():

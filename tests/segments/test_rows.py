@@ -1,5 +1,7 @@
 """Which rows are in which segment."""
 
+from collections import deque
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -92,6 +94,17 @@ def test_the_column_of_the_key_is_taken_out():
     for table, column in ((frame, "c"), (frame, 3), (np.zeros((2, 2)), "a"), (np.zeros(3), 0)):
         with pytest.raises(ValueError, match="^by must be a column"):
             without_column(table, column, None)
+
+
+@pytest.mark.parametrize("odd", ["x", "nan", None, ["x"], 10**400, 1e300, b"x"], ids=repr)
+def test_an_odd_row_of_a_list_changes_no_other_row(odd):
+    """An array of one type for all would turn the keys of the other rows into texts or floats."""
+    rows = [[1.5, 1], (2.5, 2**53 + 1), np.array([3.5, 1.0]), [4.5, odd]]
+    X, key = without_column(rows, 1, None)
+    assert segment_of_rows(key, [1, 2**53 + 1], 4).tolist() == [0, 1, 0, -1]
+    assert X[:, 0].tolist() == [1.5, 2.5, 3.5, 4.5]
+    key = deque([1, 2**53 + 1, 1.0, odd])
+    assert segment_of_rows(key, [1, 2**53 + 1], 4).tolist() == [0, 1, 0, -1]
 
 
 def test_labels_of_a_report_differ():
