@@ -17,7 +17,7 @@ from .._privacy._ledger import PrivacyLedger
 from .._privacy._ledger_terms import LedgerCharge
 from .._privacy._plan import PrivacyPlan
 from .._privacy._trace import Trace
-from ._observe import n_features_of, prepared, run_fit
+from ._observe import n_features_seen, prepared, run_fit
 from ._recount import all_gaussian
 
 __all__ = ["charge_problems", "rich_ledger"]
@@ -49,7 +49,7 @@ def charge_problems(estimator: Any, X: Any, *, groups: Any = None) -> list[str]:
     ``check_ledger_is_charged_before_data``.
     """
     unit = "row" if groups is None else "group"
-    plan = prepared(estimator).privacy_plan(n_features_of(X), unit=unit)
+    plan = prepared(estimator).privacy_plan(n_features_seen(estimator, X), unit=unit)
     ledger, recorder = rich_ledger(plan), Trace()
     outcome = run_fit(prepared(estimator, ledger=ledger), X, groups, recorder=recorder)
     if outcome.error is not None:

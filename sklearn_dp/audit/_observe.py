@@ -29,6 +29,7 @@ __all__ = [
     "Outcome",
     "accepts_groups",
     "n_features_of",
+    "n_features_seen",
     "prepared",
     "probe",
     "run_fit",
@@ -53,6 +54,11 @@ def accepts_groups(estimator: Any) -> bool:
 def n_features_of(X: Any) -> int:
     """Number of columns; also of an array without rows."""
     return int(np.shape(X)[1])
+
+
+def n_features_seen(estimator: Any, X: Any) -> int:
+    """Number of columns that a fit learns from: without the one that holds a key."""
+    return n_features_of(X) - (getattr(estimator, "by", None) is not None)
 
 
 def target_of(estimator: Any, X: Any) -> np.ndarray | None:

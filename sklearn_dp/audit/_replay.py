@@ -29,7 +29,7 @@ from .._privacy._trace import Event, Trace
 from ._claims import check_claims, paid
 from ._groups import ids, unit_numbers
 from ._neighbours import Neighbour, neighbouring_pairs, unrelated
-from ._observe import Outcome, n_features_of, prepared, run_fit
+from ._observe import Outcome, n_features_seen, prepared, run_fit
 from ._player import Replay
 from ._replay_result import ReplayResult, largest
 from ._storage import stored
@@ -68,7 +68,7 @@ def record(
     """
     recorder = Trace()
     copy = prepared(estimator, random_state=random_state)
-    plan = copy.privacy_plan(n_features_of(X), unit="row" if groups is None else "group")
+    plan = copy.privacy_plan(n_features_seen(copy, X), unit="row" if groups is None else "group")
     outcome = run_fit(copy, X, groups, internal=internal, recorder=recorder)
     if outcome.error is not None:
         problems = [f"the fit raises {type(outcome.error).__name__}: {outcome.error}"]

@@ -24,6 +24,7 @@ from sklearn_dp._privacy._groups import code_groups
 from sklearn_dp._privacy._randomness import AlgorithmicRandomness
 from sklearn_dp._privacy._units import Units
 from sklearn_dp.audit import replay_audit
+from sklearn_dp.audit._charges import charge_problems
 from sklearn_dp.audit._neighbours import Neighbour
 from sklearn_dp.exceptions import BudgetExceededError, UtilityWarning
 from sklearn_dp.segments._rows import UnitsBySegment
@@ -140,6 +141,14 @@ def test_replays_of_rows_and_groups(estimator):
     for options in ({}, {"groups": groups, "neighbours": other_groups(X, groups)}):
         result = replay_audit(model, X, **options)
         assert result.violations == [] and max(result.ratios.values()) > 0.5
+
+
+def test_replays_know_the_plan_without_the_column_of_the_key():
+    """Three features have other shares than four: replays said that more was spent than planned."""
+    X = near_and_far()
+    X = np.c_[X, X[:, 1]]
+    model = DPBySegment(DPKMeans(2, bounds=30.0), values=[0, 1, 2], by=0, epsilon=50.0)
+    assert replay_audit(model, X).violations == [] == charge_problems(model, X)
 
 
 def test_a_row_that_counts_in_two_segments_is_seen(monkeypatch):
