@@ -124,7 +124,7 @@ def _create(arguments: argparse.Namespace) -> str:
 def _convert(arguments: argparse.Namespace) -> str:
     """Write down the relation of a file of format 1: only its owner can know it."""
     FileBook(arguments.file).convert(arguments.relation)
-    return f"{arguments.file}: neighbours {arguments.relation}"
+    return f"{arguments.file}: neighbors {arguments.relation}"
 
 
 def _show(arguments: argparse.Namespace) -> str:
@@ -176,7 +176,7 @@ def _as_text(ledger: PrivacyLedger) -> str:
         f"Privacy ledger {ledger.path}",
         f"  total      {terms.budget}; each {terms.unit} protected, "
         f"{terms.composition} composition",
-        f"  neighbours {in_words(terms.relation, terms.unit)}",
+        f"  neighbors  {in_words(terms.relation, terms.unit)}",
         f"  spent      {_amounts(state.spent)}",
         f"  remaining  {_amounts(_left(state.spent, state.remaining))}",
         "",

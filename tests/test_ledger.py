@@ -38,7 +38,7 @@ def test_create_and_show(tmp_path, capsys):
     assert main(["show", path]) == 0
     output = capsys.readouterr().out
     assert re.search(r"total +PrivacyBudget\(epsilon=1.0, delta=1e-05\); each row", output)
-    assert re.search(r"neighbours add or remove one row", output)
+    assert re.search(r"neighbors  add or remove one row", output)
     assert re.search(r"spent +epsilon 0.75, delta 2e-06", output)
     assert re.search(r"remaining +epsilon 0.25, delta 8e-06", output)
     assert re.search(r"DPKMeans +0.5 +1e-06 .* yes +add or remove\n", output)

@@ -16,6 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from .._aggregate.friendly.refine import MANY_COLUMNS
 from .._aggregate.kmeans.answer import EngineResult
 from .._aggregate.shared.column_means import (
     REFINEMENT,
@@ -135,6 +136,9 @@ class ColumnsOfCenters:
         else:
             columns = self.columns if self.scales else None
             found = unrefined_centers(columns or _alike(result), centers, errors)
+            # The spreads of many columns tell whether they are alike.
+            few = 1 < centers.shape[1] < MANY_COLUMNS
+            found = found._replace(unknown=self.columns is None and few)
         return result, found._replace(beyond=found.beyond + 1.0) if result.cut else found
 
 

@@ -120,8 +120,9 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
     cluster_centers_status_ : ndarray of str of shape (n_clusters, n_features)
         For each coordinate "ok"; "noise" where its standard error is as large as half of the spread
         of the column, or the cluster has no rows that show; "bound" where it is at a bound, or rows
-        are seen to lie beyond one; or "constant" where one value is all that can be seen. With a
-        ball, a box of similar sides or too few rows, columns are taken to be alike.
+        are seen to lie beyond one; "constant" where one value is all that can be seen; or "unknown"
+        where the rows are too few to tell the units of fewer than eight columns. With a ball or a
+        box of similar sides, columns are taken to be alike.
     column_status_ : ndarray of str of shape (n_features,)
         What these say of more than a quarter of the centers, or "ok".
     n_iter_ : int

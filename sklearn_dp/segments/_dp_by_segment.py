@@ -189,10 +189,11 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
             raise TypeError("by must be the name or the number of a column, and needs values.")
         inner = self._inner()
         fits = isinstance(inner, BaseDPEstimator) and not isinstance(inner, DPBySegment)
+        fits = fits and "n_jobs" in inner.get_params(deep=False)  # DPOneHotEncoder has no numbers
         if not fits or hasattr(inner, "fit_clients") or get_tags(inner).target_tags.required:
             raise TypeError(
-                "estimator must be a private estimator of this package that needs no target, and "
-                "no clients."
+                "estimator must be a private estimator of this package that fits rows of numbers, "
+                "without a target and without clients."
             )
         defaults = type(inner)().get_params(deep=False)
         for name in _SET_HERE:
@@ -313,6 +314,10 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
 
     def _check_key(self, by):
         """Whether a key is given, and in one way: public."""
+        if isinstance(by, str):
+            raise ValueError(
+                "by: fit takes the key of each row; a column is named in DPBySegment(by=...)"
+            )
         if (by is not None) and (self.by is not None or self.values is None):
             raise ValueError("by: give the key of each row here or its column to DPBySegment.")
         if by is None and self.by is None and self.values is not None:
@@ -373,7 +378,7 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
         self.estimators_, self.segment_status_ = fits, np.array(codes)
         hidden = codes.count("suppressed")
         if hidden:
-            words.append(f"{hidden} suppressed, as they may hold fewer than {self.min_size} units")
+            words.append(f"{hidden} suppressed: possibly fewer than {self.min_size} units")
         bad = len(codes) - codes.count("ok")
         self.status_ = f"{bad} of {len(codes)} segments: {'; '.join(words)}" if bad else "ok"
 

@@ -75,7 +75,7 @@ def without_column(X: Any, column: str | int | None, key: Any) -> tuple[Any, Any
         raise
     except Exception:  # of a table that has no such column, or of code that it brings along
         pass
-    raise ValueError("by must be a column of X: a name of a DataFrame's, or a number.")
+    raise ValueError("by must be a column of X: the name of one in a DataFrame, or its number.")
 
 
 def segment_of_rows(key: Any, values: Sequence[Any], n_rows: int) -> np.ndarray:

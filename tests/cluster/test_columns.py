@@ -77,6 +77,10 @@ def test_too_few_rows_for_the_units():
     assert not {UNITS, REFINED} & {*released(model)} and spent(model) > 0.99
     if model.trustworthy_:
         assert "too few to tell the units of the columns" in model.status_
+    assert not np.any(model.cluster_centers_status_ == "ok")
+    assert model.column_status_.tolist() == ["unknown"] * 3
+    box = DPKMeans(2, bounds=10.0, random_state=0).fit(table(1000, 1.0))  # a ball: they are alike
+    assert box.column_status_.tolist() == ["ok"] * 3
 
 
 FEW = {"sample_size": 500}

@@ -13,6 +13,7 @@ from sklearn_dp import (
     DPGaussianMixture,
     DPKMeans,
     DPKTupleKMeans,
+    DPOneHotEncoder,
     FederatedDPKMeans,
     FriendlyCovariance,
     FriendlyMean,
@@ -296,5 +297,12 @@ def test_the_key_is_given_once():
         DPBySegment().fit(X, by=key)
     with pytest.raises(TypeError, match="^by"):
         DPBySegment(by=0).fit(X)
+    with pytest.raises(ValueError, match=r"^by: .* DPBySegment\(by=...\)"):
+        DPBySegment(values=["a", "b"]).fit(X, by="region")
     with pytest.raises(ValueError, match="^by must be a column"):
         DPBySegment(values=["a"], by="region").fit(table(20)[["age"]].assign(salary=1.0))
+
+
+def test_estimators_of_categories_are_refused_by_name():
+    with pytest.raises(TypeError, match="^estimator must be .* rows of numbers"):
+        DPBySegment(DPOneHotEncoder(), values=["a", "b"]).fit(np.zeros((4, 2)), by=list("abab"))

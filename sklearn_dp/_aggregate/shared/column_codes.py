@@ -6,6 +6,7 @@
 * "noise": the standard error is as large as half of the spread of the column, or the cluster holds
   no more rows than the noise of their number.
 * "bound": the coordinate is at a bound, or rows are seen to lie beyond one in this column.
+* "unknown": the standard error may be larger than the column, whose unit is not known.
 
 All of it follows from released values.
 """
@@ -32,7 +33,7 @@ def codes_of_centers(
 
     `numbers` (k,) of the rows of the clusters are released, with noise of `numbers_sd`.
     """
-    codes = np.full(found.centers.shape, "ok", dtype="<U8")
+    codes = np.full(found.centers.shape, "unknown" if found.unknown else "ok", dtype="<U8")
     codes[:, found.constant] = "constant"
     codes[found.at_bound | (found.beyond > 0)] = "bound"
     codes[_lost(found) | (numbers < _FEWEST * numbers_sd)[:, None]] = "noise"
@@ -49,7 +50,7 @@ def codes_by_column(codes: np.ndarray) -> np.ndarray:
     """
     found = np.full(codes.shape[1], "ok", dtype=codes.dtype)
     most = np.full(codes.shape[1], _USELESS * len(codes))
-    for code in ("noise", "bound", "constant"):
+    for code in ("noise", "bound", "constant", "unknown"):
         number = np.count_nonzero(codes == code, axis=0)
         found[number > most], most = code, np.maximum(most, number)
     return found

@@ -76,6 +76,7 @@ class RefinedCenters(NamedTuple):
     at_bound: np.ndarray  # (k, d), whether a coordinate is exactly at a bound of the box
     constant: np.ndarray  # (d,), whether all that can be seen of a column is one value
     alike: bool = False  # whether the spread is one for all columns: nothing is known of each
+    unknown: bool = False  # whether rows are too few to tell their units, where these may differ
     # numbers (k,) of the rows that are next to centers (k, d) on the way, and the noise of a number
     numbers: tuple[np.ndarray, np.ndarray, float] | None = None
 
