@@ -12,7 +12,6 @@ import numpy as np
 
 from .._privacy._groups import code_groups
 from .._privacy._units import Units
-from .._tables import entries
 
 __all__ = [
     "UnitsBySegment",
@@ -87,11 +86,9 @@ def segment_of_rows(key: Any, values: Sequence[Any], n_rows: int) -> np.ndarray:
     array([ 1, -1,  0, -1])
     """
     try:
-        several = isinstance(key, Sequence) and not isinstance(key, str | bytes)
-        listed = entries(list(key) if several else key)
-        if listed.ndim != 1 or len(listed) != n_rows:
+        rows = _as_given(key)
+        if getattr(key, "ndim", 1) != 1 or len(rows) != n_rows:
             raise ValueError
-        rows = listed.tolist()
     except MemoryError:
         raise
     except Exception:  # also of code that the key brings along; it may quote values
@@ -100,6 +97,24 @@ def segment_of_rows(key: Any, values: Sequence[Any], n_rows: int) -> np.ndarray:
         raise ValueError("by must have one entry for each row.")
     numbers = {value: number for number, value in enumerate(values)}
     return np.fromiter((_number_of(value, numbers) for value in rows), np.int64, len(rows))
+
+
+def _as_given(key: Any) -> list[Any]:
+    """The entries of a key, each as it is: NumPy makes floats of integers beside a missing one.
+
+    Columns of categories are read by their codes, other ones by their own conversion.
+    """
+    if isinstance(key, Sequence) and not isinstance(key, str | bytes):
+        return list(key)
+    coded = getattr(key, "cat", key)
+    if hasattr(getattr(key, "dtype", None), "categories") and hasattr(coded, "codes"):
+        names = [*coded.categories.tolist(), None]  # -1, the last one: missing
+        return [names[code] for code in np.asarray(coded.codes)]
+    for name in ("to_pylist", "to_list", "tolist"):  # of pyarrow, polars and pandas, NumPy
+        if hasattr(key, name):
+            return list(getattr(key, name)())
+    array = np.asarray(key)
+    return array.tolist() if array.ndim == 1 else []
 
 
 def _number_of(value: Any, numbers: dict[Any, int]) -> int:

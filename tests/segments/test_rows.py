@@ -107,6 +107,23 @@ def test_an_odd_row_of_a_list_changes_no_other_row(odd):
     assert segment_of_rows(key, [1, 2**53 + 1], 4).tolist() == [0, 1, 0, -1]
 
 
+@pytest.mark.parametrize(
+    "column",
+    [
+        lambda key: pd.Series(key, dtype="Int64"),
+        lambda key: pd.Series(pd.Categorical(key, categories=pd.Index([1, 2**53 + 1]))),
+        lambda key: pd.Categorical(key, categories=pd.Index([1, 2**53 + 1])),
+        lambda key: pytest.importorskip("pyarrow").array(key),
+        lambda key: pytest.importorskip("polars").Series(key),
+    ],
+    ids=["nullable", "categories", "categorical", "pyarrow", "polars"],
+)
+def test_a_missing_key_changes_no_other(column):
+    """As an array of floats, with NaN for what is missing, the column would have lost 2**53 + 1."""
+    key = column([1, 2**53 + 1, None])
+    assert segment_of_rows(key, [1, 2**53 + 1], 3).tolist() == [0, 1, -1]
+
+
 def test_labels_of_a_report_differ():
     assert part_labels(["a/b", "a|b"]) == ["segment 0", "segment 1"]
     assert part_labels(["", "b"]) == ["segment 0", "segment 1"]
