@@ -126,6 +126,9 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
     _not_released = ("labels_",)
     """Attributes that are kept in memory for convenience and never leave it in a pickle."""
 
+    _divides_rows = False
+    """Whether a fit takes a key beside its rows, which searches and their plans know nothing of."""
+
     _takes_sparse = False
     """Whether `fit` and the methods after it read sparse rows, chunk by chunk."""
 

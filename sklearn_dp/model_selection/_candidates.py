@@ -201,6 +201,8 @@ def _step(name: str, estimator: Any, public: Any) -> Step:
     if public:
         return Step(name, estimator, False)
     if isinstance(estimator, BaseDPEstimator):
+        if estimator._divides_rows:
+            raise TypeError(f"{where} ({type(estimator).__name__}) cannot be searched over.")
         _check_untouched(estimator, where)
         return Step(name, estimator, True)
     if isinstance(estimator, BaseEstimator) and not get_tags(estimator).requires_fit:

@@ -139,6 +139,7 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
     """
 
     bounds = None  # those of the estimator count
+    _divides_rows = True
 
     def __init__(
         self,

@@ -133,17 +133,17 @@ class BaseSegmentMethods:
         -------
         frame : DataFrame
             A row for each number, by segment and name, with the columns value, std_error, low and
-            high; none of suppressed segments.
+            high, and the status of the estimator; none of suppressed segments.
         """
         check_is_fitted(self)
         with extra("pandas"):
             import pandas as pd
 
         frames = {
-            value: model.summary(level).to_frame()
+            value: model.summary(level).to_frame().assign(status=model.status_)
             for value, model in self.estimators_.items()
             if model is not None
         }
         if not frames:
-            return pd.DataFrame(columns=["value", "std_error", "low", "high"])
+            return pd.DataFrame(columns=["value", "std_error", "low", "high", "status"])
         return pd.concat(frames, names=["segment", "name"])

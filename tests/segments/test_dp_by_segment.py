@@ -28,6 +28,7 @@ from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._charges import charge_problems
 from sklearn_dp.audit._neighbours import Neighbour
 from sklearn_dp.exceptions import BudgetExceededError, UtilityWarning
+from sklearn_dp.model_selection import DPGridSearch
 from sklearn_dp.segments._rows import UnitsBySegment
 
 pytestmark = pytest.mark.filterwarnings(
@@ -61,6 +62,7 @@ def test_means_of_regions():
     assert list(model.feature_names_in_) == ["age", "salary"]
     frame = model.to_frame()
     assert frame.loc[("south", "mean_[age]"), "value"] == means[1, 0]
+    assert set(frame["status"]) == {"ok"}
     rows = X[X.region != "abroad"]
     assert np.array_equal(model.predict(rows)[0], means[REGIONS.index(rows.region.iloc[0])])
     assert model.transform(rows).shape == (len(rows), 2)
@@ -306,3 +308,15 @@ def test_the_key_is_given_once():
 def test_estimators_of_categories_are_refused_by_name():
     with pytest.raises(TypeError, match="^estimator must be .* rows of numbers"):
         DPBySegment(DPOneHotEncoder(), values=["a", "b"]).fit(np.zeros((4, 2)), by=list("abab"))
+
+
+def test_searches_refuse_segments_before_the_charge():
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-6))
+    search = DPGridSearch(
+        DPBySegment(DPKMeans(bounds=4.0), values=[0, 1], by=0),
+        {"estimator__n_clusters": [2, 3]},
+        ledger=ledger,
+    )
+    with pytest.raises(TypeError, match="DPBySegment.* cannot be searched over"):
+        search.fit(near_and_far())
+    assert not ledger.entries
