@@ -33,7 +33,6 @@ __all__ = ["DPBySegment"]
 _POOLED, _EACH = "pooled", "segments"
 _POOLED_SHARE = 0.1
 """Of rho, for one model of all rows: in many more rows it takes little to find clusters."""
-
 _SURE = 1.645  # standard deviations: above `min_size` with 95 % confidence
 _SET_HERE = ("epsilon", "delta", "rho", "ledger", "random_state")
 
