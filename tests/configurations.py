@@ -101,8 +101,8 @@ TABLE = {
     ],
     "DPBySegment": [
         ({}, (*BOTH, *PATH)),
-        (GENEROUS, ("privacy", *PATH, "mutants", *MADE)),
-        ({"rho": 8.0}, MADE),
+        (GENEROUS, ("privacy", *PATH, *MADE)),
+        ({"rho": 8.0}, ("mutants", *MADE)),
         ({"estimator": FriendlyMean(locate="cells", diameter=10.0), "epsilon": 30.0}, MADE),
         ({"estimator": DPKMeans(2, bounds=8.0), **SEGMENTS, **GENEROUS}, MADE),
     ],

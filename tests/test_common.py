@@ -64,6 +64,18 @@ HARMLESS = {
     # Rows are moved into the bounds before any of them is centered.
     "DPStandardScaler": _NO_LABELS | {"rows out of bounds refused"},
     # Points are moved into the bounds before any of them is centered.
+    # Its plan is its own, and predictions are made by copies of estimators that have lost what was
+    # no release. It has no parameter `bounds`, and all of `fit` is under `row_guard`.
+    "DPBySegment": {
+        *POINTS,
+        "rows out of bounds refused",
+        "a refit is cheaper",
+        "numpy's error state shown",
+        "parameters changed by a fit",
+        "predictions leave something",
+        "predictions leak where n is 23",
+        "predictions tell the parity of n",
+    },
     "FriendlyMean": {*POINTS, "rows out of bounds refused"},
     # The ball of their second moment is the domain, which holds all points.
     # And all Gaussian noise of the drawn case of eleven rows is of less than a step: two numbers.
