@@ -41,15 +41,9 @@ ROWS = (
 
 
 class InParts:
-    """Base of estimators whose methods take tables in parts as well.
+    """Base of estimators whose methods take tables in parts as well."""
 
-    Attributes
-    ----------
-    _score_is_a_mean : bool
-        Whether `score` is a mean over rows, and not a sum.
-    """
-
-    _score_is_a_mean = True
+    _score_is_a_mean = True  # over rows; otherwise `score` is a sum
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Let the methods of a new class look for tables in parts."""

@@ -115,16 +115,9 @@ class BaseDPCenters(
         return len(self.cluster_centers_)
 
     def _set_centers(self, X, centers, weights):
-        """Store centers by decreasing released weight, and the labels (which are no release).
+        """Store centers by decreasing weight, and the labels of `X`, which are no release.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n, d), or Table
-            Only the labels are made of it.
-        centers : ndarray of shape (k, d)
-            Released.
-        weights : ndarray of shape (k,)
-            Released; noise may have made them negative.
+        Both `centers` (k, d) and `weights` (k,) are released; noise may have made weights negative.
         """
         order = np.argsort(-weights, kind="stable")
         self.cluster_centers_ = centers[order]

@@ -286,19 +286,6 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
 
 
 def _off_axes(n, basis, variance, rng):
-    """Normal offsets in the directions off the axes.
-
-    Parameters
-    ----------
-    n : int
-    basis : ndarray of shape (q, d)
-    variance : float
-        In each of the d - q directions.
-    rng : Generator
-
-    Returns
-    -------
-    offsets : ndarray of shape (n, d)
-    """
+    """Normal offsets (n, d) in the directions off the axes (q, d): `variance` in each of d - q."""
     offsets = normal_points(rng, n, np.full(basis.shape[1], np.sqrt(variance)))
     return offsets - offsets @ basis.T @ basis

@@ -148,20 +148,9 @@ def _checked(tuples):
 
 
 def _plan(shape, target, aggregator, relation, options):
-    """The tuple stage and its plan, from public facts; t is one unless tuples come and go.
+    """The tuple stage and its plan, from public facts.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        (t, k, d).
-    target : PrivacyBudget
-    aggregator, relation : str
-    options : FriendlyCoreOptions, FarBallsOptions or None
-
-    Returns
-    -------
-    stage : TupleStage
-    plan : PrivacyPlan
+    `shape` is (t, k, d); t is a public fact unless tuples come and go.
     """
     t, k, d = shape
     check_choice("aggregator", aggregator, ("auto", *AGGREGATORS))

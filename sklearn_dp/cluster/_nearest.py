@@ -30,17 +30,7 @@ def labels_of_part(part: Part, centers: np.ndarray) -> np.ndarray:
 
 
 def nearest_point(X: Any, points: np.ndarray) -> np.ndarray:
-    """Index of the nearest of some released points for each row, none of no rows.
-
-    Parameters
-    ----------
-    X : ndarray or SparseRows of float of shape (n, d), finite
-    points : ndarray of shape (m, d)
-
-    Returns
-    -------
-    index : ndarray of int32 of shape (n,)
-    """
+    """Index (int32) of the nearest of some released points for each finite row, none of no rows."""
     if not len(X):  # scikit-learn's function refuses what a private fit must not
         return np.empty(0, dtype=np.int32)
     points, index = narrowed(points, X.dtype), np.empty(len(X), dtype=np.int32)
@@ -61,20 +51,8 @@ def _pieces(X: np.ndarray) -> Iterator[np.ndarray]:
 def noisy_cost(session, table, centers, cap):
     """Noisy sum of squared distances to the nearest center, each at most cap squared.
 
-    Parameters
-    ----------
-    session : PrivacySession
-        Its plan holds "score".
-    table : Table
-        One pass over its rows.
-    centers : ndarray of shape (k, d)
-        Released.
-    cap : float
-        Public or released.
-
-    Returns
-    -------
-    cost : float
+    The plan of the session holds "score"; `centers` are released, `cap` is public or released. One
+    pass over the rows.
     """
     middle = centers.mean(axis=0)
     reach = float(np.linalg.norm(centers - middle, axis=1).max(initial=0.0)) + cap

@@ -75,17 +75,8 @@ _KINDS: dict[str, type[FriendlyCoreOptions] | type[FarBallsOptions]] = {
 def aggregator_settings(aggregator: str, options: object) -> dict[str, Any]:
     """The fields of the options of an aggregator; options of another one are refused.
 
-    Parameters
-    ----------
-    aggregator : {"auto", "friendly_core", "k_averages", "noisy_centers"}
-        "auto" takes no options: what it stands for depends on the budget.
-    options : FriendlyCoreOptions, FarBallsOptions or None
-
-    Returns
-    -------
-    settings : dict
-        Keyword arguments of the tuple stage; empty for None, whose defaults are those of the
-        options.
+    "auto" takes no options: what it stands for depends on the budget. Of None, nothing: the
+    defaults of the tuple stage, whose arguments these are, are those of the options.
     """
     if options is None:
         return {}

@@ -32,25 +32,13 @@ __all__ = ["TupleContext", "centers_of", "clipped"]
 
 @dataclass(frozen=True)
 class TupleContext:
-    """The rows of a fit, and what may be released of them.
-
-    Attributes
-    ----------
-    session : PrivacySession
-    table : Table
-    domain : Domain or None
-        Public or paid for; None before it is.
-    n_clusters : int or Candidates
-        Candidates as long as the number has not been chosen.
-    progress : callable
-        Called with the name of each step when it is done.
-    """
+    """The rows of a fit, and what may be released of them."""
 
     session: PrivacySession
     table: Table
-    domain: Domain | None
-    n_clusters: Any
-    progress: Callable[[str], Any]
+    domain: Domain | None  # public or paid for; None before it is
+    n_clusters: Any  # `Candidates` as long as the number has not been chosen
+    progress: Callable[[str], Any]  # called with the name of each step when it is done
 
     def bounded(self, entry):
         """The same with a domain, which `entry` pays for where there is none; status and norms."""
@@ -60,18 +48,7 @@ class TupleContext:
     def judged(self, result, norms, weight, rho):
         """A result with what a released bound leaves open.
 
-        Parameters
-        ----------
-        result : EngineResult
-        norms : NoisyNorms or None
-            Of `bounded`.
-        weight : float
-            Released weight of all units, for `rho`.
-        rho : float
-
-        Returns
-        -------
-        result : EngineResult
+        `norms` are those of `bounded`; `weight`, of all units, was released for `rho`.
         """
         assert self.domain is not None
         # Where rows have weights of their own, their weight has a quarter of the budget.
@@ -81,12 +58,7 @@ class TupleContext:
     def numbered(self, prefix, rho):
         """The same with a number of clusters, and the choice of it; None where it is given.
 
-        Parameters
-        ----------
-        prefix : str
-            Of the plan entries of the choice.
-        rho : float
-            What they are worth.
+        The plan entries of the choice have this prefix and are worth `rho`.
         """
         if not isinstance(self.n_clusters, Candidates):
             return self, None
@@ -118,20 +90,11 @@ class TupleContext:
         return points / np.linalg.norm(points, axis=1, keepdims=True) * self.domain.radius / 2
 
     def refined(self, centers, size):
-        """What noisy Lloyd iterations on all rows make of released centers.
+        """What noisy Lloyd iterations on all rows make of centers, released or public.
 
-        Parameters
-        ----------
-        centers : ndarray of shape (k, d)
-            Released or public, about the center of the domain. The aggregation has found them in
-            blocks, which use a part of the rows each and a part of the budget; iterations use the
-            rest of it on all rows.
-        size : float
-            Released number of units.
-
-        Returns
-        -------
-        result : EngineResult
+        The centers (k, d) are about that of the domain, `size` is the released number of units. The
+        aggregation has found them in blocks, which use a part of the rows each and a part of the
+        budget; iterations use the rest of it on all rows.
         """
         assert self.domain is not None
         rows, prefix = GridTable.quantise(self.table, self.domain), "refine/"

@@ -368,18 +368,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
         return end, rows, place.domain.center
 
     def _start(self, session, place, centered):
-        """The friendly core's covariance, or the ball of most rows where that gives none.
-
-        Parameters
-        ----------
-        session : PrivacySession
-        place : Located
-        centered : bool
-
-        Returns
-        -------
-        ellipsoid : Ellipsoid
-        """
+        """The friendly core's covariance, or the ball of most rows where that gives none."""
         stage, _ = self._stage(session.plan.target, place.rows.n_features)
         found = None
         if stage is not None:

@@ -40,18 +40,10 @@ class BaseComponentErrors(BaseDPEstimator):
     def _set_errors(self, total, sd, size, size_sd):
         """Standard errors, from released numbers.
 
-        Parameters
-        ----------
-        total : float
-            Released total variance, at least the standard deviation of its noise.
-        sd : float
-            Standard deviation of the noise of a diagonal entry, hence of a variance along any
-            direction: the noise is isotropic.
-        size : float
-            Released number of units, which variances are divided by. A variance v of normal data
-            that are drawn anew has the standard deviation v sqrt(2 / size).
-        size_sd : float
-            Standard deviation of its noise.
+        `total` variance is at least `sd`, the standard deviation of the noise of a diagonal entry,
+        hence of a variance along any direction: the noise is isotropic. `size`, with noise of
+        `size_sd`, is what variances are divided by. A variance v of normal data that are drawn anew
+        has the standard deviation v sqrt(2 / size).
         """
         self._total = total, sd, size, size_sd
         variance, k, d = self.explained_variance_, self.n_components_, self.n_features_in_
@@ -68,17 +60,9 @@ class BaseComponentErrors(BaseDPEstimator):
     def _set_direction_errors(self, moment, unit, mean_sd):
         """Standard errors of the directions and of the mean, from released values.
 
-        Parameters
-        ----------
-        moment : ndarray of shape (d, d)
-            As for `_set_components`.
-        unit : float
-            What turns it into a covariance.
-        mean_sd : float
-            Standard deviation of the noise of each coordinate of the mean.
+        `moment` is that of `_set_components`, `unit` turns it into a covariance, and `mean_sd` is
+        that of the noise of each coordinate of the mean.
 
-        Notes
-        -----
         To first order, a symmetric change E of a matrix with eigenvalues l turns its eigenvector i
         towards j by the angle e_ij / (l_i - l_j), for e_ij the entry of E in these directions.
         Noise of standard deviation s on the diagonal, which is isotropic, has the variance s^2 / 2

@@ -67,63 +67,32 @@ _BOUND_SQUARES = np.append(0.0, 4.0 ** np.arange(-20, 41))  # radii 2**-20 ... 2
 
 @dataclass(frozen=True)
 class Aggregate:
-    """What is released of the outputs.
+    """What is released of the outputs."""
 
-    Attributes
-    ----------
-    vector : ndarray of shape (n_outputs,)
-    n_working : float
-        Noisy number of blocks whose fit worked.
-    status : str
-    n_working_sd : float
-        Standard deviation of its noise.
-    error : ndarray of shape (n_outputs,) or None
-        Standard error of the vector for the noise; None where it is not known.
-    """
-
-    vector: np.ndarray
-    n_working: float
+    vector: np.ndarray  # (n_outputs,)
+    n_working: float  # noisy number of blocks whose fit worked
     status: str
-    n_working_sd: float
-    error: np.ndarray | None
+    n_working_sd: float  # of its noise
+    error: np.ndarray | None  # of the vector, for the noise; None where it is not known
 
 
 @dataclass(frozen=True)
 class Aggregation:
-    """How outputs are aggregated; all of it public.
+    """How outputs are aggregated; all of it public."""
 
-    Attributes
-    ----------
-    kind : str, one of `AGGREGATORS`
-    n_blocks : int or "auto"
-    bounds : float, pair or None
-        Of the outputs; None: a radius is paid for.
-    agreement : float
-        Fraction of the outputs in a ball, for "one_cluster".
-    epsilon : float, default=inf
-        Of the guarantee of the fit, for words about what would help.
-    """
-
-    kind: str
-    n_blocks: Any
-    bounds: Any
-    agreement: float
-    epsilon: float = math.inf
+    kind: str  # one of `AGGREGATORS`
+    n_blocks: Any  # or "auto"
+    bounds: Any  # of the outputs; None: a radius is paid for
+    agreement: float  # fraction of the outputs in a ball, for "one_cluster"
+    epsilon: float = math.inf  # of the guarantee of the fit, for words about what would help
 
     # -- plan -----------------------------------------------------------------------------------
 
     def spending(self, target):
         """The rho for everything, and the part of delta for failures.
 
-        Parameters
-        ----------
-        target : PrivacyBudget
-
-        Returns
-        -------
-        rho, failure : float
-            A target in zCDP gives all of its delta to failures; one in (epsilon, delta) needs
-            some for the conversion. A mean within public bounds has Gaussian releases only.
+        A target in zCDP gives all of its delta to failures; one in (epsilon, delta) needs some for
+        the conversion. A mean within public bounds has Gaussian releases only.
         """
         failure = _DELTA_SHARE[self.kind] * target.delta
         if target.rho is not None and failure:
@@ -177,18 +146,9 @@ class Aggregation:
     # -- releases -------------------------------------------------------------------------------
 
     def run(self, session, results):
-        """Release the aggregate.
+        """Release the aggregate of results (n_blocks, n_outputs); the plan holds `entries`.
 
-        Parameters
-        ----------
-        session : PrivacySession
-            Its plan holds `entries`.
-        results : ndarray of shape (n_blocks, n_outputs)
-            One row for each block; not finite where its fit did not work.
-
-        Returns
-        -------
-        aggregate : Aggregate
+        The row of a block whose fit did not work is not finite.
         """
         working = np.isfinite(results).all(axis=1)
         results = np.clip(np.where(working[:, None], results, 0.0), -_LARGEST, _LARGEST)

@@ -37,14 +37,8 @@ _USUAL = (
 class WithTarget(BaseEstimator):
     """An estimator that takes the target from the last column of its rows.
 
-    Blocks are made of rows; with the target among them, it needs no blocks of its own.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted to the other columns and the target.
-    classes : array-like, optional
-        Labels of a classifier, whose places are what the last column holds.
+    Blocks are made of rows; with the target among them, it needs no blocks of its own. `classes`:
+    labels of a classifier, whose places are what the last column holds.
     """
 
     def __init__(self, estimator, classes=None):
@@ -62,25 +56,11 @@ class WithTarget(BaseEstimator):
 
 
 def target_column(y, n, labels=None):
-    """A target as numbers, or one error for all that may be wrong with it.
+    """A target of `n` rows as numbers, or one error for all that may be wrong with it.
 
-    One error, so that no message quotes a target.
+    One error, so that no message quotes a target. With public `labels` of a classifier the numbers
+    are their places; other labels are -1, since refusing them would tell that they are there.
 
-    Parameters
-    ----------
-    y : array-like of shape (n,)
-    n : int
-        Number of rows that it has to have.
-    labels : ndarray, optional
-        Public labels of a classifier, whose places the numbers are then; other labels are -1,
-        since refusing them would tell that they are there.
-
-    Returns
-    -------
-    column : ndarray of float64 of shape (n,)
-
-    Examples
-    --------
     >>> target_column(["b", "a", "?"], 3, np.array(["a", "b"]))
     array([ 1.,  0., -1.])
     """
@@ -121,16 +101,6 @@ def _place_of(label, order):
 class Output:
     """Which attributes of a fitted estimator are wanted, and their public shapes.
 
-    Attributes
-    ----------
-    names : tuple of str
-    shapes : tuple of tuple of int
-        One for each name; () for a number.
-    signs : tuple of str
-        Those of the names whose rows have arbitrary signs.
-
-    Examples
-    --------
     >>> from types import SimpleNamespace
     >>> output = Output(("coef_", "intercept_"), ((2,), ()), ())
     >>> output.read(SimpleNamespace(coef_=[1, 2], intercept_=3.0))
@@ -142,8 +112,8 @@ class Output:
     """
 
     names: tuple[str, ...]
-    shapes: tuple[tuple[int, ...], ...]
-    signs: tuple[str, ...]
+    shapes: tuple[tuple[int, ...], ...]  # one for each name; () for a number
+    signs: tuple[str, ...]  # names whose rows have arbitrary signs
 
     @property
     def size(self):
@@ -186,26 +156,9 @@ def _fix_signs(rows):
 def probe(trainable, n_columns, names, signs, n_classes=None):
     """The output of an estimator, from a fit to rows that have nothing to do with the data.
 
-    Parameters
-    ----------
-    trainable : estimator
-    n_columns : int
-        Of its rows; a target is the last of them.
-    names : sequence of str or None
-        None: the first of `_USUAL` that a fit has.
-    signs : sequence of str
-    n_classes : int, optional
-        Of a classifier, whose targets are 0, 1 and so on.
-
-    Returns
-    -------
-    output : Output
-        Its shapes are public.
-
-    Raises
-    ------
-    ValueError
-        If the output is not known from such a fit, or rows are too wide for it.
+    So its shapes are public. `n_columns` are those of the rows, with a target as the last of them;
+    without `names` it is the first of `_USUAL` that a fit has. The targets of a classifier are 0 to
+    `n_classes` - 1. ValueError: such a fit does not tell the output, or rows are too wide for it.
     """
     if n_columns > _MOST_COLUMNS:
         raise ValueError(

@@ -49,20 +49,7 @@ class _Unavailable:
 
 
 def completed(estimator: Any, released: Sequence[str], n_features: int) -> Any:
-    """An estimator whose attributes have been released; a method that needs more says so.
-
-    Parameters
-    ----------
-    estimator : estimator
-        With the attributes that were released. It is changed.
-    released : sequence of str
-        Their names.
-    n_features : int
-
-    Returns
-    -------
-    estimator : estimator
-    """
+    """The estimator, changed, with its attributes released; a method that needs more says so."""
     complete_kmeans(estimator)
     rows = np.zeros((1, n_features))  # public
     name = type(estimator).__name__
@@ -124,18 +111,8 @@ class BaseReleasedMethods(StandardErrors, BaseDPEstimator):
     def _ask(self, method, X, *others):
         """What a method of the released estimator makes of rows, or what it misses for that.
 
-        Parameters
-        ----------
-        method : str
-        X : array-like of shape (n_samples, n_features)
-            Its entries are moved to 1e37 at most: scikit-learn's estimators that work in single
-            precision refuse larger ones.
-        *others : objects
-            Further arguments of the method.
-
-        Returns
-        -------
-        answer : ndarray
+        Entries of `X` are moved to 1e37 at most: scikit-learn's estimators that work in single
+        precision refuse larger ones.
         """
         X = saturated(self._validate_predict(X), _FARTHEST)
         try:

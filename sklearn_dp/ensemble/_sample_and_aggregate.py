@@ -346,20 +346,10 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
         return session.nested("blocks", plan, epsilon=epsilon, delta=delta)
 
     def _inner_fits(self, table, session, output, n_features):
-        """The outputs of the blocks, one row for each; all NaN where a fit did not work.
+        """The outputs (n_blocks, n_outputs) of the blocks; all NaN where a fit did not work.
 
-        Parameters
-        ----------
-        table : Table
-            With the target in the last column, if there is one.
-        session : PrivacySession
-            Of the blocks and of seeds for the fits; nothing is released here.
-        output : Output
-        n_features : int
-
-        Returns
-        -------
-        results : ndarray of shape (n_blocks, n_outputs)
+        The target, if there is one, is the last column of the table. The session is that of the
+        blocks and of seeds for the fits; nothing is released here.
         """
         fits = BlockFits(
             self._trainable(),

@@ -38,14 +38,7 @@ class TargetsInParts(InParts):
 
 
 class _WithTargets(PartSource):
-    """Rows of a source, with their targets in a last column.
-
-    Parameters
-    ----------
-    source : CheckedSource
-    labels : ndarray or None
-        Public labels of a classifier.
-    """
+    """Rows of a source, with their targets in a last column; labels of a classifier are public."""
 
     def __init__(self, source: Any, labels: np.ndarray | None) -> None:
         self.source, self.labels, self.number = source, labels, source.number

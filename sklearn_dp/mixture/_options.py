@@ -96,15 +96,7 @@ _OPTIONS: dict[str, Any] = {"k_tuples": KTupleOptions, "partition": PartitionOpt
 def options_of(method: str, options: object) -> Any:
     """The options of a method, with its defaults for None; others are refused.
 
-    Parameters
-    ----------
-    method : str
-    options : KTupleOptions, PartitionOptions or None
-
-    Returns
-    -------
-    options : KTupleOptions, PartitionOptions or None
-        None where the method has none.
+    None where the method has none.
     """
     kind = _OPTIONS.get(method)
     if kind is None:

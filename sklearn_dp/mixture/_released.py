@@ -40,14 +40,8 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
     def _keep_errors(self, errors, size, columns):
         """Set the standard errors of the released parameters, and return spreads (k, d) of columns.
 
-        Parameters
-        ----------
-        errors : list of Errors
-            Of the components, in their order.
-        size : float
-            Released number of units, positive.
-        columns : SeenColumns
-            Those that are not seen have errors of their own.
+        `errors` are those of the components, in their order; the released `size` is positive.
+        Columns that are not seen have errors of their own.
         """
         form, k, d = self.covariance_type_, len(self.weights_), self.n_features_in_
         seconds = [np.where(columns.unseen, np.inf, error.second) for error in errors]

@@ -67,21 +67,12 @@ _OCTAVE_EDGES = np.concatenate(
 
 @dataclass(frozen=True)
 class Columns:
-    """Affine coordinates, column by column: ``(x - origin) / scale``.
+    """Affine coordinates, column by column: ``(x - origin) / scale``."""
 
-    Attributes
-    ----------
-    origin, scale : ndarray of shape (d,)
-    scaled : bool
-        Whether columns of different units have become comparable.
-    box : Domain or None
-        Public bounds, in the units of the table.
-    """
-
-    origin: np.ndarray
+    origin: np.ndarray  # (d,)
     scale: np.ndarray
-    scaled: bool
-    box: Domain | None = None
+    scaled: bool  # whether columns of different units have become comparable
+    box: Domain | None = None  # public bounds, in the units of the table
 
     @classmethod
     def of(cls, domain: Domain | None, n_features: int, *, scaled: bool = True) -> Self:

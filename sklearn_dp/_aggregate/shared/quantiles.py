@@ -45,57 +45,28 @@ _WORDS = "root of the features: a unit adds to each column at most one column of
 
 @dataclass(frozen=True)
 class Quantiles:
-    """Released quantiles of columns.
+    """Released quantiles of columns."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (n_levels, d)
-    errors : ndarray of shape (n_levels, d)
-        Standard errors as estimates of a population: noise, sampling, and the width of the bins.
-        Infinite where an interval has no end.
-    rank_errors : ndarray of shape (n_levels,)
-        Standard deviation of the noise in the share of units below a value.
-    resolution : ndarray of shape (d,)
-        Width of the bins.
-    at_bound : ndarray of bool of shape (n_levels, d)
-        Whether the quantile is at a bound other than 0, so that rows may lie beyond it.
-    hidden : ndarray of bool of shape (n_levels, d)
-        Whether the bins do not tell where it is: noise hid the part of the column to divide.
-    size, size_sd : float
-        Released number of units, and its standard deviation.
-    too_few : float
-        So many times the units would be enough to see the quantiles.
-    """
-
-    values: np.ndarray
+    values: np.ndarray  # (n_levels, d)
+    # As estimates of a population: noise, sampling, width of bins. Infinite: no end of an interval.
     errors: np.ndarray
-    rank_errors: np.ndarray
-    resolution: np.ndarray
-    at_bound: np.ndarray
-    hidden: np.ndarray
-    size: float
+    rank_errors: np.ndarray  # standard deviation of the noise in the share of units below a value
+    resolution: np.ndarray  # (d,), width of the bins
+    at_bound: np.ndarray  # (n_levels, d): at a bound other than 0, so that rows may lie beyond it
+    hidden: np.ndarray  # (n_levels, d): noise hid the part of the column to divide
+    size: float  # released number of units
     size_sd: float
-    too_few: float
+    too_few: float  # so many times the units would be enough to see the quantiles
 
 
 @dataclass(frozen=True)
 class _Ranks:
-    """Released numbers of units below edges, in one round.
+    """Released numbers of units below edges, in one round."""
 
-    Attributes
-    ----------
-    edges : ndarray of shape (d, 1023), increasing
-    below : ndarray of shape (d, 1024)
-        Increasing: units below each edge, and at the end all of them.
-    size : float
-    sigma : float
-        Scale of the noise.
-    """
-
-    edges: np.ndarray
-    below: np.ndarray
+    edges: np.ndarray  # (d, 1023), increasing
+    below: np.ndarray  # (d, 1024), increasing: units below each edge, and at the end all of them
     size: float
-    sigma: float
+    sigma: float  # scale of the noise
 
     def sd(self, level: float) -> float:
         """Largest standard deviation of a rank less `level` times the number of units."""
