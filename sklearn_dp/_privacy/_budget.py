@@ -40,7 +40,7 @@ def epsilon_of(
     variation distance t of a sampler counts as t (1 + exp(epsilon)).) Infinite if no delta is left:
     zCDP alone bounds no epsilon at delta = 0.
     """
-    left = _delta_left(delta, gaussian, delta_failure)
+    left = _delta_left(delta, delta_failure)
     rho = check_non_negative("rho", rho)
     if rho == 0:
         return 0.0
@@ -160,7 +160,7 @@ class PrivacyBudget:
         rho : float
             A zCDP cost.
         """
-        left = _delta_left(self.delta, gaussian, delta_failure)
+        left = _delta_left(self.delta, delta_failure)
         if self.rho is not None:
             return self.rho
         assert self.epsilon is not None
@@ -201,7 +201,7 @@ class PrivacyBudget:
         return epsilon_of(rho, self.delta if delta is None else delta, gaussian, delta_failure)
 
 
-def _delta_left(delta: float, gaussian: bool, delta_failure: float) -> float:
+def _delta_left(delta: float, delta_failure: float) -> float:
     """Return what failure events leave of delta for the conversion, rounded down."""
     delta = check_delta("delta", delta, zero=True)
     delta_failure = check_delta("delta_failure", delta_failure, zero=True)

@@ -58,8 +58,6 @@ def told_of_narrow(
 ) -> str:
     """The status, with the columns that are far narrower than `what`, of a released width.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> columns = Columns(np.zeros(2), np.array([20.0, 3e4]), True)
     >>> told_of_narrow("ok", columns, 5e3, ["age", "salary"], "the ball")

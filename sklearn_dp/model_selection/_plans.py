@@ -125,7 +125,7 @@ def plan_search(
         if split.refit
         else None
     )
-    outer = _outer(search, target, unit, prefix, runs, refits, best_of, split)
+    outer = _outer(target, unit, prefix, runs, refits, best_of, split)
     return SearchPlan(candidates, prefix, runs, refits, split, scorer, outer, best_of)
 
 
@@ -221,7 +221,6 @@ def _final(search: Any, best_of: BestOf | None) -> bool:
 
 
 def _outer(
-    search: Any,
     target: PrivacyBudget,
     unit: str,
     prefix: Fit | None,

@@ -279,12 +279,12 @@ def core_fixed_size(
     )
 
 
-def basic_gamma(*, replace: bool = False, symmetric: bool = True) -> int:
+def basic_gamma(*, replace: bool = False) -> int:
     """l1 distance of the keep probabilities of :func:`core_basic` between neighbours.
 
-    At most: 2 (add or remove), 3 (replace) for a symmetric predicate; one more otherwise.
+    At most: 2 (add or remove), 3 (replace); one more if the predicate were not symmetric.
     """
-    return 2 + bool(replace) + (not symmetric)
+    return 2 + bool(replace)
 
 
 def core_basic(

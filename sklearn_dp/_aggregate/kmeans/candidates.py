@@ -62,18 +62,16 @@ def nothing_seen(candidates: Candidates) -> Choice:
     return Choice(candidates.low, {}, "ok" if candidates.low == candidates.high else words)
 
 
-def with_status(
-    candidates: Candidates, best: int, values: dict[int, float], margin: float
-) -> Choice:
+def with_status(best: int, values: dict[int, float], margin: float) -> Choice:
     """A choice, and whether it is clear.
 
     Not clear where a number that differs by more than a quarter is as good as `best`, the chosen
     one, up to the margin: what a criterion has to be better by to say something. `values` are the
     criterion of each candidate.
 
-    >>> with_status(Candidates(1, 8), 4, {1: 0.0, 4: 1.0, 8: 0.99}, 0.02).status
+    >>> with_status(4, {1: 0.0, 4: 1.0, 8: 0.99}, 0.02).status
     'number of clusters not clear: 8 would do about as well'
-    >>> with_status(Candidates(1, 8), 4, {1: 0.0, 4: 1.0, 5: 0.99}, 0.02).status
+    >>> with_status(4, {1: 0.0, 4: 1.0, 5: 0.99}, 0.02).status
     'ok'
     """
     rivals = [

@@ -58,7 +58,7 @@ def gap_of_points(
     points, weights, lost = _fewer(points, weights, rng, tuning.gap_points)
     values = gaps(points, weights, inner + lost, candidates, rng, tuning)
     best = best_gap(values, points.shape[1], tuning)
-    return with_status(candidates, best, values, tuning.choice_margin)
+    return with_status(best, values, tuning.choice_margin)
 
 
 def _fewer(

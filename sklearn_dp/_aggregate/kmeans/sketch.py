@@ -231,7 +231,7 @@ def bic_choice(tree: Tree, candidates: Candidates, tuning: Tuning = TUNING) -> C
     if best > candidates.high and candidates.criterion == "auto":
         return silhouette_choice(tree, candidates, tuning)
     asked = {k: values[k] for k in values if candidates.low <= k <= candidates.high}
-    return with_status(candidates, max(asked, key=lambda k: asked[k]), asked, price)
+    return with_status(max(asked, key=lambda k: asked[k]), asked, price)
 
 
 def silhouette_choice(tree: Tree, candidates: Candidates, tuning: Tuning = TUNING) -> Choice:
@@ -244,9 +244,7 @@ def silhouette_choice(tree: Tree, candidates: Candidates, tuning: Tuning = TUNIN
         return nothing_seen(candidates)
     levels = range(candidates.low, high + 1)
     values = {k: _silhouette(tree.sketch, tree.labels[k - 1], k) for k in levels}
-    return with_status(
-        candidates, max(values, key=lambda k: values[k]), values, tuning.choice_margin
-    )
+    return with_status(max(values, key=lambda k: values[k]), values, tuning.choice_margin)
 
 
 def _silhouette(sketch: Sketch, labels: np.ndarray, k: int) -> float:

@@ -59,8 +59,6 @@ def codes_by_column(codes: np.ndarray) -> np.ndarray:
 def told_by_column(status: str, found: RefinedCenters, names: Sequence[object]) -> str:
     """The status, with the columns that are lost in noise, clipped, or rule all: by name.
 
-    Examples
-    --------
     >>> centers, column = np.zeros((2, 2)), np.ones(2)
     >>> errors, none = np.array([[0.1, 9.0], [0.1, 9.0]]), np.zeros(2)
     >>> at_bound, constant = np.zeros((2, 2), dtype=bool), np.zeros(2, dtype=bool)
