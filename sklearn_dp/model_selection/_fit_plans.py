@@ -12,16 +12,16 @@ import math
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any
 
 from .._privacy._budget import PrivacyBudget
 from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._rounding import round_down, sum_down, sum_up
+from .._privacy.laws.fits import lump
 from ._budget_split import BudgetSplit
 from ._candidates import Step, plan_of, with_budget
 from ._widths import widths
 
-__all__ = ["SCORE", "Fit", "Maker", "lump", "releases_are_gaussian"]
+__all__ = ["SCORE", "Fit", "Maker", "releases_are_gaussian"]
 
 SCORE = "score"
 
@@ -149,28 +149,6 @@ def _kept(step: Step) -> tuple[float, ...]:
     names = getattr(step.estimator, "_post_processing_params", ())
     values = [getattr(step.estimator, name) for name in names]
     return tuple(math.inf if value is None else value for value in values)
-
-
-def lump(name: str, plan: Any, uses: int = 1) -> PlanEntry:
-    """A plan entry that pays for whole fits of a plan (of the dearest one, if there are several).
-
-    A fit that spends no more than its plan costs what one release of that rho costs; see
-    :mod:`sklearn_dp._privacy.laws.fits`. With one use only one of the plans is going to be made,
-    and which one is decided by releases: so it has to hold the dearest. With more, all of them are
-    made, one each, and their costs add up.
-    """
-    plans = [plan] if isinstance(plan, PrivacyPlan) else plan
-    gaussian = all(each.gaussian for each in plans)
-    return PlanEntry(
-        name,
-        Mechanism.GAUSSIAN if gaussian else Mechanism.SEVERAL,
-        sum_up([each.rho for each in plans]) if uses > 1 else max(each.rho for each in plans),
-        delta=sum_up([each.delta_failure for each in plans])
-        if uses > 1
-        else max(each.delta_failure for each in plans),
-        uses=uses,
-        sensitivity="all of a fit" if uses == 1 else "all of each fit",
-    )
 
 
 def releases_are_gaussian(step: Step, delta: float, columns: tuple[int, ...], unit: str) -> bool:

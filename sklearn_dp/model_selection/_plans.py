@@ -30,6 +30,7 @@ from .._privacy._budget import PrivacyBudget
 from .._privacy._checks import check_choice
 from .._privacy._ledger import open_ledger
 from .._privacy._plan import Mechanism, PrivacyPlan
+from .._privacy.laws.fits import lump
 from .._validation import names_of
 from ._budget_split import BestOf, BudgetSplit, Shares, one_step, release_all, release_best
 from ._candidates import (
@@ -39,7 +40,7 @@ from ._candidates import (
     shared_prefix,
     step_weights,
 )
-from ._fit_plans import Fit, Maker, lump, releases_are_gaussian
+from ._fit_plans import Fit, Maker, releases_are_gaussian
 from ._scorers import check_scoring, scorer_of
 from ._widths import widths
 

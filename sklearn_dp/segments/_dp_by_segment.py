@@ -11,9 +11,10 @@ from .._aggregate.shared.beyond import is_ok
 from .._aggregate.shared.single_rows import row_guard
 from .._aggregate.shared.suppress_output import suppress_output
 from .._base import BaseDPEstimator, LedgerLike, RandomStateLike, check_integer, check_weights
-from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
+from .._privacy._plan import PrivacyPlan
 from .._privacy._rounding import round_down, sum_down
 from .._privacy._units import unit_of
+from .._privacy.laws.fits import lump
 from .._sklearn_compat import with_callbacks, without_callbacks
 from .._tables import largest_weight, with_max_weight
 from ..mean import FriendlyMean
@@ -221,9 +222,8 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
 
         Without a pooled model a segment has the whole budget as it was asked for.
         """
-        budget = {"epsilon": target.epsilon, "rho": target.rho, "delta": target.delta}
         if not self._borrows_start():
-            each = self._budgeted(**budget if target.rho is None else {**budget, "epsilon": None})
+            each = self._budgeted(epsilon=target.epsilon, rho=target.rho, delta=target.delta)
             return None, (each, each._make_plan(n_features, unit))
         # k-means releases Gaussian noise only: no failures, and rho adds up exactly.
         rho = target.to_rho()
@@ -240,7 +240,7 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
         pooled, (each, plan) = self._stages(target, n_features, unit)
         entries = plan.entries
         if pooled is not None:
-            entries = (_lump(_POOLED, pooled[1]), _lump(_EACH, plan))
+            entries = (lump(_POOLED, pooled[1]), lump(_EACH, plan))
         note = (
             f"each of {len(self._listed())} segments is fitted with all of the budget"
             + (" but that of the pooled fit" if pooled else "")
@@ -298,6 +298,8 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
             If releases show that the answers of some segments are of little use.
         """
         self._check_key(by)
+        if sample_weight is not None and "max_weight" not in self._inner().get_params(deep=False):
+            raise ValueError("sample_weight: the estimator takes no weights.")
         if self.values is None:
             return self._fit_validated(X, groups, sample_weight)
         largest = largest_weight(sample_weight, self.max_weight)
@@ -393,8 +395,3 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
         tags.estimator_type, tags.input_tags.sparse = inner.estimator_type, False
         tags.transformer_tags = inner.transformer_tags
         return tags
-
-
-def _lump(name: str, plan: PrivacyPlan) -> PlanEntry:
-    """An entry that pays for a whole fit of Gaussian releases; see `_privacy.laws.fits`."""
-    return PlanEntry(name, Mechanism.GAUSSIAN, plan.rho, sensitivity="all of a fit")

@@ -36,15 +36,15 @@ def checked_values(values: Any) -> list[Any]:
     for value in values:
         if not isinstance(value, str | int | float | np.integer | np.floating) or value != value:
             raise TypeError("values must hold texts and numbers; write dates as texts.")
-    if len(set(values)) != len(values):
-        raise ValueError("values must differ.")
+    if len({*map(str, values)}) != len(values) or len({*values}) != len(values):
+        raise ValueError("values must differ, as texts too: 1 and '1' look alike in a result.")
     return list(values)
 
 
 def part_labels(values: Sequence[Any]) -> list[str]:
     """What a report calls each segment: its value, without slashes; by number where two agree.
 
-    >>> part_labels(["north", "east/west", 3]), part_labels(["3", 3])
+    >>> part_labels(["north", "east/west", 3]), part_labels(["a/b", "a|b"])
     (['north', 'east|west', '3'], ['segment 0', 'segment 1'])
     """
     labels = [str(value).replace("/", "|") for value in values]

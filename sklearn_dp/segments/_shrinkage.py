@@ -26,7 +26,10 @@ def shrunk(values: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarr
     >>> four.ravel().round(2).tolist()
     [1.33, 2.67, 2.0, 2.0]
     """
-    variance = np.square(np.maximum(errors, 1e-150))
+    # In units of the largest number, so that no square overflows.
+    unit = np.maximum(np.abs(values), np.where(np.isfinite(errors), errors, 0.0)).max(axis=0)
+    unit = np.where(unit > 0, unit, 1.0)
+    values, variance = values / unit, np.square(np.maximum(errors / unit, 1e-150))
     mean, _ = _mean(values, variance)
     between = _between(values - mean, variance)
     mean, mean_variance = _mean(values, variance + between)
@@ -39,7 +42,7 @@ def shrunk(values: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarr
     own = np.where(known, (1 - given) * np.where(known, variance, 0.0), between)
     moved_variance = own + doubt + np.square(given) * np.where(enough, mean_variance, 0.0)
     moved = np.where(given > 0, values + given * (mean - values), values)
-    return moved, np.sqrt(np.where(known | enough, moved_variance, np.inf))
+    return moved * unit, np.sqrt(np.where(known | enough, moved_variance, np.inf)) * unit
 
 
 def _mean(values: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

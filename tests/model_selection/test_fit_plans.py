@@ -8,12 +8,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn_dp import DPPCA, DPKMeans, DPKTupleKMeans
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import Mechanism
+from sklearn_dp._privacy.laws.fits import lump
 from sklearn_dp.model_selection._budget_split import BudgetSplit
 from sklearn_dp.model_selection._candidates import candidate, plan_of
 from sklearn_dp.model_selection._fit_plans import (
     SCORE,
     Maker,
-    lump,
     releases_are_gaussian,
 )
 

@@ -320,3 +320,13 @@ def test_searches_refuse_segments_before_the_charge():
     with pytest.raises(TypeError, match="DPBySegment.* cannot be searched over"):
         search.fit(near_and_far())
     assert not ledger.entries
+
+
+@pytest.mark.parametrize("values", [None, [0, 1]])
+def test_weights_that_the_estimator_does_not_take_are_refused_before_the_charge(values):
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-6))
+    model = DPBySegment(SampleAndAggregate(n_blocks=4), values=values, ledger=ledger)
+    by = {} if values is None else {"by": [0, 1, 0, 1]}
+    with pytest.raises(ValueError, match="^sample_weight: the estimator takes no weights"):
+        model.fit(np.zeros((4, 2)), sample_weight=2.0, **by)
+    assert not ledger.entries

@@ -65,6 +65,7 @@ def test_wrong_keys(key):
         ([], ValueError),
         (["a", "a"], ValueError),
         ([1, 1.0], ValueError),
+        ([1, "1"], ValueError),
         ([None], TypeError),
         ([np.nan], TypeError),
         ([["a"]], TypeError),

@@ -26,6 +26,15 @@ def test_what_is_known_stays_and_what_is_not_gets_the_mean():
     assert errors[:4].max() < 1.1e-6 and 3 < errors[4, 0] < 5
 
 
+@pytest.mark.parametrize("unit", [1e-300, 1e139, 1e300])
+def test_units_do_not_matter(unit):
+    """Nor are squares of them beyond floats."""
+    values, errors = np.random.default_rng(0).normal(size=(2, 6, 3))
+    plain, scaled = shrunk(values, np.abs(errors)), shrunk(unit * values, unit * np.abs(errors))
+    for one, other in zip(plain, scaled, strict=True):
+        np.testing.assert_allclose(other / unit, one, rtol=1e-9)
+
+
 @pytest.mark.parametrize("error", [0.5, np.inf])
 def test_few_segments_stay_as_they_are(error):
     moved, errors = shrunk(np.array([[1.0], [1.5], [2.0]]), np.full((3, 1), error))

@@ -7,10 +7,13 @@ costs had been fixed. Without that, it is rho-zCDP up to the same probability. E
 plan can pay for the inner one as if it were one release.
 """
 
-from .._plan import Mechanism, PrivacyPlan
+from typing import Any
+
+from .._plan import Mechanism, PlanEntry, PrivacyPlan
+from .._rounding import sum_up
 from ._release import Release
 
-__all__ = ["release"]
+__all__ = ["lump", "release"]
 
 
 def release(plan: PrivacyPlan) -> Release:
@@ -26,4 +29,25 @@ def release(plan: PrivacyPlan) -> Release:
         plan.delta_failure,
         public={"delta": plan.delta_failure, "only_gaussian": plan.gaussian},
         told=(0.0, 0.0),
+    )
+
+
+def lump(name: str, plan: Any, uses: int = 1) -> PlanEntry:
+    """A plan entry that pays for whole fits of a plan (of the dearest one, if there are several).
+
+    A fit that spends no more than its plan costs what one release of that rho costs. With one use
+    only one of the plans is going to be made, and which one is decided by releases: so it has to
+    hold the dearest. With more, all of them are made, one each, and their costs add up.
+    """
+    plans = [plan] if isinstance(plan, PrivacyPlan) else plan
+    gaussian = all(each.gaussian for each in plans)
+    return PlanEntry(
+        name,
+        Mechanism.GAUSSIAN if gaussian else Mechanism.SEVERAL,
+        sum_up([each.rho for each in plans]) if uses > 1 else max(each.rho for each in plans),
+        delta=sum_up([each.delta_failure for each in plans])
+        if uses > 1
+        else max(each.delta_failure for each in plans),
+        uses=uses,
+        sensitivity="all of a fit" if uses == 1 else "all of each fit",
     )
