@@ -13,7 +13,7 @@ benchmarks/ablation_rest.py; tests/test_ablation_benchmark.py demands a row of e
 
 Prints a table and writes it into doc/benchmarks/ablation.md. Data and settings are those of
 benchmarks/kmeans.py (epsilon = 1). Variants see the same data under the same seeds of the noise.
-A piece is taken out by replacing a function of the package for the time of its fits; a number is
+A piece is removed by replacing a function of the package for the time of its fits; a number is
 a field of :class:`sklearn_dp._aggregate.kmeans.tuning.Tuning`.
 """
 
@@ -44,8 +44,8 @@ from sklearn_dp._aggregate.kmeans import (  # noqa: E402
     engine,
     kalman,
     lloyd,
-    moves,
     principal_axes,
+    split_merge,
 )
 from sklearn_dp._aggregate.kmeans.tuning import TUNING, Tuning  # noqa: E402
 from sklearn_dp._aggregate.shared import centering  # noqa: E402
@@ -101,24 +101,24 @@ OF_PAIRS = (  # numbers that only such data read, and those of moves
     "moves",
     "spread_iterations",
 )
-OF_CHOICE = ("choice_", "gap_", "sketch_", "small_sketch_")  # names of these numbers begin so
+OF_CHOICE = ("choice_", "gap_", "surplus_", "small_surplus_")  # names of these numbers begin so
 OF_ONE_CENTER = (  # read where noise rules; this and what follows: ablation_rest.py
-    "hopeless",
+    "one_center_noise",
     "spread_gain",
     "alone_iterations",
     "alone_share",
     "shrink",
     "shrink_middle",
-    "believed",
+    "shrink_spread",
 )
 OF_STATUS = (  # read after the centers
     "useless_signal",
     "useless_noise",
     "useless_loss",
     "doubtful_loss",
-    "shown",
-    "plain",
-    "precise",
+    "explained_sd",
+    "noisy_explained_sd",
+    "unexplained_sd",
     "useless_loss_alike",
     "faint_signal",
     "partial_loss",
@@ -174,17 +174,17 @@ DELTA = {**setting.DELTA, "pairs": 1e-6, "unbalanced": 1e-6, "census": 1e-6}
 # --- pieces: what is put in the place of which function --------------------------------------
 
 
-def plain_update(estimate, sums, sums_sd, clipped, tuning, *, relax, low_signal=False):
+def plain_update(state, sums, sums_sd, clipped, tuning, *, relax, low_signal=False):
     """The mean of this iteration alone, where the count is sure."""
-    n, sure = estimate.certain_counts(tuning.sure)
+    n, sure = state.certain_counts(tuning.certain_count_sd)
     seen = np.where(sure[:, None], sums / n[:, None], 0.0)
     noise, length = np.square(sums_sd / n), np.einsum("ij,ij->i", seen, seen)
     drift, drift_sd = kalman._drift(length, noise, n, clipped.radius, sums.shape[1])
-    estimate.centers, estimate.variance = estimate.centers + seen, noise
+    state.centers, state.variance = state.centers + seen, noise
     return drift >= max(tuning.least_drift, tuning.drift_sd * drift_sd), length
 
 
-def no_moves(estimate, excess, gain, needed, direction, tuning, *, most, free):
+def no_moves(*_, **options):
     return 0
 
 
@@ -252,8 +252,8 @@ def with_tuning(tuning):
 VARIANTS = {
     "full": (),
     "plain means instead of the Kalman update": ((lloyd, "update", plain_update),),
-    "no moves": ((moves, "merge_and_split", no_moves),),
-    "as many starts as clusters": tuned(surplus=1.0),
+    "no moves": ((split_merge, "merge_and_split", no_moves),),
+    "as many starts as clusters": tuned(start_surplus=1.0),
     "no cell means": ((coreset, "_leaf_means", middles),),
     "one level of cells": ((coreset, "depths_of_levels", one_level),),
     "leaves counted once": ((cell_tree.Tree, "leaf_nodes", no_leaf_again),),
@@ -276,7 +276,7 @@ VARIANTS = {
     "the start never takes less": tuned(lean_share=1.0),
     "no release of the quality": tuned(quality_share=1e-7),
     "centers are not shrunk": tuned(shrink=0.0),
-    "several centers, however lost": tuned(hopeless=np.inf),
+    "several centers, however lost": tuned(one_center_noise=np.inf),
 }
 
 
@@ -533,7 +533,7 @@ def written(path, title, text):
     """Put one section into the page, and leave the other ones as they are."""
     head, kept = sections(path)
     kept[title] = text.strip()
-    head = head or "# What each piece and each number of the k-means engine is worth"
+    head = head or "# Ablation of the k-means engine"
     parts = [head.strip(), *(kept[name] for name in TITLES if name in kept)]
     path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
@@ -554,11 +554,11 @@ def among_others(path, title, lines):
 
 ABOUT = {
     PIECES: "Cost over the non-private cost, median of {n} seeds (worst in brackets); epsilon = 1."
-    " One piece is taken out or replaced in each line.",
+    " Each line removes or replaces one piece.",
     NUMBERS: "Change of the cost (logarithm, mean of {n} seeds and of the cells of the table "
     "above and six more, with its standard error) when a number is halved or doubled, and the cell "
     "where the change for the worse is clearest, if one is worse by two standard errors; "
-    "epsilon = 1. Fits that do not read a number are the same fits.",
+    "epsilon = 1. A fit that does not use a number is unchanged.",
     PAIRS: "Fits above 1.05 of the cost from the true centers, of {n}, when a number is halved or "
     "doubled: ten clusters of 10,000 rows in five pairs that are .02 apart, delta = 1e-6.",
     CHOICE: 'The same for `DPKMeans("auto")` without bounds, {n} seeds of each of {m} mixtures of '

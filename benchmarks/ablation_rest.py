@@ -36,7 +36,7 @@ from ablation import ERRORS, MISSED, ONE_CENTER, STATUS, Tuning
 from sklearn.cluster import KMeans
 
 from sklearn_dp import DPKMeans
-from sklearn_dp._aggregate.kmeans import answer, synopsis
+from sklearn_dp._aggregate.kmeans import private_coreset, result
 from sklearn_dp._aggregate.kmeans import status as words
 from sklearn_dp._privacy._plan import PlanError
 
@@ -171,10 +171,10 @@ def answers_of_tiny(name):
 
 
 GROUPS = {
-    "200 settings": (answers_of_settings, answer, "in_words"),
-    "many clusters": (answers_of_many_clusters, answer, "in_words"),
-    "tiny": (answers_of_tiny("DPKMeans(2)"), answer, "in_words"),
-    "points": (answers_of_tiny("DPCoreset(2)"), synopsis, "synopsis_in_words"),
+    "200 settings": (answers_of_settings, result, "in_words"),
+    "many clusters": (answers_of_many_clusters, result, "in_words"),
+    "tiny": (answers_of_tiny("DPKMeans(2)"), result, "in_words"),
+    "points": (answers_of_tiny("DPCoreset(2)"), private_coreset, "coreset_in_words"),
 }
 
 

@@ -18,7 +18,7 @@ from scipy.optimize import brentq
 from sklearn_dp import accounting as ours
 
 OUTPUT = Path(__file__).parents[1] / "doc" / "benchmarks" / "accounting.md"
-STEP = 1e-4  # discretisation of the privacy loss, for both the optimistic and the pessimistic PLD
+STEP = 1e-4  # discretization of the privacy loss, for both the optimistic and the pessimistic PLD
 ORDERS = 1 + np.logspace(-2, 3, 1000)
 
 
@@ -150,7 +150,7 @@ def main():
         "# Accounting: tightness and time\n",
         f"Made by `python benchmarks/accounting.py` ({versions}, dp-accounting "
         f"{version('dp-accounting')}).\n",
-        "PLD is the numerical optimum up to its discretisation: the ranges are its optimistic and\n"
+        "PLD is the numerical optimum up to its discretization: the ranges are its optimistic and\n"
         f"pessimistic bounds at a step of {STEP:g}. Our results are rounded to the safe side.\n",
         table("Noise of one Gaussian release (sensitivity 1)",
               ["epsilon", "delta", "our sigma", "PLD optimum", "ours / lower bound",

@@ -1,4 +1,4 @@
-"""Private k-means on joblib's backends: the same bits, and what they take.
+"""Private k-means on joblib's backends: identical results, and what they cost.
 
     pip install 'sklearn-dp[distributed]'
     python benchmarks/backends.py

@@ -21,7 +21,7 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -82,9 +82,9 @@ class Unfit(Exception):
 
 def with_entry(value, dtype=None):
     """The rows with one entry replaced."""
-    spoilt = X.astype(dtype or X.dtype)
-    spoilt[len(X) // 2, 1] = value
-    return spoilt
+    spoiled = X.astype(dtype or X.dtype)
+    spoiled[len(X) // 2, 1] = value
+    return spoiled
 
 
 def frame(**columns):
@@ -141,7 +141,14 @@ ROWS = {
     "names of mixed types": lambda: named("a", "b", 3),
     "data that cannot be read": Unreadable,
 }
-"""Rows that no estimator takes."""
+"""Rows that no estimator takes, but for entries of an encoder."""
+
+CATEGORIES = "any entry is a category to DPOneHotEncoder: what cannot be one has no column"
+ENTRIES = {
+    "NaN", "infinity", "an integer beyond floats", "words", "objects", "None inside",
+    "pandas.NA inside", "a list inside", "ragged lists", "a column of words", "a column of dates",
+    "a column with NA",
+}  # fmt: skip
 
 ANSWERED = {
     "dates": (lambda: X.astype("M8[s]"), NUMBERS),
@@ -213,7 +220,12 @@ def text_of(value):
 @cache
 def fitted(cls):
     """One model for all kinds that only ask it."""
-    return cls(bounds=1e4).fit(X)
+    return boxed(cls).fit(X)
+
+
+def boxed(cls):
+    """With bounds, where it takes any."""
+    return cls(**({"bounds": 1e4} if "bounds" in parameters(cls) else {}))
 
 
 def parameters(cls):
@@ -283,7 +295,7 @@ def unfitted(cls):
 
 
 def renamed(cls):
-    model = cls(bounds=1e4).fit(frame())
+    model = boxed(cls).fit(frame())
     name = next((n for n in ("predict", "transform", "score") if hasattr(model, n)), None)
     if name is None:
         raise Unfit
@@ -408,7 +420,7 @@ def _calls():
 def _set_output(cls):
     if not hasattr(cls, "set_output"):
         raise Unfit
-    cls(bounds=1e4).set_output(transform="bananas").fit(X).transform(X)
+    boxed(cls).set_output(transform="bananas").fit(X).transform(X)
 
 
 # -- how it ends -----------------------------------------------------------------------------------
@@ -460,8 +472,14 @@ def run(classes, chosen):
         (name, kind): end
         for name, cls in classes.items()
         for kind, about in chosen.items()
-        if (end := outcome(about, cls)) is not None
+        if (end := outcome(of_categories(name, kind, about), cls)) is not None
     }
+
+
+def of_categories(name, kind, about):
+    """A kind of input for one estimator: to an encoder any entry is a category."""
+    taken = name == "DPOneHotEncoder" and kind.split(": ")[-1] in ENTRIES
+    return replace(about, answer=CATEGORIES) if taken else about
 
 
 def bad_ends(ends):

@@ -1,4 +1,4 @@
-"""Released points in the place of rows: k-means and DBSCAN on a coreset, beside the rows.
+"""Released points instead of rows: k-means and DBSCAN on a coreset, beside the rows.
 
     python benchmarks/coreset.py              # 5 coresets of each data set; a minute
     python benchmarks/coreset.py --seeds 12
@@ -34,7 +34,7 @@ from sklearn_dp import DPCoreset, DPKMeans  # noqa: E402
 OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "coreset.md"
 CLUSTERS = (2, 5, 8, 12, 20)
 FILES = ("s1", "s3", "cabs_sf", "letter16", "dim064")
-HEAD = """# Released points in the place of rows
+HEAD = """# Released points instead of rows
 
 `DPCoreset` at epsilon = 1, delta = 1e-6, with public bounds and its default `n_clusters=20`;
 medians of {seeds} fits.
@@ -45,7 +45,7 @@ for each k anew. Seconds are CPU seconds of one coreset. Below 1: a better optim
 Files are those of [k-means](kmeans.md), in boxes that are scaled into a ball of radius 1.
 Second table: labels of `DBSCAN` on the points, carried back to the rows, beside the truth: in how
 many of {seeds} fits the adjusted Rand index is .97 or more (its median), by both radii of
-[the guide](../user_guide.md#points-to-run-anything-on).
+[the guide](../user_guide.md#private-coresets).
 
 `python benchmarks/coreset.py --seeds {seeds}{data}` with {versions}.
 

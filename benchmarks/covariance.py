@@ -84,7 +84,7 @@ def one_run(rng, n, d, condition, scale):
 def cell(n, d, condition, scale, runs):
     rng = np.random.default_rng(0)
     results = [one_run(rng, n, d, condition, scale) for _ in range(runs)]
-    # The rivals may choose the number of rounds afterwards, by the true error.
+    # The rivals may choose the number of rounds afterward, by the true error.
     found = {
         name: float(np.median([r[name] for r in results], axis=0).min()) for name in results[0]
     }

@@ -115,9 +115,10 @@ def stand_in(theirs, ours, recorder):
     """Our class under the name of theirs: the budget and the seed are set, other words dropped."""
     known = set(inspect.signature(ours.__init__).parameters)
     words = set(inspect.signature(theirs.__init__).parameters) - known
+    words |= {"init"} & known  # theirs are ways to choose rows; ours are released or public centers
 
     def without_words(options):
-        recorder.drop(words & set(options))
+        recorder.drop(name for name in words & set(options) if options[name] is not None)
         return {name: value for name, value in options.items() if name not in words}
 
     @functools.wraps(ours.__init__)
@@ -231,7 +232,7 @@ def page(functions, lines):
 
 def whole_page(functions, lines):
     return (
-        "# A drop-in, by scikit-learn's own tests\n\n"
+        "# A drop-in replacement, by scikit-learn's own tests\n\n"
         "Scikit-learn's tests of four classes, run against the private classes in their place at "
         f"epsilon = {EPSILON:g}: `python benchmarks/dropin.py --write`, with scikit-learn "
         f"{sklearn.__version__}. A test counts if it makes an instance of the class, and passes if "

@@ -30,7 +30,7 @@ but for files and real tables.
                 extreme rows without bounds
 
 What is free, in doc/benchmarks/engine_free.csv: one center that is released with the whole budget,
-the noisy sum over the noisy number of rows, shrunk towards the public center as the package does.
+the noisy sum over the noisy number of rows, shrunk toward the public center as the package does.
 Its cost is the median of 200 draws. Settings: those of benchmarks/status.py with few rows and
 small budgets, and digits. Asked for: in each of them a median of at most 1.02 times that, and at
 most one fit in twenty above 1.05 times; the free answer itself is, in so many draws as the table

@@ -262,7 +262,7 @@ REAL = {
 
 
 def few_clients(kind, seed):
-    """Rows, their clients, and 20 public rows of each component, spoilt in one way or another."""
+    """Rows, their clients, and 20 public rows of each component, spoiled in one way or another."""
     rng = np.random.default_rng([seed, 20])
     means = max((rng.uniform(-1, 1, size=(8, 20)) for _ in range(200)), key=smallest_gap)
     spread = smallest_gap(means) / (2 * math.sqrt(20) + 6)

@@ -63,7 +63,7 @@ def few(kind, n_clients, seed):
 
 
 def next_to_nothing(kind, n_clients, seed):
-    """12 features, 4 clusters, 3,000 rows; 32 public points, spoilt in one way or another."""
+    """12 features, 4 clusters, 3,000 rows; 32 public points, spoiled in one way or another."""
     rng = np.random.default_rng([seed, 12])
     means = rng.uniform(-1, 1, size=(4, 12))
     X = means[rng.integers(4, size=3000)] + 0.15 * rng.normal(size=(3000, 12))

@@ -5,7 +5,7 @@
     python benchmarks/frontier.py --oracles           # why: parts of the fit are told the answer
     python benchmarks/frontier.py --report            # page and picture from the cells there are
 
-Writes doc/benchmarks/frontier.json as it goes, so that a run that was stopped goes on where it was;
+Writes doc/benchmarks/frontier.json as it goes, so that an interrupted run resumes where it stopped;
 then .md and .png. n is found by bisection on a grid of factor 2^(1/4). A size passes if at most 2
 of 40 fits are bad (1 of 20 where a method is dear), and fails at the bad fit that is too many. Each
 fit has data and noise of its own. delta = 1e-8 everywhere; CPU of the table: see its last line.
@@ -18,7 +18,7 @@ bounds: radius 1. Good: cost at most 1.05 of that of KMeans from the true center
 "limit" is the physical limit of noisy sums: the non-private centers are given, and one Gaussian
 step with the whole budget has to release them. Its clip radius (a quantile of the distances) and
 the share of its counts are chosen in hindsight, one pair for all fits of a size; sums are divided
-by the gain of the clip, so that a small radius is no shrinkage towards the centers that were given.
+by the gain of the clip, so that a small radius is no shrinkage toward the centers that were given.
 "limit, shrunk" leaves that out: a small clip then keeps the answer near what it was told.
 A private method has to find the centers first, and pays for that.
 

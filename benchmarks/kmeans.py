@@ -420,7 +420,7 @@ def write_markdown(path, entries, command):
         "of one thread; medians. Add or remove one row; epsilon = 1 "
         "unless said, delta = 1e-8 (real data and files: 1e-6); public radius 1.",
         'diffprivlib\'s KMeans is known to spend more than its epsilon; "one center" and KMeans '
-        "are not private. The rivals draw float noise.",
+        "are not private. The rivals draw floating-point noise.",
         "",
         stamp(command),
         "",

@@ -14,7 +14,7 @@ Parts:
           total variation of the worst component (Monte Carlo), and of the mixture. "found": each
           mean has one within 3 standard deviations. "naive": private k-means on half of the budget,
           then a noisy Gram matrix of each cluster within the bounds. Without privacy:
-          "GaussianMixture" of scikit-learn, the better of two starts; "labelled", the moments of
+          "GaussianMixture" of scikit-learn, the better of two starts; "labeled", the moments of
           the rows of each component.
           A method is followed by the way that most of its fits went, where that is another one:
           k-tuples need an epsilon of about 4, or more rows.
@@ -69,7 +69,7 @@ CELLS = [  # k, d, separation, n, epsilon, radius
     (8, 10, 6, 200000, 1.0, 200.0),
     (4, 30, 12, 100000, 1.0, 200.0),
 ]
-METHODS = ("coreset", "partition", "k_tuples", "naive", "GaussianMixture", "labelled")
+METHODS = ("coreset", "partition", "k_tuples", "naive", "GaussianMixture", "labeled")
 DIMENSIONS = (16, 32, 64, 128, 256)
 ROWS = (25000, 50000, 100000, 200000, 400000)
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
@@ -170,7 +170,7 @@ def naive(X, k, epsilon, radius, rng):
     return weights / weights.sum(), model.cluster_centers_, np.array(covariances)
 
 
-def labelled(X, labels, k):
+def labeled(X, labels, k):
     parts = [X[labels == j] for j in range(k)]
     return (
         np.array([len(part) for part in parts]) / len(X),
@@ -202,8 +202,8 @@ def run_cell(cell, seed, method):
     path, start = "", time.process_time()
     if method == "naive":
         found = naive(X, k, epsilon, radius or 200.0, rng)
-    elif method == "labelled":
-        found = labelled(X, labels, k)
+    elif method == "labeled":
+        found = labeled(X, labels, k)
     elif method == "GaussianMixture":
         plain = GaussianMixture(k, n_init=2, random_state=seed).fit(X)
         found = plain.weights_, plain.means_, plain.covariances_
@@ -471,8 +471,8 @@ def page(rows, output):
     lines = [
         "# Gaussian mixtures",
         "",
-        "By `python benchmarks/mixture.py`, whose head says what is measured; medians of the "
-        "runs, delta = 1e-6, one thread.",
+        "Made by `python benchmarks/mixture.py`; its docstring says what is measured; medians of "
+        "the runs, delta = 1e-6, one thread.",
         "",
         "![Ellipses of private and other components](../images/mixture.png)",
         "",
@@ -540,7 +540,7 @@ def draw_labels(axis, found):
 
 
 def wrong_labels(found, sizes, method):
-    """Place and median share of wrong labels, in per cent, for each number of features."""
+    """Place and median share of wrong labels, in percent, for each number of features."""
     for (cell, name), part in found.items():
         if name == method:
             share = np.median(numbers(part, "loss"))

@@ -193,7 +193,7 @@ def thresholds(data, epsilon, seed):
 def smooth_median(values, epsilon, delta, rng):
     """Median of values in [0, 1] with Laplace noise of twice the smooth sensitivity / epsilon.
 
-    The maximum over k is taken over a geometric grid: a little too small, in its favour.
+    The maximum over k is taken over a geometric grid: a little too small, in its favor.
     """
     values, n = np.sort(values), len(values)
     beta, m = epsilon / (2 * math.log(2 / delta)), n // 2

@@ -1,4 +1,4 @@
-"""Private k-means on tables in parts: the same bits on every engine, and what they take.
+"""Private k-means on tables in parts: identical results on every engine, and what they cost.
 
     pip install 'sklearn-dp[bench-partitions]'
     python benchmarks/partitions.py [--rows 3e6] [--only identity --only killed --only large]

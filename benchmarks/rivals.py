@@ -8,9 +8,9 @@ Tumult Analytics, which needs numpy 1). Tumult Analytics starts Spark; it is run
 times only. ``--only FriendlyMean`` measures one library anew and keeps the lines of the others;
 that one takes three seconds a run in the larger cells, the others take a minute together.
 
-Everybody gets epsilon = 1 for adding or removing one row (diffprivlib: for replacing one), delta =
-1e-6 where it is used, and the same public limits. In the last cell nobody knows where the rows
-are: the limits are a million wide, and FriendlyMean is told none.
+All libraries get epsilon = 1 for adding or removing one row (diffprivlib: for replacing one),
+delta = 1e-6 where it is used, and the same public limits. In the last cell the location of the rows
+is unknown: the limits are a million wide, and FriendlyMean is told none.
 """
 
 import argparse

@@ -95,7 +95,7 @@ def fit_once(path, n, method):
 
     import sklearn_dp
 
-    names = {**vars(sklearn_dp), "KMeans": KMeans}
+    names = {name: getattr(sklearn_dp, name) for name in sklearn_dp.__all__} | {"KMeans": KMeans}
     warnings.simplefilter("ignore")
     rows, known = np.fromfile(path).reshape(n, D), METHODS
     if method in ESTIMATORS:

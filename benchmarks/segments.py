@@ -11,9 +11,18 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from scipy.stats import multivariate_normal
 from sklearn.cluster import KMeans
+from sklearn.mixture import GaussianMixture
 
-from sklearn_dp import DPBySegment, DPKMeans, FriendlyCovariance, FriendlyMean, PrivacyBudget
+from sklearn_dp import (
+    DPBySegment,
+    DPGaussianMixture,
+    DPKMeans,
+    FriendlyCovariance,
+    FriendlyMean,
+    PrivacyBudget,
+)
 
 PAGE = Path(__file__).parents[1] / "doc" / "benchmarks" / "segments.md"
 REGIONS, FEATURES, CLUSTERS, NOISE = 20, 4, 5, 0.12
@@ -27,8 +36,12 @@ Twenty regions of as many rows each, four features. Clusters: five in each regio
 deviation of .12, whose centers lie `regions apart` from the common ones in each feature; the cost
 of the released centers over that of k-means without privacy in the region. Means: normal rows with
 a standard deviation of .5, and means that lie `regions apart`; the root mean squared error as
-estimates of the region's mean over that of the exact mean of its rows. 1 is as good as without
-privacy, and less is what borrowing gains.
+estimates of the region's mean over that of the exact mean of its rows. Covariances: the same for
+normal rows, where logarithms of covariances lie `regions apart`, in coordinates where the true one
+is the identity. 1 is as good as without privacy, and less is what borrowing gains. Mixtures:
+three components of three features, whose means and log variances lie `regions
+apart`; how much lower the mean log-likelihood of new rows is than under the truth, in brackets that
+of EM without privacy.
 
 * alone: each region has the whole budget, and learns nothing from the others
   (`DPBySegment(borrow=False)`, or a ledger with disjoint keys);
@@ -38,8 +51,8 @@ privacy, and less is what borrowing gains.
 * borrowing: `DPBySegment` as it is.
 
 Small regions gain most. Where clusters of a region lie several widths from the common ones (.3 is
-two and a half), a start from these is a bad start for some regions: then `borrow=False` is better
-from about 1,000 rows on.
+two and a half), a start from these is a bad start for some regions: once the first regions show
+that, those from about 1,000 rows on find a start of their own.
 """
 WAYS = ("alone", "shared", "pooled", "borrowing")
 
@@ -99,6 +112,61 @@ def errors(estimator, name, n, apart, seed):
     }
 
 
+def near(matrix, apart, rng):
+    """A matrix whose logarithm, in coordinates where the given one is 1, scatters by `apart`."""
+    noise = rng.normal(size=matrix.shape)
+    scales, axes = np.linalg.eigh(apart * (noise + noise.T) / 2)
+    factor = np.linalg.cholesky(matrix)
+    return factor @ (axes * np.exp(scales)) @ axes.T @ factor.T
+
+
+def off(matrix, truth):
+    """Distance of a matrix from the true one, in coordinates where that is the identity."""
+    inverse = np.linalg.inv(np.linalg.cholesky(truth))
+    return np.linalg.norm(inverse @ matrix @ inverse.T - np.eye(len(truth)))
+
+
+def covariances(n, apart, seed):
+    """Root mean squared errors of covariances over those without privacy."""
+    rng = np.random.default_rng(seed + 2000)
+    root = rng.normal(size=(FEATURES, FEATURES))
+    common = root @ root.T / FEATURES + 0.1 * np.eye(FEATURES)
+    truth = [near(common / np.trace(common), apart, rng) for _ in range(REGIONS)]
+    tables = [rng.multivariate_normal(np.zeros(FEATURES), each, size=n) for each in truth]
+    exact = np.sqrt(np.mean([off(np.cov(t.T), c) ** 2 for t, c in zip(tables, truth, strict=True)]))
+    return {
+        way: [off(m.covariance_, c) / exact for m, c in zip(models, truth, strict=True)]
+        for way, models in fitted(FriendlyCovariance(**BOX), tables).items()
+    }
+
+
+def mixtures(n, apart, seed):
+    """What mean log-likelihoods of new rows lose to those under the truth; "exact": by EM."""
+    rng = np.random.default_rng(seed + 3000)
+    common = np.array([[-1.0, -0.5, 0.0], [1.0, 0.5, 0.0], [0.0, 1.2, 0.8]])
+    tables, new, best = [], [], []
+    for _ in range(REGIONS):
+        laws = [
+            multivariate_normal(
+                place + apart * rng.normal(size=3), near(0.04 * np.eye(3), 2 * apart, rng)
+            )
+            for place in common
+        ]
+        weights = rng.dirichlet(np.full(3, 8.0))
+        labels = rng.choice(3, n + 1500, p=weights)
+        rows = np.array([laws[label].rvs(random_state=rng) for label in labels])
+        tables.append(rows[:n])
+        new.append(rows[n:])
+        density = sum(w * law.pdf(new[-1]) for w, law in zip(weights, laws, strict=True))
+        best.append(np.log(density).mean())
+    models = fitted(DPGaussianMixture(3, **BOX), tables)
+    models["exact"] = [GaussianMixture(3, n_init=2, random_state=0).fit(t) for t in tables]
+    return {
+        way: [b - m.score(t) for b, m, t in zip(best, each, new, strict=True)]
+        for way, each in models.items()
+    }
+
+
 def lines(seeds):
     """Rows of the table."""
     for apart in (0.05, 0.15, 0.3):
@@ -130,6 +198,16 @@ def lines(seeds):
                         for way in WAYS
                     ),
                 )
+    for apart in (0.05, 0.2, 0.6):
+        for n in (300, 1000, 3000):
+            found = [covariances(n, apart, seed) for seed in range(seeds)]
+            mean = {way: np.mean(np.square([one[way] for one in found])) for way in WAYS}
+            yield "covariance: error", apart, n, *(f"{np.sqrt(mean[way]):.2f}" for way in WAYS)
+    for apart in (0.05, 0.15, 0.3):
+        for n in (300, 1000, 3000):
+            found = mixtures(n, apart, 0)
+            exact = f"mixture: loss, median ({np.median(found['exact']):.3f})"
+            yield exact, apart, n, *(f"{np.median(found[way]):.3f}" for way in WAYS)
 
 
 def main():

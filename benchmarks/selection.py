@@ -6,7 +6,7 @@
     python benchmarks/selection.py files --data FOLDER    # of .npz files, as benchmarks/kmeans.py
 
 Prints tables and keeps them in doc/benchmarks/selection.json, of which selection.md is made; tables
-that are not made anew are kept. delta = 1e-6 everywhere.
+that are not remade are kept. delta = 1e-6 everywhere.
 
 price     how much more noise a run has than a single fit (closed form; the bound of the library)
 refit     the same of a last fit after the search
@@ -130,7 +130,7 @@ def by_renyi(mu, epsilon, rule):
 
 
 def attack(mu, epsilon, rule):
-    """Delta that a pair of neighbours certainly has: runs whose score follows the likelihood ratio.
+    """Delta that a pair of neighbors certainly has: runs whose score follows the likelihood ratio.
 
     Outcomes of a ratio in (e^c, e^tau] score lowest, those above e^tau next, then the rest; the set
     is that of the ratios above e^tau.
@@ -562,7 +562,7 @@ same guarantee. Closed forms. "all released": m fits and scores, composed. "thin
 probability .9; `DPGridSearch` takes "thin" up to 5 candidates and "geometric" above. "fixed": all
 m are run, and everybody knows it. The two rivals are published bounds, of the rule that
 `DPGridSearch` takes (Papernot and Steinke: of the geometric one). "no less than": no bound can be
-below this, because some pair of neighbours loses as much. "runs": expected number of them.
+below this, because some pair of neighbors loses as much. "runs": expected number of them.
 """),
     "refit": (lambda options: refit(), "A last fit after the search", """
 Each run has mu0 / x, where mu0 is the mu of a single fit with the whole budget (epsilon = 1). The

@@ -178,7 +178,7 @@ def main():
         line for number, case in enumerate(settings()) for line in fits(case, options.fits, number)
     ]
     page = [
-        "# Does the status tell the truth?",
+        "# How often is the status right?",
         "",
         "Fits of `DPKMeans` on 200 settings: rows, features, clusters, epsilon, easy and hard "
         "data. Useless: cost above 1.5 times the best known and above half of that of one "

@@ -216,7 +216,7 @@ def main():
     runs, tables = options.runs, options.tables
     warnings.simplefilter("ignore")
     text = [
-        "# Tables as people have them",
+        "# Realistic tables",
         "",
         f"Made by `python benchmarks/tables.py --runs {runs} --tables {tables}` with Python "
         f"{platform.python_version()} and NumPy {version('numpy')}; epsilon 1, delta 1e-6.",
@@ -274,10 +274,18 @@ def parts(runs, tables):
         "A coordinate is wrong if it is off by more than half of the spread of its column, or by "
         "more than four of its standard errors. Shares of wrong coordinates about which the status "
         "says nothing, among all; and of good ones that it complains of, among the good. Good is "
-        "what came out well in this one fit: of values whose error is a third of the spread, seven "
-        "of eight do by luck, so no status that finds the eighth can leave all of them alone. A "
-        "scaler tells its means and its standard deviations apart.",
-        ("", "coordinates", "wrong, and called ok", "good, and complained of"),
+        "what came out well in one fit: of values whose error is half of the spread, two of three "
+        "do by luck, and a status that finds the third cannot leave them alone. So the same by "
+        "what the error is, the root mean square over four fits of the same rows (of centers in "
+        "the order of their weights): the share that is complained of where it is below 1/8 of "
+        "the spread, and so on; above 1/2 a value is useless. Ideal is a status that knew these "
+        "errors and complained of those above 1/2. A scaler tells its means and its standard "
+        "deviations apart.",
+        (
+            *("", "coordinates", "wrong, and called ok", "good, and complained of"),
+            *("error below 1/8", "to 1/4", "to 1/2", "above"),
+            *("ideal: wrong, and ok", "ideal: good, and complained of"),
+        ),
         status(tables),
     )
 

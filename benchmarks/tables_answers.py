@@ -4,6 +4,7 @@ Parts of ``benchmarks/tables.py``.
 """
 
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pandas
@@ -174,8 +175,12 @@ def _centers(X, large, options):
     return model, list(zip(model.cluster_centers_, errors, truth, strict=True))
 
 
+FITS = 4  # of each table, with other noise
+BANDS = (0, 1 / 8, 1 / 4, 1 / 2, np.inf)  # of errors, in spreads
+
+
 def status(tables):
-    """Shares of coordinates that are wrong and called ok, and of good ones that are not."""
+    """Shares of coordinates that are wrong and called ok, and of those complained of, by error."""
     fits = {
         "FriendlyMean": _mean,
         "FriendlyCovariance.location_": _location,
@@ -184,22 +189,38 @@ def status(tables):
         "DPQuantiles": _quantiles,
     }
     for name, fit in fits.items():
-        wrong, told = [], []
-        for seed in range(tables):
-            X, box, large = mixed(seed)
-            frame = pandas.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                model, answers = fit(frame, large, {"bounds": box, "random_state": seed})
-            spread, flagged = large.std(axis=0), _told(model, X.shape[1])
-            flagged = np.array(np.broadcast_to(flagged, (len(answers), len(spread))))
-            # "scale" is no alarm about the mean, which comes first.
-            flagged[0] &= getattr(model, "column_status_", flagged[0]) != "scale"
-            for (value, error, truth), own in zip(answers, flagged, strict=True):
-                if np.isnan(truth).any():
-                    continue
-                wrong.append(_wrong(value, error, truth, spread))
-                # To be told that a column has one value is no alarm.
-                told.append(own & ((spread > 0) | wrong[-1]))
-        wrong, told = np.concatenate(wrong), np.concatenate(told)
-        yield name, len(wrong), np.mean(wrong & ~told), told[~wrong].mean()
+        wrong, told, error = np.hstack([_judged(fit, seed) for seed in range(tables)])
+        wrong, told = wrong.astype(bool), told.astype(bool)
+        bands = [told[(low <= error) & (error < high)].mean() for low, high in pairwise(BANDS)]
+        known = error > BANDS[-2]
+        ideal = np.mean(wrong & ~known), known[~wrong].mean()
+        yield name, len(wrong), np.mean(wrong & ~told), told[~wrong].mean(), *bands, *ideal
+
+
+def _judged(fit, seed):
+    """Of each coordinate of each fit: whether it is wrong, whether it is told, and its error.
+
+    The error is the root mean square over the fits, in spreads of the column.
+    """
+    X, box, large = mixed(seed)
+    frame = pandas.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    spread, found = large.std(axis=0), []
+    for number in range(FITS):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            options = {"bounds": box, "random_state": seed + 1000 * number}
+            model, answers = fit(frame, large, options)
+        value, error, truth = map(np.array, zip(*answers, strict=True))
+        flagged = np.array(np.broadcast_to(_told(model, len(spread)), value.shape))
+        # "scale" is no alarm about the mean, which comes first.
+        flagged[0] &= getattr(model, "column_status_", flagged[0]) != "scale"
+        wrong = _wrong(value, error, truth, spread)
+        # To be told that a column has one value is no alarm.
+        told = flagged & ((spread > 0) | wrong)
+        off = np.where(spread > 0, np.abs(value - truth) / np.where(spread > 0, spread, 1.0), 0.0)
+        found.append((wrong, told, np.where(np.isnan(truth), np.nan, off)))
+    wrong, told, off = map(np.array, zip(*found, strict=True))
+    there = ~np.isnan(off)  # centers without rows do not count
+    square = np.where(there, off**2, 0.0).sum(axis=0) / np.maximum(there.sum(axis=0), 1)
+    error = np.broadcast_to(np.sqrt(square), off.shape)
+    return np.array([each[there] for each in (wrong, told, error)])

@@ -166,8 +166,9 @@ def main():
     page = [
         "# Tiny data",
         "",
-        'What is called "ok" of 0 to 30 rows, in 1, 3 and 20 features, at an epsilon of .01 to 10. '
-        'Without bounds a status that begins with "ok" counts, whatever limit it tells.',
+        'Which results for 0 to 30 rows are called "ok", with 1, 3 and 20 features and an epsilon '
+        'of .01 to 10. Without bounds, any status that begins with "ok" counts, whatever limit it '
+        "states.",
         "",
         setting.stamp(f"python benchmarks/tiny.py --fits {options.fits}"),
         "",

@@ -4,7 +4,7 @@
     python benchmarks/tuples.py --runs 3 --only figure8
 
 Prints tables and writes doc/benchmarks/tuples.md, .json and .png (`--output` for another place);
-tables that are not made anew are kept.
+other tables are kept.
 
 figure8   FriendlyCore, figure 8: 8 Gaussians of standard deviation 0.0221 in the disk of radius
           31/32, clipped to norm 1; rho = 1, delta = 1e-8; loss 1 - (cost of k-means++) / (private)
@@ -38,7 +38,7 @@ from sklearn_dp.exceptions import UtilityWarning
 OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "tuples"
 CLAIMS = {
     "figure8": "Paper: fails often for small n, very accurate for larger n.",
-    "figure9": "Paper: improves with d up to perfect labelling. Without a core the coreset "
+    "figure9": "Paper: improves with d up to perfect labeling. Without a core the coreset "
     "answers, and labels as well as the true centers do.",
     "easy": "Paper: success with 3781 tuples, of samples that grow with k; figures only. "
     "PrivatekAverages needs about 500 000 k d tuples. Here 2550 tuples, the least at this "

@@ -31,21 +31,21 @@ def parse_arguments(description, name, argv=None):
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of one call: of the processor (all threads) and of the clock on the wall."""
+    """Processor time (all threads) and wall-clock time of one call."""
 
     cpu: float
     wall: float
 
 
 def timed(function, *args, **kwargs):
-    """The result of a call, and how long it took."""
+    """The result of a call, and its times."""
     cpu, wall = time.process_time(), time.perf_counter()
     result = function(*args, **kwargs)
     return result, Timing(time.process_time() - cpu, time.perf_counter() - wall)
 
 
 def print_table(headings, rows):
-    """Columns of text, the first to the left and the others to the right."""
+    """A table as text: the first column left-aligned, the others right-aligned."""
     widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
     for row in (headings, *rows):
         cells = [row[0].ljust(widths[0])]
@@ -65,7 +65,7 @@ def legend_above(axes, columns=1, **options):
 
 
 def save(draw, path, size, *, dpi=110):
-    """Let `draw` fill a figure and write it; no window and no display is needed for this."""
+    """Let `draw` fill a figure, and save it; needs no display."""
     with rc_context(SETTINGS):
         figure = Figure(figsize=size)
         draw(figure)

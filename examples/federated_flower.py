@@ -1,17 +1,17 @@
 """
-A federated fit over real processes, by Flower
-==============================================
+A federated fit across processes, with Flower
+=============================================
 
-This example did not run when this site was built, because it needs Flower, and starts servers. To
+This example did not run when this site was built, because it needs Flower and starts servers. To
 run it, in a terminal::
 
     python examples/federated_flower.py [--nodes 3]
 
-Needs the extra `federated`. Starts a server and some nodes as processes of their own, runs two fits
-through them, one with the noise of the server and one with noise that the nodes add, repeats them
-in this process under the same seeds, and shuts everything down. The results have to agree bit for
-bit. With seeds the noise is reproducible, which is what a comparison needs and a deployment must
-not have.
+Needs the extra `federated`. The script starts a server and several nodes as separate processes and
+runs two fits through them: one in which the server adds the noise, and one in which the nodes do.
+It then repeats both fits in this process with the same seeds and shuts everything down. The results
+must agree bit for bit. The seeds make the noise reproducible, which this comparison needs and a
+deployment must avoid.
 """
 
 # sphinx_gallery_thumbnail_path = 'images/federated.png'
@@ -75,7 +75,7 @@ clientapp = "task:client_app"
 
 
 def make_data(site):
-    """The rows of a site; of the server for -1, whose points are public."""
+    """The rows of a site. Site -1 is the server, whose points are public."""
     rng = np.random.default_rng(0)
     means = 2 * rng.uniform(-1, 1, size=(4, 10))
     rng = np.random.default_rng(100 + site)
@@ -89,7 +89,7 @@ def make_model(noise):
 
 
 class Site:
-    """A client of the local engine with the seed that its node has."""
+    """A client of the local engine, with the same seed as its node."""
 
     def __init__(self, number):
         self.number = number
@@ -168,7 +168,7 @@ def wait_for(condition, seconds, what):
 
 
 def run_flower(nodes, seconds=600):
-    """Both fits through Flower; returns what the ServerApp wrote."""
+    """Run both fits through Flower; return what the ServerApp wrote."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         result, examples = folder / "result.json", str(Path(__file__).resolve().parent)

@@ -1,6 +1,6 @@
 """
-Data larger than a worker, on Dask
-==================================
+Data larger than memory, on Dask
+================================
 
 This example did not run when this site was built, because it needs Dask. To run it, in a
 terminal::
@@ -8,9 +8,9 @@ terminal::
     pip install "sklearn-dp[arrow,dask,plot]"
     python examples/on_dask.py [--quick] [--output FILE.png]
 
-Starts a cluster of two processes on this computer, writes a Parquet file, fits private k-means on
-it without ever holding it in one place, draws a few rows and the released centers, and shuts the
-cluster down. The rows stay with the workers: what comes here is sums of them.
+Starts a cluster of two processes on this computer, writes a Parquet file, and fits private k-means
+to it without ever loading it whole. It then plots a few rows with the released centers and shuts
+the cluster down. The rows stay on the workers; only sums of them come back.
 """
 
 # sphinx_gallery_thumbnail_path = 'images/on_dask.png'
@@ -39,7 +39,7 @@ def write(path, n_parts, n_rows):
 
 
 def draw(sample, model, counts):
-    """Draw some rows and the released centers, which are labelled by released weights."""
+    """Plot some rows and the released centers, labeled with the released weights."""
 
     def fill(figure):
         axes = figure.add_subplot()
@@ -56,7 +56,7 @@ def draw(sample, model, counts):
 
 
 def fit(path, n_workers=2):
-    """What a fit on a cluster of this computer gives, and a few rows for the picture."""
+    """Fit on a local cluster; return the model and a few rows for the picture."""
     import dask.dataframe as dd
     from dask.distributed import Client
 
@@ -64,7 +64,7 @@ def fit(path, n_workers=2):
         client.wait_for_workers(n_workers)
         X = dd.read_parquet(path, split_row_groups=True)
         model, timing = timed(DPKMeans(5, epsilon=1.0, bounds=15.0).fit, X)
-        lazy = model.predict(X)  # a dask.array; only its counts, which are not private, come here
+        lazy = model.predict(X)  # a dask.array; only its counts (not private) come here
         labels = lazy.map_blocks(np.bincount, minlength=5, dtype=np.int64).compute()
         counts = labels.reshape(-1, 5).sum(axis=0)
         sample = X.partitions[0].head(2000, npartitions=1).to_numpy()

@@ -1,12 +1,12 @@
 """
-The densest place of a city, found privately
-============================================
+Find the densest place in a city, privately
+===========================================
 
-Positions of taxis are given to a search for a small ball that holds two in ten of them. The
-answer is a place and a radius that may be published: no single position decides about it. Beside
-it the answer without privacy: the best of many balls about the positions themselves.
+This example searches taxi positions for a small ball that holds two in ten of them. The result is a
+place and a radius that may be published: no single position determines it. For comparison, the
+script also finds the best of many balls centered at the positions themselves, without privacy.
 
-With the folder `shared/data` beside the checkout, the positions are the GPS fixes of taxis in San
+If the folder `shared/data` exists next to the checkout, the positions are GPS fixes of taxis in San
 Francisco (cabs_sf.npz: cabspotting, 2008); otherwise they are generated. The output says which.
 
 In a terminal::
@@ -49,7 +49,7 @@ def generated(rng, size):
 
 
 def positions(size):
-    """Rows of latitude and longitude, and where they come from."""
+    """Rows of latitude and longitude, and their source."""
     rng = np.random.default_rng(0)
     if REAL.exists():
         with np.load(REAL, allow_pickle=False) as archive:
@@ -59,7 +59,7 @@ def positions(size):
 
 
 def without_privacy(X, t):
-    """The smallest ball about one of 2000 positions that holds t of them."""
+    """The smallest ball around one of 2,000 positions that holds t of them."""
     centers = X[np.random.default_rng(1).permutation(len(X))[:2000]]
     radii = np.array([np.partition(np.sum((X - c) ** 2, axis=1), t - 1)[t - 1] for c in centers])
     return centers[radii.argmin()], float(np.sqrt(radii.min()))

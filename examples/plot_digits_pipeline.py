@@ -3,20 +3,20 @@ Handwritten digits: a private step in an existing pipeline
 ===========================================================
 
 A pipeline groups 8 x 8 images of handwritten digits into ten clusters. It was written with
-:class:`~sklearn.cluster.KMeans`; one line makes the clusters private::
+:class:`~sklearn.cluster.KMeans`. Changing one line makes the clusters private::
 
     pipeline.set_params(clusters=DPKMeans(n_clusters=10, epsilon=4.0, bounds=(0, 1)))
 
-Each row stands for one person's handwriting. There are 1,797 of them in 64 dimensions, which is not
-much for a private fit: this example shows what is lost, and how it depends on epsilon. (A
-photograph with 273,280 rows in 3 dimensions loses next to nothing: see `plot_private_palette.py`.)
+Each row is one person's handwriting. With 1,797 rows in 64 dimensions, a private fit has little to
+work with: this example shows how much is lost, and how the loss depends on epsilon. (A photograph
+with 273,280 rows in 3 dimensions loses almost nothing: see `plot_private_palette.py`.)
 
-The scaling in front is a public fact, pixels go from 0 to 16. A `StandardScaler` in its place
-would learn exact means and variances from the rows and give them away.
+The scaling step uses only a public fact: pixels range from 0 to 16. A `StandardScaler` in its place
+would learn exact means and variances from the rows and disclose them.
 
-The curve over epsilon is drawn by a `GridSearchCV`. Every one of its fits is charged to a ledger,
-whichever process it runs in, and when the total is spent, the next fit is refused. The sum shows
-why such a search belongs on public data like these: each look at the same people costs.
+A `GridSearchCV` draws the curve over epsilon. Each of its fits is charged to a ledger, in whichever
+process it runs. Once the total is spent, the next fit is refused. The sum shows why such a search
+belongs on public data like these: every fit to the same people's data costs budget.
 """
 
 import tempfile
@@ -41,7 +41,7 @@ DELTA = 1e-6
 SHOWN = [4.0, 1.0]
 
 # %%
-# The pipeline as it was, and the same with one line changed.
+# The original pipeline, and the private version with one line changed.
 
 
 def to_unit(X):
@@ -61,8 +61,8 @@ def private_pipeline(epsilon, ledger=None):
 
 
 # %%
-# Two ways to judge a clustering on rows that it has not seen. Both use these rows as they are,
-# without noise: they are for internal eyes.
+# Two ways to judge a clustering on held-out rows. Both use these rows without noise, so they are
+# for internal use only.
 
 
 def cost(pipeline, X, y=None):
@@ -79,7 +79,7 @@ def accuracy(pipeline, X, y):
 SCORING = {"cost": cost, "accuracy": accuracy}
 
 # %%
-# The search, with a ledger that holds exactly what it needs.
+# The search, with a ledger that holds exactly the budget it needs.
 
 
 def search_epsilon(X, y, folds, ledger, n_jobs):
@@ -89,8 +89,8 @@ def search_epsilon(X, y, folds, ledger, n_jobs):
         refit=False, n_jobs=n_jobs,
     )  # fmt: skip
     with warnings.catch_warnings():
-        # Where the budget is small, a fit says that its centers are mostly noise; the curve shows
-        # how much.
+        # At a small budget, a fit warns that its centers are mostly noise; the curve shows how
+        # much.
         warnings.simplefilter("ignore", UtilityWarning)
         results = search.fit(X, y).cv_results_
     return {
@@ -141,7 +141,7 @@ def print_scores(reference, private):
 
 
 # %%
-# The picture: the centers are images themselves; below them, the two scores.
+# The picture: the centers are images themselves, with the two scores below them.
 
 
 def centers_like(centers, others):
@@ -203,7 +203,8 @@ def fitted_centers(X):
 def main(argv=None):
     arguments = parse_arguments(__doc__, "digits_pipeline.png", argv)
     X, y = load_digits(return_X_y=True)
-    # All rows even then: half of them are 8 standard deviations above what epsilon = 0.5 needs.
+    # Quick runs use all rows too: half of them would be only 8 standard deviations above the number
+    # that epsilon = 0.5 needs.
     folds = KFold(2 if arguments.quick else 5, shuffle=True, random_state=0)
     rows = fitted_centers(X)
     plain = cross_validate(kmeans_pipeline(), X, y, cv=folds, scoring=SCORING)

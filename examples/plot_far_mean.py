@@ -1,24 +1,24 @@
 """
-The mean of data that are far away, nobody knows where
-======================================================
+The mean of data far from the origin, at an unknown place
+=========================================================
 
-A private mean needs noise in proportion to what one person can change. The textbook way is to clip
-every row to a ball that is known to hold all data, and to add noise in proportion to its radius.
-For data far from the origin this ball is huge and the noise drowns the answer; and if the ball is
-chosen too small, the answer is confidently wrong.
+A private mean needs noise in proportion to how much one person can change it. The textbook approach
+is to clip every row to a ball known to contain all the data, and to add noise in proportion to its
+radius. For data far from the origin this ball is huge and the noise drowns the answer. If the ball
+is too small, the answer is wrong and nothing shows it.
 
-:class:`~sklearn_dp.mean.FriendlyMean` finds privately where the rows lie together, and clips there.
-Its noise is in proportion to the spread of the data, wherever they are; it needs no bounds.
+:class:`~sklearn_dp.mean.FriendlyMean` privately finds where the rows are concentrated, and clips
+there. Its noise is in proportion to the spread of the data, wherever they are. It needs no bounds.
 
-1. **Phones in a city.** Generated: 5,000 positions in meters from the center of the Earth, all in
-   one city that is a few kilometers wide. All that is known about positions on Earth is the radius
-   of the Earth, 6,371 km.
-2. **Digits, moved away.** Real images of handwritten digits, 1,797 rows in 64 dimensions, read from
-   a device with an unknown offset: the same vector of length R is added to every row. The textbook
-   mean is even told R; `FriendlyMean` is told nothing.
+1. **Phones in a city.** Synthetic data: 5,000 positions in meters from the center of the Earth, all
+   in one city a few kilometers wide. The only public bound on positions on Earth is its radius,
+   6,371 km.
+2. **Shifted digits.** Real images of handwritten digits, 1,797 rows in 64 dimensions, as if read
+   from a device with an unknown offset: the same vector of length R is added to every row. The
+   textbook mean is given R; `FriendlyMean` is given nothing.
 
-The errors are distances from the exact mean of the rows. The textbook mean here draws ordinary
-floating-point noise, which is good enough for a picture and not for the protection of anybody.
+Errors are distances from the exact mean of the rows. The textbook mean here draws ordinary
+floating-point noise, which is good enough for a picture but protects nobody.
 """
 
 import numpy as np
@@ -32,8 +32,8 @@ EPSILON, DELTA = 1.0, 1e-6
 EARTH = 6_371_000.0  # meters
 
 # %%
-# The textbook: clip to a ball about the origin, then a noisy sum over a noisy number of rows. One
-# row moves the pair (sum / bound, number) by at most sqrt(2).
+# The textbook method: clip to a ball around the origin, then divide a noisy sum by a noisy count.
+# One row moves the pair (sum / bound, count) by at most sqrt(2).
 
 
 def clipped_mean(X, bound, rng):
@@ -53,8 +53,8 @@ def distance(mean, X):
 
 
 # %%
-# First part. Positions are drawn in the plane of the city, east and north of its center, and
-# turned into meters from the center of the Earth.
+# Part 1. Positions are drawn in the plane of the city, east and north of its center, and converted
+# to meters from the center of the Earth.
 
 
 def plane_of(latitude, longitude):
@@ -100,7 +100,7 @@ def print_report(X):
 
 
 # %%
-# Second part: error against the distance R.
+# Part 2: error against the distance R.
 
 
 def run_digits(distances, n_runs, rng):
@@ -145,7 +145,7 @@ def draw_means(axes, to_km, means, size=38):
 
 
 def draw_zoom(axes, to_km, means):
-    """The means within 100 meters: runs of `FriendlyMean` around the exact one."""
+    """The means within 100 meters: runs of `FriendlyMean` around the exact mean."""
     zoom = axes.inset_axes([0.63, 0.035, 0.335, 0.335])
     draw_means(zoom, to_km, means, size=16)
     zoom.set(xlim=(-0.1, 0.1), ylim=(-0.1, 0.1), xticks=[], yticks=[])

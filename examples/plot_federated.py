@@ -1,11 +1,11 @@
 """
-Clusters of rows that stay with their clients
-=============================================
+Cluster rows that stay with their clients
+=========================================
 
-Forty clients hold points of six groups, unevenly: no client sees them all. The server has a few
-public points, some of them in places where no client has any.
-:class:`~sklearn_dp.FederatedDPKMeans` learns the weights of the server's points (middle) and then
-the centers (right), from noisy sums over the clients alone.
+Forty clients hold points from six groups, unevenly: no client sees all groups. The server has a few
+public points, some of them in places where no client has any. Using nothing but noisy sums over the
+clients, :class:`~sklearn_dp.FederatedDPKMeans` learns the weights of the server's points (middle)
+and then the centers (right).
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ K, CLIENTS = 6, 40
 
 
 def clients_and_server(rows, rng):
-    """Places of the groups, rows with their clients, and the server's points."""
+    """The groups' centers, the rows with their clients, and the server's points."""
     angles = 2 * np.pi * np.arange(K) / K
     means = np.column_stack([np.cos(angles), np.sin(angles)])
     means *= np.linspace(0.6, 1.0, K)[:, None]
@@ -38,7 +38,7 @@ def clients_and_server(rows, rng):
 
 
 def far(means, model):
-    """Largest distance of a group from the nearest center."""
+    """Largest distance from a group to its nearest center."""
     return np.linalg.norm(means[:, None] - model.cluster_centers_, axis=2).min(axis=1).max()
 
 
@@ -79,8 +79,8 @@ def draw(figure, X, clients, server, by_row, by_client):
 
 
 # %%
-# One fit in which a row is protected, one in which a client with all its rows is: with forty
-# clients that needs a far larger budget. And one on pooled rows, for comparison.
+# One fit protects a row, and one protects a client with all of its rows, which with forty clients
+# requires a far larger budget. A fit to pooled rows is the reference.
 
 
 def main(argv=None):

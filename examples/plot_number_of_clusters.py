@@ -1,10 +1,10 @@
 """
-How many clusters: a number that the fit itself chooses
-=======================================================
+How many clusters? Let the fit choose
+=====================================
 
-`DPKMeans("auto")` chooses the number of clusters from what it releases anyway, at epsilon = 1: in
-the plane by the gap statistic of its coreset, in 20 features by a criterion on noisy iterations.
-Beside it: what a wrong number would have cost.
+`DPKMeans("auto")` chooses the number of clusters from values that it releases anyway, at epsilon =
+1: in the plane by the gap statistic of its coreset, in 20 features by a criterion evaluated on
+noisy iterations. The third panel shows what a wrong number would have cost.
 
 In a terminal::
 
@@ -22,7 +22,7 @@ TRUE, CANDIDATES, TRIED = 12, (2, 24), (6, 9, 10, 11, 12, 13, 14, 18)
 
 
 def mixture(n, d):
-    """Round clusters, five of their standard deviations apart or more."""
+    """Round clusters, at least five standard deviations apart."""
     rng = np.random.default_rng(2)
     draws = [rng.uniform(size=(TRUE, d)) for _ in range(50)]
     centers = max(draws, key=lambda places: pdist(places).min())
@@ -35,7 +35,7 @@ def draw(figure, X, models, ratios):
     figure.set_layout_engine("constrained")
     left, middle, right = figure.subplots(1, 3)
     flat = models[2]
-    left.scatter(*X[:4000].T, s=2, color=MUTED, alpha=0.5)  # made up, so they may be shown
+    left.scatter(*X[:4000].T, s=2, color=MUTED, alpha=0.5)  # synthetic, so they may be shown
     left.scatter(*flat.cluster_centers_.T, s=60, color=ACCENT, edgecolor="white")
     left.set(aspect="equal", title=f"Chosen in the plane: {flat.n_clusters_} clusters")
     for (d, model), color, marker in zip(models.items(), (ACCENT, OTHER), "os", strict=True):
@@ -72,7 +72,7 @@ def main(argv=None):
     )
     X, ratios = tables[2], []
     least = KMeans(TRUE, n_init=5, random_state=0).fit(X).inertia_
-    for k in TRIED:  # on rows that are made up: with private rows each of these would be charged
+    for k in TRIED:  # on synthetic rows: with private rows each of these fits would be charged
         ratios.append(-DPKMeans(k, epsilon=1.0).fit(X).score(X) / least)
     print()
     print_table(

@@ -1,9 +1,9 @@
 """
-Points to run anything on: one private fit, then clusterings for free
-=====================================================================
+A private coreset: one fit, then any number of clusterings for free
+===================================================================
 
 `DPCoreset` releases weighted points once, at epsilon = 1. Scikit-learn's `DBSCAN` and nine runs of
-`KMeans` then work on the points, which costs no more privacy.
+`KMeans` then use these points at no further privacy cost.
 
 In a terminal::
 
@@ -27,18 +27,18 @@ def cost(X, centers):
 
 
 def colors_of(labels):
-    """Blue and orange; gray for what belongs to no cluster."""
+    """Blue and orange; gray for points in no cluster."""
     return np.array([MUTED, OTHER, ACCENT])[np.clip(labels, -1, 1) + 1]
 
 
 def draw(figure, X, coreset, labels, ratios):
-    """The points, the rows with the labels of their points, and the costs."""
+    """The points, the rows labeled by their nearest points, and the costs."""
     figure.set_layout_engine("constrained")
     left, middle, right = figure.subplots(1, 3)
     sizes = 400 * coreset.weights_ / coreset.weights_.max()
     left.scatter(*coreset.points_.T, s=sizes, c=colors_of(labels), alpha=0.7, lw=0)
     left.set_title(f"{len(labels)} released points, DBSCAN")
-    # The rows are made up, so they may be shown.
+    # The rows are synthetic, so they may be shown.
     middle.scatter(*X[:4000].T, s=2, c=colors_of(labels[coreset.predict(X[:4000])]))
     middle.set_title("Rows, with the labels of their points")
     for axis in (left, middle):

@@ -2,18 +2,18 @@
 Anomaly scores and a synthetic table from a private mixture
 ===========================================================
 
-A Gaussian mixture is a compact description of a table: a few weights, means and covariances.
-Released with differential privacy it can be published, and everything that is computed from it is
-private, too: which rows are unusual, and new rows that look like the old ones.
+A Gaussian mixture is a compact description of a table: a few weights, means and covariances. Once
+it has been released with differential privacy, it can be published, and everything computed from it
+is private too: scores of unusual rows, and synthetic rows that resemble the original ones.
 
-The rows here are generated: visits to a shop, by time of day and amount, of three kinds. The
-mixture is told nothing of the range of either.
+The rows here are synthetic: three kinds of visits to a shop, by time of day and amount. The mixture
+is told nothing about the range of either column.
 
-**What a synthetic table means.** Its rows belong to nobody, and the guarantee of the fit holds for
-all of them together, however many are drawn. But they only know what a mixture of Gaussians can
-tell: margins, correlations and clusters. Rare groups, exact zeros, ties and upper limits are lost,
-and a conclusion that the mixture cannot express is an artefact. Test what is concluded from it on
-the real rows, at a privacy cost of its own.
+**What a synthetic table means.** Its rows belong to nobody, and the guarantee of the fit covers all
+of them together, however many are drawn. But they contain only what a mixture of Gaussians can
+represent: margins, correlations and clusters. Rare groups, exact zeros, ties and upper limits are
+lost, and a pattern that the mixture cannot represent is an artifact. Check conclusions on the real
+rows, at a separate privacy cost.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ from sklearn_dp.mixture import DPGaussianMixture
 EPSILON = 1.0
 
 # %%
-# Three kinds of visits, in hours and in units of money.
+# Three kinds of visits, in hours and dollars.
 
 
 def visits(n, rng):
@@ -41,8 +41,8 @@ def visits(n, rng):
 
 
 # %%
-# Anomalies are visits at any hour and of any amount. A detector is as good as its ranking: the area
-# under the curve, with the mixture fitted with and without privacy.
+# Anomalies are visits at any hour and of any amount. A detector is judged by its ranking: the area
+# under the ROC curve, for mixtures fitted with and without privacy.
 
 
 def detect(model, X, anomalies):

@@ -1,22 +1,23 @@
 """
-The palette of a photograph, privately
-======================================
+A private color palette of a photograph
+=======================================
 
-A classic use of k-means: find the few colours that a picture can be painted with. Each of its
-273,280 pixels is a row of three numbers, and the cluster centers are the palette.
+A classic use of k-means is color quantization: finding a few colors that can reproduce a picture.
+Each of the 273,280 pixels is a row of three numbers, and the cluster centers are the palette.
 
-Suppose that each row belonged to a person, and that the palette is to be published. Plain
+Suppose that each row belongs to a person, and that the palette is to be published. Plain
 :class:`~sklearn.cluster.KMeans` promises these people nothing. :class:`~sklearn_dp.DPKMeans` does:
 whether or not any one pixel is in the picture, the probability of any palette changes by a factor
-of at most e^epsilon (except for a probability of delta). `bounds=(0, 255)` is what everybody knows
-about a pixel; nothing else is assumed.
+of at most e^epsilon (except for a probability of delta). `bounds=(0, 255)` is public knowledge
+about pixels; nothing else is assumed.
 
-The palettes differ from run to run, since the noise comes from the operating system and cannot be
-repeated. That is the point of it. What changes little is how good they are: compare the costs (sums
-of squared distances to the nearest color of the palette) below.
+The palettes differ from run to run because the noise comes from the operating system and cannot be
+reproduced. That is intended. Their quality changes little: compare the costs (sums of squared
+distances to the nearest palette color) below.
 
-Two things that only the owner of the data may look at are drawn and printed here, because this
-photograph is public: the repainted pictures (they need every pixel) and the costs.
+Two results shown here are not private: the repainted pictures, which need every pixel, and the
+costs. Only the owner of the data may see such results; they are shown here because this photograph
+is public.
 """
 
 import numpy as np
@@ -37,8 +38,8 @@ def cost(model, pixels):
 
 
 # %%
-# The three estimators. Only the constructor changes: the rest of the code does not care which of
-# them it was given. `KMeans` gets ten starts, as its best competitor should.
+# The three estimators. Only the constructor changes; the rest of the code is the same for all of
+# them. `KMeans` gets ten starts, to be a strong competitor.
 
 
 def estimators():
@@ -52,7 +53,7 @@ def estimators():
 
 
 def fit_all(pixels):
-    """Each model with the time of its fit."""
+    """Each model, with the time of its fit."""
     fitted = {}
     for name, model in estimators().items():
         print(f"  fitting {name} ...", flush=True)
@@ -61,8 +62,8 @@ def fit_all(pixels):
 
 
 # %%
-# How good are the private palettes? `KMeans` with a single start is listed as a yardstick: this is
-# how much two runs *without* privacy disagree.
+# How good are the private palettes? `KMeans` with a single start provides a scale: two runs
+# *without* privacy disagree this much.
 
 
 def print_comparison(fitted, pixels):
@@ -92,19 +93,19 @@ def print_reports(fitted):
     print(str(model.privacy_report_).splitlines()[0])
     if not model.n_tuples_:
         print(
-            "(Too small a budget for blocks, says a public rule; so the private coreset, as in "
-            "DPKMeans, gets all of it.)"
+            "(By a public rule, the budget is too small for blocks, so the private coreset, as in "
+            "DPKMeans, gets the whole budget.)"
         )
 
 
 # %%
-# The picture: the photograph, and what each palette makes of it.
+# The picture: the photograph, repainted with each palette.
 
 LUMA = np.array([0.299, 0.587, 0.114])
 
 
 def palette(model):
-    """Colors from dark to light, and the share of the picture that each of them paints."""
+    """Colors from dark to light, and each one's share of the picture."""
     colors = np.clip(model.cluster_centers_, 0, 255) / 255
     weights = getattr(model, "cluster_weights_", None)  # released, with noise
     if weights is None:
@@ -114,7 +115,7 @@ def palette(model):
 
 
 def painted(model, shape):
-    """Every pixel in its color of the palette."""
+    """Every pixel in its palette color."""
     colors = np.clip(model.cluster_centers_, 0, 255).round().astype(np.uint8)
     return colors[model.labels_].reshape(shape)
 
@@ -139,7 +140,7 @@ def draw_palette(axes, model):
 
 
 def draw_all_colors(axes, pixels):
-    """A sample of the photograph's colors from dark to light, where the others have a palette."""
+    """A sample of the photograph's colors from dark to light, in place of a palette."""
     sample = np.random.default_rng(0).choice(pixels, 640)
     axes.imshow(sample[np.argsort(sample @ LUMA)][None], aspect="auto", interpolation="bilinear")
     axes.set_axis_off()
@@ -159,7 +160,7 @@ def captions(fitted, pixels):
 
 
 def cells(figure):
-    """Two by two pairs of axes: a picture in its true proportions, and a strip below it."""
+    """A 2 x 2 grid: each cell has a picture in its true proportions and a strip below it."""
     width, height = figure.get_size_inches()
     for top in (0.62, 4.92):
         for left in (0.2, 5.15):

@@ -1,10 +1,11 @@
 """
-A search with one guarantee: how many components, and of which shape
-====================================================================
+A hyperparameter search with one guarantee: number and shape of components
+==========================================================================
 
-Six mixtures are tried: one to three components, with full or diagonal covariances. All fits, all
-scores, the choice and the last fit are (1, 1e-6)-differentially private together, and the ledger
-has one charge. `GridSearchCV` would charge each of its fits, and compare scores without noise.
+The search tries six mixtures: one to three components, with full or diagonal covariances. All fits,
+all scores, the choice and the final fit are (1, 1e-6)-differentially private together, for one
+charge to the ledger. `GridSearchCV` would charge each fit separately, and compare scores without
+noise.
 
 In a terminal::
 
@@ -36,7 +37,7 @@ GRID = {"n_components": [1, 2, 3], "covariance_type": ["full", "diag"]}
 
 
 def visits(n, rng):
-    """Three long and narrow groups in the plane, which lie in different directions."""
+    """Three elongated groups in the plane, with different orientations."""
     centers = np.array([[-6.0, 0.0], [5.0, 5.0], [4.0, -6.0]])
     turns, kinds = np.array([0.8, -0.7, 0.3]), rng.integers(3, size=n)
     along, across = rng.normal(scale=2.0, size=n), rng.normal(scale=0.5, size=n)
@@ -45,7 +46,7 @@ def visits(n, rng):
 
 
 def draw_mixture(axis, X, model):
-    """Some rows (they are made up, so they may be shown) and the released components."""
+    """Some rows (synthetic, so they may be shown) and the released components."""
     axis.plot(*X[:3000].T, ".", color=MUTED, ms=1.5, alpha=0.4)
     full = model.covariance_type == "full"
     for mean, covariance in zip(model.means_, model.covariances_, strict=True):
@@ -78,14 +79,15 @@ def main(argv=None):
     X = visits(10_000 if options.quick else 50_000, rng)
     ledger = PrivacyLedger(PrivacyBudget(epsilon=2.0, delta=1e-5))
     search = DPGridSearch(DPGaussianMixture(bounds=16.0), GRID, epsilon=1.0, ledger=ledger)
-    print("Before there are data:\n")
+    print("Before any data exist:\n")
     print(search.privacy_plan(n_features=2))
     with warnings.catch_warnings():
-        # The best two scores may be within their noise; a candidate may find a component too few.
+        # The best two scores may differ by less than their noise, and a candidate may find one
+        # component too few.
         warnings.simplefilter("ignore", UtilityWarning)
         _, seconds = timed(search.fit, X)
     found = search.cv_results_
-    print(f"\nSix candidates and a last fit, {seconds.cpu:.1f} CPU seconds:")
+    print(f"\nSix candidates and a final fit,  {seconds.cpu:.1f} CPU seconds:")
     print_table(
         ("components", "covariances", "released score", "rank"),
         [

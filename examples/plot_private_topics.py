@@ -1,11 +1,11 @@
 """
-Topics of documents, by k-means on sparse text
-==============================================
+Topics of documents: k-means on sparse text
+===========================================
 
-Words are hashed and projected at random. Neither looks at the documents, so both are public steps
-that cost no privacy budget; `DPKMeans` reads the sparse rows as they are. Words from a public list
-then tell what each released center is about. (Weights of words by their frequencies, tf-idf, would
-look at all documents: they have to come from a public collection.)
+Words are hashed, then projected at random. Neither step looks at the documents, so both are public
+and cost no privacy budget. `DPKMeans` takes the sparse rows as they are. Words from a public list
+then describe each released center. (Weighting words by frequency, as tf-idf does, would look at all
+documents; such weights must come from a public collection.)
 
 In a terminal::
 
@@ -43,10 +43,10 @@ EPSILONS = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1)
 
 
 def documents(n, rng):
-    """Texts of fifty words, and their topics: six words in ten are common ones."""
+    """Texts of fifty words, and their topics; six words in ten are common words."""
     topics = rng.integers(len(TOPICS), size=n)
     own = np.array([words.split() for words in TOPICS.values()])
-    rank = 1 / np.arange(1, 1 + own.shape[1])  # the first words of a topic are the frequent ones
+    rank = 1 / np.arange(1, 1 + own.shape[1])  # the first words of a topic are its most frequent
     picks = rng.choice(own.shape[1], size=(n, 50), p=rank / rank.sum())
     words = own[topics[:, None], picks]
     plain = rng.random(words.shape) < 0.6
@@ -55,13 +55,14 @@ def documents(n, rng):
 
 
 def about(centers, features, words):
-    """The three words of a public list that each center is nearest to, beyond the mean center."""
+    """For each center, the three closest words of a public list, after subtracting the mean
+    center."""
     directions = features.transform(words) @ (centers - centers.mean(axis=0)).T
     return [[words[i] for i in np.argsort(-column)[:3]] for column in np.asarray(directions).T]
 
 
 def matrix(axes, topics, labels, title, names):
-    """What part of each topic is in each cluster; clusters in the order of their main topics."""
+    """The share of each topic in each cluster; clusters are ordered by their main topics."""
     parts = contingency_matrix(topics, labels).astype(float)
     parts /= parts.sum(axis=1, keepdims=True)
     order = np.argsort(parts.argmax(axis=0), kind="stable")
@@ -75,11 +76,11 @@ def matrix(axes, topics, labels, title, names):
 
 
 def draw(figure, topics, plain, private, curve):
-    """Clusters without privacy and with it, then agreement with the topics over epsilon."""
+    """Clusters without and with privacy, then agreement with the topics over epsilon."""
     figure.set_layout_engine("constrained")
     left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1, 0.9))
     names = [f"cluster {j + 1}" for j in range(len(TOPICS))]
-    matrix(left, topics, plain.labels_, "KMeans: parts of each topic", names)
+    matrix(left, topics, plain.labels_, "KMeans: share of each topic", names)
     told = [", ".join(each) for each in private["words"]]
     matrix(middle, topics, private["labels"], "DPKMeans, epsilon = 1: released words", told)
     right.plot(EPSILONS, curve, "o-", color=ACCENT, label="DPKMeans")
@@ -97,7 +98,7 @@ def main(argv=None):
     options = parse_arguments(__doc__, "private_topics.png", argv)
     n = 6_000 if options.quick else 20_000
     texts, topics = documents(n, np.random.default_rng(0))
-    # Both are made from public numbers; unit rows stay about as long under the projection.
+    # Both use public numbers only, and the projection roughly preserves the length of unit rows.
     features = make_pipeline(
         HashingVectorizer(n_features=2**16, norm="l2"),
         SparseRandomProjection(n_components=48, density=1 / 3, random_state=0),
@@ -107,7 +108,7 @@ def main(argv=None):
     k = len(TOPICS)
     plain, plain_time = timed(KMeans(k, n_init=10, random_state=0).fit, X)
     rows, curve = [], []
-    warnings.simplefilter("ignore", UtilityWarning)  # the smallest budgets warn, and are shown
+    warnings.simplefilter("ignore", UtilityWarning)  # the smallest budgets warn
     for epsilon in EPSILONS:
         fitted, seconds = timed(DPKMeans(k, epsilon=epsilon, bounds=1.5).fit, X)
         curve.append(adjusted_rand_score(topics, fitted.labels_))

@@ -1,10 +1,11 @@
 """
-What epsilon costs, found out before anything is spent
-======================================================
+See what epsilon costs before you spend anything
+================================================
 
-A study will have 10,000 private rows. What will k-means with eight clusters be worth at each
-epsilon? Synthetic rows stand for the private ones, with noise scaled to their number; no ledger is
-charged. Then one private fit, charged to a ledger, and where its budget went.
+A study will collect 10,000 private rows. How good will k-means with eight clusters be at each
+epsilon? Synthetic rows stand in for the private ones, with noise scaled to their number, and no
+ledger is charged. One private fit follows, charged to a ledger, with a chart of where its budget
+went.
 
 In a terminal::
 
@@ -33,7 +34,7 @@ def private_rows(rng):
 
 
 def draw(figure, curve, model, synthetic):
-    """The curve, where the budget went, and the released centers."""
+    """The curve, the split of the budget, and the released centers."""
     figure.set_layout_engine("constrained")
     left, right, below, ledger = figure.subplots(2, 2).ravel()
     PrivacyUtilityDisplay.from_curve(curve, ax=left)
@@ -63,7 +64,7 @@ def main(argv=None):
     rng = np.random.default_rng(0)
     model = estimator.fit(private_rows(rng))
     print(model.privacy_report_)
-    # Rows that may be shown: drawn about the released centers, with a spread that is public here.
+    # Rows that may be shown: drawn around the released centers, with a spread that is public here.
     synthetic = model.cluster_centers_[rng.integers(8, size=800)] + rng.normal(size=(800, 2))
     save(lambda figure: draw(figure, curve, model, synthetic), options.output, (12.5, 9))
 

@@ -1,12 +1,12 @@
 """
-The demo: every example, one after the other
-============================================
+The demo: run every example
+===========================
 
     python examples/run_demo.py            # or: make demo
     python examples/run_demo.py --quick    # less data
 
-The pictures go to `examples/output/` (`--output` for another folder). A failure of one example does
-not keep the others from running; the exit status then is 1.
+Pictures go to `examples/output/` (`--output` for another folder). If one example fails, the others
+still run, and the exit status is 1.
 """
 
 import argparse
@@ -15,6 +15,7 @@ import time
 import traceback
 from pathlib import Path
 
+import plot_days
 import plot_densest_place
 import plot_digits_pipeline
 import plot_far_mean
@@ -32,13 +33,14 @@ PARTS = [
     ("Handwritten digits in a pipeline", plot_digits_pipeline),
     ("The mean of data far away", plot_far_mean),
     ("The densest place of a city", plot_densest_place),
+    ("Every day a little", plot_days),
     ("A private mixture", plot_private_mixture),
     ("K-means over clients", plot_federated),
     ("Topics of documents", plot_private_topics),
     ("What epsilon costs", plot_what_epsilon_costs),
     ("How many clusters", plot_number_of_clusters),
     ("A search with one guarantee", plot_private_search),
-    ("Points to run anything on", plot_private_coreset),
+    ("A private coreset", plot_private_coreset),
 ]
 
 
@@ -53,7 +55,7 @@ def parse_arguments(argv):
 
 
 def run(part, arguments):
-    """Run one example; whether it came to its end."""
+    """Run one example; return whether it succeeded."""
     name = part.__name__.removeprefix("plot_")
     options = ["--output", str(arguments.output / f"{name}.png")]
     try:

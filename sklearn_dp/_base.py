@@ -30,9 +30,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ._aggregate.shared.beyond import is_ok, ok_inside
-from ._aggregate.shared.remedies import plain
-from ._aggregate.shared.single_rows import narrowed, row_guard, saturated
+from ._aggregate.shared.advice import plain
+from ._aggregate.shared.outlier_bound import is_ok, ok_inside
+from ._aggregate.shared.single_rows import is_small, narrowed, row_guard, saturated
 from ._aggregate.shared.sparse_rows import as_rows
 from ._aggregate.shared.table import Table
 from ._partitions import InParts, engine_of
@@ -51,6 +51,7 @@ from ._tables import (
     check_table,
     check_weights,
     largest_weight,
+    not_numeric,
     validate_quietly,
     weighted_mean,
 )
@@ -133,7 +134,7 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
     """Whether `fit` and the methods after it read sparse rows, chunk by chunk."""
 
     _length_released: tuple[str, ...] = ()
-    """Arrays whose length is a release, as how many cells stand out of the noise: more rows, more
+    """Arrays whose length is a release, as how many cells stand out from the noise: more rows, more
     of them. The checks of pickles do not weigh them."""
 
     # -- parameters -----------------------------------------------------------------------------
@@ -177,7 +178,7 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
         return (f"with sample_weight, a unit is a row of weight max_weight={most}",)
 
     def _relation(self, unit: str) -> str:
-        """What the neighbours of a fit do with a unit: one of `RELATIONS` of `_neighbours`."""
+        """What the neighbors of a fit do with a unit: one of `RELATIONS` of `_neighbors`."""
         return "add or remove"
 
     def _make_plan(self, n_features: int, unit: str) -> PrivacyPlan:
@@ -260,7 +261,15 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
             raise ValueError(f"X must have between 1 and {MOST_FEATURES} features.")
         if self._takes_sparse and n_features > _grid.MOST_COLUMNS:
             raise ValueError(f"X must have at most {_grid.MOST_COLUMNS} features. {PROJECT}")
-        return self._start_session(self._make_plan(n_features, unit, **public))
+        try:
+            plan = self._make_plan(n_features, unit, **public)
+        except ValueError as error:
+            # Bounds of the numeric columns alone: a column of another type is what is wrong.
+            wrong = not_numeric(X, "X") if "bounds" in str(error) else None
+            if wrong is None:
+                raise
+            raise ValueError(wrong) from None
+        return self._start_session(plan)
 
     def _count_features(self, X: Any) -> int:
         """The number of columns that a fit sees: public."""
@@ -276,20 +285,26 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
         else:
             _open_inside.set(None)  # for one fit: what this one fits in turn pays for itself
             session = inside(plan)
+        self._forget()
+        return session
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit has left."""
         for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
             delattr(self, name)
-        return session
 
     def _validated(self, X: Any, **options: Any) -> Any:
         """Finite rows of a table that a user gave: an array, or sparse rows where it takes them."""
         if engine_of(X) is not None:
-            raise TypeError(f"X must be in memory here, and not {type(X).__name__}.")
+            raise TypeError(f"X must be in memory here, not {type(X).__name__}.")
         accept = "csr" if self._takes_sparse else False
-        options = {"dtype": [np.float64, np.float32], "accept_sparse": accept, **options}
-        return as_rows(validate_quietly(self, X, **options))
+        small = is_small(X)  # most tables are, and then need no second test
+        options = {"accept_sparse": accept, "ensure_all_finite": not small, **options}
+        valid = validate_quietly(self, X, dtype=[np.float64, np.float32], **options)
+        return valid if small else as_rows(valid)
 
     # Saturated: a row with an entry of 1e300 is clipped as any other far row, and no square of it
-    # overflows into a warning that neighbours would not see.
+    # overflows into a warning that neighbors would not see.
     @row_guard
     def _fit_session(self, X: Any, units: Units, session: PrivacySession, **public: Any) -> Self:
         """Fit within a session that has been charged, keep its report, warn by `status_`."""
@@ -354,7 +369,7 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
 
     @property
     def trustworthy_(self) -> bool:
-        """Whether `status_` has nothing to complain of: for programs, as sentences may change."""
+        """Whether `status_` reports no problem. Use this in programs: the wording may change."""
         check_is_fitted(self)
         return is_ok(self.status_)
 

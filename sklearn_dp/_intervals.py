@@ -159,7 +159,7 @@ class StandardErrors:
             raise ValueError("level must be greater than 0 and less than 1.")
         if not self._with_errors:
             raise ValueError(
-                f"{type(self).__name__}: nothing that this fit released has intervals."
+                f"{type(self).__name__}: no value that this fit released has an interval."
             )
         attribute = next(iter(self._with_errors)) if attribute is None else attribute
         check_choice("attribute", attribute, tuple(self._with_errors))
@@ -185,8 +185,9 @@ class StandardErrors:
         summary : Summary
             Prints as a table; ``to_frame()`` gives all lines as a DataFrame.
         """
+        check_is_fitted(self)
         lines: list[tuple] = []
-        # Backwards: the smaller attributes, such as a count, stand above the table of centers.
+        # Backward: the smaller attributes, such as a count, stand above the table of centers.
         for attribute in reversed(self._with_errors):
             low, high = self.confidence_interval(level, attribute)
             value, error = self._value_and_error(attribute)
@@ -205,7 +206,7 @@ class StandardErrors:
             (
                 *self._beyond(),
                 f"status: {self.status_}",
-                f"({report.epsilon:.4g}, {report.delta:.3g})-DP for {report.neighbours}",
+                f"({report.epsilon:.4g}, {report.delta:.3g})-DP for {report.neighbors}",
             ),
         )
 

@@ -57,16 +57,16 @@ _LOST = {
     "n_jobs": "the steps are paid for together, in one thread",
 }
 _ADVICE = {
-    "MinMaxScaler": "it learns the values of single rows: name the public bounds of the columns in "
-    "`bounds`, which makes it PublicScaler",
-    "MaxAbsScaler": "it learns the values of single rows: take PublicScaler with public bounds",
-    "OrdinalEncoder": "take PublicEncoder with a public list of categories",
-    "SimpleImputer": "what it fills in is learned, or whether a column is empty: fill in a public "
-    "constant before the fit",
-    "Normalizer": "its check of the rows warns where they are so large that their sum overflows: "
-    "scale rows to one length before the fit",
-    "Binarizer": "its check of the rows warns where they are so large that their sum overflows",
-    "PolynomialFeatures": "powers of a large row overflow, and the step that follows then raises",
+    "MinMaxScaler": "it learns values of individual rows: give the public bounds of the "
+    "columns in `bounds`, which replaces it with PublicScaler",
+    "MaxAbsScaler": "it learns values of individual rows: use PublicScaler with public bounds",
+    "OrdinalEncoder": "use PublicEncoder with a public list of categories",
+    "SimpleImputer": "it learns the values that it fills in, or whether a column is empty: fill in "
+    "a public constant before the fit",
+    "Normalizer": "its input check warns if rows are so large that their sum overflows: "
+    "scale rows to unit length before the fit",
+    "Binarizer": "its input check warns if rows are so large that their sum overflows",
+    "PolynomialFeatures": "powers of a large row overflow, and then the next step raises",
 }
 
 
@@ -180,7 +180,7 @@ def privatize(
 def _bounds(bounds: Any) -> dict[str, Any]:
     """Public bounds by the names of steps."""
     if bounds is not None and not isinstance(bounds, Mapping):
-        raise TypeError("bounds must be a dict of names of steps and bounds.")
+        raise TypeError("bounds must be a dict of step names and bounds.")
     return dict(bounds or {})
 
 
@@ -244,16 +244,16 @@ def _check_rest(rest: dict[str, Any], allow: Collection[str]) -> None:
     if refused:
         models = any(isinstance(part, ClassifierMixin | RegressorMixin) for part in rest.values())
         raise ValueError(
-            f"estimator: no private twin for {'; '.join(refused)}. Take it out, or name it in "
-            "`allow` if what it learns may be known and does not depend on private rows."
+            f"estimator: no private twin for {'; '.join(refused)}. Remove it, or name it in "
+            "`allow` if what it learns may be public and does not depend on private rows."
             + " SampleAndAggregate(...) makes a classifier or a regressor private."
             * models
         )
     if rest:
         warnings.warn(
-            f"not private: {'; '.join(_in_words(*each) for each in rest.items())}. The "
-            "guarantee holds only if what they learn depends on public values alone, what they "
-            "make of a row on that row, and if no row makes them warn or fail.",
+            f"not private: {'; '.join(_in_words(*each) for each in rest.items())}. The guarantee "
+            "holds only if what they learn depends on public values alone, if their output for a "
+            "row depends on that row alone, and if no row makes them warn or fail.",
             PrivacyWarning,
             stacklevel=3,
         )
@@ -270,7 +270,7 @@ def _shares(shares: Mapping[str, float] | None, private: dict[str, Any]) -> dict
     if shares is None:
         return {name: 1 / len(private) for name in private}
     if not isinstance(shares, Mapping):
-        raise TypeError("shares must be a dict of names of steps and numbers.")
+        raise TypeError("shares must be a dict of step names and numbers.")
     if set(shares) != set(private):
         raise ValueError(f"shares must have the private steps, {sorted(private)}.")
     return shares_of_one({name: shares[name] for name in private}, "shares")

@@ -25,6 +25,7 @@ __all__ = [
     "check_weights",
     "entries",
     "largest_weight",
+    "not_numeric",
     "validate_quietly",
     "weighted_mean",
     "with_max_weight",
@@ -43,20 +44,20 @@ _NO_LARGEST = (
 )
 
 PROJECT = (
-    "Project it on some dozens of features first, by SparseRandomProjection(dense_output=True), or "
-    "make few of them by HashingVectorizer(n_features=...): neither depends on the data, so both "
-    "are free of privacy cost. A dense copy with all features would have noise in each of them."
+    "Project it to a few dozen features first with SparseRandomProjection(dense_output=True), or "
+    "create only a few with HashingVectorizer(n_features=...): neither depends on the data, so "
+    "neither costs privacy. A dense copy would have noise in every one of its features."
 )
 """What to do with sparse or very many features, for errors."""
 
 _MISSING = (
-    "Leave out the rows that have missing values, or fill in constants that are known without the "
-    "data: both look at one row at a time. What an imputer of scikit-learn fills in is learned "
-    "from the rows, and is not private."
+    "Drop rows with missing values, or fill in constants chosen without the data: both use one "
+    "row at a time. A scikit-learn imputer learns what it fills in from the rows, so it is not "
+    "private."
 )
 _OTHER_COLUMNS = (
-    "Leave out columns that are no features; give whose row it is as groups; put categories and "
-    "dates into numbers by PublicEncoder or another rule that is known without the data."
+    "Drop columns that are not features; pass the owner of each row as groups; encode categories "
+    "and dates with PublicEncoder or another rule that does not depend on the data."
 )
 # How messages of scikit-learn's checks begin that hold public facts only (names of parameters, the
 # number of features, types). An unknown message is never passed on: it may quote data.
@@ -75,7 +76,7 @@ _REWORDED = {
     "row.",
     "Expected a 2-dimensional container": "Expected 2D array: {0} must have shape (n_samples, "
     "n_features). Reshape your data: {0}.to_frame() if it is a Series of one feature.",
-    "could not convert": "{} must be numeric: it holds text or other objects.",
+    "could not convert": "{} must be numeric: it contains text or other objects.",
     "float() argument": "{} must be numeric: its argument must be a string or a real number.",
     "Sparse data was passed": "{} is sparse, and this estimator needs dense rows. " + PROJECT,
     "Found array with 0 feature": "{}: Found array with 0 feature(s) (shape=(, 0)) while a minimum "
@@ -114,7 +115,7 @@ def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
         one = is_real(sample_weight)
         weights = np.full(n_rows, float(sample_weight)) if one else sample_weight
         if getattr(getattr(weights, "dtype", None), "kind", "") in ("M", "m"):
-            raise TypeError("dates are no weights")
+            raise TypeError("dates are not weights")
         weights = np.asarray(check_array(weights, dtype=np.float64, **options))
     except MemoryError:
         raise
@@ -207,7 +208,7 @@ def _quiet(name: str, check: Callable[..., Any], *arguments: Any, **options: Any
         return check(*arguments, **options)
     except (TypeError, ValueError, OverflowError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        message = _not_numeric(arguments[-1], name) or _without_data(str(error), name)
+        message = not_numeric(arguments[-1], name) or _without_data(str(error), name)
     except MemoryError:
         raise
     except Exception as error:  # of the code that `X` brings along, such as that of a database
@@ -217,7 +218,7 @@ def _quiet(name: str, check: Callable[..., Any], *arguments: Any, **options: Any
     raise kind(message)
 
 
-def _not_numeric(table: Any, name: str) -> str | None:
+def not_numeric(table: Any, name: str) -> str | None:
     """The columns of a DataFrame whose types are no numbers, by name: a schema is public."""
     try:
         if not isinstance(table.shape, tuple):  # lazy frames have none, and warn of the next line

@@ -43,7 +43,7 @@ SQUARABLE = {"low": 1e-140, "high": 1e140}
 """Limits of a length whose square, in the steps of a grid, is a normal float."""
 
 # Less is a slip too: the answer would be nothing but noise.
-_LEAST_RHO = 1e-8  # shares of a few per cent of it still have noise below 2**50 grid steps
+_LEAST_RHO = 1e-8  # shares of a few percent of it still have noise below 2**50 grid steps
 _LEAST_SHARE = 1e-9  # of any budget, for one step
 
 
@@ -170,7 +170,7 @@ def names_of(names: Any, parameter: str) -> tuple[str, ...]:
     several = isinstance(names, Collection) and not isinstance(names, str | bytes | Mapping)
     found = tuple(names) if several and getattr(names, "ndim", 1) == 1 else (None,)
     if not all(isinstance(name, str) for name in found):
-        raise TypeError(f"{parameter} must be a collection of names of steps.")
+        raise TypeError(f"{parameter} must be a collection of step names.")
     return found
 
 
@@ -192,15 +192,15 @@ def check_steps(steps: list[tuple[Any, ...]]) -> None:
             raise TypeError(f"estimator: step {name!r} is a class; give an instance.")
 
 
-def check_n_points(value: Any, name: str = "n_points") -> int | float:
+def check_n_points(value: Any) -> int | float:
     """A count of at least one below the public cap, or a fraction."""
     if not is_real(value):
-        raise TypeError(f"{name} must be an integer or a fraction.")
+        raise TypeError("n_points must be an integer or a fraction.")
     if is_integer(value):
-        return check_integer(value, name, low=1, high=MOST_POINTS)
-    fraction = check_number(name, value)
+        return check_integer(value, "n_points", low=1, high=MOST_POINTS)
+    fraction = check_number("n_points", value)
     if not 0 < fraction < 1:
-        raise ValueError(f"{name} must be a positive integer, or a fraction between 0 and 1.")
+        raise ValueError("n_points must be a positive integer, or a fraction between 0 and 1.")
     return fraction
 
 

@@ -23,7 +23,7 @@ from ._privacy._budget import PrivacyBudget
 from ._privacy._ledger import DisjointLedgers, PrivacyLedger
 from ._privacy._ledger_store import FileBook
 from ._privacy._ledger_terms import COMPOSITIONS, LedgerCharge
-from ._privacy._neighbours import RELATIONS, UNITS, in_words
+from ._privacy._neighbors import RELATIONS, UNITS, in_words
 
 __all__ = ["DisjointLedgers", "LedgerCharge", "PrivacyBudget", "PrivacyLedger", "main"]
 

@@ -23,7 +23,7 @@ USES = {
     "privacy, slow": "the same in `make audit`: minutes each",
     "privacy, few rounds": "the quick ones; those that fit hundreds of times in `make audit`",
     "privacy, shown": "those of what a fit shows and costs; replays are tests of their own",
-    "neighbours": "replay audits of a thousand pairs of neighbours",
+    "neighbors": "replay audits of a thousand pairs of neighbors",
     "mutants": "seeded bugs that the checks have to catch",
     "releases": "quick replays that together make every release that any option can make",
 }
@@ -53,7 +53,7 @@ class Configuration:
 BOTH = ("sklearn", "privacy")
 # Of another way whose replays and noise have audits in the tests of the estimator.
 OTHER = ("sklearn, slow", "privacy, few rounds")
-PATH = ("neighbours",)
+PATH = ("neighbors",)
 MADE = ("releases",)
 DEFAULT = [({}, (*BOTH, *PATH)), (GENEROUS, ("privacy", *PATH, "mutants", *MADE))]
 COMMON = [({}, BOTH), (GENEROUS, ("privacy",))]

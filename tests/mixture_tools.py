@@ -8,8 +8,8 @@ from scipy.stats import multivariate_normal
 
 from sklearn_dp._aggregate.mixture.parts import MixtureContext, Settings
 from sklearn_dp._aggregate.moments.moment_releases import LABELS
+from sklearn_dp._aggregate.shared.adaptive_center import CenterRadius
 from sklearn_dp._aggregate.shared.grid_table import GridTable
-from sklearn_dp._aggregate.shared.location import Located
 from sklearn_dp._aggregate.shared.rows import Rows
 from sklearn_dp._aggregate.shared.samples import ByPart
 from sklearn_dp._aggregate.shared.table import Table
@@ -125,9 +125,9 @@ def two_balls(d=3, apart=100.0, n=300):
 def context_of(session, table, radius, settings=None, known=None):
     """Rows of a table about the origin, all of them in a ball."""
     domain = Domain.from_bounds(2 * radius, table.n_features)
-    rows = GridTable.quantise(table, domain)
+    rows = GridTable.quantize(table, domain)
     origin = np.zeros(table.n_features)
-    place = Located(rows, domain, rows.ball / 2, 100.0, "ok", 0.0, origin, 1.0)
+    place = CenterRadius(rows, domain, rows.ball / 2, 100.0, "ok", 0.0, origin, 1.0)
     return MixtureContext(session, place, rows, known, settings, "", lambda name: None)
 
 
@@ -138,9 +138,9 @@ def partition(X, k, *, rho=1e6, ratio=1.5, ball="joint", units=None, seed=0):
     radius = float(np.linalg.norm(X, axis=1).max()) + 1e-9
     domain = Domain.from_bounds(2 * radius, X.shape[1])
     units = Units(len(X)) if units is None else units
-    rows = GridTable.quantise(Table.in_memory(X, units), domain)
+    rows = GridTable.quantize(Table.in_memory(X, units), domain)
     size, center = float(len(X)), np.zeros(X.shape[1])
-    place = Located(rows, domain, rows.ball / 2, size, "ok", 0.0, center, 1.0)
+    place = CenterRadius(rows, domain, rows.ball / 2, size, "ok", 0.0, center, 1.0)
     roots, grow = [], Recursion.grow
 
     def grown(self, root):

@@ -23,8 +23,8 @@ from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
 from sklearn_dp import DPPCA, DPKMeans, DPKTupleKMeans
-from sklearn_dp.audit import neighbouring_pairs
-from sklearn_dp.audit._claims import paid
+from sklearn_dp.audit import neighboring_pairs
+from sklearn_dp.audit._plan_consistency import paid
 from sklearn_dp.audit._replay import replay_recording
 from sklearn_dp.audit._replay_result import ReplayResult
 from sklearn_dp.model_selection import BestOf, DPGridSearch, DPRandomizedSearch, Shares
@@ -193,7 +193,7 @@ def models_of(name):
 
 
 def _tables(n):
-    """Three clusters: narrow rows, the same in pairs, wide rows; and which neighbours they meet."""
+    """Three clusters: narrow rows, the same in pairs, wide rows; and which neighbors they meet."""
     rng = np.random.default_rng(7)
     places = 3 * rng.uniform(-1, 1, size=(3, 20))
     X = places[np.arange(n) % 3] + 0.05 * rng.uniform(-1, 1, size=(n, 20))
@@ -211,7 +211,7 @@ def replayed(name):
     """Replays of an estimator in the settings that make all of its releases.
 
     Of narrow rows, of groups, and of wide rows where their plan is another one. Each fit meets a
-    few neighbours, far and near.
+    few neighbors, far and near.
 
     Returns
     -------
@@ -228,7 +228,7 @@ def replayed(name):
         another = not boxed and _laws(model, *wide[:2]) != _laws(model, *narrow[:2])
         for X, groups, kinds in (narrow, grouped, wide)[: 2 + another]:
             laws = _laws(model, X, groups)
-            pairs = [*neighbouring_pairs(X, 0, kinds=kinds, groups=groups)]
+            pairs = [*neighboring_pairs(X, 0, kinds=kinds, groups=groups)]
             result, events = replay_recording(model, X, groups, pairs, 0, "C", strangers=False)
             total += result
             for entry in {event.entry for event in paid(events)}:

@@ -2,8 +2,8 @@
 
 python tests/second_replay.py [ESTIMATOR ...] [--mutants]
 
-It records a fit on D, forces the outputs on fits of neighbours, and has its own idea of everything
-else: who is a neighbour, how the randomness of single units follows them, how far apart two values
+It records a fit on D, forces the outputs on fits of neighbors, and has its own idea of everything
+else: who is a neighbor, how the randomness of single units follows them, how far apart two values
 of each kind are, what a release costs by the scale that the sampler used, and what a fit may show.
 An error in the first replay is then no error here. A line of the table is an estimator in all its
 settings, with rows and with groups of two rows as units. With ``--mutants`` each plan entry in turn
@@ -58,7 +58,7 @@ NOISY |= {"inner_gaussian", "inner_laplace", "inner_choice"}
 CLOSE = 1 + 1e-9
 
 
-# -- neighbours ------------------------------------------------------------------------------------
+# -- neighbors ------------------------------------------------------------------------------------
 
 
 def data_sets():
@@ -72,12 +72,19 @@ def data_sets():
 
 
 def fitting(estimator):
-    """The data sets that an estimator takes: bounds of columns are of so many columns."""
-    width = np.shape(getattr(estimator, "bounds", None))[1:]
-    return [X for X in data_sets() if width in ((), X.shape[1:])]
+    """The data sets that an estimator takes: bounds and starts are of so many columns."""
+    widths = {np.shape(getattr(estimator, name, None))[1:] for name in ("bounds", "init")} - {()}
+    least = 2 if key_of(estimator) else 1
+    return [X for X in data_sets() if widths <= {X.shape[1:]} and X.shape[1] >= least]
 
 
-def neighbours(units, points):
+def key_of(estimator):
+    """The columns that tell in which segment a row is: one number, or none."""
+    by = getattr(estimator, "by", None)
+    return [] if by is None else [by]
+
+
+def neighbors(units, points):
     """(units, origins): one unit more, at its place in turn, or one less.
 
     Units are an array of shape (n, size, d); an origin is the place where a unit was, or -1.
@@ -352,7 +359,7 @@ def forced(recorded, units):
 
 
 def facts(event):
-    """What must be equal for neighbours."""
+    """What must be equal for neighbors."""
     drawn = [(draw.law, np.max(draw.scale)) for draw in event.draws]
     return event.kind, event.entry, event.sensitivity, event.scale, event.cost, event.public, drawn
 
@@ -440,12 +447,12 @@ def compare(recorded, events, units, result):
 
 
 def replayed(estimator, data=None, size=1, stop=False):
-    """An estimator on data sets and all their neighbours; a unit has so many rows."""
+    """An estimator on data sets and all their neighbors; a unit has so many rows."""
     result = Result()
     for X in fitting(estimator) if data is None else data:
         units = X[: len(X) // size * size].reshape(-1, size, X.shape[1])
         try:
-            replay_neighbours(estimator, units, result, stop)
+            replay_neighbors(estimator, units, result, stop)
         except Exception as error:  # no fit of these data may fail
             result.problems.append(f"{type(error).__name__}: {error}")
         if stop and result.problems:
@@ -453,19 +460,22 @@ def replayed(estimator, data=None, size=1, stop=False):
     return result
 
 
-def replay_neighbours(estimator, units, result, stop):
+def replay_neighbors(estimator, units, result, stop):
     """Add what is found on one data set to a result."""
     size = units.shape[1]
 
     def fit(units, names):
         copy = clone(estimator).set_params(random_state=0, ledger=None)
+        units = units.copy()
+        key = units[:, :1, key_of(estimator)]  # a unit is in one segment: here in 0 or 1
+        units[..., key_of(estimator)] = np.abs(np.rint(key)) % 2
         rows = units.reshape(-1, units.shape[2])
         return copy.fit(rows, **({} if size == 1 else {"groups": np.repeat(names, size)}))
 
     model, recorded, shown = quietly(fit, units, np.arange(len(units)))
     plan = estimator.privacy_plan(units.shape[2], unit="row" if size == 1 else "group")
     result.problems += alone(recorded, plan, model)
-    for others, origins in neighbours(units, released_points(model, units.shape[2])):
+    for others, origins in neighbors(units, released_points(model, units.shape[2])):
         if stop and result.problems:
             return
         result.pairs += 1

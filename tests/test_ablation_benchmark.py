@@ -26,10 +26,16 @@ NOT_TUNED = {  # constants of modules that are no numbers to choose
     "cell_tree.MOST_BITS_A_LEVEL": "memory",
     "cell_tree.MOST_BITS": "what an integer holds",
     "cell_tree._SHOWN": "above any noise",
+    "days._DISTANCES": "of partial_fit: no cell of the table is fitted day by day",
+    "days._FADE": "the same",
+    "days._LONGER": "the same",
+    "days._QUIET": "the same",
+    "days._WINDOW": "the same",
     "gap._LEAST_POINTS": "fewer points have no gap",
     "gap._MOST_ENTRIES": "speed: the bits are the same",
+    "quality._OUTSIDE": "of the last release: no center depends on it",
     "separate_choice._SAFE": "rounding",
-    "sketch._LEAST": "rounding",
+    "surplus_lloyd._LEAST": "rounding",
     "status._MISSED": "of the advice in words; no status depends on it",
     "status._NOISE": "of the advice in words; no status depends on it",
     "communication_cost._WORDS": "bytes",
@@ -130,12 +136,12 @@ def test_rows_measured_again_take_the_place_of_old_ones(benchmark, tmp_path):
     old = f"{title}\n\nAbout.\n\n{table}\n| center_share | 1 | a |\n| evidence | 2 | b |"
     benchmark.written(page, title, old)
     benchmark.written(page, benchmark.CHOICE, f"{benchmark.CHOICE}\n\nOther.")
-    lines = [*table.splitlines(), "| evidence | 3 | c |", "| kept | 4 | d |"]
+    lines = [*table.splitlines(), "| evidence | 3 | c |", "| leaf_keep_sd | 4 | d |"]
     benchmark.written(page, title, benchmark.among_others(page, title, lines))
     _, sections = benchmark.sections(page)
     assert sections[benchmark.CHOICE].endswith("Other.")
     assert sections[title].endswith(
-        f"{table}\n| center_share | 1 | a |\n| kept | 4 | d |\n| evidence | 3 | c |"
+        f"{table}\n| center_share | 1 | a |\n| leaf_keep_sd | 4 | d |\n| evidence | 3 | c |"
     )
 
 

@@ -25,6 +25,7 @@ LAYERS = (
     {"_tables", "_validation"},
     {"_partitions"},
     {"_base"},
+    {"_days"},
     {"mean", "covariance", "decomposition", "cluster", "mixture", "ensemble"}
     | {"preprocessing", "_compositions"},
     {"federated", "model_selection", "inspection", "audit", "segments"}
@@ -454,9 +455,9 @@ PLANTED = [
     (noise_comes_from_the_kernel, "mean._m", "from scipy import stats\nz = stats.norm.rvs(3)"),
     (noise_comes_from_the_kernel, "mean._m", "from .._privacy._noise import NoiseSource"),
     (noise_comes_from_the_kernel, "mean._m", "from .._privacy._random_words import fresh_bytes"),
-    (noise_comes_from_the_kernel, "_privacy.laws.shares", "import os\nb = os.urandom(8)"),
+    (noise_comes_from_the_kernel, "_privacy.mechanisms.shares", "import os\nb = os.urandom(8)"),
     (noise_comes_from_the_kernel, "mean._m", "def f(bits):\n    return np.random.Generator(bits)"),
-    (noise_comes_from_the_kernel, "_privacy._mechanisms", "z = rng.normal()"),
+    (noise_comes_from_the_kernel, "_privacy._aggregates", "z = rng.normal()"),
     (noise_comes_from_the_kernel, "_privacy._session", "z = rng.laplace()"),
     (noise_comes_from_the_kernel, STREAMS_OF_USERS, "import random\nz = random.gauss(0, 1)"),
     (noise_comes_from_the_kernel, "audit._replay", "def f(rng):\n    return rng.normal()"),

@@ -28,9 +28,9 @@ HALF = len(X) // 2
 
 
 def with_entry(value, dtype=None):
-    spoilt = X.astype(dtype or X.dtype)
-    spoilt[HALF, 1] = value
-    return spoilt
+    spoiled = X.astype(dtype or X.dtype)
+    spoiled[HALF, 1] = value
+    return spoiled
 
 
 def frame(**columns):
@@ -95,7 +95,7 @@ BAD_DATA = {
     "sparse": (
         csr_array(X),
         TypeError,
-        "X is sparse.*SparseRandomProjection.*free of privacy cost",
+        "X is sparse.*SparseRandomProjection.*neither costs privacy",
     ),
     "sparse nan": (csr_array(with_entry(np.nan)), ANY, "NaN|sparse"),
     "sparse inf": (csr_array(with_entry(np.inf)), ANY, "infinity|sparse"),

@@ -11,8 +11,8 @@ from kernel_tools import open_session
 
 from sklearn_dp import DPBySegment, DPOneHotEncoder, PrivacyLedger, privatize
 from sklearn_dp._base import BaseDPEstimator, fits_inside
+from sklearn_dp._privacy._aggregates import count
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._mechanisms import count
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp.cluster import DPKMeans, aggregate_k_tuples, int_point
 from sklearn_dp.exceptions import BudgetExceededError, SeededNoiseWarning, UtilityWarning

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from configurations import ESTIMATORS, TABLE, configurations
 from mutants import MUTANTS
-from neighbour_audits import mixed_neighbours_of, neighbours_of
+from neighbor_audits import mixed_neighbors_of, neighbors_of
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
@@ -88,7 +88,7 @@ HARMLESS = {
     "DPOneClusterKMeans": {"group weight ignored", "clip skipped", "second moment without a clip"},
     "DPOutlierScreen": {*POINTS, "clip skipped", "second moment without a clip"},
     # Rows are clipped before the inner fits; outputs out of bounds, and blocks that are dropped
-    # (by 15 rows, which no neighbours here are across), are mutants of its own tests.
+    # (by 15 rows, which no neighbors here are across), are mutants of its own tests.
     # All of `fit` is under `row_guard`, as it reads a target: wherever the mutant asks for numpy's
     # error state it is "ignore", whatever the user has set.
     "SampleAndAggregate": {
@@ -102,7 +102,7 @@ HARMLESS = {
     "FederatedDPKMeans": {"group weight ignored"},
 }
 
-# Those whose building blocks the others have too; hundreds of their neighbours are replayed in the
+# Those whose building blocks the others have too; hundreds of their neighbors are replayed in the
 # normal suite, and thousands of those of all others in `make audit`.
 BUILDING_BLOCKS = ("DPKMeans", "FriendlyMean")
 
@@ -222,7 +222,7 @@ COSTLY = {
 }
 # Hundreds or thousands of fits whatever the setting: the normal suite has them for these only.
 # That noise has entropy is tried on the toy of `tests/audit/test_mutants.py`. All of them meet
-# drawn data in the hundreds of neighbours of `BUILDING_BLOCKS` and in `tests/fuzz/test_replay.py`.
+# drawn data in the hundreds of neighbors of `BUILDING_BLOCKS` and in `tests/fuzz/test_replay.py`.
 AUDIT = {"check_drawn_data": ("FriendlyMean",), "check_noise_has_entropy": ()}
 # Made of the steps of others, which have these in the normal suite: of DPKMeans, of
 # SampleAndAggregate and FriendlyMean, and of DPOneCluster. Their own replays stay there too.
@@ -348,7 +348,7 @@ def test_no_estimator_is_left_out(name):
     assert (
         len([*configurations("privacy", name), *configurations("privacy, few rounds", name)]) >= 2
     )
-    assert configurations("neighbours", name) and len(configurations("mutants", name)) == 1
+    assert configurations("neighbors", name) and len(configurations("mutants", name)) == 1
 
 
 def test_all_checks_run_at_two_budgets_for_every_estimator():
@@ -385,9 +385,9 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("name", "pairs"), PAIRS)
-def test_hundreds_or_thousands_of_neighbours(name, pairs):
-    """`python tests/neighbour_audits.py` prints the table."""
-    total = mixed_neighbours_of(name) if pairs < 2000 else neighbours_of(name, pairs)
+def test_hundreds_or_thousands_of_neighbors(name, pairs):
+    """`python tests/neighbor_audits.py` prints the table."""
+    total = mixed_neighbors_of(name) if pairs < 2000 else neighbors_of(name, pairs)
     assert total.violations == [] and total.n_voided <= 0.1 * total.n_pairs
     assert total.n_pairs - total.n_voided >= pairs
     assert all(ratio <= 1 + 1e-12 for ratio in total.ratios.values())
@@ -467,14 +467,14 @@ def test_a_harmless_mutant_survives():
 def test_mutants_of_building_blocks_are_killed(name, monkeypatch):
     """Those of the kernel and the base class: by the toy of `tests/audit/test_mutants.py`.
 
-    A replay of DPKMeans without a mutant takes as long as those of ten mutants. The neighbours
+    A replay of DPKMeans without a mutant takes as long as those of ten mutants. The neighbors
     above have this setting as well, and `make audit` has the check itself. None of these mutants
     is in the sampler, which is asked before any of them is planted.
     """
     KERNEL_PROBLEMS()
     monkeypatch.setattr(_loss_checks, "kernel_problems", KERNEL_PROBLEMS)
     (setting,) = configurations("mutants", name)
-    replayed = setting in configurations("neighbours", name)
+    replayed = setting in configurations("neighbors", name)
     homes = {"mutants.building_blocks", "mutants.kernel"}
     bugs = [bug for bug in MUTANTS if bug.changes[0][2].__module__ in homes]
     bugs = reached(bugs, setting.estimator)

@@ -28,7 +28,7 @@ from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._published.easy_instances import noisy_centers, separated_balls
 from sklearn_dp._published.easy_instances.k_averages import box_means
 from sklearn_dp.audit._conversions import epsilon_of_gaussian, epsilon_of_zcdp
-from sklearn_dp.audit.laws import law_of
+from sklearn_dp.audit.mechanisms import law_of
 from sklearn_dp.ensemble._sample_and_aggregate import COPY_RATE
 from sklearn_dp.model_selection import DPGridSearch
 
@@ -39,7 +39,7 @@ CLOSE = 1 + 1e-9
 OPENED = {
     "_aggregate/one_cluster/radius_sample.py": {"amplified"},
     "_aggregate/tuples/stage.py": {"run", "_run_partition"},
-    "_privacy/_session_fits.py": {"nested"},  # which opens one for others
+    "_privacy/_session.py": {"nested"},  # which opens one for others
     "ensemble/_sample_and_aggregate.py": {"_step"},
     "model_selection/_runs.py": {"run"},
 }

@@ -24,7 +24,7 @@ HARDLY_MOVED = {
     "DPGaussianMixture: tuples/average (friendly average)": _OF_A_MEAN,
     "DPGaussianMixture: tuples/core (friendly core)": "a tuple in the place of another is a friend",
     "DPGaussianMixture: tuples/size (friendly average)": "the same",
-    "DPKTupleKMeans: tuples (approximate DP)": "far balls leave most tuples of neighbours alike",
+    "DPKTupleKMeans: tuples (approximate DP)": "far balls leave most tuples of neighbors alike",
     "DPKTupleKMeans: tuples/average (friendly average)": _OF_A_MEAN,
     "FriendlyCovariance: core covariance (proportional noise)": _OF_A_MEAN,
     "FriendlyMean: core mean (friendly average)": _OF_A_MEAN,

@@ -2,7 +2,7 @@
 
 Numbers that are divided by or squared leave the floats long before they leave their type, and NaN
 as an integer is -2**63. Each float parameter of each estimator is tried from 1e-300 to 1e300, with
-rows of its own size and of others, under replay: neighbours within the claims, and no statistic
+rows of its own size and of others, under replay: neighbors within the claims, and no statistic
 farther from that of no rows than there are units.
 """
 
@@ -19,7 +19,7 @@ from weight_tools import LastColumn
 
 from sklearn_dp import DPPCA, DPGaussianMixture, DPKMeans, PrivacyBudget, PrivacyLedger
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp.audit import all_estimators, neighbouring_pairs
+from sklearn_dp.audit import all_estimators, neighboring_pairs
 from sklearn_dp.audit._check_tools import Watched
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.audit._replay import replay_recording
@@ -136,9 +136,9 @@ def rows_of(size, n=N):
 
 
 def check(model, size):
-    """Two neighbours under replay, and what is released against what there is at most."""
+    """Two neighbors under replay, and what is released against what there is at most."""
     X = rows_of(size)
-    pairs = list(neighbouring_pairs(X, 0, kinds=["farthest", "remove_last"]))
+    pairs = list(neighboring_pairs(X, 0, kinds=["farthest", "remove_last"]))
     result, events = replay_recording(model, X, None, pairs, 0, "C", strangers=False)
     assert result.violations == [], (model, size)
     in_range(events, len(X))

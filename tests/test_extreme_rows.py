@@ -18,8 +18,8 @@ from sklearn_dp import DPPCA, DPKMeans, DPOutlierScreen, FriendlyMean, SampleAnd
 from sklearn_dp._aggregate.shared import table as _table
 from sklearn_dp._base import BaseDPEstimator
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp.audit import all_estimators, neighbouring_pairs, replay_audit
-from sklearn_dp.audit._neighbours import KINDS
+from sklearn_dp.audit import all_estimators, neighboring_pairs, replay_audit
+from sklearn_dp.audit._neighbors import KINDS
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.audit._storage import STORAGES, stored
 from sklearn_dp.cluster import aggregate_k_tuples, int_point
@@ -99,7 +99,9 @@ def arguments_of(estimator, X):
 def methods_of(estimator):
     """Public methods that take rows, but for fits."""
     for name in dir(estimator):
-        method = None if name.startswith(("_", "fit")) else getattr(estimator, name, None)
+        method = (
+            None if name.startswith(("_", "fit", "partial_fit")) else getattr(estimator, name, None)
+        )
         if inspect.ismethod(method) and "X" in inspect.signature(method).parameters:
             yield name, method
 
@@ -133,6 +135,16 @@ def test_every_method_has_a_finite_answer_to_every_row(cls, options, trained_on_
         if isinstance(value, np.ndarray) and value.dtype.kind != "U":
             unknown = name.endswith("_std_error_") & np.isposinf(value)
             assert np.all(np.isfinite(value) | unknown), name
+
+
+@pytest.mark.parametrize("cls", [DPKMeans, FriendlyMean])
+def test_scores_of_far_rows_of_float32_are_finite(cls):
+    X = stored(np.concatenate([ordinary(), ROWS, 0.5 * ROWS]), "float32")
+    with strict():
+        fitted = cls(bounds=1e35, epsilon=5.0, random_state=0).fit(X)
+        assert np.isfinite(fitted.score(X))
+        if cls is DPKMeans:
+            assert np.isfinite(fitted.private_score(X, epsilon=1.0, random_state=0))
 
 
 @pytest.mark.parametrize(("cls", "options"), SETTINGS)
@@ -219,7 +231,7 @@ def fitted_under(recorder, pipeline, X):
 def violations_of(pipeline, X, storage="C", kinds=("farthest", "tiny", "random", "remove")):
     recorder = Trace()
     found = [fitted_under(recorder, pipeline, stored(X, storage))]
-    for pair in neighbouring_pairs(X, 0, kinds=kinds, repeats=2):
+    for pair in neighboring_pairs(X, 0, kinds=kinds, repeats=2):
         replay = Replay(recorder.events, pair.units)
         found.append(fitted_under(replay, pipeline, stored(pair.X, storage)))
         found += [] if replay.voided else replay.finish()
@@ -306,7 +318,7 @@ def test_replay_sees_where_the_guard_is_missing(what, monkeypatch):
     assert any("error differs" in text for text in found)
 
 
-# A storage matters where numbers are large or small; `make audit` takes all kinds of neighbours.
+# A storage matters where numbers are large or small; `make audit` takes all kinds of neighbors.
 STORED_KINDS = ("farthest", "tiny", "remove_first")
 
 
@@ -323,7 +335,7 @@ def test_rows_in_all_storages_are_private(name, kinds):
     result = replay_audit(
         estimator,
         X,
-        neighbouring_pairs(X, 0, kinds=kinds),
+        neighboring_pairs(X, 0, kinds=kinds),
         recordings=len(STORAGES),
         storages=STORAGES,
         strangers=False,

@@ -56,7 +56,7 @@ def test_one_variant_has_to_serve_all_fits(benchmark):
 
 
 @pytest.mark.parametrize(("shrunk", "low", "high"), [(False, 0.9, 1.1), (True, 0.0, 0.75)])
-def test_the_limit_does_not_shrink_towards_the_centers_it_is_given(benchmark, shrunk, low, high):
+def test_the_limit_does_not_shrink_toward_the_centers_it_is_given(benchmark, shrunk, low, high):
     """Rows a little beside a given center: the step goes all the way, whatever it clips."""
     way = np.array([0.1, 0.0, 0.0])
     X = np.random.default_rng(0).normal(size=(200_000, 3)) + way

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import subprocess
 import sys
 import tomllib
 from functools import cache
@@ -57,7 +58,7 @@ def imported(folder):
     for path in sorted(folder.rglob("*.py")):
         if "auto_examples" in path.parts:  # what a build of the site has copied
             continue
-        # Neighbours of the file, and what lies at the top, on the `pythonpath` of pytest.
+        # Neighbors of the file, and what lies at the top, on the `pythonpath` of pytest.
         near = (*path.parent.glob("*.py"), *folder.iterdir(), *folder.glob("_ext/*.py"))
         local = {other.stem for other in near}
         for module in top_level_imports(path.read_text(encoding="utf-8")):
@@ -199,3 +200,17 @@ def test_ci_entry_point_can_be_run():
     script = ROOT / ".ci" / "run"
     assert script.stat().st_mode & 0o111
     assert "make test" in script.read_text(encoding="utf-8")
+
+
+def test_names_are_loaded_when_they_are_asked_for():
+    code = """
+import sys, sklearn_dp
+assert not [name for name in sys.modules if name.startswith("sklearn_dp.")]
+assert sklearn_dp.exceptions.PrivacyWarning and sklearn_dp.DPKMeans
+assert sklearn_dp.mean.FriendlyMean is sklearn_dp.FriendlyMean
+assert not [name for name in sys.modules if name.startswith("sklearn_dp.segments")]
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+    for name in sklearn_dp.__all__:
+        assert getattr(sklearn_dp, name).__name__ == name and name in dir(sklearn_dp)
+    assert not hasattr(sklearn_dp, "no_such_name")

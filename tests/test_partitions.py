@@ -310,7 +310,7 @@ def audit(model, pairs, engine=LocalEngine, proven=500):
     raise AssertionError(f"{proven} pairs more have to prove something")
 
 
-def neighbours(X, seed):
+def neighbors(X, seed):
     """A row more in a part, a row less from one, and a part that becomes empty."""
     rng, n = np.random.default_rng(seed), len(X)
     far = X[rng.integers(n)] * rng.choice([1.0, 1e3, -1e3])
@@ -334,7 +334,7 @@ FINE = {
 @pytest.mark.parametrize("name", FINE)
 def test_replay_audit_of_parts(name):
     model, X = FINE[name]
-    for pair in neighbours(X[:120], 0):
+    for pair in neighbors(X[:120], 0):
         assert violations(model, *pair) == []
 
 
@@ -343,7 +343,7 @@ def test_replay_audit_of_parts(name):
 def test_replay_audit_of_many_parts(name):
     """500 pairs of each that prove something."""
     model, X = {**MODELS, **SETTINGS}[name]
-    audit(model, (neighbours(X[: 20 + seed], seed) for seed in range(250)), Elsewhere)
+    audit(model, (neighbors(X[: 20 + seed], seed) for seed in range(250)), Elsewhere)
 
 
 # --- means, whose points are compared within a sample ---------------------------------------------
@@ -416,7 +416,7 @@ def test_of_rows_only_the_sample_travels(few_pairs):
 
 @pytest.mark.parametrize("name", ["cells", *CORES])
 def test_replay_audit_of_means_of_parts(name, few_pairs):
-    for pair in neighbours(WIDE[:260], 0):
+    for pair in neighbors(WIDE[:260], 0):
         assert violations(mean(name), *pair, engine=LocalEngine) == []
 
 
@@ -424,7 +424,7 @@ def test_replay_audit_of_means_of_parts(name, few_pairs):
 @pytest.mark.parametrize("name", MEANS)
 def test_replay_audit_of_many_means_of_parts(name, few_pairs):
     """500 pairs of each that prove something."""
-    audit(mean(name), (neighbours(WIDE[: 100 + seed], seed) for seed in range(220)))
+    audit(mean(name), (neighbors(WIDE[: 100 + seed], seed) for seed in range(220)))
 
 
 def test_draws_by_position_within_a_part_are_caught(few_pairs, monkeypatch):
@@ -436,7 +436,7 @@ def test_draws_by_position_within_a_part_are_caught(few_pairs, monkeypatch):
     monkeypatch.setattr(points, "_sampled", sampled_by_part)
     found, _ = fitted(mean("zcdp"), WIDE, cuts(7), engine=LocalEngine)
     assert released(found) != known
-    moved = [violations(mean("zcdp"), *pair, engine=LocalEngine) for pair in neighbours(WIDE, 3)]
+    moved = [violations(mean("zcdp"), *pair, engine=LocalEngine) for pair in neighbors(WIDE, 3)]
     assert any(moved)
 
 

@@ -44,7 +44,7 @@ def given(value):
 
 
 BAD = {  # the second part, and what is said of it
-    "another width": (X[:, :2], "it has another number of columns than X"),
+    "another width": (X[:, :2], "its number of columns differs from that of X"),
     "no columns": (X[:, :0], "0 feature"),
     "one dimension": (X[:, 0], "Expected 2D array"),
     "three dimensions": (X[None], "dim 3"),
@@ -63,9 +63,9 @@ BAD = {  # the second part, and what is said of it
     "an error": (unreadable, r"it could not be read \(KeyError\)\.$"),
 }
 BAD_NAMES = {
-    "other names": (FRAME.rename(columns={"a": "d"}), "its columns have other names"),
-    "another order": (FRAME[["b", "a", "c"]], "other names than those of X, or another order"),
-    "other names of polars": (pl.DataFrame(X, schema=["a", "b", "d"]), "other names"),
+    "other names": (FRAME.rename(columns={"a": "d"}), "its column names"),
+    "another order": (FRAME[["b", "a", "c"]], "its column names or their order differ"),
+    "other names of polars": (pl.DataFrame(X, schema=["a", "b", "d"]), "its column names"),
 }
 BAD_GROUPS = {
     "too few": (IDS[1:], "it must have one entry for each row"),
@@ -155,7 +155,7 @@ def test_a_part_with_other_names_is_paid_for(name):
 
 
 def test_a_part_of_higher_precision_is_paid_for():
-    words = "^X, part 1: it holds float64 where X holds float32"
+    words = "^X, part 1: it contains float64 where X contains float32"
     refused([lambda: X.astype(np.float32), given(X)], words, paid=True)
 
 
@@ -231,9 +231,9 @@ def test_what_types_and_shapes_tell_is_free(name):
 @pytest.mark.parametrize(
     ("groups", "kind", "words"),
     [
-        ([IDS], ValueError, "it has another number of them"),
+        ([IDS], ValueError, "their number differs"),
         (IDS, TypeError, "not ndarray"),
-        ([1, 2], TypeError, "it holds int"),
+        ([1, 2], TypeError, "it contains int"),
         (SECRET, TypeError, "not float"),
     ],
 )

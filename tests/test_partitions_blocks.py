@@ -20,7 +20,7 @@ from test_partitions import (
     cuts,
     fitted,
     in_memory,
-    neighbours,
+    neighbors,
     released,
     violations,
 )
@@ -183,7 +183,7 @@ AUDITED = ("tuples", "no core", "any number", "coreset", "covariance")
 @pytest.mark.parametrize("name", ["tuples", "no core", "covariance"])
 def test_replay_audit_of_parts(name):
     estimator, X, _ = MODELS[name]
-    for pair in neighbours(X[:200, :2], 0):
+    for pair in neighbors(X[:200, :2], 0):
         assert violations(estimator, *pair, engine=LocalEngine) == []
 
 
@@ -192,7 +192,7 @@ def test_replay_audit_of_parts(name):
 def test_replay_audit_of_many_parts(name):
     """500 pairs of each that prove something."""
     estimator, X, _ = MODELS[name]
-    audit(estimator, (neighbours(X[: 130 + seed % 100, :2], seed) for seed in range(250)))
+    audit(estimator, (neighbors(X[: 130 + seed % 100, :2], seed) for seed in range(250)))
 
 
 def aggregate_violations(name, n, seed):
@@ -201,7 +201,7 @@ def aggregate_violations(name, n, seed):
     y = targets[0][: n + 1] if targets else None
     return [
         violations(estimator, *pair, engine=LocalEngine, targets=y)
-        for pair in neighbours(X[:n], seed)
+        for pair in neighbors(X[:n], seed)
     ]
 
 

@@ -17,7 +17,7 @@ from test_partitions import (
     cuts,
     fitted,
     in_memory,
-    neighbours,
+    neighbors,
     released,
     violations,
 )
@@ -170,7 +170,7 @@ def test_of_rows_only_samples_travel(name, few_pairs):
 @pytest.mark.parametrize("name", MODELS)
 def test_replay_audit_of_parts(name, few_pairs):
     model, X = sampled(name)
-    for pair in neighbours(X[:260], 0):
+    for pair in neighbors(X[:260], 0):
         assert violations(model, *pair, engine=LocalEngine) == []
 
 
@@ -178,15 +178,15 @@ def test_replay_audit_of_parts(name, few_pairs):
 @pytest.mark.parametrize("name", MODELS)
 def test_replay_audit_of_many_parts(name, few_pairs):
     """500 pairs of each that prove something, half of which compare all points."""
-    pairs = [neighbours(MODELS[name][1][: 100 + seed], seed) for seed in range(230)]
+    pairs = [neighbors(MODELS[name][1][: 100 + seed], seed) for seed in range(230)]
     audit(sampled(name)[0], pairs[::2], proven=250)
     audit(MODELS[name][0], pairs[1::2], proven=250)
 
 
 def caught(name, **options):
-    """Whether an audit of some neighbours finds anything."""
+    """Whether an audit of some neighbors finds anything."""
     model, X = sampled(name)
-    pairs = (pair for seed in range(4) for pair in neighbours(X[:260], seed))
+    pairs = (pair for seed in range(4) for pair in neighbors(X[:260], seed))
     return any(violations(model, *pair, **options) for pair in pairs)
 
 

@@ -127,7 +127,7 @@ def test_no_row_and_no_group_travels_to_the_place_of_the_fit(name, few_pairs):
 # --- audits ---------------------------------------------------------------------------------------
 
 
-def neighbours(X, seed):
+def neighbors(X, seed):
     """A group of several parts less, one more, and one without which a part is empty."""
     rng, n = np.random.default_rng(seed), len(X)
     groups, places = rng.integers(0, n // 2, n), cuts(5 + seed % 3, n)
@@ -145,7 +145,7 @@ def neighbours(X, seed):
 
 def found_in(name, seeds=(0,), engine=LocalEngine):
     model, X = sampled(name)
-    pairs = (pair for seed in seeds for pair in neighbours(X, seed))
+    pairs = (pair for seed in seeds for pair in neighbors(X, seed))
     return (violations(model, *pair, engine=engine) for pair in pairs)
 
 
@@ -160,7 +160,7 @@ def test_replay_audit_of_groups_across_parts(name, few_pairs):
 def test_replay_audit_of_many_groups_across_parts(name, few_pairs):
     """500 pairs of each that prove something."""
     model, X = sampled(name)
-    audit(model, (neighbours(X[: 160 + seed], seed) for seed in range(170)))
+    audit(model, (neighbors(X[: 160 + seed], seed) for seed in range(170)))
 
 
 def planted(monkeypatch, bug):

@@ -15,7 +15,7 @@ from test_partitions import (
     cuts,
     fitted,
     in_memory,
-    neighbours,
+    neighbors,
     released,
     violations,
 )
@@ -156,7 +156,7 @@ AUDITED = ("joint balls", "no balls", "published balls", "spherical", "tuples", 
 @pytest.mark.quick("joint balls", "spherical", "tuples")
 @pytest.mark.parametrize("name", AUDITED)
 def test_replay_audit_of_parts(name):
-    for pair in neighbours(X[:200], 0):
+    for pair in neighbors(X[:200], 0):
         assert not violations(SETTINGS[name], *pair, engine=LocalEngine)
 
 
@@ -164,7 +164,7 @@ def test_replay_audit_of_parts(name):
 @pytest.mark.parametrize("name", AUDITED)
 def test_replay_audit_of_many_parts(name):
     """501 pairs of each."""
-    audit(SETTINGS[name], (neighbours(X[: 130 + seed], seed) for seed in range(167)), proven=490)
+    audit(SETTINGS[name], (neighbors(X[: 130 + seed], seed) for seed in range(167)), proven=490)
 
 
 def left(groups, places, gone):

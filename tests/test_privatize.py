@@ -161,7 +161,9 @@ def test_what_learns_and_has_no_twin_is_refused_with_advice():
 def test_steps_that_need_no_budget():
     """A MinMaxScaler with public bounds, and an encoder of listed categories, learn nothing."""
     theirs = make_pipeline(MinMaxScaler((0, 2), clip=True), KMeans(2))
-    with pytest.raises(ValueError, match="MinMaxScaler .*`bounds`, which makes it PublicScaler"):
+    with pytest.raises(
+        ValueError, match="MinMaxScaler .*`bounds`, which replaces it with PublicScaler"
+    ):
         privatize(theirs)
     bounds = {"minmaxscaler": (-5, 15), "kmeans": (0, 2)}
     twin = privatize(theirs, epsilon=3.0, bounds=bounds)

@@ -7,14 +7,14 @@ from test_architecture import PACKAGE, ROOT, WINGS, Module, module_imports, pack
 OPTION_HOLDERS = {
     "_aggregate.friendly.mean",
     "_aggregate.mixture.fit",
-    "_aggregate.mixture.plan",
+    "_aggregate.mixture.mixture_plan",
     "_aggregate.one_cluster.radius",
     "_aggregate.one_cluster.search",
     "_aggregate.tuples.stage",
     "cluster._interior",
     "cluster._options",
     "federated._learn",
-    "federated._plan",
+    "federated._federated_plan",
     "mean._friendly_mean",
 }
 

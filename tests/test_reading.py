@@ -25,7 +25,7 @@ TERMS = {
     "rho": r"rho|zCDP|GDP|mu",
     "sensitivity": r"sensitivit(y|ies)",
     "mechanism": r"mechanisms?",
-    "neighbours": r"neighbou?r(s|ing)?",
+    "neighbors": r"neighbou?r(s|ing)?",
     "composition": r"compos(e|es|ed|ition)",
     "accounting": r"account(ing|ant)|accounted",
     "clipping": r"clip(s|ped|ping)?",

@@ -63,8 +63,8 @@ def test_noise_half_as_large_again_is_worse(benchmark, monkeypatch):
     kind, honest = benchmark.measure()[f"{name}: median"]
     assert benchmark.verdict(kind, stored, honest) == "ok"
     monkeypatch.setattr(NoiseSource, "rounded_gaussian", louder)
-    kind, spoilt = benchmark.measure()[f"{name}: median"]
-    assert benchmark.verdict(kind, stored, spoilt) == "WORSE"
+    kind, spoiled = benchmark.measure()[f"{name}: median"]
+    assert benchmark.verdict(kind, stored, spoiled) == "WORSE"
 
 
 def test_check_and_update(benchmark, monkeypatch, tmp_path, capsys):

@@ -15,7 +15,7 @@ from second_replay import (
 )
 
 from sklearn_dp import DPOneCluster
-from sklearn_dp.audit.laws import KINDS
+from sklearn_dp.audit.mechanisms import KINDS
 
 ONE_SETTING = {name: configurations("mutants", name)[0].estimator for name in ESTIMATORS}
 KMEANS = ONE_SETTING["DPKMeans"]
@@ -23,7 +23,7 @@ ELEVEN = list(claimed(KMEANS))
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_no_estimator_is_farther_from_a_neighbour_than_it_claims(name):
+def test_no_estimator_is_farther_from_a_neighbor_than_it_claims(name):
     """One setting and one data set; all of them in `make audit`."""
     result = replayed(ONE_SETTING[name], [next(data_sets())])
     assert result.problems == [] and result.voided < result.pairs
@@ -33,7 +33,7 @@ def test_no_estimator_is_farther_from_a_neighbour_than_it_claims(name):
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_no_setting_is_farther_from_a_neighbour_than_it_claims(name):
+def test_no_setting_is_farther_from_a_neighbor_than_it_claims(name):
     line, problems = line_of(name, plant=False)
     assert problems == [], line
 

@@ -124,7 +124,7 @@ def test_messages_about_rows_name_them(message, reworded):
 
 def test_missing_values_get_advice_that_is_private():
     """Scikit-learn's own words advise an imputer, which learns from the rows."""
-    with pytest.raises(ValueError, match="Input X contains NaN. Leave out the rows") as told:
+    with pytest.raises(ValueError, match="Input X contains NaN. Drop rows") as told:
         DPKMeans(2).fit(np.array([[1.0, np.nan], [2.0, 3.0]]))
     assert "sklearn.impute" not in str(told.value) and "HistGradient" not in str(told.value)
 
@@ -147,12 +147,18 @@ def ages(**columns):
     ],
     ids=["text", "two", "dates", "categories", "polars"],
 )
-def test_columns_that_are_no_numbers_are_named(table, words):
-    with pytest.raises(
-        (TypeError, ValueError), match=f"^X must be numeric: {words}. Leave"
-    ) as told:
-        DPKMeans(2).fit(table)
+@pytest.mark.parametrize("bounds", [None, ([0.0], [99.0])])
+def test_columns_that_are_no_numbers_are_named(table, words, bounds):
+    """Also where bounds are those of the others: not the bounds are what is wrong."""
+    with pytest.raises((TypeError, ValueError), match=f"^X must be numeric: {words}. Drop") as told:
+        DPKMeans(2, bounds=bounds).fit(table)
     assert "7319" not in str(told.value)
+
+
+def test_bounds_of_too_few_columns_are_blamed_where_all_are_numbers():
+    table, bounds = pd.DataFrame(ages(a=[True, False, True], b=[1, 2, 3])), ([0, 0], [99, 9])
+    with pytest.raises(ValueError, match="^bounds: low and high must be numbers or arrays of 3"):
+        DPKMeans(2, bounds=bounds).fit(table)
 
 
 def test_a_lazy_frame_among_tables_is_not_asked_for_its_columns(recwarn):

@@ -44,7 +44,7 @@ def test_names_are_a_collection_of_texts():
     for names in ((), ["a"], {"a"}, np.array(["a"]), dict.fromkeys("a").keys()):
         assert set(names_of(names, "own")) <= {"a"}
     for bad in (None, 3, "a", b"a", {"a": 1}, [1], [None], iter("a"), np.array("a"), np.eye(2)):
-        with pytest.raises(TypeError, match="^own must be a collection of names"):
+        with pytest.raises(TypeError, match="^own must be a collection of step names"):
             names_of(bad, "own")
 
 

@@ -1,7 +1,7 @@
 """What tests of weights of rows have in common: weights that audits see, and seeded bugs.
 
 Audits know of rows alone. :class:`LastColumn` makes the weight of a row a part of the row, so that
-a neighbour has one row more with its weight, whatever it is.
+a neighbor has one row more with its weight, whatever it is.
 """
 
 import pickle

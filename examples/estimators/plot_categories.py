@@ -1,13 +1,14 @@
 """
-DPOneHotEncoder: categories that nobody has listed
-==================================================
+DPOneHotEncoder: find categories that are not known in advance
+==============================================================
 
-Persons name their jobs in their own words. Which words there are is itself private: a job that one
-person has tells that this person is in the table. A private encoder finds those that many have.
+Persons describe their jobs in their own words. The list of words is itself private: a job that only
+one person has shows that this person is in the table. A private encoder finds the common ones.
 """
 
 # %%
-# The persons are made up: some jobs are common, many are rare, and 300 are those of one person.
+# The persons are synthetic: some jobs are common, many are rare, and 300 are held by one person
+# each.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -15,7 +16,7 @@ import pandas as pd
 
 from sklearn_dp import DPOneHotEncoder, PublicEncoder
 
-rng = np.random.default_rng(0)  # for the made-up persons; private noise never gets a seed
+rng = np.random.default_rng(0)  # seeds synthetic persons; never seed private noise
 n = 20_000
 common = ["sales", "nurse", "teacher", "driver", "cook", "clerk", "builder", "farmer", "coder"]
 known = common + [f"rare job {i}" for i in range(30)]
@@ -26,15 +27,15 @@ age = rng.normal(42, 12, n).round()
 table = pd.DataFrame({"job": jobs, "age": age})
 
 # %%
-# A job is released with its noisy count, if this reaches the threshold. The threshold is so high
-# that a job of one person stays hidden, but for half of delta.
+# A job is released with its noisy count if the count reaches the threshold. The threshold is high
+# enough that a job held by one person stays hidden, except with a probability of at most delta / 2.
 
 encoder = DPOneHotEncoder(epsilon=0.3).fit(table[["job"]])
 print(f"{len(encoder.categories_[0])} jobs with at least {encoder.threshold_} persons")
 print(encoder.summary())
 
 # %%
-# The exact counts, which are private, and those that were released.
+# The exact counts, which are private, and the released counts.
 
 figure, axis = plt.subplots(figsize=(8, 3.6), layout="constrained")
 exact = table["job"].value_counts()[:39]
@@ -47,7 +48,7 @@ axis.set(yscale="log", xlabel="jobs, from the most frequent one", ylabel="person
 axis.legend(frameon=False)
 
 # %%
-# What was found is a schema for an encoder of the whole table, beside ranges that are public.
+# The result can serve as a schema for an encoder of the whole table, alongside public ranges.
 
 mixed = PublicEncoder({"age": (15, 95), **encoder.schema_}).fit(table)
 mixed.get_feature_names_out()

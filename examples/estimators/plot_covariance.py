@@ -2,13 +2,12 @@
 FriendlyCovariance: noise in proportion to the data
 ===================================================
 
-How do height and weight go together? The noise of `FriendlyCovariance` has the shape of the data,
-so no limits have to be known, and units do not matter. The people here are made up, so they may be
-drawn.
+How are height and weight related? The noise of `FriendlyCovariance` has the shape of the data, so
+it needs no limits, and units do not matter. The people here are synthetic, so they can be shown.
 """
 
 # %%
-# The same people, few of them and many. An ellipse holds 95 % of a normal law.
+# Fits to few and to many people. An ellipse contains 95 % of a normal distribution.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -16,7 +15,7 @@ from sklearn.covariance import EmpiricalCovariance
 
 from sklearn_dp import FriendlyCovariance
 
-rng = np.random.default_rng(0)  # for the made-up people; private noise never gets a seed
+rng = np.random.default_rng(0)  # seeds synthetic people; never seed private noise
 true = np.array([[60.0, 50.0], [50.0, 120.0]])
 people = rng.multivariate_normal([172.0, 74.0], true, size=20_000)
 angle = np.linspace(0, 2 * np.pi, 200)
@@ -38,7 +37,7 @@ axes[0].set_ylabel("weight, kg")
 figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=2)
 
 # %%
-# What was released, and how sure it is:
+# What was released, and its standard errors:
 
 model = FriendlyCovariance(epsilon=1.0).fit(people)
 print(model.summary())

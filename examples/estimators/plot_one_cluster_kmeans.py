@@ -1,21 +1,20 @@
 """
-DPOneClusterKMeans: compact clusters among rows that belong to none
-===================================================================
+DPOneClusterKMeans: compact clusters among scattered rows
+=========================================================
 
-Half of the rows lie anywhere. A partition of all rows has to share them out among the clusters, and
-its centers move. `DPOneClusterKMeans` looks for one small ball after the other, and leaves the rest
-alone.
+Half of the rows are scattered. A method that partitions all rows assigns them to clusters, which
+moves the centers. `DPOneClusterKMeans` looks for one small ball at a time, and ignores the rest.
 """
 
 # %%
-# The rows are made up, so they may be drawn.
+# The rows are synthetic, so they can be shown.
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 from sklearn_dp import DPKMeans, DPOneClusterKMeans
 
-rng = np.random.default_rng(0)  # for the made-up rows; private noise never gets a seed
+rng = np.random.default_rng(0)  # seeds synthetic rows; never seed private noise
 places = np.array([[-0.5, -0.4], [0.5, -0.1], [-0.1, 0.6]])
 dense = np.repeat(places, 1000, axis=0)
 dense += rng.normal(scale=0.02, size=dense.shape)
@@ -34,7 +33,7 @@ axis.set(aspect="equal", xlabel="first feature", ylabel="second feature")
 axis.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0.2)
 
 # %%
-# How far each center is from the nearest true place:
+# Distance from each center to the nearest true center:
 
 for name, model in (("balls", balls), ("partition", partition)):
     gaps = np.linalg.norm(model.cluster_centers_[:, None] - places, axis=2).min(axis=1)

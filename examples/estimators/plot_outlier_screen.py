@@ -1,14 +1,15 @@
 """
-DPOutlierScreen: bounds that are paid for
-=========================================
+DPOutlierScreen: spend budget to find bounds
+============================================
 
-Somebody typed commas in wrong places, so some rows lie a thousand times too far out. Public limits
-that hold all rows are far too wide for good clusters. `DPOutlierScreen` spends some budget to find
-a ball that holds most rows. What stands behind it in a pipeline works in the unit ball.
+Somebody misplaced decimal points, so some rows lie a thousand times too far out. Public limits that
+contain all rows are far too wide for good clusters. `DPOutlierScreen` spends some budget to find a
+ball that contains most rows. The steps after it in a pipeline work in the unit ball.
 """
 
 # %%
-# The rows are made up, so they may be drawn. Two million is a public limit, and no help.
+# The rows are synthetic, so they can be shown. Two million is a public limit, but too large to
+# help.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,7 +33,7 @@ for axis, title in zip(axes, ("All rows", "Most rows, and the ball"), strict=Tru
     axis.scatter(*X[:4000].T, s=4, color="0.75", label="rows")
     axis.plot(*ball.T, color="C0", label="released ball")
     axis.plot(*alone.T, "s", color="C1", ms=8, label="DPKMeans alone")
-    axis.plot(*behind.T, "X", color="C2", ms=9, label="DPKMeans behind the screen")
+    axis.plot(*behind.T, "X", color="C2", ms=9, label="DPKMeans after the screen")
     axis.set(title=title, xlabel="first feature")
 axes[0].set(ylabel="second feature")
 axes[0].ticklabel_format(style="plain")
@@ -42,7 +43,7 @@ axes[1].set(xlim=(x - reach, x + reach), ylim=(y - reach, y + reach), aspect="eq
 figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper left", ncols=4)
 
 # %%
-# `DPKMeans` finds a radius by itself, if it is told no bounds. The screen is for estimators that
-# need one, and for those who want to know which rows are out:
+# Without bounds, `DPKMeans` finds a radius by itself. Use the screen for estimators that need
+# bounds, or if you want to know which rows are outliers:
 
 print(f"rows in the ball: {np.mean(screen.predict(X) == 1):.1%}, radius {screen.radius_:.1f}")

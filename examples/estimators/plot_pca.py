@@ -1,14 +1,14 @@
 """
-DPPCA: directions of handwritten digits
-=======================================
+DPPCA: principal components of handwritten digits
+=================================================
 
-1,797 images of 64 pixels. `DPPCA` releases the directions in which they differ most. With so few
-rows some budget is needed; the standard errors tell which components may be believed.
+The data are 1,797 images of 64 pixels. `DPPCA` releases the directions of largest variance. With so
+few rows it needs a larger budget; the standard errors show which components are reliable.
 """
 
 # %%
-# Left: the digits in the first two private directions. Right: how much each direction explains,
-# with two standard errors up and down.
+# Left: the digits projected onto the first two private components. Right: the variance that each
+# component explains, plus or minus two standard errors.
 
 import matplotlib.pyplot as plt
 import numpy as np

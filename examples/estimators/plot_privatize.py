@@ -1,13 +1,13 @@
 """
-privatize: a pipeline that is there already
-===========================================
+privatize: make an existing pipeline private
+============================================
 
-`privatize` replaces each step of a pipeline by its private twin, and divides one budget among them.
-`BudgetDisplay` shows where the budget went.
+`privatize` replaces each step of a pipeline with its private twin, and splits one budget among
+them. `BudgetDisplay` shows where the budget went.
 """
 
 # %%
-# One line more than without privacy. The pictures of digits are scaled by a public fact.
+# Privacy takes one extra line. The pixels of the digits are scaled by a public fact.
 
 import matplotlib.pyplot as plt
 from sklearn.cluster import KMeans
@@ -29,7 +29,7 @@ for axis, step in zip(axes, new.named_steps.values(), strict=True):
     axis.set_title(type(step).__name__, loc="left")
 
 # %%
-# Both steps together keep to the budget:
+# Together, both steps stay within the budget:
 
 print([type(step).__name__ for step in new.named_steps.values()])
 new.named_steps["kmeans"].privacy_report_

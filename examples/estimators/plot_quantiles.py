@@ -1,13 +1,13 @@
 """
-DPQuantiles and DPRobustScaler: medians, and columns in units of their own
-==========================================================================
+DPQuantiles and DPRobustScaler: medians, and scaling by quartiles
+=================================================================
 
-Medians and quartiles of a table of persons, in years, money and hours, with no more said about the
-columns than a box. The same numbers make the columns comparable for k-means.
+Medians and quartiles of a table of persons (years, dollars and hours), with nothing known about the
+columns but a box. The same quantiles scale the columns for k-means.
 """
 
 # %%
-# The persons are made up: two groups that differ in age and in hours of work, and salaries in the
+# The persons are synthetic: two groups that differ in age and working hours, and salaries in the
 # tens of thousands that have little to do with the groups.
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_dp import DPKMeans, DPQuantiles, DPRobustScaler
 
-rng = np.random.default_rng(0)  # for the made-up persons; private noise never gets a seed
+rng = np.random.default_rng(0)  # seeds synthetic persons; never seed private noise
 n = 12_000
 group = np.arange(n) % 2
 age = np.where(group, 62, 33) + rng.normal(0, 6, n)
@@ -26,8 +26,8 @@ X = np.column_stack([age, salary, hours])
 box = ([15, 0, 0], [100, 1_000_000, 100])
 
 # %%
-# Nine deciles cost as much as one median. The bars are intervals of 95 %, for the noise and for who
-# happens to be in the table.
+# Nine deciles cost as much as one median. The bars are 95 % intervals, which cover both privacy
+# noise and sampling variability.
 
 levels = np.linspace(0.1, 0.9, 9)
 model = DPQuantiles(levels, epsilon=0.5, bounds=box).fit(X)
@@ -41,7 +41,7 @@ axes[0].legend()
 print("columns:", model.column_status_.tolist())
 
 # %%
-# Without a scaler the salaries, which have the largest numbers, would decide about the clusters.
+# Without a scaler, salaries would dominate the clusters because their numbers are largest.
 
 scaler = DPRobustScaler(epsilon=0.3, bounds=box)
 pipeline = make_pipeline(scaler, DPKMeans(2, epsilon=0.7)).fit(X)
@@ -52,6 +52,6 @@ axes[1].set(xlabel="age", ylabel="hours a week")
 axes[1].legend()
 
 # %%
-# What the medians and quartiles have cost:
+# What the medians and quartiles cost:
 
 scaler.privacy_report_

@@ -2,13 +2,13 @@
 DPRandomizedSearch: parameters drawn at random, one guarantee
 =============================================================
 
-Each fit of a search spends some of the budget, and so does each score. `DPRandomizedSearch` pays
-for all of them at once, by one charge.
+In a search, each fit and each score spends some of the budget. `DPRandomizedSearch` covers all of
+them with one charge.
 """
 
 # %%
-# How many clusters have these rows? Six candidates are drawn from 2 to 12; they are public. The
-# scores are released with noise; so is the best fit.
+# How many clusters do these rows have? Six candidates are drawn from 2 to 12; they are public. The
+# scores are released with noise, and so is the best fit.
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -1,14 +1,14 @@
 """
-SampleAndAggregate: a private regression from one that is not
-=============================================================
+SampleAndAggregate: make an ordinary regression private
+=======================================================
 
-There is no private ridge regression in this package. `SampleAndAggregate` makes one: it fits the
-regression to many random blocks of rows, and releases where most of the fits agree.
+This package has no private ridge regression. `SampleAndAggregate` makes one: it fits the regression
+to many random blocks of rows, and releases a point on which most of the fits agree.
 """
 
 # %%
-# How the price of a house follows from five facts; the houses are made up. The more rows, the more
-# blocks, and the nearer the private coefficients are.
+# How the price of a house depends on five features; the houses are synthetic. More rows make more
+# blocks, and more accurate private coefficients.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -16,7 +16,7 @@ from sklearn.linear_model import Ridge
 
 from sklearn_dp import SampleAndAggregate
 
-rng = np.random.default_rng(0)  # for the made-up houses; private noise never gets a seed
+rng = np.random.default_rng(0)  # seeds synthetic houses; never seed private noise
 true = np.array([2.0, -1.0, 0.5, 0.0, 1.5])
 facts = ["rooms", "age", "garden", "color", "view"]
 X = rng.normal(size=(40_000, 5))

@@ -1,13 +1,14 @@
 """
-DPStandardScaler: a table of persons, standardized with privacy
-================================================================
+DPStandardScaler: standardize a table with privacy
+==================================================
 
-Ages in years, salaries in money and hours a week. k-means compares distances in the units of the
-table, so the salaries would decide alone. A private scaler makes the columns comparable.
+The columns are ages in years, salaries in dollars and hours per week. k-means compares distances in
+the table's units, so salaries alone would determine the clusters. A private scaler makes the
+columns comparable.
 """
 
 # %%
-# The persons are made up: two groups that differ in age and in hours of work, and skewed salaries.
+# The persons are synthetic: two groups that differ in age and working hours, and skewed salaries.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_dp import DPKMeans, DPStandardScaler
 
-rng = np.random.default_rng(0)  # for the made-up persons; private noise never gets a seed
+rng = np.random.default_rng(0)  # seeds synthetic persons; never seed private noise
 n = 20_000
 group = np.arange(n) % 2
 age = np.where(group, 62, 33) + rng.normal(0, 6, n)
@@ -24,15 +25,16 @@ hours = np.where(group, 20, 40) + rng.normal(0, 3, n)
 X = np.column_stack([age, salary, hours])
 
 # %%
-# Nothing is said about the columns: their locations and spreads are released. Means and standard
-# deviations come with their standard errors.
+# Nothing is assumed about the columns: their locations and spreads are released. Means and standard
+# deviations come with standard errors.
 
 scaler = DPStandardScaler(epsilon=0.5)
 pipeline = make_pipeline(scaler, DPKMeans(2, epsilon=0.5)).fit(X)
 print(scaler.summary())
 
 # %%
-# The centers, back in years, money and hours, and those that k-means finds without a scaler.
+# The centers, converted back to years, dollars and hours, compared with those found without a
+# scaler.
 
 centers = scaler.inverse_transform(pipeline[-1].cluster_centers_)
 plain = DPKMeans(2, epsilon=1.0).fit(X).cluster_centers_
@@ -44,6 +46,6 @@ for axis, found, title in zip(axes, (centers, plain), ("scaled", "as it is"), st
 axes[0].set_ylabel("hours a week")
 
 # %%
-# What the scaler has cost:
+# What the scaler cost:
 
 scaler.privacy_report_

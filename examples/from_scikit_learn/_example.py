@@ -8,7 +8,7 @@ from matplotlib.patches import Ellipse
 
 from sklearn_dp.inspection import _style
 
-# The eight of the house, and two more: some examples have ten clusters.
+# The eight colors shared by all plots, and two more: some examples have ten clusters.
 COLORS = np.array([*_style.COLORS, "#7c3aed", "#4d7c0f"])
 MOST_POINTS = 900  # in a picture
 

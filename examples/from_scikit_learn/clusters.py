@@ -121,19 +121,19 @@ EXAMPLES = [
         "plot_kmeans_assumptions", "Assumptions of k-means", "mean squared distance, four sets",
         1.0, 1500, True,
         "Four sets of blobs: too few clusters, stretched ones, unequal spreads, unequal sizes. "
-        "What k-means gets wrong its private twin gets wrong in the same way.",
+        "The private twin makes the same mistakes as k-means.",
         assumptions,
     ),
     Example(
         "plot_color_quantization", "The colors of a photograph", "error of a color, of 255",
         1.0, 30000, False,
-        "A photograph repainted in 32 colors, found in a sample of its pixels. Colors lie between "
-        "0 and 1, which is the public bound.",
+        "A photograph repainted in 32 colors, found from a sample of its pixels. Colors lie "
+        "between 0 and 1, which are the public bounds.",
         palette,
     ),
     Example(
         "plot_cluster_iris", "Iris flowers", f"{ARI} to the species", 5.0, 150, False,
-        "150 flowers are few. At a budget of 5 the three clusters are found; at 1 the index is "
+        "150 flowers are few. At epsilon = 5 the three clusters are found; at 1 the index is "
         "about 0.54 (median of 15 fits).",
         iris,
     ),
@@ -145,29 +145,29 @@ EXAMPLES = [
     Example(
         "plot_kmeans_silhouette_analysis", "Silhouettes", "silhouette at 4 clusters", 1.0, 500,
         True,
-        "How many clusters? Five fits, each at this budget. The silhouette itself is computed from "
-        "the rows and is not private: see [how to choose without paying for "
-        "it](user_guide.md#what-will-epsilon-cost-me).",
+        "How many clusters? There are five fits, each at this budget. The silhouette is "
+        "computed from the rows and is not private: see [how to choose without spending "
+        "budget](user_guide.md#what-will-epsilon-cost-me).",
         silhouettes,
     ),
     Example(
-        "plot_inductive_clustering", "A classifier that learns clusters", f"{ARI} of new rows", 1.0,
+        "plot_inductive_clustering", "A classifier trained on clusters", f"{ARI} of new rows", 1.0,
         2500, True,
-        "Labels of old rows teach a classifier, which labels new ones. Both steps are private "
-        "here, each at this budget: `DPKMeans`, and `SampleAndAggregate` of a logistic regression. "
-        "(scikit-learn's page has agglomerative clustering and a random forest, which have no "
-        "private twins.) The classifier needs more rows than the clusters: of eight runs at 2,500 "
-        "rows five gave 0.93 to 1, three about 0.5.",
+        "A classifier learns the cluster labels of the training rows, then labels new rows. "
+        "Both steps are private, each at this budget: `DPKMeans`, and `SampleAndAggregate` of a "
+        "logistic regression. (scikit-learn's page uses agglomerative clustering and a random "
+        "forest, which have no private twins.) The classifier needs more rows than the "
+        "clustering: of eight runs at 2,500 rows, five gave 0.93 to 1 and three about 0.5.",
         inductive,
     ),
     Example(
         "plot_mini_batch_kmeans", "Mini batches", ARI, 1.0, 3000, True,
-        "`MiniBatchKMeans` is there for speed, which `DPKMeans` has anyway.",
+        "`MiniBatchKMeans` exists for speed; `DPKMeans` is already fast.",
         mini_batches,
     ),
     Example(
         "plot_bisect_kmeans", "Bisecting k-means", "mean squared distance", 1.0, 10000, True,
-        "Eight clusters where there are two blobs.",
+        "Eight clusters for data with two blobs.",
         bisecting,
     ),
     Example(

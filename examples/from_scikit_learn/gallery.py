@@ -7,12 +7,12 @@ Examples of scikit-learn's gallery, with private estimators
     python examples/from_scikit_learn/gallery.py --quick          # numbers only
     python examples/from_scikit_learn/gallery.py --write          # the page and pictures of doc/
 
-Each example is a function of `make`, which every estimator goes through. In the original `make`
-changes nothing; in the private version it is `from_sklearn`. That is the only difference. Where the
-data are made on the spot, both run again with ten times as many rows.
+Each example is a function of `make`, which receives every estimator. In the original, `make`
+returns it unchanged; in the private version it is `from_sklearn`. That is the only difference.
+Examples with synthetic data run again with ten times as many rows.
 
-The rows in the pictures are the data themselves, which are public here. Of private rows, nobody
-but their keeper may see such a picture.
+The pictures show the data themselves, which are public here. For private rows, only the data owner
+may see such a picture.
 """
 
 import argparse
@@ -103,16 +103,16 @@ def draw(example, path, quick=False):
 TEXT = """# Examples of scikit-learn, made private
 
 Examples of [scikit-learn's gallery](https://scikit-learn.org/stable/auto_examples/), on the same
-data, with one change: each estimator goes through `from_sklearn`.
+data, with one change: `from_sklearn` converts each estimator.
 
     model = KMeans(n_clusters=3)                                       # the original
     model = DPKMeans.from_sklearn(KMeans(n_clusters=3), epsilon=1.0)   # its private twin
 
-Written by `python examples/from_scikit_learn/gallery.py --write`; the code of the examples is in
-`clusters.py` and `models.py` beside it. Noise comes from the operating system, so another run gives
-other numbers; delta is 1e-6. Examples of a gallery have few rows, which is where privacy costs
-most. Where the data are generated, both versions run again with ten times as many rows, at the same
-budget. The pictures show the rows themselves, which are public here.
+This page is written by `python examples/from_scikit_learn/gallery.py --write`; the code of the
+examples is in `clusters.py` and `models.py` in the same folder. Noise comes from the operating
+system, so every run gives slightly different numbers; delta is 1e-6. Gallery examples have few
+rows, which is where privacy costs most. If the data are synthetic, both versions run again with ten
+times as many rows at the same budget. The pictures show the data themselves, which are public here.
 
 """
 

@@ -64,25 +64,25 @@ EXAMPLES = [
     Example(
         "plot_gmm_pdf", "The density of a mixture", "mean log-likelihood of fresh rows", 1.0, 600,
         True,
-        "Level lines of the density of two components.",
+        "Contour lines of the density of two components.",
         density,
     ),
     Example(
         "plot_gmm_selection", "Two components", "adjusted Rand index", 1.0, 1000, True,
-        "The model that the original arrives at: two components with full covariances. (To find "
-        "it, the original compares fits by their BIC, each of which would cost a budget.)",
+        "The model that the original selects: two components with full covariances. (The "
+        "original compares many fits by BIC; each fit would cost budget.)",
         selection,
     ),
     Example(
         "plot_pca_iris", "Three components of iris", "share of the variance", 5.0, 150, False,
-        "150 rows, 4 features, a budget of 5.",
+        "150 rows and 4 features, at epsilon = 5.",
         components,
     ),
     Example(
         "plot_mahalanobis_distances", "Distances from the bulk", "area under the curve", 1.0, 125,
         True,
         "Outliers should have the largest distances. 125 rows are too few for a private "
-        "covariance. Ten times as many are enough, and its clipping of far rows then helps.",
+        "covariance. Ten times as many are enough, and then clipping far rows helps.",
         distances,
     ),
 ]  # fmt: skip

@@ -2,19 +2,20 @@
 From KMeans to DPKMeans: handwritten digits in a pipeline
 =========================================================
 
-A pipeline that groups images of handwritten digits is to be published. Each image is the
-handwriting of somebody, so it has to be private first. This tutorial changes it step by step, and
-looks at what each step costs.
+Suppose that you want to publish a pipeline that groups images of handwritten digits. Each image is
+somebody's handwriting, so the pipeline has to be private first. This tutorial changes it step by
+step, and shows what each step costs.
 
-You need scikit-learn and Matplotlib. What `epsilon` means is told in
-:doc:`Get started </get_started>`.
+You need scikit-learn and Matplotlib. :doc:`Get started </get_started>` explains what `epsilon`
+means.
 """
 
 # %%
-# The pipeline as it was
-# ----------------------
+# The original pipeline
+# ------------------------
 #
-# 1,797 images of 8 x 8 pixels, scaled, then grouped into ten clusters. The centers are images, too.
+# The data are 1,797 images of 8 x 8 pixels, scaled, then grouped into ten clusters. The centers are
+# images, too.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -31,9 +32,9 @@ old.fit(X)
 # Why it cannot be published
 # --------------------------
 #
-# Not only the centers tell about single images. The scaler has learned the exact mean of each
-# pixel. If one person leaves, and the pipeline is published once more, the two means give away the
-# image of that person. Nothing has to be guessed:
+# The centers are not the only problem. The scaler has learned the exact mean of each pixel. If one
+# person leaves, and the pipeline is published again, the two means reveal that person's image
+# exactly:
 
 without_first = StandardScaler().fit(X[1:])
 stolen = old["scale"].mean_ * len(X) - without_first.mean_ * (len(X) - 1)
@@ -47,8 +48,8 @@ for axis, image, title in zip(axes, (X[0], stolen), ("the image", "from two mean
 # A scaler that learns nothing
 # ----------------------------
 #
-# A pixel lies between 0 and 16, whoever has drawn it. So this scaling needs no data. It is a public
-# fact, as are the bounds 0 and 1 of what comes out of it.
+# A pixel lies between 0 and 16, whoever drew it, so this scaling needs no data. The range is a
+# public fact, and so are the bounds 0 and 1 of the scaled values.
 
 
 def to_unit(rows):
@@ -67,8 +68,8 @@ plain.fit(X)
 # Private clusters
 # ----------------
 #
-# One line: the step `clusters` is another estimator. A *plan* tells what a fit will release, and
-# what each release costs. It needs no data.
+# Change one line: the step `clusters` becomes another estimator. A *plan* shows what a fit will
+# release and what each release costs. It needs no data.
 
 from sklearn_dp import DPKMeans
 
@@ -78,14 +79,14 @@ private = Pipeline(plain.steps).set_params(
 print(private["clusters"].privacy_plan(n_features=64))
 
 # %%
-# Then the fit. No `random_state`: whoever knows a seed can take the noise away again.
+# Now fit. Do not set `random_state`: anyone who knows the seed can subtract the noise.
 
 private.fit(X)
 print(private["clusters"].status_)
 
 # %%
-# The centers side by side. They come in another order, so each private one is drawn below the
-# center of `KMeans` that it resembles most.
+# Compare the centers. They come in a different order, so each private center is drawn below the
+# `KMeans` center that it resembles most.
 
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import pairwise_distances
@@ -106,9 +107,8 @@ axes[1, 0].set_ylabel("DPKMeans")
 # -----------------------
 #
 # Two measures: the mean squared distance of an image to its center, and how often an image shows
-# the digit that is most frequent in its cluster. Both use the images as they are, without noise.
-# That is all right here, since these images are public. With private rows, they are for your eyes
-# only.
+# the most frequent digit of its cluster. Both use the images without noise. That is fine for these
+# public images. With private rows, such results are for your eyes only.
 
 
 def cost(pipeline):
@@ -124,8 +124,8 @@ for name, pipeline in (("KMeans", plain), ("DPKMeans", private)):
     print(f"{name:10} cost {cost(pipeline):.2f}, accuracy {accuracy(pipeline):.0%}")
 
 # %%
-# And with other budgets? At a small `epsilon` a fit warns that its centers are mostly noise. The
-# warning is made of released numbers only, so it tells nothing about the images.
+# How do other budgets compare? At a small `epsilon` a fit warns that its centers are mostly noise.
+# The warning is based on released numbers only, so it reveals nothing about the images.
 
 import warnings
 
@@ -149,17 +149,17 @@ axis.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
 axis.set(xlabel="epsilon", ylabel="cost beside KMeans")
 
 # %%
-# 1,797 rows in 64 dimensions are few. The noise is in proportion to 1 / (epsilon n): with twice the
-# images, the same cost is reached at half the `epsilon`.
+# For 64 dimensions, 1,797 rows are few. The noise is proportional to 1 / (epsilon n): with twice as
+# many images, the same cost is reached at half the `epsilon`.
 #
-# These five fits are for a tutorial. If the images were private, all five together would cost what
-# their sum costs, 15.5, even if only one of them were published.
+# These five fits are for demonstration. If the images were private, the five would cost the sum of
+# their budgets, 15.5, even if you published only one of them.
 #
 # What to publish
 # ---------------
 #
-# The fitted pipeline: its pickle holds the released values and the report, and no image. The exact
-# labels of the images are no part of it.
+# Publish the fitted pipeline. Its pickle contains the released values and the report, but no image
+# and no exact labels.
 
 import pickle
 
@@ -168,5 +168,5 @@ print(hasattr(private["clusters"], "labels_"), hasattr(published["clusters"], "l
 published["clusters"].privacy_report_
 
 # %%
-# Go on with :doc:`a study with a budget <plot_2_study>`, or read about other
-# :doc:`sharp edges </sharp_edges>` like the scaler.
+# Next, run :doc:`a study with a budget <plot_2_study>`, or read about other :doc:`sharp edges
+# </sharp_edges>` like the scaler.

@@ -2,34 +2,34 @@
 A study with a ledger: from plan to publication
 ===============================================
 
-A hospital has measured 569 tumors, one for each patient. It wants to publish the mean of two
-measures, two groups of tumors, and how well these fit. All of it together shall cost
-`epsilon` = 3 and not more. The data come with scikit-learn.
+A hospital has measured 569 tumors, one per patient. It wants to publish the mean of two measures,
+two groups of tumors, and how well these groups fit. All of this together may cost at most `epsilon`
+= 3. The data come with scikit-learn.
 """
 
 # %%
-# 1. Write the total down
+# 1. Set the total budget
 # -----------------------
 #
-# Everything that is published about the same people adds up. So those who answer for the data fix
-# a total, before anybody looks. A *ledger* is the file that keeps it.
+# The costs of everything published about the same people add up. So whoever is responsible for the
+# data sets a total before anybody analyzes them. A *ledger* is the file that keeps track of it.
 
 import tempfile
 from pathlib import Path
 
 from sklearn_dp import PrivacyBudget, PrivacyLedger
 
-folder = tempfile.TemporaryDirectory()  # a real study keeps this file where only few can write
+folder = tempfile.TemporaryDirectory()  # in a real study, restrict who can write to this file
 path = str(Path(folder.name) / "study.sqlite")
 ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5), path)
 
 # %%
-# 2. Collect what is known without the data
-# -----------------------------------------
+# 2. Collect public knowledge
+# ---------------------------
 #
-# Two features: the mean radius of the nuclei of cells, and their texture. Nobody may read the
-# limits off the patients. They come from the instrument: a radius of at most 40, a texture of at
-# most 50. (Without any limits a fit finds its own, and pays for them.)
+# The two features are the mean radius of the cell nuclei and their texture. Limits must not be
+# taken from the patients' data. They come from the instrument: a radius of at most 40 and a texture
+# of at most 50. (Without limits, a fit estimates its own, and pays for them.)
 
 bounds = ([0.0, 0.0], [40.0, 50.0])
 
@@ -37,9 +37,9 @@ bounds = ([0.0, 0.0], [40.0, 50.0])
 # 3. Plan
 # -------
 #
-# Three releases: a mean, a clustering, a score. Will 569 patients be enough? A curve tells, from
-# made-up rows, before anything is spent. It shows how much larger the cost of a private clustering
-# is than without privacy.
+# There will be three releases: a mean, a clustering and a score. Are 569 patients enough? A curve
+# computed from synthetic rows tells, before anything is spent. It shows how much higher the cost of
+# a private clustering is than without privacy.
 
 import matplotlib.pyplot as plt
 
@@ -57,8 +57,8 @@ figure, axis = plt.subplots(figsize=(7, 3.6), layout="constrained")
 PrivacyUtilityDisplay.from_curve(curve, ax=axis)
 
 # %%
-# From 1 on, little is lost. So: 1 for the mean, 1.5 for the clusters, 0.5 for the score.
-# All of this can be shown to whoever has to agree.
+# From 1 upward, little is lost. So plan 1 for the mean, 1.5 for the clusters and 0.5 for the score.
+# Whoever must approve the study can see all of this in advance.
 
 mean = FriendlyMean(epsilon=1.0, bounds=bounds, ledger=path)
 clusters = DPKMeans(n_clusters=2, epsilon=1.5, bounds=bounds, ledger=path)
@@ -68,7 +68,8 @@ print(clusters.privacy_plan(n_features=2))
 # 4. Fit
 # ------
 #
-# Only now are the rows read. Each fit is charged to the ledger before it sees them. No seed.
+# Only now are the rows read. Each fit is charged to the ledger before it sees them. Do not set a
+# seed.
 
 from sklearn.datasets import load_breast_cancer
 
@@ -80,8 +81,8 @@ print("mean", mean.mean_.round(1), "status:", mean.status_)
 print("centers", clusters.cluster_centers_.round(1).tolist(), "status:", clusters.status_)
 
 # %%
-# How well do two groups describe the tumors? `score` would answer without noise, so it is not for
-# publication. `private_score` pays.
+# How well do two groups describe the tumors? `score` adds no noise, so its result must not be
+# published. `private_score` does, and is charged.
 
 score = clusters.private_score(X, epsilon=0.5)
 print(f"mean squared distance to a center, about {-score / clusters.cluster_weights_.sum():.0f}")
@@ -90,7 +91,7 @@ print(f"mean squared distance to a center, about {-score / clusters.cluster_weig
 # 5. The total is spent
 # ---------------------
 #
-# One more look is refused before the data are touched.
+# One more fit is refused before it reads the data.
 
 from sklearn_dp.exceptions import BudgetExceededError
 
@@ -100,7 +101,7 @@ except BudgetExceededError as error:
     print(error)
 
 # %%
-# Where it went:
+# Where the budget went:
 
 from sklearn_dp.inspection import BudgetDisplay
 
@@ -111,8 +112,8 @@ BudgetDisplay.from_ledger(ledger, ax=axis)
 # 6. Publish
 # ----------
 #
-# The picture of a publication has no patient in it: it shows the released centers, and bars that
-# tell how far off the noise may have put them.
+# The published picture shows no patient: only the released centers, with error bars for how far the
+# noise may have moved them.
 
 from sklearn_dp.inspection import ClusterDisplay
 
@@ -121,14 +122,14 @@ ClusterDisplay.from_estimator(clusters, ax=axis)
 axis.set(xlabel="mean radius", ylabel="mean texture")
 
 # %%
-# With it goes what a reader needs to judge the promise: the report of each fit, and the total of
-# the ledger.
+# Publish with it what a reader needs to judge the guarantee: the report of each fit, and the
+# ledger's total.
 
 print(clusters.privacy_report_)
 print({name: round(value, 9) for name, value in ledger.spent.items()})
 
 # %%
-# The file stays, and so does the promise: whoever wants to ask these patients something new has to
-# talk to those who fixed the total.
+# Keep the ledger file, because the guarantee keeps its force: whoever wants to ask something new
+# about these patients has to talk to those who set the total.
 
 folder.cleanup()

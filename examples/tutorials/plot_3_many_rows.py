@@ -1,25 +1,25 @@
 """
-One person in many rows, at one place and on many phones
-========================================================
+When one person has many rows, in one table or on many phones
+=============================================================
 
-2,000 people write a diary of sleep and walking for two weeks. Which habits are there? Each person
-has 14 rows, and it is the person that has to be protected, not the day. In the first part all
-diaries lie in one table. In the second, they never leave the phones.
+For two weeks, 2,000 people keep a diary of how much they sleep and walk. What habits do they have?
+Each person has 14 rows, and the person has to be protected, not the day. In the first part all
+diaries are in one table. In the second, they never leave the phones.
 
-The diaries are made up, so that they may be drawn.
+The diaries are synthetic, so they can be shown.
 """
 
 # %%
 # The diaries
 # -----------
 #
-# Three kinds of days. Most days of a person are of the same kind. The limits are public: nobody
-# sleeps more than 24 hours, or walks more than 40 kilometers.
+# There are three kinds of days, and most days of a person are of the same kind. The limits are
+# public: nobody sleeps more than 24 hours a day, or walks more than 40 kilometers.
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-rng = np.random.default_rng(0)  # for the made-up diaries; private noise never gets a seed
+rng = np.random.default_rng(0)  # seeds synthetic diaries; never seed private noise
 habits = np.array([[7.5, 3.0], [6.0, 9.0], [9.0, 1.5]])
 n_people, n_days = 2_000, 14
 person = np.repeat(np.arange(n_people), n_days)
@@ -36,12 +36,12 @@ axis.set(xlabel="hours of sleep", ylabel="kilometers")
 axis.legend()
 
 # %%
-# The slip
-# --------
+# The mistake
+# -----------
 #
-# By default a row is protected, which is one day of somebody. That is a weak promise about a
-# person. `group_privacy` tells how weak: what one day is promised at epsilon = 1 is, for a person
-# with 14 days, worth nearly nothing.
+# By default a row is protected, which here is one day of one person. For the person, that is a weak
+# guarantee. `group_privacy` shows how weak: what epsilon = 1 guarantees for one day is worth almost
+# nothing for a person with 14 days.
 
 from sklearn_dp import DPKMeans
 from sklearn_dp.accounting import PureDP, group_privacy
@@ -50,17 +50,17 @@ by_day = DPKMeans(n_clusters=3, epsilon=1.0, bounds=bounds).fit(days)
 print(group_privacy(PureDP(1.0), size=n_days))
 
 # %%
-# Say who is who
-# --------------
+# Identify the persons
+# --------------------
 #
-# With `groups` the same epsilon = 1 is promised to the whole person. The report tells the unit.
+# With `groups`, epsilon = 1 protects the whole person. The report names the unit.
 
 by_person = DPKMeans(n_clusters=3, epsilon=1.0, bounds=bounds).fit(days, groups=person)
 by_person.privacy_report_
 
 # %%
-# What it costs: the noise has to hide 14 rows in place of one. A fit tells how far off each
-# released center may be.
+# The cost: the noise has to hide 14 rows instead of one. A fit reports how far off each released
+# center may be.
 
 figure, axis = plt.subplots(figsize=(6, 3), layout="constrained")
 for shift, color, protected, model in (
@@ -72,22 +72,22 @@ for shift, color, protected, model in (
         np.arange(3) + shift, errors, width=0.35, color=color, label=f"{protected} is protected"
     )
 axis.set_xticks(range(3), [f"center {number}" for number in (1, 2, 3)])
-axis.set(ylabel="standard error", title="How far off a center may be")
+axis.set(ylabel="standard error", title="Standard error of a center")
 axis.legend()
 
 for protected, model in (("day", by_day), ("person", by_person)):
     print(f"a {protected} is protected: {model.cluster_weights_.sum():.0f} of them")
 
 # %%
-# 2,000 people are enough for both: the habits are kilometers apart. The weights of the clusters
-# count what is protected, days or people, and have noise as well.
+# 2,000 people are enough for both, because the habits are kilometers apart. The cluster weights
+# count the protected unit, days or people, and are noisy too.
 #
-# The diaries stay on the phones
-# ------------------------------
+# Leave the diaries on the phones
+# -------------------------------
 #
-# Now nobody has the table. Each phone answers a few questions of a server with integers that are of
-# use only as a sum. The server needs some public points to begin with: here, guesses of what days
-# may look like. They must not come from the phones.
+# Now nobody has the whole table. Each phone answers a few queries from a server with integers that
+# are useful only as part of a sum. To begin, the server needs some public points: here, guesses of
+# what days may look like. They must not come from the phones.
 
 from sklearn_dp import FederatedDPKMeans
 
@@ -95,7 +95,7 @@ guesses = np.column_stack([rng.uniform(4, 11, size=60), rng.uniform(0, 12, size=
 
 
 def phone(number):
-    """A function that returns the rows of one phone: only the phone itself calls it."""
+    """A function that returns the rows of one phone; only the phone itself calls it."""
     return lambda: days[person == number]
 
 
@@ -105,7 +105,7 @@ federated.fit_clients(phones, X_server=guesses)
 print(federated.status_)
 
 # %%
-# What has travelled: a few numbers in each round, whatever a diary says.
+# What was sent: a few numbers in each round, whatever is in a diary.
 
 for message in federated.communication_:
     print(
@@ -114,7 +114,7 @@ for message in federated.communication_:
     )
 
 # %%
-# All three answers, with the habits that the diaries were made from.
+# All three results, and the habits that the diaries were generated from.
 
 figure, axis = plt.subplots(figsize=(6, 4.4), layout="constrained")
 axis.scatter(*habits.T, s=160, facecolors="none", edgecolors="0.2", label="truth")
@@ -128,5 +128,6 @@ axis.set(xlabel="hours of sleep", ylabel="kilometers")
 axis.legend(loc="upper right")
 
 # %%
-# The server is trusted here: it sees the sums before it adds the noise. How to do without that
-# trust: :doc:`federated k-means </federated>`. With real phones: :doc:`Flower </flower>`.
+# The server is trusted here: it sees the sums before it adds the noise. :doc:`Federated k-means
+# </federated>` shows how to do without that trust, and :doc:`Flower </flower>` how to use real
+# phones.

@@ -1,26 +1,26 @@
 """
-A table of persons: from raw columns to a published table of groups
-===================================================================
+A survey: from raw columns to a published table of groups
+=========================================================
 
-An office has asked 30,000 persons for their age, income and working hours, for the kind of their
-work, their marital status and their region. It wants to publish medians, and a table of groups:
-what kinds of persons there are, and how many of each. Ages are in years and incomes in money, most
-columns are skewed, some are words, and each person stands for many others. All of it together
-shall cost `epsilon` = 3. The persons are made up.
+A statistical office has surveyed 30,000 persons about their age, income, working hours, kind of
+work, marital status and region. It wants to publish medians, and a table of groups: what kinds of
+persons there are, and how many of each. Columns have different units, most are skewed, some contain
+words, and each person represents many others. All of this together may cost at most `epsilon` = 3.
+The persons are synthetic.
 """
 
 # %%
 # 1. The raw table
 # ----------------
 #
-# Six kinds of persons, from students to the retired. The survey asked more persons in small
-# regions, so each row has a weight: the number of people it stands for.
+# There are six kinds of persons, from students to retirees. Small regions were oversampled, so each
+# row has a weight: the number of people that it represents.
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-rng = np.random.default_rng(0)  # for the made-up persons; private noise never gets a seed
+rng = np.random.default_rng(0)  # seeds synthetic persons; never seed private noise
 n = 30_000
 kinds = pd.DataFrame(
     [
@@ -38,7 +38,7 @@ person = kinds.iloc[rng.choice(6, n, p=kinds["share"])]
 
 
 def words(column, values):
-    """A word for each person, by the chances of its kind."""
+    """A word for each person, with the probabilities of their kind."""
     chance = np.array(person[column].tolist()) / 100
     drawn = (rng.random((n, 1)) > np.cumsum(chance, axis=1)).sum(axis=1)
     return np.array(values, dtype=object)[np.minimum(drawn, len(values) - 1)]
@@ -59,12 +59,12 @@ weight = table["region"].map({"north": 260, "south": 200, "east": 120, "west": 6
 print(table.head(8).to_string())
 
 # %%
-# 2. What is known without the data
-# ---------------------------------
+# 2. Public knowledge
+# -------------------
 #
-# Ranges come from the questionnaire, regions from the map, and the largest weight from the design
-# of the survey. Which kinds of work people write down is not known: the field is free text. And
-# the total is fixed before anybody looks.
+# Ranges come from the questionnaire, regions from the map, and the largest weight from the survey
+# design. The kinds of work are not known in advance, because that field is free text. The total
+# budget is set before anybody analyzes the data.
 
 from sklearn_dp import PrivacyBudget, PrivacyLedger
 
@@ -79,8 +79,9 @@ ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5))
 # 3. Medians and quartiles
 # ------------------------
 #
-# The mean of a skewed column says little about anybody, so offices ask for medians. All quantiles
-# of a fit have one price. With weights they are about the people that the persons stand for.
+# The mean of a skewed column says little about a typical person, so offices ask for medians. One
+# price covers all quantiles of a fit. With weights, quantiles describe the population that the
+# persons represent.
 
 from sklearn_dp import DPQuantiles
 
@@ -95,7 +96,7 @@ quantiles = DPQuantiles(
 print("people:", f"{quantiles.size_:,.0f}", "status:", quantiles.status_)
 
 # %%
-# Beside the exact ones, which stay in the office:
+# For comparison, the exact quantiles, which stay in the office:
 
 
 def exact(values, level):
@@ -117,8 +118,9 @@ axes[0].legend(frameon=False)
 # 4. Lists of categories
 # ----------------------
 #
-# A kind of work that one person has written down must not be in the table at all. A private list
-# has those that stand out of the noise, and tells what share of the rows it hides.
+# A kind of work that only one person named must not appear in the published table. A private list
+# contains the categories that stand out from the noise, and tells what share of the rows it leaves
+# out.
 
 from sklearn_dp import DPOneHotEncoder
 
@@ -131,10 +133,10 @@ print(f"in none of them: {hidden:.1%} of the persons, +- {2 * error:.1%}")
 # 5. Groups
 # ---------
 #
-# Clusters compare persons by distances, and a year is not a unit of money. `PublicEncoder` makes
-# all columns comparable: a range counts as much as two different words. Incomes are compared by
-# their logarithm, which looks at one person at a time and so costs nothing. Words, and those of
-# regions most of all, count less here, by `weights`.
+# Clustering compares persons by distance, and a year is not comparable to a dollar. `PublicEncoder`
+# makes all columns comparable: the range of a numeric column counts as much as two different words.
+# Incomes are compared on a log scale, a transformation that uses one row at a time and so costs
+# nothing. The parameter `weights` reduces the influence of words, most of all of regions.
 
 from sklearn_dp import DPKMeans, PublicEncoder
 
@@ -160,9 +162,9 @@ print("status:", groups.status_)
 # 6. The published table
 # ----------------------
 #
-# The encoder turns centers back: numbers in their own units, and of each word the share of the
-# group that has it. This is post-processing of what was released, and costs nothing. The mean of
-# logarithms is the logarithm of a geometric mean, which is near the median of a skewed column.
+# The encoder converts the centers back: numeric columns to their own units, and each word to its
+# share of the group. This is post-processing of released values, so it costs nothing. The mean on
+# the log scale becomes a geometric mean, which is close to the median of a skewed column.
 
 found = encoder.inverse_transform(groups.cluster_centers_)
 published = pd.DataFrame(
@@ -178,7 +180,7 @@ print(published.T.to_string(header=False))
 
 # %%
 # As a picture: each column is a group, with its mean age, income, hours and number of people in
-# millions; each line is the share of a word.
+# millions. Each line is the share of a word.
 
 shares = published.loc[:, [name for name in published if "_" in name]].T
 figure, axis = plt.subplots(figsize=(9, 5), layout="constrained")
@@ -196,9 +198,9 @@ axis.xaxis.tick_top()
 figure.colorbar(image, label="share of the group")
 
 # %%
-# How well do we know them? Every published number has a standard error. Those of the centers cover
-# the noise and the chance of which persons were asked, those of the sizes the noise. Beside the
-# exact sizes, which stay in the office:
+# How accurate are these numbers? Each has a standard error. For centers it covers both privacy
+# noise and sampling variability, for sizes the noise only. For comparison, the exact sizes, which
+# stay in the office:
 
 years = groups.cluster_centers_std_error_[:, 0] * (ranges["age"][1] - ranges["age"][0])
 print("mean ages are known to", years.max().round(2), "years")
@@ -212,11 +214,11 @@ axis.set(xlabel="people", yticks=range(6), yticklabels=[head.split("\n")[0] for 
 axis.legend(frameon=False)
 
 # %%
-# 7. What it has cost
-# -------------------
+# 7. What it cost
+# ---------------
 #
-# The ledger has three charges, which add up to the total that was fixed at the start. A fourth fit
-# is refused before it reads a row.
+# The ledger holds three charges, which add up to the total set at the start. A fourth fit is
+# refused before it reads a row.
 
 from sklearn_dp.exceptions import BudgetExceededError
 
@@ -227,10 +229,10 @@ except BudgetExceededError as error:
     print("refused:", error)
 
 # %%
-# Medians, list and table can now be published, with the guarantee: whoever sees all of it learns
-# hardly more about any person than if this person had not been asked. The raw table, the exact
-# quantiles and the labels of single persons stay in the office.
+# The medians, list and table can now be published with the guarantee: from all of it, nobody learns
+# much more about any person than if this person had not been surveyed. The raw table, the exact
+# quantiles and the labels of individual persons stay in the office.
 #
-# Where all columns are numbers, a pipeline does the same with less code:
+# If all columns are numeric, a pipeline does the same with less code:
 # ``privatize(make_pipeline(StandardScaler(), KMeans(6)), epsilon=2.0, ledger=ledger)`` charges both
 # steps at once.

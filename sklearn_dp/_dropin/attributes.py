@@ -32,7 +32,6 @@ ABSENT: dict[str, dict[str, str]] = {
         "var_": "variances are not released with the mean; `DPStandardScaler` releases them",
         "n_samples_seen_": _SIZE,
         "inverse_transform": "add `mean_` to the rows",
-        "partial_fit": _ALL_ROWS,
     },
 }
 """Of our class: each attribute or method that the replaced class has, and why it is not there."""

@@ -59,15 +59,15 @@ class Columns:
         """
         rows = _numbers(np.empty((0, self.n_features)) if has_no_columns(piece) else piece)
         if rows.shape[1] != self.n_features:
-            raise Reason("it has another number of columns than X")
+            raise Reason("its number of columns differs from that of X")
         if self.names is not None and _names(piece) not in (None, self.names):
-            raise Reason("its columns have other names than those of X, or another order")
+            raise Reason("its column names or their order differ from those of X")
         if len(rows) > MOST_ROWS:
             raise Reason(f"it has more than {MOST_ROWS} rows: cut X into more parts")
         if rows.dtype != self.dtype:
             # float32 to float64 is exact. The other way, rows would be others than those given.
             if len(rows) and self.dtype == np.float32:
-                raise Reason("it holds float64 where X holds float32")
+                raise Reason("it contains float64 where X contains float32")
             rows = rows.astype(self.dtype)
         return saturated(rows)
 
@@ -226,8 +226,8 @@ def _check_same(name: str, found: int, first: int) -> None:
     if found != first:
         what = "rows" if name == "X" else "values"
         raise Reason(
-            f"its {what} have changed since the first pass, or their order: keep {name} in memory "
-            "(persist, cache), or write it to a file"
+            f"its {what} have changed since the first pass, or been reordered: keep {name} in "
+            "memory (persist, cache), or write it to a file"
         )
 
 

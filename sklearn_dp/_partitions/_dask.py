@@ -301,7 +301,7 @@ def _beside(groups: Any, sample_weight: Any, n_parts: int) -> tuple:
             check_list(values, name, n_parts, _is_delayed, "a delayed object")
         else:
             raise TypeError(
-                f"{name} must be a one-dimensional Dask collection, as X is one, or a list of "
+                f"{name} must be a one-dimensional Dask collection, like X, or a list of "
                 f"delayed objects, not {type(values).__name__}."
             )
         check_clients(name, values if isinstance(values, list | tuple) else [values])

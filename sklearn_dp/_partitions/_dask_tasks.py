@@ -168,8 +168,8 @@ def check_workers(first: set[str], pieces: Sequence[tuple]) -> None:
     """
     if first and not first <= workers_of(pieces):
         raise PartError(
-            "X: a worker has gone while parts with tasks in common were read for the first time. "
-            "Write X to files, and fit again."
+            "X: a worker was lost during the first read of parts that share tasks. Write X to "
+            "files, then fit again."
         )
 
 
@@ -177,7 +177,7 @@ def check_clients(name: str, collections: Sequence[Any]) -> None:
     """Raise if what Dask holds of a parameter's collections is gone with its client."""
     if any(map(_is_gone, futures(collections))):
         raise PartError(
-            f"{name}: the client of Dask that holds it is closed or gone. Connect again, and make "
+            f"{name}: the Dask client that holds it is closed or gone. Reconnect, and create "
             f"{name} anew."
         )
 

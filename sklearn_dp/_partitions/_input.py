@@ -79,9 +79,9 @@ def check_list(
         raise TypeError(f"{words}, not {type(values).__name__}.")
     for value in values:
         if not is_piece(value):
-            raise TypeError(f"{words}: it holds {type(value).__name__}.")
+            raise TypeError(f"{words}: it contains {type(value).__name__}.")
     if n_parts is not None and len(values) != n_parts:
-        raise ValueError(f"{words}: it has another number of them.")
+        raise ValueError(f"{words}: their number differs.")
 
 
 def is_list_of_values(piece: Any) -> bool:

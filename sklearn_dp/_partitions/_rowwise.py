@@ -115,7 +115,7 @@ class InParts:
         """Charge, and fit to a table in parts."""
         together = self._requires_in_memory()
         if together is not None:
-            raise TypeError(f"X must be in memory for {together}, and not in parts.")
+            raise TypeError(f"X must be in memory for {together}, not in parts.")
         if found.weighted:
             largest_weight((), self.max_weight)
         session = self._open_session(found, "group" if found.grouped else "row")

@@ -111,7 +111,7 @@ def used(number: int, message: Message, pieces: Sequence[Any]) -> Any:
         return message.function(number, list(pieces), *message.broadcast)
     except Exception as error:
         kind = type(error).__name__
-    return Failure(0, f"X: rows of several parts could not be computed on together ({kind}).")
+    return Failure(0, f"X: rows of several parts could not be processed together ({kind}).")
 
 
 def joined(number: int, message: Message, pieces: Sequence[Any]) -> Step:
@@ -140,7 +140,7 @@ def _guarded(before: Step, message: Message, pieces: tuple) -> Any:
     except PartError as error:
         words = str(error)
     except Exception as error:
-        words = f"X, part {before.part}: it could not be computed on ({type(error).__name__})."
+        words = f"X, part {before.part}: it could not be processed ({type(error).__name__})."
     return Failure(before.part, words)
 
 
@@ -174,7 +174,7 @@ def asked(
         words, kind = str(error), None
     except (Exception, CancelledError) as error:
         words, kind = "", type(error).__name__
-    # Outside the handlers: the error of a cluster brings the words of a worker along.
+    # Outside the handlers: the error of a cluster brings the message of a worker along.
     if kind is not None:
         number = failed()
         words = (

@@ -10,7 +10,7 @@ Four currencies and the exact or best known closed-form conversions between them
 "Safe side" is part of each contract: what a mechanism costs (``epsilon``, ``delta``, ``sigma``) is
 never returned too small, what a budget allows (``mu``, ``rho``) never too large.
 
-All statements are for one fixed neighbouring relation. What several releases cost together is in
+All statements are for one fixed neighboring relation. What several releases cost together is in
 `sklearn_dp.accounting`; what they may cost when later ones depend on earlier ones, in
 `_ledger_terms`.
 
@@ -178,7 +178,7 @@ def pure_zcdp_rho(epsilon: float) -> float:
 
     Notes
     -----
-    Every pair of outputs is post-processing of randomised response [5]_, whose divergence is
+    Every pair of outputs is post-processing of randomized response [5]_, whose divergence is
     (alpha - 1) D_alpha = log cosh((alpha - 1/2) epsilon) - log cosh(epsilon / 2). The function
     s -> log cosh(sqrt(s)) is concave (its slope tanh(sqrt(s)) / (2 sqrt(s)) falls); its tangent at
     s = epsilon^2 / 4 gives D_alpha <= alpha epsilon tanh(epsilon / 2), with equality as
@@ -256,7 +256,7 @@ def bounded_range_zcdp_rho(epsilon: float) -> float:
     """Rho of an ``epsilon``-bounded-range mechanism, rounded up: epsilon^2 / 8 [7]_.
 
     The exponential mechanism with probabilities proportional to exp(rate * score) has bounded
-    range epsilon = rate * (largest minus smallest change of a score between neighbours): at most
+    range epsilon = rate * (largest minus smallest change of a score between neighbors): at most
     2 * rate * sensitivity, and rate * sensitivity for scores that all move the same way. It is
     also epsilon-DP, which is the better bound above an epsilon of about 8.
 
@@ -271,7 +271,7 @@ def approx_dp_zcdp(epsilon: float, delta: float) -> tuple[float, float]:
     """Rho and delta of an (``epsilon``, ``delta``)-DP mechanism as (rho, delta)-zCDP.
 
     But for an event of probability delta, each of two neighbors has the law of a rho-zCDP
-    mechanism. Every pair is post-processing of: with probability delta tell all, else randomised
+    mechanism. Every pair is post-processing of: with probability delta tell all, else randomized
     response [5]_; given "else" on both sides, the bound of pure DP holds.
     """
     return pure_zcdp_rho(epsilon), check_delta("delta", delta, zero=True)

@@ -32,8 +32,8 @@ class CommunicationCost:
     pass         times   bytes down     bytes up    of a part
     sums             3          100           50
     all              3          300          150
-    driver: 0.0 MB beside the program; 12.0 s to read the rows at 1 GB/s by each of 2 workers, and
-    0.0 s for what travels
+    driver: 0.0 MB more memory; 12.0 s to read the rows at 1 GB/s by each of 2 workers, and
+    0.0 s for data transfer
     """
 
     passes: tuple[Pass, ...]
@@ -96,8 +96,8 @@ class CommunicationCost:
             for row in (*self.rows(), total)
         ]
         lines.append(
-            f"driver: {self.driver_bytes / 1e6:,.1f} MB beside the program; "
+            f"driver: {self.driver_bytes / 1e6:,.1f} MB more memory; "
             f"{self.read_seconds:,.1f} s to read the rows at 1 GB/s by each of {self.n_workers} "
-            f"workers, and\n{self.transfer_seconds:,.1f} s for what travels"
+            f"workers, and\n{self.transfer_seconds:,.1f} s for data transfer"
         )
         return "\n".join(lines)

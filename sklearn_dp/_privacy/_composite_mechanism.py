@@ -6,8 +6,8 @@ import numpy as np
 
 from ._selection_rules import CappedGeometric, NegativeBinomial, Thin
 from ._trace import Event
-from .laws import gaussian, laplace, selection
-from .laws._release import Release
+from .mechanisms import gaussian, laplace, selection
+from .mechanisms._release import Release
 
 __all__ = ["CompositeMechanism"]
 

@@ -82,8 +82,8 @@ def agreed_values(
         return old
     if new is None:
         raise LedgerError(
-            f"ledger has no key {key!r}. List its public values once, before any row is looked "
-            f"at: ledger.disjoint({key!r}, values=[...])"
+            f"ledger has no key {key!r}. List its public values once, before any row is read: "
+            f"ledger.disjoint({key!r}, values=[...])"
         )
     if relation != "add or remove":
         raise LedgerError(
@@ -104,11 +104,15 @@ def _check_name(what: str, name: object) -> str:
 
 
 def _check_values(values: Iterable[str]) -> tuple[str, ...]:
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+    try:
+        listed = None if isinstance(values, (str, bytes)) else [*values]
+    except TypeError:
+        listed = None
+    if listed is None:
         raise TypeError("values must be a list of str")
-    checked = tuple(_check_name("each of values", value) for value in values)
-    if not checked:
+    if not listed:
         raise ValueError("values must not be empty")
+    checked = tuple(_check_name("each of values", value) for value in listed)
     if len({unicodedata.normalize("NFKC", value) for value in checked}) < len(checked):
         raise ValueError("values must differ, and look different")
     return checked

@@ -15,8 +15,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from ._aggregates import safe_norms
 from ._checks import is_real, real_array
-from ._mechanisms import safe_norms
 
 __all__ = ["Domain"]
 
@@ -83,8 +83,8 @@ class Domain:
             raise ValueError("bounds: low and high must be finite.")
         if (low > high).any():
             raise ValueError(
-                "bounds: low must not exceed high. Of several columns give the lower ends, then "
-                "the upper ones: (lows, highs)."
+                "bounds: low must not exceed high. For several columns, give all lower ends, then "
+                "all upper ends: (lows, highs)."
             )
         scale = float(np.abs([low, high]).max(initial=0.0))
         if scale > _LARGEST:

@@ -246,7 +246,7 @@ def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
     delta : float
         In (0, 1).
     sensitivity : float, default=1.0
-        Largest change of the released vector between neighbours, in the Euclidean norm.
+        Largest change of the released vector between neighbors, in the Euclidean norm.
 
     Returns
     -------

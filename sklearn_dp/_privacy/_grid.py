@@ -88,7 +88,7 @@ class Grid:
         """A public length in grid steps."""
         return length / self.unit
 
-    def quantise(self, X: np.ndarray, radius: float) -> np.ndarray:
+    def quantize(self, X: np.ndarray, radius: float) -> np.ndarray:
         """Rows about the center to integer rows of norm at most ``min(radius / unit, LIMIT)``.
 
         Integers as float64, C-contiguous. `radius` is public or released.

@@ -132,7 +132,9 @@ def _reader(groups: Any) -> Callable[[], Any] | None:
     kind = getattr(groups, "dtype", getattr(groups, "type", ""))
     words = str(getattr(getattr(kind, "categories", None), "dtype", kind))
     if any(cut in words for cut in _CUT):
-        raise TypeError("groups must not be of a type that Python rounds: give it as integers.")
+        raise TypeError(
+            "groups must not be of a type that loses precision in Python: convert it to integers."
+        )
     if _is_of_steps(groups):  # as Python's own, times would be cut to microseconds
         return lambda: groups.to_physical().to_list()
     if hasattr(groups, "to_physical") and hasattr(groups, "to_list"):

@@ -37,12 +37,12 @@ _WORDS = {
 }
 
 
-# What a guarantee protects, by what neighbours do; {} is the unit.
+# What a guarantee protects, by what neighbors do; {} is the unit.
 _SECRETS = {
     "add or remove": "whether any one {} was in the data",
-    "replace": "whether any one {} was as it is or quite another",
+    "replace": "whether any one {} was replaced by a different one",
     "add or remove the rows of": "whether the rows of any one {} were in the data",
-    "replace the rows of": "whether the rows of any one {} were as they are or quite others",
+    "replace the rows of": "whether the rows of any one {} were replaced by different ones",
 }
 
 
@@ -67,7 +67,7 @@ def secret_in_words(relation: str, unit: str) -> str:
     >>> secret_in_words("add or remove", "row")
     'whether any one row was in the data'
     >>> secret_in_words("replace the rows of", "group")
-    'whether the rows of any one client were as they are or quite others'
+    'whether the rows of any one client were replaced by different ones'
     """
     if relation.endswith("the rows of"):
         unit = "client"
@@ -86,7 +86,7 @@ def best_guess(
     >>> round(best_guess(1.0, 0.0), 3), round(best_guess(1.0, 1e-6, 0.028, gaussian=True), 3)
     (0.731, 0.547)
     """
-    # A guess errs with probability a on one neighbour and b on the other, and is right in
+    # A guess errs with probability a on one neighbor and b on the other, and is right in
     # 1 - (a + b) / 2 of all cases. (epsilon, delta)-DP says that 1 - a <= e^epsilon b + delta and
     # 1 - b <= e^epsilon a + delta; their sum is (a + b) (1 + e^epsilon) >= 2 (1 - delta).
     by_epsilon = 1 - (1 - delta) / (1 + math.exp(min(epsilon, 700.0)))
@@ -102,7 +102,7 @@ def best_guess(
 
 
 def in_per_cent(guess: float) -> float:
-    """A bound of right guesses as it is printed: in per cent, rounded up to a tenth.
+    """A bound of right guesses as it is printed: in percent, rounded up to a tenth.
 
     >>> in_per_cent(best_guess(1.0, 1e-6)), in_per_cent(best_guess(1.0, 1e-6, 0.028, gaussian=True))
     (73.2, 54.8)
@@ -126,13 +126,13 @@ def what_can_be_told(secret: str, guess: float, alone: float, can: str = "can") 
         return f"the guarantee is too weak to limit how often a guess {secret} is right."
     words = (
         f"{secret} {can} be guessed correctly at most {shown:.1f} % of the time by someone who "
-        "knows all other rows, if it was a coin toss before (50 %)."
+        "knows all other rows, starting from even odds (50 %)."
     )
     if shown == whatever:
-        return f"{words} That follows from epsilon and delta alone."
+        return f"{words} This bound follows from epsilon and delta alone."
     if whatever >= 100:
-        return f"{words} That follows from the law of the noise."
+        return f"{words} This bound follows from the exact noise distribution."
     return (
-        f"{words} That follows from the law of the noise; epsilon and delta alone would allow "
-        f"{whatever:.1f} %."
+        f"{words} This bound follows from the exact noise distribution; epsilon and delta alone "
+        f"would allow {whatever:.1f} %."
     )

@@ -114,7 +114,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def unbroken(text: str) -> str:
-    """A text, escaped, in which no line begins with a per cent sign."""
+    """A text, escaped, in which no line begins with a percent sign."""
     return escape(text).replace(" %", "&nbsp;%")
 
 

@@ -268,7 +268,7 @@ class PrivacyLedger:
         Notes
         -----
         An accountant never reports too small a cost. ``ZCDpEvent`` is known to ``RdpAccountant``,
-        and not to ``PLDAccountant``. Give it the neighbouring relation of the ledger
+        and not to ``PLDAccountant``. Give it the neighboring relation of the ledger
         (``relation``); a record of the library is a unit of the ledger. The library has no event
         for disjoint sets of units: for the least that an accountant can say, take the largest of
         what it says for the ledgers of the values. Like every sum of charges, what it says holds

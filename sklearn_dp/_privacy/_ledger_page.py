@@ -70,4 +70,4 @@ def _of_all_fits(state: LedgerState) -> str:
         guess = best_guess(known, terms.budget.delta, first, gaussian)
         alone = best_guess(known, terms.budget.delta)
     told = what_can_be_told(secret_in_words(terms.relation, terms.unit), guess, alone)
-    return f"From all that the fits of this ledger ever release together, {told}"
+    return f"From everything that the fits of this ledger release, now and later, {told}"

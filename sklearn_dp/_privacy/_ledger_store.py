@@ -38,7 +38,7 @@ from ..exceptions import LedgerError
 from ._budget import PrivacyBudget
 from ._disjoint import EVERYONE, agreed_values, payers_in_words
 from ._ledger_terms import FIELDS, UNTOLD, LedgerCharge, LedgerState, LedgerTerms
-from ._neighbours import check_relation
+from ._neighbors import check_relation
 from ._process import process_mark
 
 __all__ = ["FileBook", "MemoryBook"]
@@ -159,7 +159,7 @@ class FileBook:
         except (OSError, ValueError) as error:
             there = isinstance(error, FileExistsError)
             why = "there is a file of that name, which is never replaced" if there else error
-            raise LedgerError(f"ledger {str(self.path)!r} cannot be made: {why}") from error
+            raise LedgerError(f"ledger {str(self.path)!r} cannot be created: {why}") from error
         budget = terms.budget
         row = (budget.epsilon, budget.delta, budget.rho, terms.unit, terms.composition,
                terms.relation)  # fmt: skip
@@ -335,7 +335,7 @@ class FileBook:
         untold = sorted({charge.label for charge in charges if charge.relation == UNTOLD})
         if untold:
             raise LedgerError(
-                f"ledger {str(self.path)!r} is of format 1, which does not say what the neighbours "
+                f"ledger {str(self.path)!r} is of format 1, which does not say what the neighbors "
                 f"of {', '.join(untold)} do. Its owner has to: `python -m sklearn_dp.ledger "
                 f"convert {self.path} --relation 'add or remove'` (or 'replace', ...)."
             )
@@ -346,8 +346,8 @@ class FileBook:
                         if charge.relation not in (relation, UNTOLD)})  # fmt: skip
         if other:
             raise LedgerError(
-                f"ledger {str(self.path)!r} holds charges of {', '.join(other)}, whose neighbours "
-                f"{_ASSUMED}: what they cost for those that {relation} is more."
+                f"ledger {str(self.path)!r} holds charges of {', '.join(other)}, whose neighbors "
+                f"{_ASSUMED}: their cost for neighbors that {relation} is higher."
             )
 
 

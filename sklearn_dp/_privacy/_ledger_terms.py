@@ -17,7 +17,7 @@ composition     costs that add up     caps, for a total of (E, D)
 A total of (rho, delta) is kept by ``"zcdp"``, with rho and delta themselves as the caps; and
 ``"gaussian"`` admits Gaussian fits only.
 
-**Proofs.** P and Q are the laws of everything released on two neighbouring data sets, S an event.
+**Proofs.** P and Q are the laws of everything released on two neighboring data sets, S an event.
 
 *Basic* [1]_. Claim: with (e, d) left after a history h, P(S|h) <= exp(e) Q(S|h) + d. It holds when
 nothing more is released. Let the next fit, whose budget (e1, d1) is a function of h, satisfy
@@ -40,7 +40,7 @@ rho_i, but for failures of probability f_i, treated as above. Given the history,
 release j under the two data sets lie m <= m_j standard deviations apart. Draw the noise in this
 direction as 1/m times the increment of a Brownian motion W over a time of m^2, all other noise
 independently: the two means then differ by a drift of W of exactly one, and the transcript is a
-(randomised) function of W on [0, 2 R]. Telling W from W with drift one is telling N(0, 1) from
+(randomized) function of W on [0, 2 R]. Telling W from W with drift one is telling N(0, 1) from
 N(sqrt(2 R), 1), however the m_j were chosen on the way: sqrt(2 R)-GDP, and so (E, D - F)-DP for
 R = gaussian_rho(E, D - F).
 
@@ -104,7 +104,7 @@ from . import _accounting as accounting
 from ._budget import PrivacyBudget
 from ._checks import check_choice, check_delta, check_non_negative, is_real
 from ._disjoint import EVERYONE, Line, Payers, check_payers, dearest, payers_in_words
-from ._neighbours import RELATIONS, check_relation, check_unit, in_words
+from ._neighbors import RELATIONS, check_relation, check_unit, in_words
 from ._plan import PrivacyPlan
 from ._rounding import sum_down, sum_up
 
@@ -113,7 +113,7 @@ __all__ = ["COMPOSITIONS", "FIELDS", "UNTOLD", "LedgerCharge", "LedgerState", "L
 COMPOSITIONS = ("basic", "zcdp", "gaussian")
 
 UNTOLD = "untold"
-"""The relation of a charge of which no record says what neighbours do; no ledger admits it."""
+"""The relation of a charge of which no record says what neighbors do; no ledger admits it."""
 
 _FAILURE_SHARE = {"zcdp": 0.5, "gaussian": 1e-3}
 _TYPED_SLACK = 2.0**-51  # of a cap that a person typed; a power of two, so products are exact
@@ -313,7 +313,7 @@ class LedgerTerms:
             )
         if charge.relation != self.relation:
             raise LedgerError(
-                f"ledger is for neighbours that {in_words(self.relation, self.unit)}, the "
+                f"ledger is for neighbors that {in_words(self.relation, self.unit)}, the "
                 f"guarantee of this fit for those that {in_words(charge.relation, self.unit)}: the "
                 f"two do not add up. Use a ledger made with relation={charge.relation!r}."
             )

@@ -29,7 +29,7 @@ from . import _accounting as accounting
 from ._budget import PrivacyBudget
 from ._checks import is_integer
 from ._communication_cost import CommunicationCost
-from ._neighbours import check_relation, check_unit
+from ._neighbors import check_relation, check_unit
 from ._optional import extra
 from ._report import PrivacyReport
 from ._rounding import exact_sum, float_up
@@ -122,7 +122,7 @@ class PrivacyPlan:
     notes : tuple of str
         Sentences for the report: what the guarantee assumes.
     relation : str
-        What neighbouring data sets do with a unit: one of `RELATIONS`.
+        What neighboring data sets do with a unit: one of `RELATIONS`.
     communication_cost : callable, optional
         What :meth:`cost` asks for the passes; no part of what is promised.
 
@@ -336,7 +336,7 @@ class PrivacyPlan:
             Where there is no estimate: so far for `DPKMeans` with a given number of clusters.
         """
         if self.communication_cost is None:
-            raise TypeError("there is an estimate for DPKMeans with a given number of clusters.")
+            raise TypeError("an estimate exists only for DPKMeans with a given number of clusters.")
         given = {"n_rows": n_rows, "n_parts": n_parts, "n_workers": n_workers, **known}
         for name, value in given.items():
             if not is_integer(value):

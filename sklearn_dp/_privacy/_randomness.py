@@ -1,6 +1,6 @@
 """Randomness that is no noise: which unit is in which block, orders, restarts.
 
-Proofs rely on one of two things here. Either neighbours draw the same numbers: blocks and restarts,
+Proofs rely on one of two things here. Either neighbors draw the same numbers: blocks and restarts,
 where a unit's draw is a function of its place and not of the others' values. Or the draw is uniform
 and absorbs what differs: orders.
 
@@ -77,7 +77,7 @@ def blocks_of_draws(draws: np.ndarray, n_blocks: int) -> np.ndarray:
 
 
 class AlgorithmicRandomness:
-    """What a session draws besides noise; the same for neighbours, unit by unit."""
+    """What a session draws besides noise; the same for neighbors, unit by unit."""
 
     # What the session has: it derives from this class.
     _algorithm_seed: Any

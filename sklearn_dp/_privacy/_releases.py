@@ -2,14 +2,15 @@
 
 A method here does three things, and nothing else:
 
-1. It asks the law of its name (in :mod:`sklearn_dp._privacy.laws`) for a ``Release``: the statistic
-   as integers, the noise scale, the cost. The law checks every premise of its proof on the way.
+1. It asks the law of its name (in :mod:`sklearn_dp._privacy.mechanisms`) for a ``Release``: the
+   statistic as integers, the noise scale, the cost. The law checks every premise of its proof on
+   the way.
 2. It hands the release to ``_release``, which pays for it from the plan entry `entry`, and draws
    its noise only if that succeeds.
 3. It turns the output from grid steps into lengths.
 
 The caller states a sensitivity and proves it in a comment at that line. Statistics are integers, in
-steps of length `unit`: what floating-point sums of neighbours differ by is not known exactly, and
+steps of length `unit`: what floating-point sums of neighbors differ by is not known exactly, and
 an integer sum is the same whatever the order of the rows.
 
 Where a method says that something is *not a release*, only a mechanism whose own proof allows it
@@ -23,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from .laws import filters, gaussian, histograms, laplace, proportional, selection, shares
+from .mechanisms import filters, gaussian, histograms, laplace, proportional, selection, shares
 
 __all__ = ["Releases"]
 
@@ -69,8 +70,8 @@ class Releases:
         that in the sum.
 
         sqrt(2 rho)-GDP up to a delta of `SHARES_DELTA`, which that of the entry must hold for each
-        use, for neighbors with the same clients: see :mod:`sklearn_dp._privacy.laws.shares` for the
-        proof.
+        use, for neighbors with the same clients: see :mod:`sklearn_dp._privacy.mechanisms.shares`
+        for the proof.
         """
         if given is not None and given <= n_honest:
             raise RuntimeError(
@@ -106,7 +107,7 @@ class Releases:
         :meth:`gaussian`, for the vector of the counts of all cells. Cells come sorted.
 
         Every cell gets noise, and those above the threshold are published: rho-zCDP, and exactly
-        sqrt(2 rho)-GDP. See :mod:`sklearn_dp._privacy.laws.histograms`.
+        sqrt(2 rho)-GDP. See :mod:`sklearn_dp._privacy.mechanisms.histograms`.
         """
         release = histograms.sparse(
             codes, counts, n_candidates, threshold, sensitivity, self._cost(entry, rho), unit
@@ -153,7 +154,7 @@ class Releases:
         """Index of the best of some public candidates if its lead is clear, or None.
 
         At least two int64 scores; none moves by more than `sensitivity` between neighbors.
-        (epsilon, delta)-DP: see :mod:`sklearn_dp._privacy.laws.selection`.
+        (epsilon, delta)-DP: see :mod:`sklearn_dp._privacy.mechanisms.selection`.
         """
         return _index(self._release(entry, selection.lead(scores, sensitivity, epsilon, delta)))
 
@@ -174,7 +175,7 @@ class Releases:
         `sensitivity` the l2 distance of the counts of neighbors; the root of 2 where a unit is
         replaced.
 
-        (rho, delta)-zCDP: see :mod:`sklearn_dp._privacy.laws.histograms`.
+        (rho, delta)-zCDP: see :mod:`sklearn_dp._privacy.mechanisms.histograms`.
         """
         release = histograms.stability(codes, counts, rho, delta, sensitivity)
         codes, values = self._release(entry, release)
@@ -195,10 +196,10 @@ class Releases:
         """Release a positive definite matrix with noise in proportion to it; (rho, delta)-zCDP.
 
         The matrix (d, d) is ``total / (count 2**bits)``, of Python integers, `bits` at most 512;
-        see :mod:`sklearn_dp._privacy.laws.proportional`. `distance` is s with the proved claim ``S
-        / (1 + s) <= S' <= (1 + s) S`` for neighbors, `eta` is from :func:`least_eta` of `distance`,
-        `rho` and `delta`. The output is positive semidefinite but for rounding; its mean is (1 +
-        eta^2 d) times the matrix.
+        see :mod:`sklearn_dp._privacy.mechanisms.proportional`. `distance` is s with the proved
+        claim ``S / (1 + s) <= S' <= (1 + s) S`` for neighbors, `eta` is from :func:`least_eta` of
+        `distance`, `rho` and `delta`. The output is positive semidefinite but for rounding; its
+        mean is (1 + eta^2 d) times the matrix.
         """
         release = proportional.release(total, count, bits, distance, eta, rho, delta)
         output = self._release(entry, release)

@@ -5,6 +5,7 @@ the noise (which follow from shares and released values), costs. Before a fit it
 after it one line for each release.
 """
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -24,7 +25,7 @@ from ._html import (
     times,
     unbroken,
 )
-from ._neighbours import in_words
+from ._neighbors import in_words
 from ._optional import extra
 from ._parallel_composition import maximum_cost
 
@@ -48,7 +49,7 @@ class PrivacyReport:
     accounting : str
         How rho became epsilon, in words.
     unit : str
-        "row" or "group": what is added or removed between neighbouring data sets.
+        "row" or "group": what is added or removed between neighboring data sets.
     noise : str
         "system" (operating-system entropy), "seeded" (reproducible: no guarantee against those
         who know the seed), or "planned" for a plan that has not run.
@@ -57,7 +58,7 @@ class PrivacyReport:
     notes : tuple of str
         What the guarantee assumes.
     relation : str
-        What neighbouring data sets do with a unit.
+        What neighboring data sets do with a unit.
     ledger : tuple of (str, float, float)
         Of each cost that the ledger of the fit counts: its name, what was charged for the fit, and
         the total of the ledger. Empty without a ledger.
@@ -118,16 +119,30 @@ class PrivacyReport:
         )
 
     @property
-    def neighbours(self) -> str:
-        """The neighbouring relation in words."""
+    def neighbors(self) -> str:
+        """The neighboring relation in words."""
         return in_words(self.relation, self.unit)
+
+    @property
+    def neighbours(self) -> str:
+        """The former spelling of `neighbors`.
+
+        .. deprecated:: 0.1
+           Use `neighbors`; `neighbours` will be removed in version 0.3.0.
+        """
+        warnings.warn(
+            "`neighbours` is deprecated and will be removed in version 0.3.0; use `neighbors`.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return self.neighbors
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Limits of the guarantee in words; nobody has to look for them in the documentation."""
         if self.noise != "seeded":
             return self.notes
-        return ("seeded noise: no guarantee against those who know random_state", *self.notes)
+        return ("seeded noise: no guarantee against anyone who knows random_state", *self.notes)
 
     def to_frame(self) -> Any:
         """The releases as a pandas DataFrame (extra ``pandas``).
@@ -144,9 +159,9 @@ class PrivacyReport:
 
     @property
     def headline(self) -> str:
-        """The guarantee in one line, with neighbours, accounting and the source of the noise."""
+        """The guarantee in one line, with neighbors, accounting and the source of the noise."""
         return (
-            f"({self.epsilon:.4g}, {self.delta:.3g})-DP for {self.neighbours}; "
+            f"({self.epsilon:.4g}, {self.delta:.3g})-DP for {self.neighbors}; "
             f"rho = {self.rho:.4g}, {self.accounting}, noise: {self.noise}"
         )
 
@@ -180,10 +195,11 @@ class PrivacyReport:
         )
         if self.noise == "seeded":
             return (
-                "The noise of this fit protects nobody from those who know its random_state. "
-                f"For all others: from all that it releases, {words}"
+                "The noise of this fit does not protect against anyone who knows random_state. "
+                f"Against everyone else: from everything that it releases, {words}"
             )
-        return f"From all that {'a fit by this plan' if planned else 'this fit'} releases, {words}"
+        fit = "a fit by this plan" if planned else "this fit"
+        return f"From everything that {fit} releases, {words}"
 
     @property
     def spent(self) -> str:
@@ -228,7 +244,7 @@ def _page(report: PrivacyReport) -> str:
     ]
     left = 1 - report.spent_rho / whole
     # What rounding leaves is no line.
-    told = lines_of(lines, None if planned or left <= 0 else left, "paid for and not used")
+    told = lines_of(lines, None if planned or left <= 0 else left, "paid for but not used")
     return framed(
         f"<p><b>{unbroken(report.told)}</b><br>{escape(report.spent)}</p>{bars}{told}"
         f"<details><summary>the guarantee in numbers</summary>{escape(report.headline)}</details>"

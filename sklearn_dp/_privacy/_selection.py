@@ -15,7 +15,7 @@ were: a *rule* draws at random which runs are made.
 
 The bound (*Theorem 1* of ``doc/development/private_search.md``, where its proof stands). Let
 ``g(u) = Phi(Phi^-1(u) + mu_select)``: an event of probability ``u`` in one run has at most
-probability ``g(u)`` on a neighbour. With ``L = exp(mu_total Z - mu_total^2 / 2)``, ``Z`` standard
+probability ``g(u)`` on a neighbor. With ``L = exp(mu_total Z - mu_total^2 / 2)``, ``Z`` standard
 normal, and ``c = exp(epsilon)``::
 
     delta <= E phi(L),    phi(l) = sup over 0 <= u <= 1 of (l rate(g(u)) - c rate(u))_+
@@ -46,7 +46,6 @@ from ._selection_rules import CappedGeometric, NegativeBinomial, Thin
 
 __all__ = [
     "selection_delta",
-    "selection_failure",
     "selection_mu",
     "selection_refit",
 ]
@@ -109,7 +108,7 @@ def _upper_envelope(slopes: np.ndarray, intercepts: np.ndarray) -> tuple[np.ndar
     """Slopes of the largest of 0 and all ``a l - b`` over l >= 0, and where each begins.
 
     The lines of the envelope are the lower convex hull of the points (a, b), the zero line being
-    the origin: a point on or above the chord of its neighbours goes, from left to right.
+    the origin: a point on or above the chord of its neighbors goes, from left to right.
     """
     a, b = np.concatenate([[0.0], slopes]), np.concatenate([[0.0], intercepts])
     first = np.diff(a, prepend=-1.0) > 0  # of equal slopes, that of the smallest intercept
@@ -132,7 +131,7 @@ def _exceedance(levels: np.ndarray, mu: float) -> np.ndarray:
     """``E (L - k)_+`` of ``L = exp(mu Z - mu^2 / 2)`` for an array of levels k >= 0, rounded up.
 
     For k >= 1 it is the delta of mu-GDP at epsilon = log k. Below, put-call parity: the mean of L
-    is 1, and exchanging the two neighbours turns ``E (k - L)_+`` into k times the delta at -log k.
+    is 1, and exchanging the two neighbors turns ``E (k - L)_+`` into k times the delta at -log k.
     """
     value = np.ones(len(levels))
     positive = levels > 0
@@ -170,24 +169,6 @@ def _mills(x: np.ndarray) -> np.ndarray:
     return math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2))
 
 
-def selection_failure(
-    epsilon: float,
-    rule: Thin | NegativeBinomial | CappedGeometric,
-    *,
-    per_run: float = 0.0,
-    other: float = 0.0,
-) -> float:
-    """What to take off delta where Gaussian laws hold up to a small distance only.
-
-    A run whose law is within a total variation distance ``per_run`` of a mu-GDP one is replaced by
-    that one in each of the runs that are made, on both neighbours: ``(1 + e^epsilon)`` times the
-    expected number of runs times the distance, by a union bound over the runs.
-
-    `other` is the distance of all releases besides the runs.
-    """
-    return (1 + math.exp(epsilon)) * (rule.expected_runs * per_run + other) * MARGIN
-
-
 @lru_cache(maxsize=256)
 def selection_mu(
     epsilon: float,
@@ -197,8 +178,9 @@ def selection_mu(
 ) -> float:
     """Largest mu that each run may have, rounded down; a ValueError if nothing is left.
 
-    `epsilon` and `delta`, less `selection_failure`, are the target of the whole search, `mu_other`
-    that of all Gaussian releases before and after the choice together.
+    `epsilon` and `delta` are the target of the whole search: noise is post-processing of the ideal
+    Gaussian mechanism, so nothing is taken off for its law. `mu_other` is that of all Gaussian
+    releases before and after the choice together.
     """
     epsilon, delta = check_non_negative("epsilon", epsilon), check_delta("delta", delta)
     largest = gaussian_mu(epsilon, delta)

@@ -10,9 +10,11 @@ The life of a session:
 3. Everything else is post-processing. :meth:`PrivacySession.report` is the table of what was done.
 
 Three kinds of sessions come out of one: a *part* looks at some of the units only
-(:mod:`._session_parts`), a *step* pays for a mechanism with a theorem of its own and hands out its
-inner draws (:mod:`._step`), and a *nested* session spends a plan of its own inside such a
-step, or for a whole fit that the plan pays at once (:mod:`._session_fits`).
+(:meth:`PrivacySession.part`; :mod:`._parallel_composition` tells why a unit pays for its own), a
+*step* pays for a mechanism with a theorem of its own and hands out its inner draws
+(:mod:`._composite_mechanism`), and a *nested* session spends a plan of its own inside such a step,
+or for a whole fit that the plan pays at once (:meth:`PrivacySession.inner`): a candidate of a
+search, a step of a pipeline.
 
 An audit sees each release as an :class:`~._trace.Event`, and may put another output in its place.
 """
@@ -39,15 +41,14 @@ from ._random_words import fresh_bytes
 from ._randomness import AlgorithmicRandomness, seed_of
 from ._releases import Releases
 from ._report import PrivacyReport
-from ._session_fits import FitsInside
-from ._session_parts import PartsOfUnits
 from ._trace import Event, active_trace, drawn
-from .laws._release import Release
+from .mechanisms import fits
+from .mechanisms._release import Release
 
 __all__ = ["PrivacySession"]
 
 
-class PrivacySession(Releases, PartsOfUnits, FitsInside, AlgorithmicRandomness):
+class PrivacySession(Releases, AlgorithmicRandomness):
     """Releases of one fit, charged against its plan: what may be released, and its greatest cost.
 
     Without a `random_state` noise comes from the operating system. Anything else reproduces noise
@@ -94,8 +95,8 @@ class PrivacySession(Releases, PartsOfUnits, FitsInside, AlgorithmicRandomness):
         """
         if self._process != process_mark():
             raise RuntimeError(
-                "a fit that has begun in one process cannot go on in a child that "
-                "was forked off it: both would spend the same budget."
+                "a fit cannot continue in a forked child process: both processes would spend the "
+                "same budget."
             )
         return self._source
 
@@ -112,6 +113,77 @@ class PrivacySession(Releases, PartsOfUnits, FitsInside, AlgorithmicRandomness):
         """
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
+        return other
+
+    def part(self, label: str, *, renumbered: bool = False) -> Self:
+        """A session for releases about some of the units, apart from those of other labels.
+
+        The caller proves that parts with different labels, public or released, look at disjoint
+        sets of units; see :mod:`sklearn_dp._privacy._parallel_composition`. It goes on from what
+        this session has spent. Before this one spends more, it must :meth:`join` all its parts.
+
+        `renumbered`: units have numbers of their part, which others have elsewhere, and so the part
+        has draws of its own. With common ones a unit that is added would shift the draws of those
+        after it against the draws of other parts, which their releases may tell.
+        """
+        if label in self._parts or "/" in label:
+            raise PlanError("parts of the units need labels that differ, without a slash")
+        self._parts.add(label)
+        inner = self._branch()
+        inner._part, inner._parts = (*self._part, label), set()
+        inner._accounts = self._accounts.branch()
+        if renumbered:
+            inner._draw_apart(f"part/{label}")
+        return inner
+
+    def join(self, parts: Any) -> None:
+        """Go on from the most that one of some parts has spent, for each entry and in all."""
+        for part in parts:
+            self._parts -= set(part._part[len(self._part) :][:1])
+            self._accounts.raise_to(part._accounts)
+
+    def inner(self, entry: str, plan: PrivacyPlan, tag: str) -> Self:
+        """Pay for a whole fit, whose releases follow a plan of their own: a session within it.
+
+        The entry pays `plan.rho` and `plan.delta_failure`, at once and whatever is spent of them:
+        what one release of that rho costs, see :mod:`sklearn_dp._privacy.mechanisms.fits`. The tag
+        is that of :meth:`inside`.
+        """
+        self._release(entry, fits.release(plan))
+        return self.inside(plan, tag)
+
+    def inside(self, plan: PrivacyPlan, tag: str) -> Self:
+        """A session for a fit that has been paid for.
+
+        The caller proves that what was paid covers it: `inner` has paid for the plan itself, a step
+        may have paid for a random number of fits. Another tag for each fit: blocks and restarts,
+        and with a seed the noise, are drawn from streams of that name, in whatever order fits run
+        side by side.
+        """
+        other = self._within(plan)
+        other._draw_apart(tag)
+        if self._source.seeded:
+            other._source = self._source.branch(tag)
+        return other
+
+    def nested(self, entry: str, plan: PrivacyPlan, *, epsilon: float, delta: float) -> Self:
+        """Pay for a step as :meth:`step` does, whose draws follow a plan of their own.
+
+        For a mechanism that runs another one inside and is more private than it, as samples are
+        more private than what they are taken from. The entry is of the plan of this session. The
+        session that is returned spends within `plan`, and nothing of this one; that all of it costs
+        (epsilon, delta) here is proved by the caller.
+        """
+        self.step(entry, epsilon=epsilon, delta=delta)
+        return self._within(plan)
+
+    def _within(self, plan: PrivacyPlan) -> Self:
+        """A session with a plan, a log and accounts of its own, on the noise of this one."""
+        other = self._branch()
+        other.plan, other._nested, other._log, other._parts = plan, True, [], set()
+        other._of_ledger = ()  # what was charged was charged for all of the outer fit
+        other._payers = ""
+        other._accounts = Accounts(plan)
         return other
 
     def _charge_ledger(self, ledger: Any, label: str) -> tuple[tuple[str, float, float], ...]:

@@ -42,10 +42,10 @@ class Draw:
     law : str
         "gaussian", "laplace" or "choice" (exponential mechanism).
     scale : float or ndarray
-        Standard deviation, Laplace scale or rate of the choice, per grid step: the value that was
+        Standard deviation, Laplace scale or rate of the choice, per grid step: the value actually
         used, not the claimed one.
     size : int
-        How many numbers were drawn.
+        Number of draws.
     """
 
     law: str
@@ -75,16 +75,16 @@ def note_draw(law: str, scale: Any, size: int) -> None:
 class Event:
     """One release, with the private statistic behind it.
 
-    It is not private, because it contains exact statistics of the data. It cannot be pickled, and
-    its repr leaves them out.
+    Not private: it contains exact statistics of the data. It cannot be pickled, and its repr
+    excludes them.
 
     Parameters
     ----------
     kind : str
         "gaussian", "laplace", "sparse", "stability", "choice", "lead", "filter", "bernoulli",
         "proportional", "draws", "copies", "order", "seed", "share" (of a client, of the noise),
-        "fit" (a whole fit inside; see :mod:`sklearn_dp._privacy.laws.fits`); "step" and what it
-        draws inside, "inner_laplace", "inner_gaussian", "inner_choice", "sample", "runs" (of a
+        "fit" (a whole fit inside; see :mod:`sklearn_dp._privacy.mechanisms.fits`); "step" and what
+        it draws inside, "inner_laplace", "inner_gaussian", "inner_choice", "sample", "runs" (of a
         search) and "condition" (see :mod:`sklearn_dp._privacy._composite_mechanism`).
     entry : str
         Name of the plan entry that pays.

@@ -6,7 +6,7 @@ How a group becomes a unit: each of its m rows gets the weight 1/m, rounded down
 2^-20, so that all of its rows together count for at most one. A statistic that adds up weighted
 rows then has the sensitivity of one row, whatever the sizes of the groups are; nobody has to know,
 or to bound, how many rows a person has. The weights need no release: a row's weight depends on its
-own group alone, so a neighbour without that group has the same weights for all other rows.
+own group alone, so a neighbor without that group has the same weights for all other rows.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from scipy.special import ndtri
 from .._aggregate.friendly.average import RADII, Average, find_radius, friendly_average, radius_grid
 from .._aggregate.friendly.core import core_add_remove, friend_counts
 from .._aggregate.friendly.mean_answer import answer
-from .._aggregate.friendly.mean_facts import Facts, FriendlyMeanResult
+from .._aggregate.friendly.mean_facts import FriendlyMeanResult, PublicFacts
 from .._aggregate.friendly.refine import Refined
 from .._aggregate.shared.columns import Columns
 from .._privacy._plan import Mechanism, PlanEntry
@@ -46,27 +46,13 @@ def fit_published_mean(
 ) -> FriendlyMeanResult:
     """Private mean of points, each of one unit; the plan holds :func:`fc_average_entries`.
 
-    All pairs of points are compared. See `_aggregate/friendly/mean.py` for `columns`, `diameter`
-    and `radii`.
-    """
-    points = columns.of_table(points)
-    return _fit_published(session, points, units, columns, diameter, radii, names).in_table()
-
-
-def _fit_published(
-    session: PrivacySession,
-    points: np.ndarray,
-    units: Units,
-    columns: Columns,
-    diameter: float | None,
-    radii: np.ndarray | None,
-    names: Sequence[object],
-) -> FriendlyMeanResult:
-    """FC_Avg, and FC_Avg_UnknownDiam: a friendly core and its average, no more.
+    FC_Avg, and FC_Avg_UnknownDiam: a friendly core and its average, no more. All pairs of points
+    are compared. See `_aggregate/friendly/mean.py` for `columns`, `diameter` and `radii`.
 
     The search for the diameter accepts a radius where the noisy number of far pairs, over n, is
     less than sqrt(4 log(20) / rho of a step): what noise alone exceeds in one of twenty searches.
     """
+    points = columns.of_table(points)
     if diameter is None:
         diameter = find_radius(
             session,
@@ -103,11 +89,11 @@ def _fit_published(
         np.full(d, spread**2),
         0.0,
     )
-    facts = Facts(end.size, d, diameter, 0.0, 0.0, None, names=names)
+    facts = PublicFacts(end.size, d, diameter, 0.0, 0.0, None, names=names)
     return answer(session, end, end.size, size_sd, diameter, "zcdp", columns, facts)
 
 
-def fc_average_entries(rho: float, delta: float, prefix: str = "") -> tuple[PlanEntry, ...]:
+def fc_average_entries(rho: float, delta: float) -> tuple[PlanEntry, ...]:
     """Plan entries of :func:`fc_average`, for (rho, delta)-zCDP.
 
     A hundredth of rho for the size, 9 % each for the filter and the size of the core, the rest for
@@ -117,19 +103,17 @@ def fc_average_entries(rho: float, delta: float, prefix: str = "") -> tuple[Plan
     shares = 0.01 * rho, 0.09 * rho, 0.09 * rho
     last = sum_down([rho, *(-share for share in shares)])
     return (
-        PlanEntry(prefix + "size", Mechanism.GAUSSIAN, shares[0], sensitivity="1 unit"),
+        PlanEntry("size", Mechanism.GAUSSIAN, shares[0], sensitivity="1 unit"),
         PlanEntry(
-            prefix + "core",
+            "core",
             Mechanism.FRIENDLY_CORE,
             shares[1],
             half,
             sensitivity="1/2 friend for each of the others",
         ),
+        PlanEntry("core size", Mechanism.FRIENDLY_AVERAGE, shares[2], half, sensitivity="1 unit"),
         PlanEntry(
-            prefix + "core size", Mechanism.FRIENDLY_AVERAGE, shares[2], half, sensitivity="1 unit"
-        ),
-        PlanEntry(
-            prefix + "core mean",
+            "core mean",
             Mechanism.FRIENDLY_AVERAGE,
             last,
             sensitivity="2 radii over the core size",
@@ -142,19 +126,18 @@ def fc_average(
     points: np.ndarray,
     radius: float,
     *,
-    prefix: str = "",
     units: Units | None = None,
 ) -> Average | None:
     """Mean of points of unknown location, of which nearly all are within `radius` of each other.
 
-    FriendlyCore and a friendly average, with exact quantiles: (rho, delta)-zCDP for neighbours that
+    FriendlyCore and a friendly average, with exact quantiles: (rho, delta)-zCDP for neighbors that
     add or remove a point, with the entries of :func:`fc_average_entries` in the plan. The points
     (n, d) are finite, and the radius is public or released. Where points have weights, by `units`,
     the filter is one of whole points, and the average is weighted.
     """
-    core, last = session.plan[prefix + "core"], prefix + "core size"
-    size_rho = session.remaining(prefix + "size")
-    noisy = float(session.gaussian(prefix + "size", len(points), sensitivity=1.0))
+    core, last = session.plan["core"], "core size"
+    size_rho = session.remaining("size")
+    noisy = float(session.gaussian("size", len(points), sensitivity=1.0))
     keep = core_add_remove(
         session,
         core.name,
@@ -168,11 +151,11 @@ def fc_average(
     return friendly_average(
         session,
         last,
-        prefix + "core mean",
+        "core mean",
         points[keep],
         radius,
         delta=session.plan[last].delta,
         rho_size=session.remaining(last),
-        rho_mean=session.remaining(prefix + "core mean"),
+        rho_mean=session.remaining("core mean"),
         units=None if units is None else units.take(keep),
     )

@@ -5,7 +5,7 @@ and stands for itself by the row, that it has in memory, however the rows are cu
 
 Coins are independent, so a unit that comes or goes is in one half and moves no other unit. Halves
 by position would not do: with one row less at the top, a row of another unit goes from one half to
-the other, and neighbours differ in both.
+the other, and neighbors differ in both.
 """
 
 from dataclasses import replace
@@ -53,7 +53,7 @@ def second_half(context: MixtureContext, numbers: UnitNumbers, draws: UnitDraws)
     inner = inner_table(
         table, _SECOND, table.n_features, table.units, _chosen_half, numbers, draws, context.known
     )
-    rows = GridTable.quantise(inner, context.place.domain)
+    rows = GridTable.quantize(inner, context.place.domain)
     return replace(context, session=context.session.part(_SECOND), rows=rows, known=None)
 
 

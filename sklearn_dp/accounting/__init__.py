@@ -10,7 +10,7 @@ them, read epsilon off the whole, and say what it means for groups of units::
     >>> round(accounting.total_epsilon(study, delta=1e-6), 3)
     2.695
 
-All events must speak of the same neighbouring relation and the same unit, and be fixed before the
+All events must speak of the same neighboring relation and the same unit, and be fixed before the
 first result is seen. Where later budgets are chosen by earlier results, use a ledger, whose rules
 hold for that.
 

@@ -115,7 +115,7 @@ def _curve_epsilon(events: Sequence[DpEvent], delta: float) -> float:
 
 
 def group_privacy(event: DpEvent, size: int) -> DpEvent:
-    """An event as it protects a group: neighbours differ in `size` units instead of one.
+    """An event as it protects a group: neighbors differ in `size` units instead of one.
 
     Parameters
     ----------

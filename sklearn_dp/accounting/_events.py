@@ -90,7 +90,7 @@ class PureDP:
 
     Examples
     --------
-    Randomised response, which tells the truth with probability 3/4:
+    Randomized response, which tells the truth with probability 3/4:
 
     >>> import math
     >>> from sklearn_dp.accounting import PureDP
@@ -131,7 +131,7 @@ class Exponential(PureDP):
     ----------
     epsilon : float
         At least 0: its bounded range, which is rate times (largest minus smallest change of a
-        score between neighbours). At most 2 * rate * sensitivity, and rate * sensitivity for
+        score between neighbors). At most 2 * rate * sensitivity, and rate * sensitivity for
         scores that all move the same way.
 
     Examples
@@ -201,7 +201,7 @@ def event_of_plan(plan: PrivacyPlan) -> DpEvent:
     Returns
     -------
     event : Gaussian, ZCDP or ApproxDP
-        The best that holds for all of the fit. Its unit and its neighbours are those of the plan.
+        The best that holds for all of the fit. Its unit and its neighbors are those of the plan.
 
     Examples
     --------

@@ -1,31 +1,35 @@
-"""Audit private estimators: replay on neighbours, test noise, search for leaks, plant bugs.
+"""Audit private estimators: replay fits on neighbors, test the noise, search for leaks, plant bugs.
 
-The audits of this package, which users run on their own estimators too (anything that derives from
+Use these audits on the estimators of this package or on your own (any estimator that derives from
 the base class and releases through a session):
 
-* :func:`check_dp_estimator`: everything below, as one list of checks. Start here;
-* :func:`replay_audit`: a fit on D and one on a neighbour D', with the outputs of the first forced
-  on the second. Exact, no false alarms; finds wrong sensitivities and control flow on unreleased
-  values;
-* :func:`drawn_audit`: the same for data and parameters drawn at random, for bugs behind a trigger;
-* :func:`noise_audit`: does the noise follow the law that it claims;
-* :func:`scan_for_leaks`: do values of the data show in pickles, texts, warnings, errors;
-* :func:`certify`: a black-box test, a lower bound of epsilon from thousands of fits; for any
-  estimator;
-* :func:`record_releases` and :func:`replay_releases`: the hook on which the replays stand, for
-  auditors who bring their own comparison;
-* :func:`killer` and :func:`mutant`: seeded bugs, which show that the audits above can fail.
+* :func:`check_dp_estimator`: everything below as one list of checks. Start here;
+* :func:`replay_audit`: fits D and a neighbor D', with the outputs of the first fit forced on the
+  second. Exact, no false alarms; finds wrong sensitivities and control flow that depends on
+  unreleased values;
+* :func:`drawn_audit`: the same for randomly drawn data and parameters, for bugs that need a
+  trigger;
+* :func:`noise_audit`: tests whether the noise has the claimed distribution;
+* :func:`scan_for_leaks`: searches pickles, texts, warnings and errors for values of the data;
+* :func:`certify`: a black-box test that gives a lower bound of epsilon from thousands of fits, for
+  any estimator;
+* :func:`record_releases` and :func:`replay_releases`: the hooks behind the replays, for auditors
+  with their own comparison;
+* :func:`killer` and :func:`mutant`: planted bugs, which show that the audits above can fail.
 
-None of them proves a guarantee. A replay and the tests of the noise together check what a proof
-takes for granted: that statistics are as close as claimed, that noise has the claimed law, that
+None of them proves a guarantee. A replay and the noise tests together check the premises of a
+proof: that statistics are as close as claimed, that the noise has the claimed distribution, that
 nothing else is shown, and that the costs add up. The proofs are comments in the code.
 
-Inside: `_observe` runs one fit and collects what it shows; `_player` forces a recording on another
-fit; `_replay` compares the two; `laws` says what a release of each kind has to be; `_claims` and
-`_recount` add up the costs; `_distribution`, `_noise_law` and `_repeats` test noise; `_checks` and
-`_loss_checks` put it all together. The audit imports the kernel's sessions and traces, never its
-formulas.
+Internals: `_observe` runs one fit and collects what it shows; `_player` forces a recording on
+another fit; `_replay` compares the two; `mechanisms` defines what a release of each kind must be;
+`_plan_consistency` and `_recount` add up the costs; `_distribution`, `_noise_law` and `_repeats`
+test noise; `_checks` and `_loss_checks` combine everything. The audit imports the kernel's sessions
+and traces, never its formulas.
 """
+
+import warnings
+from typing import Any
 
 from .._privacy._trace import Draw, Event
 from . import mutants  # noqa: F401 - registers them
@@ -36,7 +40,7 @@ from ._discovery import all_estimators
 from ._drawn import drawn_audit
 from ._leaks import scan_for_leaks
 from ._mutation import MUTANTS, Mutant, killer, mutant
-from ._neighbours import Neighbour, neighbouring_pairs
+from ._neighbors import Neighbor, neighboring_pairs
 from ._noise_law import noise_audit
 from ._recorder import record_releases, replay_releases
 from ._replay import replay_audit
@@ -49,7 +53,7 @@ __all__ = [
     "Event",
     "Finding",
     "Mutant",
-    "Neighbour",
+    "Neighbor",
     "Pair",
     "ReplayResult",
     "all_estimators",
@@ -58,10 +62,24 @@ __all__ = [
     "drawn_audit",
     "killer",
     "mutant",
-    "neighbouring_pairs",
+    "neighboring_pairs",
     "noise_audit",
     "record_releases",
     "replay_audit",
     "replay_releases",
     "scan_for_leaks",
 ]
+
+_RENAMED = {"Neighbour": "Neighbor", "neighbouring_pairs": "neighboring_pairs"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _RENAMED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    new = _RENAMED[name]
+    warnings.warn(
+        f"`{name}` is deprecated and will be removed in version 0.3.0; use `{new}`.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return globals()[new]

@@ -26,7 +26,7 @@ _RECENT = timedelta(hours=1)
 
 
 def rich_ledger(plan: PrivacyPlan | None = None) -> PrivacyLedger:
-    """A ledger in memory that allows more than any fit costs, for the neighbours of a plan.
+    """A ledger in memory that allows more than any fit costs, for the neighbors of a plan.
 
     Unit and relation of the ledger have to be those of the plan, or it refuses the charge. Older
     versions of the class do not know all of them: only those that its signature has are set.

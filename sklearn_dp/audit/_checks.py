@@ -14,7 +14,7 @@ comparisons need no level of significance; statistical ones state their false-al
 are made.
 
 What no check can see: a leak that waits for data, parameters or times that are never met; a wrong
-proof whose claim no pair of neighbours here violates; what happens below Python. A passed list is
+proof whose claim no pair of neighbors here violates; what happens below Python. A passed list is
 evidence, and no proof.
 """
 
@@ -73,7 +73,7 @@ def check_dp_estimator(
     Parameters
     ----------
     estimator : estimator derived from the package's base class
-        An instance; clones of it are fitted, and no ledger of yours is charged.
+        An instance. Clones of it are fitted; your ledger is not charged.
     generate_only : bool, default=False
         Return the checks instead of running them.
 
@@ -85,11 +85,11 @@ def check_dp_estimator(
     Raises
     ------
     AssertionError
-        With what is wrong, from the first check that fails.
+        If a check fails; the message says what is wrong.
 
     See Also
     --------
-    replay_audit : The most telling of the checks, for your own data.
+    replay_audit : The most informative of the checks, for your own data.
     """
     checks = ((clone(estimator), check) for check in CHECKS)
     if generate_only:
@@ -103,10 +103,10 @@ def check_dp_estimator(
 
 
 def check_cost_is_independent_of_data(estimator: Any) -> None:
-    """Two data sets, of any size and scale, cost the same.
+    """Fits to any two data sets, whatever their size and scale, cost the same.
 
-    The time is left out, since two fits are made at two times. Why it matters: a cost that depends
-    on the data is itself a release, and one without noise.
+    The time is excluded, since two fits run at different times. Why it matters: a cost that depends
+    on the data is itself a release without noise.
     """
     charges = []
     for X in (check_data(30), 1e4 * check_data(211, seed=1)):
@@ -118,10 +118,10 @@ def check_cost_is_independent_of_data(estimator: Any) -> None:
 
 
 def check_plan_and_report_agree(estimator: Any) -> None:
-    """The plan, the report and the charge tell the same guarantee, and it is what was asked for.
+    """The plan, the report and the charge state the same guarantee, and it is the one requested.
 
-    The plan is made without data, the report after the fit, the charge in between. A target may be
-    undercut by rounding, never exceeded by more than one part in a billion.
+    The plan is made without data, the report after the fit, the charge in between. Rounding may
+    undercut a target, but never exceed it by more than one part in a billion.
     """
     ledger = rich_ledger()
     copy = prepared(estimator, ledger=ledger)
@@ -140,7 +140,7 @@ def check_plan_and_report_agree(estimator: Any) -> None:
 
 
 def check_charge_is_true(estimator: Any) -> None:
-    """Every field of the charge is what the plan says, for rows and for groups.
+    """Every field of the charge matches the plan, for rows and for groups.
 
     For groups again, as the unit is one of the fields.
     """
@@ -150,10 +150,11 @@ def check_charge_is_true(estimator: Any) -> None:
 
 
 def check_total_is_right(estimator: Any) -> None:
-    """The releases are worth no more than the report says, by other code, at several budgets.
+    """The releases cost no more than the report says, recomputed by independent code at several
+    budgets.
 
-    Small, usual and large ones: conversions have branches, and an error in one of them may be
-    hidden by another budget.
+    Small, typical and large budgets: conversions have branches, and an error in one of them may be
+    hidden at another budget.
     """
     budgets = [{"epsilon": epsilon, "rho": None} for epsilon in (0.1, 2.0, 50.0)]
     for budget in (*budgets, {"epsilon": None, "rho": 0.3}):
@@ -166,10 +167,10 @@ def check_total_is_right(estimator: Any) -> None:
 
 
 def check_ledger_is_charged_before_data(estimator: Any) -> None:
-    """The charge is there when the data are first looked at, and a fit that fails keeps it.
+    """The ledger is charged before the data are read, and a failed fit keeps the charge.
 
-    A fit that reads first and charges later can be stopped in between: whoever sees how it failed
-    has learned something for free. For the same reason nothing is refunded.
+    A fit that reads first and charges later can be interrupted in between: whoever sees how it
+    failed has learned something for free. For the same reason nothing is refunded.
     """
     # Each time the values of `watched` are asked for, the number of charges at that moment is
     # noted.
@@ -183,9 +184,9 @@ def check_ledger_is_charged_before_data(estimator: Any) -> None:
 
 
 def check_exhausted_ledger_refuses(estimator: Any) -> None:
-    """Without enough budget, a fit raises and leaves the data alone.
+    """Without enough budget, a fit raises an error and does not read the data.
 
-    A refusal that came after a look at the data would be an answer that depends on them.
+    A refusal after reading the data would be an answer that depends on them.
     """
 
     def touch() -> None:
@@ -200,8 +201,7 @@ def check_exhausted_ledger_refuses(estimator: Any) -> None:
 def check_prediction_is_free(estimator: Any) -> None:
     """predict, transform and score charge nothing and change nothing.
 
-    Twice the same rows: a prediction that drew noise would have to be charged, and one that did not
-    change its answer would only look private.
+    The same rows are predicted twice: a prediction that drew noise would have to be charged.
     """
     ledger, X = rich_ledger(), check_data(30)
     outcome = run_fit(prepared(estimator, ledger=ledger), X)
@@ -219,10 +219,10 @@ def check_prediction_is_free(estimator: Any) -> None:
 
 
 def check_no_leaks(estimator: Any) -> None:
-    """No training value in pickle, texts, HTML, warnings or errors.
+    """No training value appears in the pickle, texts, HTML, warnings or errors.
 
-    A search for values. It sees copies of numbers, and nothing that is computed from them: for
-    that, there is `check_replay`.
+    This is a search for values. It finds copies of numbers, but nothing computed from them;
+    `check_replay` does that.
     """
     assert_none(scan_for_leaks(estimator, check_data(25)))
     if accepts_groups(estimator):
@@ -230,12 +230,10 @@ def check_no_leaks(estimator: Any) -> None:
 
 
 def check_pickle(estimator: Any) -> None:
-    """A pickle holds releases only: no labels, nothing whose size grows with n; it predicts.
+    """A pickle contains releases only: no labels, nothing whose size grows with n. It can predict.
 
-    `labels_` has one entry per row and is documented as no release, so it must not travel. Growth
-    with n is how other leftovers of that kind show.
-    Arrays that are said to be of released length are not weighed. Instead the releases of 8,000
-    rows are forced on 500: whatever is shown then, lengths among it, has to be the same.
+    `labels_` has one entry per row and is documented as not private, so pickles must exclude it.
+    Other leftovers of this kind show up as growth with n.
     """
     assert set(estimator._not_released) <= {"labels_"}, "only labels_ may be kept in memory"
     sizes, trace = {}, Trace()
@@ -269,10 +267,10 @@ def _check_lengths(estimator: Any, outcome: Outcome, events: list[Event]) -> Non
 
 
 def check_parameters_are_kept(estimator: Any) -> None:
-    """A fit and a clone leave parameters alone; clones are not fitted.
+    """Fitting and cloning leave parameters alone; clones are not fitted.
 
-    By identity: a parameter that was replaced by an equal one has been touched all the same, and
-    `clone` refuses such estimators.
+    Compared by identity: replacing a parameter by an equal one is a change too, and `clone` refuses
+    such estimators.
     """
     copy = prepared(estimator)
     before = copy.get_params(deep=False)
@@ -291,8 +289,8 @@ def check_parameters_are_kept(estimator: Any) -> None:
 def check_small_data(estimator: Any) -> None:
     """0, 1, k-1 and 20 rows, at tiny and huge budgets: always a finite answer, no other warning.
 
-    The number of rows is private. An estimator that refuses few rows tells something about it, and
-    one that returns NaN or another kind of warning does so too.
+    The number of rows is private. An estimator that refuses few rows reveals something about it,
+    and so does one that returns NaN or gives another kind of warning.
     """
     k = estimator.get_params().get("n_clusters", 2)
     k = int(k) if is_integer(k) else 2  # some estimators choose it
@@ -314,7 +312,7 @@ def check_small_data(estimator: Any) -> None:
 
 
 def check_numpy_error_state_has_no_effect(estimator: Any) -> None:
-    """Whatever numpy is told to raise: an underflow or an overflow is a fact about a row.
+    """NumPy's error settings have no effect: an underflow or an overflow is a fact about a row.
 
     One row of subnormal and one of huge numbers are added, so that squares underflow and overflow.
     """
@@ -330,11 +328,12 @@ def check_numpy_error_state_has_no_effect(estimator: Any) -> None:
 
 
 def check_rows_out_of_bounds_are_clipped(estimator: Any) -> None:
-    """Rows outside `bounds` are moved to the border: how far outside they were has no effect.
+    """Rows outside `bounds` are moved to the border; how far outside they were has no effect.
 
-    Every row is outside, by a factor of four and of eight. Where they came from may change nothing:
-    otherwise the bounds do not bound the sensitivity. In a box they end up in its corners, so these
-    are fitted too: an estimator that leaves out rows outside would treat both factors alike.
+    Every row is outside, by a factor of four and of eight. Where it came from must change nothing:
+    otherwise the bounds do not bound the sensitivity. In a box, such rows end up in its corners, so
+    rows in the corners are fitted too: an estimator that drops outside rows would treat both
+    factors alike.
     """
     rows = np.sign(check_data(30)) * (1 + np.abs(check_data(30)))
     for bounds in (1.0, (-1.0, 1.0)) * ("bounds" in estimator.get_params()):
@@ -350,10 +349,10 @@ def check_rows_out_of_bounds_are_clipped(estimator: Any) -> None:
 
 
 def check_n_jobs_has_no_effect(estimator: Any) -> None:
-    """The same bits with one worker and with two.
+    """Results are bitwise identical with one worker and with two.
 
-    With a seed. Sums whose order depends on threads change the last bits of statistics, and then a
-    proof about exact sums does not hold for what is computed.
+    With a seed. Sums whose order depends on threads change the last bits of statistics, so a proof
+    about exact sums does not cover what is computed.
     """
     if "n_jobs" not in estimator.get_params():
         return

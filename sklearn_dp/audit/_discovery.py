@@ -25,7 +25,9 @@ def all_estimators() -> list[tuple[str, type[BaseDPEstimator]]]:
     """
     root = importlib.import_module(__package__.split(".")[0])
     found: dict[str, type[BaseDPEstimator]] = {}
-    for item in pkgutil.walk_packages(root.__path__, root.__name__ + "."):
+    modules = pkgutil.walk_packages(root.__path__, root.__name__ + ".")
+    # Public ones first: a private module may need the package that it serves to be complete.
+    for item in sorted(modules, key=lambda item: "._" in item.name):
         if item.name.endswith("__main__"):
             continue
         module = importlib.import_module(item.name)

@@ -179,7 +179,7 @@ def between_tests(
 def lean_test(numbers: np.ndarray, values: np.ndarray) -> Iterator[tuple[str, float]]:
     """Whether noise knows the sign of what it is added to.
 
-    Noise that leans towards its value (or away from it) has the right variance, so no test of its
+    Noise that leans toward its value (or away from it) has the right variance, so no test of its
     law alone sees it. Under the claim, signs of values are independent of the noise.
     """
     signs = np.sign(values)

@@ -4,7 +4,7 @@
    ranges up to 5,000 and one beyond 65,536; each number of columns up to 24 twice; all else at
    random.
 2. For each, set the drawn parameters, as far as the estimator takes them (`_with_parameters`).
-3. Replay two neighbours, and test the noise scales of the recording (`_audit_case`).
+3. Replay two neighbors, and test the noise scales of the recording (`_audit_case`).
 
 Everything follows from a seed, so a violation names the case that shows it.
 
@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator
 
-from ._neighbours import KINDS, neighbouring_pairs
+from ._neighbors import KINDS, neighboring_pairs
 from ._noise_law import FALSE_ALARM, scale_problems
 from ._observe import accepts_groups, prepared
 from ._replay import replay_recording
@@ -62,7 +62,7 @@ class Case:
     seed: int  # of everything else
 
     def rows(self) -> np.ndarray:
-        """Clusters, ties, equal rows or rows far out, at a scale between 1e-3 and 1e6."""
+        """Clusters, ties, equal rows or distant rows, at a scale between 1e-3 and 1e6."""
         rng = np.random.default_rng([1, self.n, self.d, self.seed])
         scale, shift = 10 ** rng.uniform(-3, 6), rng.choice([0.0, 0.0, 1e3])
         places = rng.uniform(-1, 1, size=(4, self.d))[rng.integers(0, 4, self.n)]
@@ -160,7 +160,7 @@ def drawn_audit(
     random_state: int = 0,
     stop_at_first: bool = False,
 ) -> ReplayResult:
-    """Audit fits to drawn data with drawn parameters by replays, and test their noise scales.
+    """Audit fits to drawn data with drawn parameters by replay, and test their noise scales.
 
     Parameters
     ----------
@@ -170,13 +170,12 @@ def drawn_audit(
     cases : iterable of Case, optional
         54 of :func:`drawn_cases` by default.
     pairs : int, default=2
-        Neighbours of each case: in turn one that is added and one that is removed; beyond 2^16
-        rows, half as many.
+        Neighbors of each case, alternately added and removed; beyond 2^16 rows, half as many.
     random_state : int, default=0
-        Of the default cases, and of the auditor's own numbers.
+        Seed of the default cases, and of the auditor's own random numbers.
     stop_at_first : bool, default=False
-        Stop at the first case that shows a violation: enough to tell that there is one. The largest
-        case comes last, and takes most of the time where a fit is quadratic in the rows.
+        Stop at the first case that shows a violation. The largest case comes last, and takes most
+        of the time if a fit is quadratic in the rows.
 
     Returns
     -------
@@ -197,16 +196,15 @@ def drawn_audit(
     single case is found if that fit has some 80 numbers (halved) or 500 (by 1.25), or none of the
     noise is left in a few fine ones; there is no other test of the noise here.
 
-    What can pass although its trigger is met: a wrong *sensitivity*. A replay sees one only where a
-    pair of neighbours moves the statistic by more than is claimed. With a sensitivity that is
-    halved for 17 columns only, two cases of 54 have 17 columns, with two neighbours each. Where
-    every row moves a sum by nearly the whole clipping radius, that is plenty. In estimators that
-    release functions of *blocks* (:class:`~sklearn_dp.DPKTupleKMeans`,
-    :class:`~sklearn_dp.SampleAndAggregate`) the result of a block has to move by more than half of
-    what is claimed, and one row among several of a block rarely does that: such a bug can pass this
-    audit. Then audit that number of columns by itself, with many pairs (``replay_audit(estimator,
-    X, repeats=50)``), or with an inner estimator that looks for a single row, as the pairs of
-    :func:`certify` have it.
+    What can pass although its trigger is met: a wrong *sensitivity*. A replay detects it only if a
+    pair of neighbors moves the statistic by more than is claimed. If the sensitivity is halved for
+    17 columns only, two cases of 54 have 17 columns, with two neighbors each. If every row moves a
+    sum by nearly the whole clipping radius, that is plenty. In estimators that release functions of
+    *blocks* (:class:`~sklearn_dp.DPKTupleKMeans`, :class:`~sklearn_dp.SampleAndAggregate`) the
+    result of a block has to move by more than half of what is claimed, and one row among several
+    rarely does that: such a bug can pass this audit. In that case, audit that number of columns
+    separately, with many pairs (``replay_audit(estimator, X, repeats=50)``) or with an inner
+    estimator that looks for a single row, as the pairs of :func:`certify` do.
     """
     cases = list(drawn_cases(random_state=random_state) if cases is None else cases)
     total = ReplayResult(type(estimator).__name__)
@@ -229,9 +227,9 @@ def _audit_case(
     rng = np.random.default_rng([4, case.n, case.d, case.seed])
     pairs, first = (pairs, 0) if case.n <= LARGE[-1] else ((pairs + 1) // 2, case.seed)
     kinds = [rng.choice(_REMOVED if turn % 2 else _ADDED) for turn in range(first, first + pairs)]
-    neighbours = list(neighbouring_pairs(X, rng, kinds=kinds, groups=groups))
+    neighbors = list(neighboring_pairs(X, rng, kinds=kinds, groups=groups))
     result, events = replay_recording(
-        fitted, X, groups, neighbours, case.seed % 2**20, case.storage(), strangers=False
+        fitted, X, groups, neighbors, case.seed % 2**20, case.storage(), strangers=False
     )
     found = [*result.violations, *scale_problems(events, random_state, false_alarm)]
     result.violations = [f"{case}: {text}" for text in found]

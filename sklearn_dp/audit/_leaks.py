@@ -33,7 +33,7 @@ _MOST_VALUES = 300
 def scan_for_leaks(
     estimator: BaseEstimator, X: ArrayLike, *, groups: ArrayLike | None = None
 ) -> list[str]:
-    """Fit a clone and look for values of `X` in everything that it shows.
+    """Fit a clone and search everything that it shows for values of `X`.
 
     It searches the pickle, the texts (repr, report, HTML displays), the warnings, and the errors of
     fits and predictions on corrupted data: NaN, infinite or complex values, strings, wrong shapes.
@@ -55,9 +55,9 @@ def scan_for_leaks(
 
     Notes
     -----
-    Forms: eight bytes of a float64, and the bytes of two neighbouring float32, in both byte orders;
-    decimals with 6 to 17 digits. Values that are derived from the data (a sum, a count) are found
-    by :func:`replay_audit`, not here.
+    Forms searched: the eight bytes of a float64 and the bytes of the two adjacent float32, in both
+    byte orders; decimals with 6 to 17 digits. Values derived from the data (a sum, a count) are
+    found by :func:`replay_audit`, not here.
     """
     X = np.asarray(X, dtype=np.float64)
     sought = needles(X)
@@ -113,7 +113,7 @@ def needles(X: Any) -> Needles:
 
 
 def _add_float32(binary: dict[bytes, str], matrix: np.ndarray, name: str) -> None:
-    """Four bytes alone occur by chance: two neighbours of a row or of a column."""
+    """Four bytes alone occur by chance: two neighbors of a row or of a column."""
     for i, j in np.ndindex(min(len(matrix), _MOST_VALUES), max(matrix.shape[1] - 1, 0)):
         pair = matrix[i, j : j + 2].astype(np.float32)
         if min(map(_n_digits, map(str, pair))) >= _FEWEST_DIGITS and pair[0] != pair[1]:
@@ -145,7 +145,7 @@ def _shown(estimator: Any, X: Any, groups: Any) -> Iterator[tuple[str, Any]]:
     """Pairs (where, text or bytes).
 
     In order: a successful fit in its own words; its pickle as text (protocol 0); plan and releases;
-    errors and warnings of fits, predictions and groups with spoilt data. Errors are the likeliest
+    errors and warnings of fits, predictions and groups with spoiled data. Errors are the likeliest
     leak, as NumPy and scikit-learn quote the values that they cannot convert.
     """
     # Not as a strict user: what warnings say is to be read.
@@ -156,17 +156,17 @@ def _shown(estimator: Any, X: Any, groups: Any) -> Iterator[tuple[str, Any]]:
     yield "pickle (protocol 0)", pickle.dumps(outcome.estimator, protocol=0)
     yield "plan", repr(outcome.estimator.privacy_plan(X.shape[1]))
     yield "releases", repr(outcome.estimator.privacy_report_.releases)
-    for name, spoilt in spoilt_data(X):
-        yield f"fit of {name}", _text_of(prepared(estimator).fit, spoilt)
+    for name, spoiled in spoiled_data(X):
+        yield f"fit of {name}", _text_of(prepared(estimator).fit, spoiled)
         for method in ("predict", "transform", "score"):
             if hasattr(outcome.estimator, method):
-                yield (f"{method} of {name}", _text_of(getattr(outcome.estimator, method), spoilt))
+                yield (f"{method} of {name}", _text_of(getattr(outcome.estimator, method), spoiled))
     if accepts_groups(estimator):
         for name, wrong in (("long", X.ravel()), ("matrix", X), ("short", X[1:, 0])):
             yield f"groups ({name})", _text_of(prepared(estimator).fit, X, groups=wrong)
 
 
-def spoilt_data(X: Any) -> list[tuple[str, Any]]:
+def spoiled_data(X: Any) -> list[tuple[str, Any]]:
     """Data that has to be refused, with the values of `X` in it.
 
     Each has a value that is a needle, beside what has to be refused.

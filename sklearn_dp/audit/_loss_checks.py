@@ -1,4 +1,4 @@
-"""Checks of the privacy loss: replays of neighbours, and the noise.
+"""Checks of the privacy loss: replays of neighbors, and the noise.
 
 Each takes an estimator and raises `AssertionError` with what is wrong. Sizes of data are a
 compromise: enough to meet what is usually wrong, in seconds. What waits for another size is for
@@ -15,16 +15,16 @@ from .._privacy._trace import Trace, trace
 from ..exceptions import SeededNoiseWarning
 from ._charges import rich_ledger
 from ._check_tools import assert_none, check_data, check_groups, hard_groups, succeed
-from ._claims import paid
 from ._drawn import drawn_audit
-from ._neighbours import neighbouring_pairs
+from ._neighbors import neighboring_pairs
 from ._noise_law import kernel_problems, noise_audit
 from ._observe import accepts_groups, prepared, run_fit
+from ._plan_consistency import paid
 from ._player import Replay
 from ._refit import refit_problems
 from ._repeats import FINGERPRINT_BITS, entropy_problems, fingerprint, fork_problems
 from ._replay import replay_audit
-from .laws import law_of
+from .mechanisms import law_of
 
 __all__ = [
     "check_drawn_data",
@@ -59,9 +59,9 @@ NOISE_FITS = (30, 3, 10)
 
 
 def check_replay(estimator: Any) -> None:
-    """Neighbours differ only by noise that is paid for; small data and the empty set too.
+    """Neighbors differ only by noise that is paid for; small data and the empty set too.
 
-    20 rows: all kinds of neighbours, and HTML displays. 400: many rows in each cluster or block. 12
+    20 rows: all kinds of neighbors, and HTML displays. 400: many rows in each cluster or block. 12
     columns: more columns than most public defaults assume. 2, 1 and 0 rows: fits that have to give
     up must do so by releases. Strangers, whose rows come in any number and size, are those of
     20 rows, with groups and without, and of 400 rows, for the way that a fit to many rows goes.
@@ -87,7 +87,7 @@ def check_replay_of_methods(estimator: Any) -> None:
     """Methods that pay for what they release (`private_score`) are as private as fits.
 
     With all sizes of the other numbers that they take: these are refused before the charge, or
-    neighbours are within the claims.
+    neighbors are within the claims.
     """
     methods, X = paying_methods(type(estimator)), check_data(30)
     if not methods:
@@ -123,7 +123,7 @@ def _method_problems(method: Callable[..., Any], X: Any, options: Any) -> list[s
     except ValueError:
         return ["refused after the charge"] if ledger.entries else []
     found = [text for event in recorder.events for text in law_of(event).claims(event)]
-    for pair in neighbouring_pairs(X, 0, kinds=("farthest", "remove")):
+    for pair in neighboring_pairs(X, 0, kinds=("farthest", "remove")):
         replay = Replay(recorder.events, pair.units)
         with trace(replay):
             method(pair.X, **options, epsilon=1.0, random_state=0, ledger=False)
@@ -218,17 +218,17 @@ def check_noise_is_fresh(estimator: Any) -> None:
     """Without random_state, noise is new each time, whatever numpy's global seed."""
     state = np.random.get_state()  # noqa: NPY002
     try:
-        first = _drawn_with_global_seed(estimator, 0)
+        first = _drawn_with_global_seed(estimator)
         # Where a fit draws one small number, two may be alike: once in 150 times. Not nine.
-        same = all(np.array_equal(first, _drawn_with_global_seed(estimator, 0)) for _ in range(8))
+        same = all(np.array_equal(first, _drawn_with_global_seed(estimator)) for _ in range(8))
     finally:
         np.random.set_state(state)  # noqa: NPY002
     assert not same, "the same noise again and again with random_state=None"
 
 
-def _drawn_with_global_seed(estimator: Any, seed: int) -> np.ndarray:
+def _drawn_with_global_seed(estimator: Any) -> np.ndarray:
     """All noise of a fit with a moderate budget, so that there is noise to see."""
-    np.random.seed(seed)  # noqa: NPY002 - the global state is what must have no effect
+    np.random.seed(0)  # noqa: NPY002 - the global state is what must have no effect
     recorder = Trace()
     moderate = prepared(estimator, random_state=None, epsilon=1.0, rho=None)
     succeed(run_fit(moderate, check_data(30), recorder=recorder))

@@ -47,7 +47,7 @@ class Mutant:
     name : str
         In words: what is wrong.
     killed_by : tuple of str
-        Names of checks, of which at least one must fail.
+        Names of checks; at least one of them must fail.
     changes : tuple of (owner, attribute, change)
         `owner` is a class or a module; ``change(original)`` is what takes the attribute's place. A
         function of a module is replaced wherever the package has imported it.
@@ -64,7 +64,7 @@ class Mutant:
         Yields
         ------
         happened : Planted
-            A list that fills when the broken code is reached.
+            A list that fills each time the broken code is reached.
         """
         happened = Planted()
         with ExitStack() as stack:
@@ -83,11 +83,11 @@ def mutant(name: str, killed_by: str, owner: Any, attribute: str) -> Callable[..
     name : str
         In words: what is wrong.
     killed_by : str
-        Names of checks of which one has to fail, with spaces between them.
+        Names of checks, separated by spaces; one of them has to fail.
     owner : class or module
         Where the broken code lives.
     attribute : str
-        Of the owner: what the change takes the place of.
+        The owner's attribute that the change replaces.
 
     Returns
     -------
@@ -111,9 +111,9 @@ def killer(
 ) -> str | None:
     """Find the check that kills a mutant.
 
-    In order: plant the mutant; run what checks run often, to see whether its code is reached; run
-    the checks that it names until one fails; then run that check without the mutant, to see that it
-    was the mutant that made it fail.
+    Steps: plant the mutant; run frequently used checks to see whether its code is reached; run the
+    checks that it names until one fails; then run that check without the mutant, to confirm that
+    the mutant made it fail.
 
     Parameters
     ----------
@@ -135,15 +135,15 @@ def killer(
     Raises
     ------
     ValueError
-        If the check fails without the mutant too: it has found something else.
+        If the check also fails without the mutant: then it has found something else.
     RuntimeError
-        If the mutant's own code fails, other than by a ``raise``: it does not fit the code that it
-        breaks, and would die of that.
+        If the mutant's own code fails, other than by a ``raise``: it no longer fits the code that
+        it breaks.
 
     Notes
     -----
-    A crash counts as a kill where the code under test crashes, in a fit or in a method. An
-    exception of the check's own code never does: it is passed on.
+    A crash of the code under test, in a fit or in a method, counts as a kill. An exception in the
+    check's own code does not: it propagates.
     """
     with bug.planted() as happened:
         if not any(happened for _ in _visits(estimator)):  # no further than to where it is reached

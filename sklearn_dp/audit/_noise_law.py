@@ -30,7 +30,7 @@ from ._distribution import (
 )
 from ._repeats import repeat_tests
 from ._replay import record
-from .laws import law_of
+from .mechanisms import law_of
 
 __all__ = ["FALSE_ALARM", "kernel_problems", "noise_audit", "noise_problems", "scale_problems"]
 
@@ -53,40 +53,41 @@ def noise_audit(
     fits: int = 20,
     random_state: int = 0,
 ) -> list[str]:
-    """Test the noise of many fits against the claimed laws.
+    """Test the noise of many fits against the claimed distributions.
 
     Parameters
     ----------
     estimator : estimator of this package
         Clones are fitted.
     X : ndarray of shape (n_samples, n_features)
-        Many columns make many numbers: with 256, one fit is often enough for the tails.
+        Many columns give many numbers: with 256, one fit is often enough to test the tails.
     groups : array-like of shape (n_samples,), optional
         The unit of each row.
     fits : int, default=20
-        Each with noise of its own; their numbers are tested together.
+        Number of fits, each with fresh noise; their numbers are tested together.
     random_state : int, default=0
         First seed of the fits; the audit is then deterministic.
 
     Returns
     -------
     problems : list of str
-        Each test that fails, with its p-value. A correct estimator yields an empty list but for a
+        Each failed test, with its p-value. For a correct estimator the list is empty except with a
         probability of 1e-6.
 
     Notes
     -----
-    Sees, for each plan entry and over all of them: scale, mean, shape (goodness of fit), tails
+    Tests, for each plan entry and over all of them: scale, mean, shape (goodness of fit), tails
     beyond 1.75, 2.5, 3, 3.5 and 4 sigma, dependence within a release (halves, mirror images,
-    neighbours, rows) and between releases up to 24 apart and fits up to 6 apart, runs of fine noise
-    that are used again anywhere, and noise that leans to the value. The module
-    ``sklearn_dp.audit._distribution`` has a table of how many numbers each deficit needs; with m
-    numbers from an entry, noise too small by a factor of 1 - h is found when about m h^2 > 20.
+    neighbors, rows) and between releases up to 24 apart and fits up to 6 apart, reuse of fine noise
+    anywhere, and noise that leans toward the value. The module ``sklearn_dp.audit._distribution``
+    has a table of how many numbers each deficit needs; with m numbers from an entry, noise too
+    small by a factor of 1 - h is found when about m h^2 > 20.
 
-    Does not see: tails beyond 4 sigma, or beyond 3 where fits release fewer than some 9000 numbers
-    (:func:`kernel_problems` tests the kernel's own sampler with more of them); a law that is wrong
-    for one entry only, of a single number, by less than the fits can tell; noise with too few bits
-    behind it (:func:`sklearn_dp.audit._repeats.entropy_problems`); wrong sensitivities (replay).
+    Not tested: tails beyond 4 sigma, or beyond 3 if fits release fewer than some 9000 numbers
+    (:func:`kernel_problems` tests the kernel's own sampler with more of them); a wrong distribution
+    of a single entry that releases one number, if the difference is too small for the number of
+    fits; noise with too few bits behind it (:func:`sklearn_dp.audit._repeats.entropy_problems`);
+    wrong sensitivities (replay).
     """
     recordings = [
         record(estimator, X, groups=groups, random_state=random_state + i) for i in range(fits)
@@ -136,7 +137,8 @@ def scale_problems(
 
 
 def kernel_problems(random_state: None | int = 0, *, size: Any = 450_000) -> list[str]:
-    """The same tests for releases of a bare session: enough numbers for the tails beyond 4 sigma.
+    """The same tests for releases of a bare session, which gives enough numbers for the tails
+    beyond 4 sigma.
 
     `size` numbers of Gaussian noise, and a quarter as many of Laplace noise.
     """

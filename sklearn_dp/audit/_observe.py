@@ -258,7 +258,7 @@ def _listening() -> Iterator[Any]:
 def _fit_internal(estimator: Any, X: Any, groups: Any) -> None:
     """A fit without scikit-learn's validation, which refuses no rows at all.
 
-    The guarantee covers the empty data set: it is a neighbour of every single unit.
+    The guarantee covers the empty data set: it is a neighbor of every single unit.
     """
     session = estimator._open_session(X, "row" if groups is None else "group")
     estimator.n_features_in_ = n_features_of(X)

@@ -1,6 +1,6 @@
 """Force a recording on a fit to other data, and note where the two fits differ.
 
-A fit on the neighbour asks its sessions for releases, and every session hands each event to the
+A fit on the neighbor asks its sessions for releases, and every session hands each event to the
 active trace. :class:`Replay` is such a trace. For each event in turn it
 
 1. takes the next event of the recording; kind and plan entry have to be the same, as the sequence
@@ -8,7 +8,7 @@ active trace. :class:`Replay` is such a trace. For each event in turn it
 2. compares sensitivity, scale, cost and public facts, which have to be equal for the same reason;
 3. lets the law of that kind compare the two exact statistics (:attr:`Law.replay`), which accounts
    for the distance and the cost that it realizes;
-4. returns the recorded output. So the fit on the neighbour sees the releases of the recording, and
+4. returns the recorded output. So the fit on the neighbor sees the releases of the recording, and
    goes the way that they lead to.
 
 As both fits have then the same outputs, everything that they show has to be equal; :mod:`_replay`
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from .._privacy._trace import Event, Shares
-from .laws import law_of
+from .mechanisms import law_of
 
 __all__ = ["Replay"]
 
@@ -63,26 +63,26 @@ class Replay(Shares):
         return output
 
     def _played(self, event: Event) -> Any:
-        """The output that is forced on the neighbour, after the comparison.
+        """The output that is forced on the neighbor, after the comparison.
 
         Where the two fits do not make the same release there is nothing to compare, and the
-        neighbour keeps its own output: the violation has been noted.
+        neighbor keeps its own output: the violation has been noted.
         """
         law = law_of(event)  # also of a release that is made too often: an error if unknown
         if self._next >= len(self.recorded):
-            self.violations.append(f"{event.entry}: a release that the neighbour does not make")
+            self.violations.append(f"{event.entry}: a release that the neighbor does not make")
             return event.output
         known = self.recorded[self._next]
         self._next += 1
         if (known.kind, known.entry) != (event.kind, event.entry):
             self.violations.append(
-                f"{event.entry} ({event.kind}) where the neighbour releases "
+                f"{event.entry} ({event.kind}) where the neighbor releases "
                 f"{known.entry} ({known.kind})"
             )
             return event.output
         for what in _COMPARED:
             if not _same(getattr(known, what), getattr(event, what)):
-                self.blame(event, f"{what} differs between neighbours")
+                self.blame(event, f"{what} differs between neighbors")
         return law.replay(self, known, event)
 
     def finish(self) -> list[str]:

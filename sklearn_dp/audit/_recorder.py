@@ -33,22 +33,22 @@ class _Recorder(Trace):
 
 @contextmanager
 def record_releases(force: Callable[[Event], Any] | None = None) -> Iterator[list[Event]]:
-    """Record every release of the fits in this context, with the exact value before noise.
+    """Record every release of the fits in this context, with its exact value before noise.
 
-    For audits on data that may be known. What is recorded is **not private**.
+    For audits on data that may be disclosed. Recordings are **not private**.
 
     Parameters
     ----------
     force : callable, optional
-        ``force(event)`` is called at each release and gives the output with which the fit goes on,
-        in grid steps; by default its own, ``event.output``.
+        ``force(event)`` is called at each release and returns the output, in grid steps, with which
+        the fit continues; by default the fit's own, ``event.output``.
 
     Yields
     ------
     events : list of Event
-        Grows as the fits release. In order; of each one the plan entry that pays, the value before
-        noise, the claimed sensitivity, the noise scale, the cost, the output, and in `draws` the
-        law and the scale that the sampler has really used.
+        Filled in order as the fits release. Each event has the plan entry that pays, the value
+        before noise, the claimed sensitivity, the noise scale, the cost, the output, and in `draws`
+        the distribution and scale that the sampler actually used.
 
     Warns
     -----
@@ -58,16 +58,16 @@ def record_releases(force: Callable[[Event], Any] | None = None) -> Iterator[lis
     See Also
     --------
     replay_releases : Force a recording on a fit of other data.
-    replay_audit : The audit of this package, which compares by itself.
+    replay_audit : This package's audit, which does the comparison.
 
     Notes
     -----
-    Sees the sessions that are opened in this context, in this thread and process. Randomness that
-    is no noise is recorded too (kinds "seed", "draws", "order", "sample"), and so are the draws of
-    a step that is charged as a whole (their kinds begin with "inner"); neither costs anything by
+    Records the sessions that are opened in this context, in this thread and process. It also
+    records randomness that is not noise (kinds "seed", "draws", "order", "sample"), and the draws
+    of a step that is charged as a whole (their kinds begin with "inner"); neither costs anything by
     itself.
 
-    Events refuse to be pickled, and their repr has no exact value.
+    Events cannot be pickled, and their repr excludes exact values.
 
     Examples
     --------
@@ -102,25 +102,26 @@ class _Replayer(Replay):
 
 @contextmanager
 def replay_releases(recorded: Sequence[Event], units: ArrayLike) -> Iterator[list[Event]]:
-    """Force the recorded outputs on the fit in this context, and record what is before the noise.
+    """Force recorded outputs on the fit in this context, and record its exact values before noise.
 
-    With the outputs of a recording forced, a fit of a neighbour has to make the same releases in
-    the same order: kinds, entries, sensitivities, scales and costs must be equal, and the values as
-    close as is claimed. To compare them is up to the caller.
+    With the recorded outputs forced, a fit to a neighbor has to make the same releases in the same
+    order: kinds, entries, sensitivities, scales and costs must be equal, and the values as close as
+    claimed. The caller does the comparison.
 
     Parameters
     ----------
     recorded : sequence of Event
         From :func:`record_releases`, of one fit.
     units : array-like of int of shape (n_units,)
-        For each unit of the present data its index in the recorded ones, or -1 where it was added:
-        what concerns single units (their blocks, whether a filter keeps them) follows them.
+        For each unit of the present data, its index in the recorded data, or -1 if it was added.
+        Values that concern single units (their blocks, whether a filter keeps them) follow this
+        mapping.
 
     Yields
     ------
     events : list of Event
-        As of :func:`record_releases`, with the outputs that were forced. A release that the
-        recording does not have in this place keeps its own output.
+        As for :func:`record_releases`, with the forced outputs. A release without a counterpart in
+        the recording keeps its own output.
 
     Warns
     -----
@@ -129,7 +130,7 @@ def replay_releases(recorded: Sequence[Event], units: ArrayLike) -> Iterator[lis
 
     See Also
     --------
-    neighbouring_pairs : Neighbours with their `units`.
+    neighboring_pairs : Neighbors with their `units`.
     """
     _warn()
     replayer = _Replayer(recorded, np.asarray(units))

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from ._claims import paid, part_of
 from ._conversions import (
     epsilon_of_gaussian,
     epsilon_of_zcdp,
@@ -26,7 +25,8 @@ from ._conversions import (
     rho_of_pure,
     rho_of_range,
 )
-from .laws import UnknownLawError, law_of
+from ._plan_consistency import paid, part_of
+from .mechanisms import UnknownLawError, law_of
 
 __all__ = ["TOLD", "all_gaussian", "library_problems", "recount_problems", "rho_released", "unpaid"]
 
@@ -222,7 +222,7 @@ def library_problems(events: list[Any], plan: Any, report: Any) -> list[str]:
 def _by_convolution(rho: float, delta: float) -> float:
     """Epsilon by the privacy loss distribution of one Gaussian of the same mu = sqrt(2 rho).
 
-    That is of sigma = 1 / sqrt(2 rho) at sensitivity 1; the grid is rounded upwards.
+    That is of sigma = 1 / sqrt(2 rho) at sensitivity 1; the grid is rounded upward.
     """
     from dp_accounting.pld import privacy_loss_distribution as pld
 

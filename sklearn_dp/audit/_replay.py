@@ -1,13 +1,13 @@
-"""The replay audit: does a fit treat neighbouring data sets alike, but for noise that was paid?
+"""The replay audit: does a fit treat neighboring data sets alike, but for noise that was paid?
 
 1. Fit on D under a trace: the *recording* holds every release, with the exact statistic behind it.
-2. Hold the recording against its own claims, the plan and the report (:mod:`_claims`).
-3. For each neighbour D': fit on D' and force the recorded outputs on it (:mod:`_player`). The two
+2. Hold the recording against its own claims, the plan and the report (:mod:`_plan_consistency`).
+3. For each neighbor D': fit on D' and force the recorded outputs on it (:mod:`_player`). The two
    fits now have the same released values.
 4. Compare: the same releases in the same order, with the same scales; each pair of exact statistics
    within the claimed sensitivity; the sum of the realized costs within the plan; equal faces
    (:mod:`_observe`).
-5. Do the same for data sets that are no neighbours. Their statistics may be anything, but
+5. Do the same for data sets that are no neighbors. Their statistics may be anything, but
    everything else has to be equal still: what is shown is a function of the releases.
 
 Why that is a test of privacy: if in every run on D the statistics of D' are within the
@@ -17,6 +17,7 @@ the pairs that it tries; it is exact for them, because statistics are integers.
 """
 
 import itertools
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,14 +27,14 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from .._privacy._trace import Event, Trace
-from ._claims import check_claims, paid
 from ._groups import ids, unit_numbers
-from ._neighbours import Neighbour, neighbouring_pairs, unrelated
+from ._neighbors import Neighbor, neighboring_pairs, unrelated
 from ._observe import Outcome, n_features_seen, prepared, run_fit
+from ._plan_consistency import check_claims, paid
 from ._player import Replay
 from ._replay_result import ReplayResult, largest
 from ._storage import stored
-from .laws import law_of
+from .mechanisms import law_of
 
 __all__ = [
     "Recording",
@@ -95,7 +96,7 @@ def _miscoded(estimator: Any, X: Any, groups: Any) -> list[str]:
 def replay_audit(
     estimator: BaseEstimator,
     X: ArrayLike,
-    neighbours: Iterable[Neighbour] | None = None,
+    neighbors: Iterable[Neighbor] | None = None,
     *,
     groups: ArrayLike | None = None,
     random_state: int = 0,
@@ -105,8 +106,9 @@ def replay_audit(
     storages: Sequence[str] = ("C",),
     strangers: bool = True,
     stop_at_first: bool = False,
+    neighbours: Iterable[Neighbor] | str = "deprecated",
 ) -> ReplayResult:
-    """Fit, then fit neighbours with the recorded outputs, and compare everything.
+    """Fit, then fit neighbors with the recorded outputs forced, and compare everything.
 
     Parameters
     ----------
@@ -114,48 +116,61 @@ def replay_audit(
         A clone is fitted; a ledger is not charged.
     X : ndarray of shape (n_samples, n_features)
         May be empty.
-    neighbours : iterable of Neighbour, optional
-        All kinds of :func:`neighbouring_pairs` by default, released points among them.
+    neighbors : iterable of Neighbor, optional
+        All kinds of :func:`neighboring_pairs` by default, released points among them.
     groups : array-like of shape (n_samples,), optional
         The unit of each row.
     random_state : int, default=0
-        Seed of the first fit, of the default neighbours and of strangers.
+        Seed of the first fit, of the default neighbors and of strangers.
     recordings : int, default=1
-        Fits of `X`, each with fresh noise; each meets all neighbours.
+        Fits of `X`, each with fresh noise; each meets all neighbors.
     repeats : int, default=1
-        How often to go through the default kinds.
+        Number of times to go through the default kinds.
     html : bool, default=False
         Compare HTML displays too (slow).
     storages : sequence of str, default=("C",)
-        How the rows of both neighbours are stored, for one recording after the other: ``"C"``,
+        Storage of the rows of both neighbors, one after the other for each recording: ``"C"``,
         ``"F"``, ``"float32"``, ``"memmap"`` or ``"read-only"``.
     strangers : bool, default=True
-        Try data sets that are no neighbours, too.
+        Also try data sets that are not neighbors.
     stop_at_first : bool, default=False
-        Stop at the first data set that shows a violation: enough to tell that there is one.
+        Stop at the first data set that shows a violation.
+    neighbours : iterable of Neighbor, optional
+        The former spelling of `neighbors`.
+
+        .. deprecated:: 0.1
+           Use `neighbors`; `neighbours` will be removed in version 0.3.0.
 
     Returns
     -------
     result : ReplayResult
-        Violations in words, and how near to its claim each release came.
+        Violations in words, and how close each release came to its claim.
 
     Notes
     -----
-    For each pair the two fits must make the same releases with the same noise scales; the exact
-    statistics must lie within the claimed sensitivity of each other; the realised cost must be
-    within the plan; and pickle, attributes in memory (but labels), the answers of all methods to
-    public rows, repr, report, warnings, errors, and what is printed and logged must be equal byte
-    by byte, since all of them may depend on releases only. For this reason all but the distances
-    must hold for data sets that are no neighbours at all, too, and some of these are tried.
-    Warnings that the contract does not know are errors. Exact: no false alarms.
+    For each pair, the two fits must make the same releases with the same noise scales; the exact
+    statistics must lie within the claimed sensitivity of each other; the realized cost must be
+    within the plan; and the pickle, attributes in memory (except labels), outputs of all methods on
+    public rows, repr, report, warnings, errors, and everything printed or logged must be equal byte
+    by byte, since all of them may depend on releases only. Therefore everything but the distances
+    must also hold for data sets that are not neighbors; some of these are tried. Unexpected
+    warnings are violations. The audit is exact: it has no false alarms.
 
-    Sees whatever differs between the pairs that it tries; what needs another n, d, parameter or
-    data set is met by chance only (:func:`drawn_audit` draws them). Does not see: noise that does
-    not follow the claimed law (:func:`noise_audit`), a wrong total (the recount), time and memory
-    used, and the theorems that callers prove of what is charged as a whole.
+    It detects any difference between the pairs that it tries; a difference that needs another n, d,
+    parameter or data set is found by chance only (:func:`drawn_audit` draws them). It does not
+    detect: noise with another distribution than claimed (:func:`noise_audit`), a wrong total (the
+    recount), time and memory use, and errors in the theorems that callers prove for steps charged
+    as a whole.
     """
+    if not isinstance(neighbours, str):
+        warnings.warn(
+            "`neighbours` is deprecated and will be removed in version 0.3.0; use `neighbors`.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        neighbors = neighbours
     X = np.asarray(X, dtype=np.float64)
-    given = None if neighbours is None else list(neighbours)
+    given = None if neighbors is None else list(neighbors)
     result = ReplayResult(type(estimator).__name__)
     for number in range(recordings):
         seed = random_state + number
@@ -181,7 +196,7 @@ def replay_recording(
     estimator: Any,
     X: Any,
     groups: Any,
-    given: list[Neighbour] | None,
+    given: list[Neighbor] | None,
     seed: int,
     storage: str,
     *,
@@ -206,7 +221,7 @@ def replay_recording(
     pairs = (
         given
         if given is not None
-        else neighbouring_pairs(
+        else neighboring_pairs(
             X,
             seed,
             groups=groups,
@@ -250,7 +265,7 @@ def _compare(
     estimator: Any,
     original: Recording,
     face: dict[str, bytes],
-    pair: Neighbour,
+    pair: Neighbor,
     seed: int,
     internal: bool,
     html: bool,
@@ -283,7 +298,7 @@ def _compare(
     entries = {event.entry for event in paid(original.events) if law_of(event).in_rho}
     total = sum(cost for name, cost in replay.loss.items() if name in entries)
     if total > original.plan.rho * (1 + 1e-9):
-        found.append(f"realised cost {total:.6g} of rho = {original.plan.rho:.6g}")
+        found.append(f"realized cost {total:.6g} of rho = {original.plan.rho:.6g}")
     if replay.voided:
         result.n_voided += not far
         return
@@ -294,7 +309,7 @@ def _compare(
 
 
 def different(
-    face: dict[str, Any], other: dict[str, Any], where: str = "between neighbours"
+    face: dict[str, Any], other: dict[str, Any], where: str = "between neighbors"
 ) -> list[str]:
     """What of two faces differs, in words."""
     return [

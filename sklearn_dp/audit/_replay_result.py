@@ -17,17 +17,17 @@ class ReplayResult:
     estimator : str
         Name of its class.
     n_pairs : int
-        Number of pairs of neighbors that were compared.
+        Number of pairs of neighbors compared.
     n_voided : int
-        Pairs that prove nothing, since the recording is an event of the failure probability
-        delta (never with Gaussian releases only).
+        Pairs that prove nothing because the recording falls into the failure probability delta
+        (never with Gaussian releases only).
     violations : list of str
         Empty if there are none.
     ratios : dict
         For each plan entry, the largest distance between neighbors divided by the claimed
         sensitivity. One is tight; more is a violation.
     loss, cap : dict
-        For each plan entry, the largest realized cost, and what the plan allows.
+        For each plan entry, the largest realized cost, and the cost that the plan allows.
     worst_loss, rho : float
         Largest realized cost of a whole fit, and that of the plan.
     """
@@ -65,7 +65,7 @@ class ReplayResult:
         lines = [
             f"Replay audit of {self.estimator}: {self.n_pairs} pairs, {self.n_voided} voided, "
             f"{len(self.violations)} violations",
-            f"realised cost {self.worst_loss:.4g} of rho = {self.rho:.4g}",
+            f"realized cost {self.worst_loss:.4g} of rho = {self.rho:.4g}",
             f"{'entry':<28}{'distance':>10}{'cost':>12}{'cap':>12}",
         ]
         lines += [

@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.cluster import KMeans
-from sklearn.metrics import pairwise_distances_argmin_min
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.column_codes import codes_by_column, codes_of_centers, told_by_column
+from .._aggregate.shared.narrow_bounds import told_of_outside
 from .._aggregate.shared.single_rows import distances, for_rows, narrowed, row_guard
-from .._aggregate.shared.sparse_rows import of_chunks
 from .._aggregate.shared.table import Table
 from .._base import (
     MOST_CLUSTERS,
@@ -37,7 +36,7 @@ from .._privacy._units import unit_of
 from .._sklearn_compat import kmeans_of, with_callbacks
 from .._tables import with_max_weight
 from .._validation import SQUARABLE
-from ._nearest import labels_of_part, nearest_point, noisy_cost
+from ._nearest import labels_of_part, nearest_point, noisy_cost, squares_to_nearest
 
 __all__ = ["CENTERS_WITH_ERRORS", "BaseDPCenters", "BaseWeightedCenters"]
 
@@ -145,13 +144,32 @@ class BaseDPCenters(
         self.explained_, self.explained_std_error_ = quality.explained, quality.explained_sd
         names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(X.n_features)])
         self.status_ = told_by_column(self.status_, columns, names)
+        self.status_, cut = self._outside(result, columns, names)
         self._set_centers(X, columns.centers, unit_weight * result.weights)
         order = np.argsort(-result.weights, kind="stable")  # that of the centers
-        self.cluster_weights_std_error_ = unit_weight * result.weights_sd[order]
+        weights_error = unit_weight * np.hypot(result.weights_sd, result.weights_since)
+        self.cluster_weights_std_error_ = weights_error[order]
         self.cluster_centers_std_error_ = columns.std_error[order]
         codes = codes_of_centers(columns, result.weights, result.weights_sd)
+        codes[:, cut] = np.where(codes[:, cut] == "ok", "bound", codes[:, cut])
         self.cluster_centers_status_ = codes[order]
         self.column_status_ = codes_by_column(codes)
+
+    def _outside(self, result, columns, names):
+        """The status that knows of rows beyond public bounds, and the columns that these cut."""
+        d, quality, size = len(names), result.quality, max(result.size, 1.0)
+        domain = self._domain(d)
+        if domain is None:
+            return self.status_, np.zeros(d, dtype=bool)
+        real = result.weights > 3 * result.weights_sd
+        centers, errors = columns.centers[real], columns.std_error[real]
+        # Of columns that have no spread of their own, what is typical.
+        around = np.square(centers - columns.centers.mean(axis=0)).sum(axis=0)
+        spread = np.sqrt(quality.inertia / size / d + around / max(len(centers), 1))
+        share = quality.outside / size, quality.outside_sd / size
+        return told_of_outside(
+            self.status_, domain, centers, errors, spread, columns.beyond, share, names
+        )
 
     def _nearest(self, X):
         """Index of the nearest center of each row, none of no rows."""
@@ -219,12 +237,9 @@ class BaseDPCenters(
         score : float
             At most 0. Not private where the rows are.
         """
-        X = self._validate_predict(X)
-        centers = narrowed(self.cluster_centers_, X.dtype)
-        lengths = of_chunks(X, lambda rows: pairwise_distances_argmin_min(rows, centers)[1])
-        costs = np.square(lengths, dtype=np.float64)
+        costs = squares_to_nearest(self._validate_predict(X), self.cluster_centers_)
         if sample_weight is not None:
-            costs *= check_weights(sample_weight, len(X))
+            costs *= check_weights(sample_weight, len(costs))
         return -float(narrowed(costs.sum(), np.float64))
 
     @row_guard

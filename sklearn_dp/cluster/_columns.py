@@ -17,7 +17,9 @@ from dataclasses import replace
 import numpy as np
 
 from .._aggregate.friendly.refine import MANY_COLUMNS
-from .._aggregate.kmeans.answer import EngineResult
+from .._aggregate.kmeans.lloyd_state import changed_sides
+from .._aggregate.kmeans.result import EngineResult
+from .._aggregate.shared.advice import listed
 from .._aggregate.shared.column_means import (
     REFINEMENT,
     RefinedCenters,
@@ -27,13 +29,12 @@ from .._aggregate.shared.column_means import (
     unrefined_centers,
 )
 from .._aggregate.shared.columns import COLUMNS, Columns, column_entries, release_columns
-from .._aggregate.shared.remedies import listed
 from .._aggregate.shared.table import Table
 from .._privacy._domain import Domain
 from .._privacy._plan import PlanEntry
 from .._privacy._session import PrivacySession
 
-__all__ = ["ColumnsOfCenters", "is_narrow", "told_of_narrow", "unit_entries"]
+__all__ = ["ColumnsOfCenters", "alike", "is_narrow", "told_of_narrow", "unit_entries"]
 
 _MOST_COLUMNS = 100  # whose units are released where there are no bounds
 _SCALES = 0.04, 0.12  # of the budget, for these units; at the most, where the rows are few
@@ -41,8 +42,9 @@ _UNITS = 0.03  # of the budget, for the units of columns where they are for the 
 _NARROW = 8.0  # times the scale of a column that a width tells nothing of
 _ONE, _BOX, _FREE = 0.3, 0.15, 0.1  # of the budget: to refine a single center, and several
 _ONE_UNIT = (
-    "ok, but the rows are too few to tell the units of the columns, and columns of a smaller "
-    "spread than others may be mostly noise; bounds or more rows would help"
+    "ok, but there are too few rows to estimate the scales of the columns, and "
+    "columns with a smaller spread than others may be mostly noise; bounds or more "
+    "rows would help"
 )
 
 
@@ -61,7 +63,7 @@ def told_of_narrow(
     >>> import numpy as np
     >>> columns = Columns(np.zeros(2), np.array([20.0, 3e4]), True)
     >>> told_of_narrow("ok", columns, 5e3, ["age", "salary"], "the ball")
-    'ok, but the ball is far wider than some columns, and tells nothing of them: age'
+    'ok, but the ball is far wider than some columns, so it says nothing about them: age'
     >>> told_of_narrow("ok", columns, 50.0, ["age", "salary"], "the ball")
     'ok'
     """
@@ -69,7 +71,7 @@ def told_of_narrow(
     if status != "ok" or not len(places):
         return status
     where = listed(names, places)
-    return f"ok, but {what} is far wider than some columns, and tells nothing of them: {where}"
+    return f"ok, but {what} is far wider than some columns, so it says nothing about them: {where}"
 
 
 def is_narrow(columns: Columns, width: float) -> np.ndarray:
@@ -132,8 +134,7 @@ class ColumnsOfCenters:
             found = refined_centers(session, table, *known, result.square, result.size)
             result = _counted_again(result, found)
         else:
-            columns = self.columns if self.scales else None
-            found = unrefined_centers(columns or _alike(result), centers, errors)
+            found = alike(result, self.columns if self.scales else None)
             # The spreads of many columns tell whether they are alike.
             few = 1 < centers.shape[1] < MANY_COLUMNS
             found = found._replace(unknown=self.columns is None and few)
@@ -141,38 +142,34 @@ class ColumnsOfCenters:
 
 
 def _counted_again(result: EngineResult, found: RefinedCenters) -> EngineResult:
-    """The weights of clusters, and errors that know of rows which have come to other centers since.
+    """The weights of clusters, and how many rows have come to other centers since.
 
-    Two numbers with noise of their own, each of the cells that were, by inverse variance.
+    Two numbers with noise of their own, by inverse variance: the second one is of the cells of the
+    centers before they were refined, the first one of those before that.
     """
     if found.numbers is None:
         return result
-    then, numbers, numbers_sd = found.numbers
-    weights, sd = result.weights, result.weights_sd
-    assert sd is not None
-    first = np.square(sd) + np.square(_moved(result.centers, found.centers, weights))
-    second = numbers_sd**2 + np.square(_moved(then, found.centers, weights))
-    gain = first / (first + second)
+    numbers, numbers_sd = found.numbers
+    weights, sd, since = result.weights, result.weights_sd, result.weights_since
+    assert sd is not None and since is not None
+    first = np.square(sd) + np.square(since)
+    gain = first / (first + numbers_sd**2)
     weights = weights + gain * (numbers - weights)
-    return replace(result, weights=weights, weights_sd=np.sqrt(gain * second))
+    # What has changed sides before is in the first number alone.
+    noise = np.hypot((1 - gain) * sd, gain * numbers_sd)
+    gone = changed_sides(result.centers, found.centers, weights)
+    gone = np.hypot((1 - gain) * since, gone)
+    return replace(result, weights=weights, weights_sd=noise, weights_since=gone)
 
 
-def _moved(before: np.ndarray, after: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """About how many rows each center (k,) gains or loses where centers move: to one neighbor.
+def alike(result: EngineResult, columns: Columns | None = None) -> RefinedCenters:
+    """Centers that were not refined; by default columns have the same part of the spread.
 
-    Half of the rows of two clusters are taken to be spread evenly over the way between the centers;
-    the border moves by the mean of what these do.
+    That is so where nothing tells more.
     """
-    way, most = np.linalg.norm(after - before, axis=1), np.maximum(weights, 0.0)
-    apart = np.linalg.norm(after[:, None] - after[None], axis=2)
-    rows = (most[:, None] + most[None]) / 2 * (way[:, None] + way[None]) / 2
-    rows = np.where(np.eye(len(after), dtype=bool), 0.0, rows / np.maximum(apart, 1e-300))
-    return np.minimum(rows.max(axis=1), most.sum())
-
-
-def _alike(result: EngineResult) -> Columns:
-    """Columns that have the same part of the released spread, where nothing tells more."""
     (_, d), quality = result.centers.shape, result.quality
-    assert quality is not None
-    total = max(quality.total, quality.total_sd) / max(result.size, 1.0)
-    return Columns(np.zeros(d), np.full(d, math.sqrt(total / d)), False)
+    assert quality is not None and result.centers_sd is not None
+    if columns is None:
+        total = max(quality.total, quality.total_sd) / max(result.size, 1.0)
+        columns = Columns(np.zeros(d), np.full(d, math.sqrt(total / d)), False)
+    return unrefined_centers(columns, result.centers, result.centers_sd)

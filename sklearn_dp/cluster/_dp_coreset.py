@@ -1,7 +1,8 @@
-"""A released synopsis of the rows: weighted points that any estimator may be run on.
+"""A released coreset of the rows: weighted points that any estimator may be run on.
 
-The releases are those of :mod:`sklearn_dp._aggregate.kmeans.synopsis`. Everything after a fit is a
-function of them, and of randomness that hides nothing: it costs nothing, however often it is done.
+The releases are those of :mod:`sklearn_dp._aggregate.kmeans.private_coreset`. Everything after a
+fit is a function of them, and of randomness that hides nothing: it costs nothing, however often it
+is done.
 """
 
 from typing import TYPE_CHECKING, Self
@@ -10,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.kmeans.synopsis import build_synopsis, synopsis_entries
+from .._aggregate.kmeans.private_coreset import build_private_coreset, private_coreset_entries
 from .._aggregate.shared.columns import columns_of
+from .._aggregate.shared.narrow_bounds import told_of_points
 from .._aggregate.shared.shrinkage import normal_points
 from .._aggregate.shared.single_rows import row_guard
 from .._base import (
@@ -193,12 +195,12 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
         rho, domain = target.to_rho(), self._domain(n_features)
         units = unit_entries(domain, n_features, rho)
         rest = sum_down([rho, *(-entry.rho for entry in units)])
-        return (*units, *synopsis_entries(rest, n_features, bounds_known=domain is not None))
+        return (*units, *private_coreset_entries(rest, n_features, bounds_known=domain is not None))
 
     def _fit_table(self, table, session, progress):
         domain = self._domain(table.n_features)
         columns = columns_of(session, table, domain)
-        found = build_synopsis(session, table, domain, self.n_clusters, progress)
+        found = build_private_coreset(session, table, domain, self.n_clusters, progress)
         self.points_, self.weights_ = found.points, found.weights
         self.widths_, self.basis_ = found.widths, found.basis
         self.residual_variance_ = found.residual
@@ -209,6 +211,8 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
         names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(table.n_features)])
         words = "a cell (`resolution_`)"
         self.status_ = told_of_narrow(found.status, columns, self.resolution_, names, words)
+        if domain is not None and self.status_.startswith(("ok", "fewer points")):
+            self.status_ = told_of_points(self.status_, domain, found.points, found.weights, names)
         self._region = found.domain  # public or released: where samples may lie
 
     @row_guard

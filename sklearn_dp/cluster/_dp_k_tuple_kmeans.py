@@ -31,8 +31,8 @@ from .._aggregate.tuples.stage import AGGREGATORS, COPY_RATE, TupleStage
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer
 from .._intervals import StandardErrors
 from .._partitions import engine_of_parts
+from .._privacy._aggregates import noisy_count_and_totals
 from .._privacy._checks import check_choice
-from .._privacy._mechanisms import noisy_count_and_totals
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
 from ._centers import CENTERS_WITH_ERRORS, BaseWeightedCenters
@@ -158,7 +158,7 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
       PrivatekNoisyCenters, corrected.
     * Tsfadia, E., Cohen, E., Kaplan, H., Mansour, Y. and Stemmer, U. (2022). FriendlyCore:
       practical differentially private aggregation. ICML. Algorithms D.25 and D.28, with the blocks
-      and the noise corrected for neighbours that differ by one row.
+      and the noise corrected for neighbors that differ by one row.
 
     Examples
     --------

@@ -4,27 +4,25 @@ The algorithm is the engine of :mod:`sklearn_dp._aggregate.kmeans`; everything a
 :class:`._centers.BaseDPCenters`.
 """
 
-import math
 from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._aggregate.kmeans.communication_cost import kmeans_cost
+from .._aggregate.kmeans.days import Stream, day_entries, fit_day
 from .._aggregate.kmeans.engine import engine_entries, fit_engine
-from .._aggregate.shared.beyond import is_ok
 from .._base import Bounds, LedgerLike, RandomStateLike, check_table
+from .._days import BaseByDays
 from .._intervals import StandardErrors
 from .._privacy._rounding import sum_down
 from ._centers import CENTERS_WITH_ERRORS, BaseWeightedCenters
-from ._columns import ColumnsOfCenters
+from ._columns import ColumnsOfCenters, alike
 
 __all__ = ["DPKMeans"]
 
-_FILLED = 0.9  # part of the radius of bounds: rows that are farther out fill them
 
-
-class DPKMeans(StandardErrors, BaseWeightedCenters):
+class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
     """K-means with a differential privacy guarantee for every row, or every group of rows.
 
     The initial centers come from a private coreset (a noisy tree of cells with the means of the
@@ -94,7 +92,8 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
         in the unit of the column. It does not cover the clipping of far rows in a small cluster
         with a long tail, whose center may be nearer to the others.
     cluster_weights_std_error_ : ndarray of shape (n_clusters,)
-        Standard deviation of the noise of each weight.
+        Standard error of each weight: its noise, and about how many rows have come to other centers
+        since they were counted.
     labels_ : ndarray of int32 of shape (n_samples,)
         Nearest center of each training row. Not private: kept in memory only, excluded from
         pickles and displays.
@@ -127,6 +126,9 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
         What these say of more than a quarter of the centers, or "ok".
     n_iter_ : int
         Number of noisy Lloyd iterations, which depends on the budget and on earlier releases.
+    days_ : Days
+        After `partial_fit`: the number of days, the name of the last one, and what is kept for the
+        next, all of it released. `labels_` are then those of the last day.
     status_ : str
         "ok", without `bounds` "ok inside `bound_`: ..." with `rows_beyond_`; or else a description
         of what the releases show to be wrong. It names columns that are mostly noise in some
@@ -179,6 +181,8 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
     _with_errors = CENTERS_WITH_ERRORS
     _chooses_number = True
     _takes_sparse = True
+    _common_start: tuple[np.ndarray, float] | None = None
+    """Released centers of all rows for a segment of them, and how many of them may mislead."""
 
     def __init__(
         self,
@@ -216,9 +220,7 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
         if self.init is None:
             return None
         if isinstance(self.init, str):
-            raise ValueError(
-                "init must be an array of centers, or None: a start is found privately."
-            )
+            raise ValueError("init must be an array of centers, or None to find a start privately.")
         start = check_table(self.init, "init", dtype=np.float64)
         if start.shape != (self._asked_number(), n_features):
             raise ValueError("init must have the shape (n_clusters, n_features).")
@@ -227,8 +229,17 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
     def _columns(self, n_features):
         return ColumnsOfCenters(self._domain(n_features), n_features, self._asked_number() == 1)
 
+    def _no_days(self):
+        if self.bounds is None:
+            return "without public bounds: rows of later days may lie beyond those of the first one"
+        return None
+
     def _plan_entries(self, target, n_features):
         rho = target.to_rho()
+        if self._later:
+            first = self._today.days.cost[2]  # which rounding has taken a little from
+            rho = first if rho < (1 + 1e-9) * first else rho
+            return day_entries(rho, moves=self.init is None)
         last = self._columns(n_features).entries(rho)
         first = engine_entries(
             sum_down([rho, *(-entry.rho for entry in last)]),
@@ -258,12 +269,16 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
 
     def _fit_table(self, table, session, progress):
         domain, columns = self._domain(table.n_features), self._columns(table.n_features)
+        if self._later:
+            return self._fit_day(session, table, domain)
+        start, doubt = self._common_start or (self._start(table.n_features), 0.0)
         result = fit_engine(
             session,
             table,
             domain,
             self._asked_number(),
-            start=self._start(table.n_features),
+            start=start,
+            doubt=doubt,
             callback=progress,
             quality=True,
             once_sized=columns.look(session, table),
@@ -271,21 +286,9 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
         result, found = columns.finish(session, table, result)
         self._store(table, result, found, table.units.unit_weight)
 
-    def _beyond(self):
-        """Also whether rows fill public bounds, as they do where these cut most of them off."""
-        lines, domain = super()._beyond(), self._domain(self.n_features_in_)
-        if domain is None or hasattr(self, "bound_") or not is_ok(self.status_):
-            return lines
-        # About the middle of the bounds, rows have the squares of their clusters and those within.
-        squares = np.square((self.cluster_centers_ - domain.center) / domain.radius).sum(axis=1)
-        weight = max(float(self.cluster_weights_.sum()), 1e-300)
-        within = self.inertia_ / domain.radius / domain.radius
-        part = float(self.cluster_weights_ @ squares) + within
-        filled = math.sqrt(part / weight)
-        if filled < _FILLED:
-            return lines
-        return (
-            *lines,
-            f"rows lie at {filled:.2f} of the radius of bounds on average: as they are, or moved "
-            "there from beyond; wider bounds would tell",
-        )
+    def _fit_day(self, session, table, domain):
+        """Rows of one more day, from what the days before have shown."""
+        today, weight = self._today, table.units.unit_weight
+        stream = today.days.state or Stream.of(today.fitted, domain, weight)
+        result, today.state = fit_day(session, table, domain, stream, keep=today.keep)
+        self._store(table, result, alike(result), weight)

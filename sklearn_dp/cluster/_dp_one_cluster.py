@@ -22,10 +22,11 @@ from .._aggregate.one_cluster.search import (
     one_cluster_entries,
     seen_ball,
 )
-from .._aggregate.shared.beyond import is_ok
 from .._aggregate.shared.bounds import known_or_paid
 from .._aggregate.shared.columns import columns_of
 from .._aggregate.shared.grid_table import GridTable
+from .._aggregate.shared.narrow_bounds import told_of_balls
+from .._aggregate.shared.outlier_bound import is_ok
 from .._aggregate.shared.single_rows import distances, row_guard
 from .._aggregate.shared.table import Table
 from .._base import (
@@ -47,8 +48,7 @@ from ._columns import is_narrow, told_of_narrow, unit_entries
 __all__ = ["BaseDPBall", "DPOneCluster"]
 
 _BOUND_SHARE = 0.05
-# Features between which "auto" pays for principal axes: boxes of a grid separate clusters in few
-# dimensions, axes in more, while the noise of a second moment leaves them visible.
+# Features between which "auto" pays for principal axes: boxes of a grid separate fewer, noise more.
 _PRINCIPAL = 8, 500
 _MAJORITY = 0.5  # a fraction of the points that the mean of all of them leads to
 _DELTA_SHARE = 0.1  # of an (epsilon, delta) target; a target in zCDP gives all of its delta
@@ -121,21 +121,18 @@ class BaseDPBall(BaseDPEstimator):
             if domain is not None:
                 if self.min_radius > 2 * domain.radius:
                     raise ValueError("min_radius must not exceed the diameter of bounds.")
-                if (
-                    self.radius_grid == "linear"
-                    and self.min_radius * (MOST_RADII - 2) < 2 * domain.radius
-                ):
+                least = self.min_radius * (MOST_RADII - 2)
+                if self.radius_grid == "linear" and least < 2 * domain.radius:
                     raise ValueError("min_radius is too small for a linear grid over bounds.")
 
     def _search(self, n_features):
         """The public settings of the search; what "auto" means is public, too."""
-        radius, center = self.radius_method, self.center_method
-        least = None if self.min_radius is None else float(self.min_radius)
+        radius, center, least = self.radius_method, self.center_method, self.min_radius
         return Search(
             radius_method="exponential" if radius == "auto" else radius,
             center_method=self._route(n_features) if center == "auto" else center,
             grid=self.radius_grid,
-            min_radius=least,
+            min_radius=None if least is None else float(least),
             sample_size=int(self.sample_size),
             n_init=int(self.n_init),
         )
@@ -172,14 +169,17 @@ class BaseDPBall(BaseDPEstimator):
         table, domain = group_points(table), self._domain(table.n_features)
         columns = columns_of(session, table, domain)
         domain, status, _ = known_or_paid(session, "bound", table, domain)
-        return GridTable.quantise(table, domain), domain, columns, status
+        return GridTable.quantize(table, domain), domain, columns, status
 
-    def _told(self, status, columns, radius, words):
-        """The status, with the columns that are far narrower than a ball of a released radius."""
+    def _told(self, status, columns, centers, radius, words):
+        """The status, with columns that bounds cut, or far narrower than balls of that radius."""
         width = radius / math.sqrt(len(columns.scale))  # a round ball is as wide in each column
         names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(len(columns.scale))])
-        self.column_status_ = np.where(is_narrow(columns, width), "noise", "ok")
-        return told_of_narrow(status, columns, width, names, words)
+        known = centers, is_narrow(columns, width), radius, names
+        status = told_of_narrow(status, columns, width, names, words)
+        status, cut = told_of_balls(status, self._domain(len(names)), *known)
+        self.column_status_ = np.where(known[1], "noise", np.where(cut, "bound", "ok"))
+        return status
 
 
 class DPOneCluster(StandardErrors, BaseDPBall):
@@ -255,7 +255,7 @@ default="auto"
     found_ : bool
         Whether `status_` begins with "ok".
     column_status_ : ndarray of str of shape (n_features,)
-        "ok", or "noise" for a column far narrower than the ball.
+        "ok", "noise" for a column far narrower than the ball, "bound" where it is at `bounds`.
     status_ : str
         "ok" (with the columns that are far narrower than the ball, if any: `center_` says nothing
         about them), "few points in the ball" (also if the number is lost in the noise), "no radius
@@ -342,7 +342,7 @@ default="auto"
         self.n_points_in_, self.n_points_target_ = ball.n_points, ball.target
         self.n_points_in_std_error_ = ball.n_points_sd
         status = status if status != "ok" else seen_ball(ball, session.plan.epsilon)
-        self.status_ = self._told(status, columns, self.radius_, "the ball")
+        self.status_ = self._told(status, columns, self.center_[None], self.radius_, "the ball")
         self.found_ = is_ok(self.status_)
 
     @row_guard

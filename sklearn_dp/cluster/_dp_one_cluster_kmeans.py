@@ -198,11 +198,13 @@ default="auto"
         radii = np.array([math.sqrt(ball.square) * rows.unit for ball in balls])
         order = np.argsort(-weights, kind="stable")  # of the centers
         self.radii_ = radii[order]
-        typical = float(np.median(radii))
-        self.status_ = self._told(self.status_, columns, typical, "a typical ball")
         self.cluster_weights_std_error_ = np.array([ball.n_points_sd for ball in balls])[order]
         steps = np.array([ball.center for ball in balls])
-        self._set_centers(table, domain.clip_points(steps * rows.unit + domain.center), weights)
+        centers = domain.clip_points(steps * rows.unit + domain.center)
+        real = weights > 3 * np.array([ball.n_points_sd for ball in balls])
+        place = centers[real] if real.any() else centers, float(np.median(radii))
+        self.status_ = self._told(self.status_, columns, *place, "a typical ball")
+        self._set_centers(table, centers, weights)
 
 
 def _left(part, center, square):

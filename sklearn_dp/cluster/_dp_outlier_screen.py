@@ -6,7 +6,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
 from .._aggregate.shared.single_rows import for_rows, row_guard
 from .._base import Bounds, LedgerLike, RandomStateLike
-from .._privacy._mechanisms import safe_norms
+from .._privacy._aggregates import safe_norms
 from ._dp_one_cluster import DPOneCluster
 
 __all__ = ["DPOutlierScreen"]

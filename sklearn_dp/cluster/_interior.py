@@ -115,7 +115,7 @@ def int_point(
     session = PrivacySession(
         PrivacyPlan(target, entries), random_state=random_state, ledger=ledger, label="int_point"
     )
-    rows = Rows.quantise(_checked(values)[:, None], domain)
+    rows = Rows.quantize(_checked(values)[:, None], domain)
     steps = np.concatenate([np.empty((0, 1)), *(x for _, x in rows.chunks())])[:, 0]
     point = _int_point.int_point(session, steps, rows.limit, n_points, _SEARCH)
     found = domain.clip_points(np.array([[point * rows.unit]]) + domain.center)

@@ -1,4 +1,4 @@
-"""Nearest centers of rows, and a noisy sum of the distances to them.
+"""Nearest centers of rows, distances to them, and a noisy sum of these.
 
 Labels are post-processing of released centers, and not private where the rows are. The sum is a
 release: `BaseDPCenters.private_score` pays for it.
@@ -8,19 +8,18 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn import config_context
-from sklearn.metrics import pairwise_distances_argmin
+from scipy.spatial.distance import cdist
 
 from .._aggregate.shared.grid_table import ROWS, GridTable
 from .._aggregate.shared.row_sums import ERROR_STEPS, nearest, square_sums
-from .._aggregate.shared.single_rows import narrowed, row_guard
-from .._aggregate.shared.sparse_rows import SparseRows
+from .._aggregate.shared.single_rows import narrowed, row_guard, saturated
 from .._aggregate.shared.table import Part
 from .._privacy._domain import Domain
 
-__all__ = ["labels_of_part", "nearest_point", "noisy_cost"]
+__all__ = ["labels_of_part", "nearest_point", "noisy_cost", "squares_to_nearest"]
 
-_AT_ONCE = 2**16  # rows: whole tiles of scikit-learn, so that no bit depends on it
+_ROWS = 2**14  # at a time, and fewer where there are many points or features:
+_BYTES = 2**22
 
 
 @row_guard
@@ -30,22 +29,93 @@ def labels_of_part(part: Part, centers: np.ndarray) -> np.ndarray:
 
 
 def nearest_point(X: Any, points: np.ndarray) -> np.ndarray:
-    """Index (int32) of the nearest of some released points for each finite row, none of no rows."""
-    if not len(X):  # scikit-learn's function refuses what a private fit must not
-        return np.empty(0, dtype=np.int32)
-    points, index = narrowed(points, X.dtype), np.empty(len(X), dtype=np.int32)
-    start = 0
-    # Rows have been checked: to do so again takes longer than the labels of a few hundred.
-    with config_context(assume_finite=True, skip_parameter_validation=True):
-        for rows in X.chunks() if isinstance(X, SparseRows) else _pieces(X):
-            index[start : start + len(rows)] = pairwise_distances_argmin(rows, points)
-            start += len(rows)
-    return index
+    """Index (int32) of the nearest of some released points for each finite row, none of no rows.
+
+    A function of the row alone, the lowest index among equals. A matrix product is fast, but it is
+    rounded, and its bits depend on the other rows. So it decides only where all other points are
+    farther by more than what rounding can do. Other rows are compared by sums of their squared
+    differences, in a fixed order.
+    """
+    labels, find = np.empty(len(X), dtype=np.int32), _ByProduct(points, X.dtype)
+    unsure = [np.empty(0, dtype=np.int64)]
+    for part, rows in _pieces(X, len(points)):
+        labels[part], several = find(rows)
+        unsure.append(part.start + np.flatnonzero(several))
+    tied = np.concatenate(unsure)
+    for part, rows in _pieces(X[tied], len(points)):
+        rows = saturated(rows.astype(np.float64))
+        labels[tied[part]] = cdist(rows, find.points, "sqeuclidean").argmin(axis=1)
+    return labels
 
 
-def _pieces(X: np.ndarray) -> Iterator[np.ndarray]:
-    """A few rows at a time: what scikit-learn makes of them takes 24 bytes a row."""
-    return (X[start : start + _AT_ONCE] for start in range(0, len(X), _AT_ONCE))
+def squares_to_nearest(X: Any, points: np.ndarray) -> np.ndarray:
+    """The squared distance of each finite row to the nearest of some released points."""
+    squares, labels = np.empty(len(X)), nearest_point(X, points)
+    points = narrowed(points, X.dtype)
+    for part, rows in _pieces(X, len(points)):
+        offsets = points.take(labels[part], axis=0)
+        offsets -= rows
+        squares[part] = _squares(offsets)
+        if not 1e-30 < squares[part].sum() < 1e30:  # then float32 may overflow, or round to zero
+            squares[part] = _squares(points.take(labels[part], axis=0) - rows.astype(np.float64))
+    return squares
+
+
+def _squares(rows: np.ndarray) -> np.ndarray:
+    """Squared lengths; faster than by `einsum` where rows are short."""
+    return np.square(rows) @ np.ones(rows.shape[1], dtype=rows.dtype)
+
+
+def _pieces(X: Any, n_points: int) -> Iterator[tuple[slice, np.ndarray]]:
+    """A few rows at a time: what is made of them stays in the caches."""
+    width = max(n_points, X.shape[1]) * X.dtype.itemsize
+    step = max(1, min(_ROWS, _BYTES // width))
+    for start in range(0, len(X), step):
+        yield slice(start, start + step), X[start : start + step]
+
+
+class _ByProduct:
+    """The nearest of some points to each row by a matrix product, and whether others may be nearer.
+
+    What is compared is |x - c|^2 - |x - m|^2 = -2 x.(c - m) + (c - m).(c + m). With m the mean of
+    the points, the products are no larger than they need be, and few rows are unsure.
+    """
+
+    def __init__(self, points: np.ndarray, dtype: np.dtype) -> None:
+        self.points = saturated(narrowed(points, dtype).astype(np.float64))
+        self.type = np.finfo(dtype)
+        middle = self.points.mean(axis=0)
+        offsets, sums = self.points - middle, self.points + middle
+        self.directions = (-2.0 * offsets).astype(dtype)
+        self.lengths = np.einsum("ij,ij->i", offsets, sums)[:, None].astype(dtype)
+        self.numbers = np.arange(len(points), dtype=np.min_scalar_type(len(points)))[:, None]
+        self.reach = [np.linalg.norm(each, axis=1).max() for each in (offsets, sums, self.points)]
+
+    def __call__(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Indices, and whether they may be wrong, of rows of the type of the table."""
+        scores = self.directions @ rows.T
+        scores += self.lengths
+        limit = scores.min(axis=0)
+        limit += self.type.dtype.type(self._error(rows))
+        near, kind = (scores <= limit).view(np.uint8), self.numbers.dtype
+        labels = np.multiply(near, self.numbers, dtype=kind).sum(axis=0, dtype=kind)
+        return labels, near.sum(axis=0, dtype=kind) != 1  # none is near, where scores overflow
+
+    def _error(self, rows: np.ndarray) -> float:
+        """More than by how much two scores, or two sums of squares, may be off together.
+
+        With unit roundoff u, the score of a row of length r is off by at most
+        (d + 4) u |c - m| (2 r + |c + m|), and a sum of d squares, in float64, by
+        (d + 4) u (r + |c|)^2. And products that are too small are rounded to zero.
+        """
+        d = rows.shape[1]
+        if self.type.bits == 64:  # the fastest bound; that of float32 must not be so loose
+            r = float(np.sqrt(np.vdot(rows, rows)))
+        else:
+            r = np.sqrt(d) * max(float(rows.max()), -float(rows.min()))
+        offsets, sums, points = self.reach
+        error = self.type.eps / 2 * offsets * (2 * r + sums) + 2.0**-53 * (r + points) ** 2
+        return float(4 * (d + 4) * (error + self.type.tiny))
 
 
 def noisy_cost(session, table, centers, cap):
@@ -54,11 +124,12 @@ def noisy_cost(session, table, centers, cap):
     The plan of the session holds "score"; `centers` are released, `cap` is public or released. One
     pass over the rows.
     """
+    centers = centers.astype(np.float64)  # squares of those of float32 may overflow
     middle = centers.mean(axis=0)
     reach = float(np.linalg.norm(centers - middle, axis=1).max(initial=0.0)) + cap
     # Farther rows are moved to the sphere of that radius: there, too, no center is nearer than
     # cap, so what they count does not change.
-    rows = GridTable.quantise(table, Domain(middle, reach))
+    rows = GridTable.quantize(table, Domain(middle, reach))
     on_grid = np.rint((centers - middle) / rows.unit)
     # Squared distances on the grid are integers, so of a cap below one step each row counts all or
     # nothing, as with a cap of one: no quotient by it is ever too large.

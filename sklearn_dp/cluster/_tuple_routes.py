@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from .._aggregate.kmeans.answer import finished
 from .._aggregate.kmeans.candidates import Candidates
-from .._aggregate.kmeans.context import Context
 from .._aggregate.kmeans.engine import fit_engine
+from .._aggregate.kmeans.fit_context import Context
 from .._aggregate.kmeans.lloyd import lloyd, lloyd_budget
+from .._aggregate.kmeans.result import build_result
 from .._aggregate.kmeans.separate_choice import choose_separately
 from .._aggregate.shared.bounds import known_or_paid
 from .._aggregate.shared.centering import Size, noise_sd
@@ -97,7 +97,7 @@ class TupleContext:
         budget; iterations use the rest of it on all rows.
         """
         assert self.domain is not None
-        rows, prefix = GridTable.quantise(self.table, self.domain), "refine/"
+        rows, prefix = GridTable.quantize(self.table, self.domain), "refine/"
         known = Size(max(size, 1.0), math.sqrt(2 * lloyd_budget(self.session, prefix)))
         context = Context(
             session=self.session,
@@ -108,7 +108,9 @@ class TupleContext:
             radius=rows.limit,
         )
         final = lloyd(context, np.rint(centers / rows.unit), callback=self.progress)
-        return finished(context, final, self.domain, "ok", n_leaves=None, quality=True)
+        return build_result(
+            context, final, self.domain, "ok", n_leaves=None, quality=True, bounds=self.domain
+        )
 
 
 def centers_of(estimator):

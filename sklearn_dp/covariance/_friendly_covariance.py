@@ -1,7 +1,7 @@
 """Differentially private covariance of data of any scale and shape.
 
-A location (:mod:`sklearn_dp._aggregate.shared.location`), a first guess, and rounds of whitened
-moments (:mod:`sklearn_dp._aggregate.moments.rounds`).
+A location (:mod:`sklearn_dp._aggregate.shared.adaptive_center`), a first guess, and rounds of
+whitened moments (:mod:`sklearn_dp._aggregate.moments.rounds`).
 """
 
 import math
@@ -11,18 +11,22 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._aggregate.moments.column_codes import at_bound_codes, codes_of, told_of_cuts
+from .._aggregate.moments.column_codes import at_bound_codes, codes_of
 from .._aggregate.moments.covariance_core import BLOCK_LIMIT, core_stage
 from .._aggregate.moments.ellipsoid import Ellipsoid, Errors
 from .._aggregate.moments.matrices import matrix_errors, symmetric
 from .._aggregate.moments.moment_releases import DISTANCES, moment_entries
 from .._aggregate.moments.rounds import fit_gram, refine
 from .._aggregate.moments.seen_columns import seen_columns
-from .._aggregate.shared.bounds import at_bounds
+from .._aggregate.shared.adaptive_center import (
+    about_origin,
+    adaptive_center_radius,
+    center_radius_entries,
+)
+from .._aggregate.shared.advice import listed
 from .._aggregate.shared.columns import COLUMNS, column_entries
 from .._aggregate.shared.grid_table import GridTable
-from .._aggregate.shared.location import about_origin, locate, location_entries
-from .._aggregate.shared.remedies import listed
+from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer
 from .._dropin.replacing import Replacing
 from .._intervals import StandardErrors
@@ -226,7 +230,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
         stage, rho = self._stage(target, n_features)
         first: tuple[PlanEntry, ...] = ()
         if self.method != "gram":
-            first = location_entries(rho, _LOCATION_SHARE, centered=self.assume_centered)
+            first = center_radius_entries(rho, _LOCATION_SHARE, centered=self.assume_centered)
             if self.bounds is None and n_features > 1:
                 first = (*column_entries(_COLUMN_SHARE * rho), *first)
         if stage is not None:
@@ -320,7 +324,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
         status = end.told("the rows in some direction", epsilon)
         if status == "ok" and constant.any():
             where = listed(self._column_names, np.flatnonzero(constant))
-            status = f"ok, but one value is all that can be seen of these columns: {where}"
+            status = f"ok, but only a single value is visible in these columns: {where}"
         return status
 
     # The two ways give an Ellipsoid in grid steps, the rows (which know how long a step is) and the
@@ -333,7 +337,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
             # The ball about the origin that holds the bounds: farther out there is nothing.
             reach = float(np.linalg.norm(domain.center)) + domain.radius
             domain = Domain(np.zeros(table.n_features), reach, domain.low, domain.high)
-        rows = GridTable.quantise(table, domain)
+        rows = GridTable.quantize(table, domain)
         self.path_, self.status_ = self.method, "ok"
         end, _ = fit_gram(session, rows, rows.ball, centered=centered)
         return end, rows, domain.center
@@ -341,11 +345,13 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
     def _by_rounds(self, table, domain, session, progress):
         """A location, a first guess, and rounds that whiten by what has been released."""
         centered = bool(self.assume_centered)
-        place = (about_origin if centered else locate)(session, table, domain, wider=_WIDER)
+        place = (about_origin if centered else adaptive_center_radius)(
+            session, table, domain, wider=_WIDER
+        )
         found = place.status
         if found != "ok" and domain is not None and not centered:
             # Bounds hold all rows, wherever these are: what is released about them has errors.
-            rows = GridTable.quantise(table, domain)
+            rows = GridTable.quantize(table, domain)
             place = replace(place, rows=rows, domain=domain, radius=rows.ball, status="ok")
         progress("location")
         rows, self.radius_ = place.rows, place.domain.radius

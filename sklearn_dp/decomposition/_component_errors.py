@@ -9,11 +9,11 @@ import math
 import numpy as np
 
 from .._aggregate.friendly.column_moments import fit_column_means
-from .._aggregate.moments.column_codes import at_bound_codes, told_of_cuts
-from .._aggregate.shared.bounds import at_bounds
+from .._aggregate.moments.column_codes import at_bound_codes
+from .._aggregate.shared.adaptive_center import CenterRadius
 from .._aggregate.shared.column_means import unequal
 from .._aggregate.shared.columns import ReleasedColumns
-from .._aggregate.shared.location import Located
+from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts, told_of_hidden
 from .._aggregate.shared.table import Table
 from .._base import BaseDPEstimator
 from .._privacy._session import PrivacySession
@@ -64,7 +64,7 @@ class BaseComponentErrors(BaseDPEstimator):
         that of the noise of each coordinate of the mean.
 
         To first order, a symmetric change E of a matrix with eigenvalues l turns its eigenvector i
-        towards j by the angle e_ij / (l_i - l_j), for e_ij the entry of E in these directions.
+        toward j by the angle e_ij / (l_i - l_j), for e_ij the entry of E in these directions.
         Noise of standard deviation s on the diagonal, which is isotropic, has the variance s^2 / 2
         in each of these entries; drawing n normal rows anew has l_i l_j / n. An angle of half a
         right one or more is any angle.
@@ -90,7 +90,7 @@ class BaseComponentErrors(BaseDPEstimator):
         self,
         session: PrivacySession,
         table: Table,
-        place: Located,
+        place: CenterRadius,
         seen: ReleasedColumns | None,
         variances: np.ndarray,
     ) -> None:
@@ -127,7 +127,9 @@ class BaseComponentErrors(BaseDPEstimator):
         spreads = np.sqrt(np.maximum(variances - _CLEAR * self._total[1], 0.0))
         mean = self.mean_, self.mean_std_error_
         codes = self.column_status_ = at_bound_codes(self.column_status_, domain, *mean, spreads)
-        self.status_ = told_of_cuts(self.status_, codes, domain, self.mean_, spreads, names)
+        status = told_of_cuts(self.status_, codes, domain, self.mean_, spreads, names)
+        known = codes, domain, variances, self._total[1], names
+        self.status_, self.column_status_ = told_of_hidden(status, *known)
 
     def _mean_codes(self, variances):
         """Codes of the mean of each column, by released variances of the columns, bounds aside.

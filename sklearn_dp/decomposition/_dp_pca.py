@@ -9,12 +9,12 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.friendly.column_moments import column_mean_entries
+from .._aggregate.shared.adaptive_center import adaptive_center_radius, center_radius_entries
+from .._aggregate.shared.advice import advice
 from .._aggregate.shared.axes import noise_edge, second_moment
 from .._aggregate.shared.centering import noise_sd
 from .._aggregate.shared.column_means import unequal
 from .._aggregate.shared.columns import column_entries, look_at_columns
-from .._aggregate.shared.location import locate, location_entries
-from .._aggregate.shared.remedies import would_help
 from .._aggregate.shared.single_rows import for_rows, products, row_guard, saturated
 from .._base import (
     Bounds,
@@ -38,8 +38,8 @@ from ._probabilistic import BaseProbabilisticModel
 __all__ = ["DPPCA"]
 
 _NO_MLE = (
-    "n_components='mle' takes a spectrum without noise; give a number, or the part of the variance "
-    "to explain, such as 0.95"
+    "n_components='mle' requires a spectrum without noise; give a number of components, or the "
+    "share of the variance to explain, such as 0.95"
 )
 _PAIR = "n_components must be a number, 'auto' or a pair 1 <= low <= high <= number of features."
 _MOMENT = "second moment"
@@ -131,7 +131,7 @@ class DPPCA(
     column_status_ : ndarray of str of shape (n_features,)
         For the mean of each column "ok"; "constant" where all that can be seen is one value;
         "bound" where it, or many rows, are at `bounds` (but for 0); "noise" where that error is as
-        large as half of the spread, or nothing was found.
+        large as half of the spread, or nothing was found; "unknown" as of `FriendlyMean`.
     status_ : str
         "ok", without `bounds` "ok inside `radius_`: ..." with `rows_beyond_`; or what is missing.
     privacy_report_ : PrivacyReport
@@ -224,7 +224,7 @@ class DPPCA(
 
     def _plan_entries(self, target, n_features):
         rho = target.to_rho()
-        first = location_entries(rho, _LOCATION_SHARE)
+        first = center_radius_entries(rho, _LOCATION_SHARE)
         if self._unequal(n_features):
             columns = column_entries(_COLUMN_SHARE * rho)
             first = (*first, *columns, *column_mean_entries(_MEAN_SHARE * rho))
@@ -276,7 +276,7 @@ class DPPCA(
         d = table.n_features
         seen = look_at_columns(session, table) if self._unequal(d) else None
         seen = seen if seen is not None and seen.known.any() else None
-        place = locate(session, table, self._domain(d))
+        place = adaptive_center_radius(session, table, self._domain(d))
         self.mean_, self.radius_ = place.domain.center, place.domain.radius
         self.rows_beyond_ = place.beyond * table.units.unit_weight
         progress("location")
@@ -296,8 +296,8 @@ class DPPCA(
         self.status_ = place.weights.told(place.status)
         if self.status_ == "ok" and (self.explained_variance_[:1] < noise_edge(sd, d)).any():
             times = math.inf if total < 2 * math.sqrt(d) * sd else 2 * noise_edge(sd, d) * d / total
-            words = would_help(max(times, 2.0), session.plan.epsilon)
-            self.status_ = f"no direction stands out of the noise{words}"
+            words = advice(max(times, 2.0), session.plan.epsilon)
+            self.status_ = f"no direction stands out from the noise{words}"
         self._set_mean(session, table, place, seen, np.diag(moment) * unit)
 
     def _set_components(self, moment, unit):

@@ -1,7 +1,7 @@
 """From the outputs of blocks, of which one may be replaced by any other, to one private vector.
 
 The number of blocks is public, and a unit is in one of them (or the caller pays for more, see
-`sampling` of `SampleAndAggregate`). So neighbours differ in one row of the table of outputs, which
+`sampling` of `SampleAndAggregate`). So neighbors differ in one row of the table of outputs, which
 may be any vector in either of them: sensitivities below are for *replacing* a row, and none depends
 on what the estimator does with its block.
 
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from .._aggregate.one_cluster.balls import ball_radius, noisy_ball_mean, points_of
+from .._aggregate.one_cluster.balls import ball_mean, ball_radius, points_of
 from .._aggregate.one_cluster.pair_counts import counts_within
 from .._aggregate.one_cluster.search import (
     Search,
@@ -28,9 +28,9 @@ from .._aggregate.one_cluster.search import (
     one_cluster_entries,
     seen_ball,
 )
+from .._aggregate.shared.advice import advice, hidden_in_noise
 from .._aggregate.shared.centering import noise_sd
 from .._aggregate.shared.columns import Columns
-from .._aggregate.shared.remedies import hidden_in_noise, would_help
 from .._aggregate.shared.rows import Rows
 from .._aggregate.tuples.core_aggregation import tuple_average
 from .._aggregate.tuples.core_plan import tuple_entries, tuples_needed
@@ -54,11 +54,12 @@ _BLOCKS_UNBOUNDED = {"one_cluster": 50.0, "mean": 100.0}  # to find units and bo
 _FEWEST_BLOCKS, _MOST_BLOCKS, _MOST_TUPLES = 8, 4096, 1000
 _TOO_FAR = 2.0**12  # times a unit: where outputs do not lie
 _ONE_UNIT = (
-    "ok, but the blocks are too few to tell the units of the outputs: all have the same error, "
-    "which hides small ones; output_bounds, a larger n_blocks or epsilon would help"
+    "ok, but there are too few blocks to estimate the scales of the outputs: all "
+    "have the same error, which hides small outputs; output_bounds, a larger "
+    "n_blocks or epsilon would help"
 )
 _LOST_UNITS = (
-    "the units of the outputs are lost in the noise; output_bounds, a larger n_blocks or epsilon "
+    "the noise hides the scales of the outputs; output_bounds, a larger n_blocks or epsilon "
     "would help"
 )
 _LARGEST = 1e100  # entries of outputs: squares of larger ones may overflow
@@ -169,7 +170,7 @@ class Aggregation:
         if n_working < len(results) / 2:
             status = "most blocks failed"
         elif status == "ok" and n_working < 2 * sd:
-            words = would_help(max(2.0, 4 * sd / len(results)), self.epsilon, None, "blocks")
+            words = advice(max(2.0, 4 * sd / len(results)), self.epsilon, None, "blocks")
             status = f"few blocks for this budget: their number is lost in the noise{words}"
         elif status == "ok" and self.bounds is None and d > 1:
             # In the right units half of each column is within one of the origin.
@@ -201,7 +202,7 @@ class Aggregation:
     # is known. What did not work is left out.
 
     def _by_one_cluster(self, session, results, working, domain):
-        rows = Rows.quantise(results, domain)
+        rows = Rows.quantize(results, domain)
         target = max(1, int(self.agreement * len(results)))
         ball = fit_one_cluster(session, points_of(rows, working), target, self._search())
         status = seen_ball(ball, self.epsilon)
@@ -212,10 +213,10 @@ class Aggregation:
         return ball.center * rows.unit + domain.center, status, None
 
     def _by_mean(self, session, results, working, domain):
-        rows, rho = Rows.quantise(results, domain), session.remaining("mean")
+        rows, rho = Rows.quantize(results, domain), session.remaining("mean")
         origin = np.zeros(results.shape[1])
-        # Replacing a row: `noisy_ball_mean` proves that its sum and count move by the claim.
-        found = noisy_ball_mean(
+        # Replacing a row: `ball_mean` proves that its sum and count move by the claim.
+        found = ball_mean(
             session, "mean", points_of(rows, working), origin, rows.limit, rho, replace=True
         )
         # All outputs are within the bounds: an error of half of these says nothing of them.

@@ -163,7 +163,7 @@ def probe(trainable, n_columns, names, signs, n_classes=None):
     if n_columns > _MOST_COLUMNS:
         raise ValueError(
             f"n_features, the columns of X, must be at most {_MOST_COLUMNS:,}: the estimator is "
-            f"first fitted to {_PROBE_ROWS} dummy rows, which tell what shape its output has."
+            f"first fitted to {_PROBE_ROWS} dummy rows to find the shape of its output."
         )
     rows = np.sin(1.7 * np.arange(1, _PROBE_ROWS * n_columns + 1) ** 1.3)
     rows = rows.reshape(_PROBE_ROWS, n_columns)
@@ -186,7 +186,7 @@ def probe(trainable, n_columns, names, signs, n_classes=None):
         raise ValueError(
             f"output: fitted to dummy data, the estimator has {asked} as numbers, but has "
             f"{', '.join(sorted({*values} - {'n_features_in_'})) or 'none at all'}."
-            + " Clusters have no order: take DPKTupleKMeans."
+            + " Clusters have no order: use DPKTupleKMeans."
             * ("cluster_centers_" in values)
         )
     return Output(found, tuple(values[name].shape for name in found), tuple(signs))

@@ -257,7 +257,7 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
         return min(epsilon * (1 - 1e-12), _MOST_EPSILON), target.delta * (1 - 1e-12)
 
     def _block_target(self, target):
-        """What may be spent where neighbours differ in the output of one block."""
+        """What may be spent where neighbors differ in the output of one block."""
         if self.sampling == "disjoint":
             return target
         epsilon, delta = self._step_cost(target)

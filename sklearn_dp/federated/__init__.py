@@ -1,21 +1,21 @@
-"""Learning from clients that keep their data.
+"""Learn from clients that keep their data.
 
-A fit is a number of rounds: the server sends a message, the clients answer with vectors of
-integers, their sum gets noise, and the server learns from it. Start reading with
+A fit consists of rounds: the server sends a message, the clients answer with vectors of integers,
+noise is added to their sum, and the server learns from the result. Start reading with
 ``FederatedDPKMeans._fit`` and `server_update`; then, in the order of a round:
 
 * `_state`: what is public about a fit, and what the server knows so far;
 * `_messages`: what the server sends; `_client_bounds`: what a client's vectors are clipped to;
 * `_client`: what a client computes; `_answers`: what its answer must look like;
 * `_round_sensitivities`: how far one unit moves each sum, with the proof, and the release;
-* `_learn`: what the releases say. Here all is post-processing;
-* `_engines`, `_flower`: who carries messages.
+* `_learn`: what the releases say. Everything here is post-processing;
+* `_engines`, `_flower`: who carries the messages.
 
 The paper's own rules and the algorithms of its proofs are in `_published/feddp_kmeans`. The rooms
 below (`_privacy`, `_aggregate`, `_base`, `cluster`) may be imported; nothing imports this one.
 """
 
-from .._privacy.laws.shares import NoiseShares
+from .._privacy.mechanisms.shares import NoiseShares
 from ._client import client_update
 from ._elbow import elbow
 from ._federated_dp_kmeans import FederatedDPKMeans

@@ -17,7 +17,7 @@ taken under secure aggregation, in any order.
 
 4. Where the message has ``noise``, clients add the noise: each one its share, to its own answer.
 
-A neighbour changes what one client sends and nothing else: no step looks at another client, and
+A neighbor changes what one client sends and nothing else: no step looks at another client, and
 none depends on who else is there.
 """
 
@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike
 from .._aggregate.shared.single_rows import row_guard, saturated
 from .._privacy._checks import check_choice
 from .._privacy._rounding import exact_integers
-from .._privacy.laws.shares import NoiseShares
+from .._privacy.mechanisms.shares import NoiseShares
 from ._answers import (
     ANSWERS,
     CLIENT_STEPS,
@@ -73,7 +73,7 @@ def client_update(
         As the server sends it; see the table in ``sklearn_dp/federated/_messages.py``.
     rows : array-like of shape (n, d)
         Rows with NaN or infinite entries, missing values, strings, complex numbers or integers too
-        large for a float are left out, one by one; in a list, also rows of another length.
+        large for a float are dropped one by one; in a list, also rows of another length.
     shares : NoiseShares, optional
         Source of the client's share of the noise; by default the operating system.
 

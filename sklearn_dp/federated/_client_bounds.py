@@ -4,7 +4,7 @@ A client's statistic over its number of rows is a mean of vectors that are no lo
 bound, and so is no longer itself. But a mean of many rows is far shorter than the longest of them,
 and noise is made for the longest client that is allowed. So the bound is a share of the row's,
 and the share is read off clients that the server makes up of its own points. No real client is
-looked at: a neighbour cannot change a bound. Where real clients are longer, they are clipped as a
+looked at: a neighbor cannot change a bound. Where real clients are longer, they are clipped as a
 whole, which costs accuracy and never privacy.
 
 Without server data nobody can make up clients. Real ones are then asked, one number each: how long

@@ -16,10 +16,10 @@ __all__ = ["elbow"]
 def elbow(
     model: FederatedDPKMeans, *, most: int = 15, n_init: int = 10, random_state: Any = 0
 ) -> tuple[int, np.ndarray]:
-    """The number of clusters at the elbow of the weighted cost of the server's points.
+    """Find the number of clusters at the elbow of the weighted cost of the server's points.
 
-    Post-processing of a fit: fit once with a generous `n_clusters` (20, say), read off the
-    number, and fit again with it.
+    Post-processing of a fit: fit once with a generous `n_clusters` (20, say), read off the number,
+    and fit again with it.
 
     Parameters
     ----------
@@ -28,16 +28,16 @@ def elbow(
     most : int, default=15
         Largest number to try.
     n_init : int, default=10
-        Starts of each clustering.
+        Number of starts of each clustering.
     random_state : int, RandomState instance or None, default=0
-        For the starts only; nothing here needs to be secret.
+        Seed of the starts; nothing here needs to be secret.
 
     Returns
     -------
     n_clusters : int
         The number at which the logarithm of the cost is farthest below the line between its ends.
     costs : ndarray of shape (most,)
-        Weighted costs of 1, ..., `most` clusters, over the first.
+        Weighted costs of 1, ..., `most` clusters, relative to the first.
 
     Raises
     ------
@@ -46,8 +46,8 @@ def elbow(
 
     Notes
     -----
-    Appendix H.3 of the paper. Server points that lie apart from all clients can form a cluster of
-    their own, so the elbow may be one too high.
+    Appendix H.3 of the paper. Server points far from all clients can form a cluster of their own,
+    so the elbow may be one too high.
     """
     most = check_integer(most, "most", low=3, high=MOST_CLUSTERS)
     n_init = check_integer(n_init, "n_init", low=1, high=100)

@@ -27,7 +27,7 @@ from .._aggregate.shared.suppress_output import attempt
 from .._aggregate.shared.threads import ask_all
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
-from .._privacy.laws.shares import NoiseShares
+from .._privacy.mechanisms.shares import NoiseShares
 from ..exceptions import UtilityWarning
 from ._answers import (
     ANSWERS,
@@ -73,7 +73,7 @@ def check_distinct(clients: Sequence[Any]) -> None:
         for client in clients
     }
     if len(places) < len(clients):
-        raise ValueError("clients: the same object is there twice.")
+        raise ValueError("clients: the same object appears twice.")
     if _overlap([client for client in clients if isinstance(client, np.ndarray) and client.size]):
         raise ValueError("clients: two arrays share memory; rows must belong to one client.")
 

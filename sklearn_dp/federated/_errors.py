@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from .._aggregate.shared.advice import hidden_in_noise
 from .._aggregate.shared.column_codes import codes_by_column, codes_of_centers, told_by_column
 from .._aggregate.shared.column_means import unrefined_centers
 from .._aggregate.shared.columns import Columns
-from .._aggregate.shared.remedies import hidden_in_noise
+from .._aggregate.shared.narrow_bounds import told_of_centers
 from .._intervals import StandardErrors
 from ._prior import nearest_of
 from ._state import State
@@ -77,7 +78,16 @@ class FederatedErrors(StandardErrors):
         by_column = unrefined_centers(columns, self.cluster_centers_, errors)
         self.status_ = told_by_column(self.status_, by_column, names)
         numbers = np.asarray(state.counts)[order], np.full(len(order), counts_sd)
-        self.cluster_centers_status_ = codes_of_centers(by_column, *numbers)
+        codes, domain = codes_of_centers(by_column, *numbers), state.setup.domain
+        if domain is not None:
+            real = numbers[0] > 3 * counts_sd
+            spread = np.full(d, _typical(state, others))
+            centers = self.cluster_centers_[real]
+            mean = centers.sum(axis=0) / max(len(centers), 1)
+            place = centers, self.cluster_centers_std_error_[real], mean
+            self.status_, cut = told_of_centers(self.status_, domain, *place, spread, names)
+            codes[:, cut] = np.where(codes[:, cut] == "ok", "bound", codes[:, cut])
+        self.cluster_centers_status_ = codes
         self.column_status_ = codes_by_column(self.cluster_centers_status_)
 
 
@@ -95,10 +105,15 @@ def _columns(state: State, others: np.ndarray) -> Columns:
     columns = Columns.of(setup.domain, setup.n_features)
     if columns.scaled:
         return columns
+    typical = np.full(setup.n_features, _typical(state, others))
+    return Columns(np.zeros(setup.n_features), typical, False)
+
+
+def _typical(state: State, others: np.ndarray) -> float:
+    """The spread of a typical column: of the centers, and by `others` of units about them."""
     counts = np.maximum(np.asarray(state.counts), state.counts_sd or 0.0)
     spread = np.square(_away(state)).mean(axis=1) + counts * np.square(others)
-    typical = state.unit * math.sqrt(np.average(spread, weights=counts))
-    return Columns(np.zeros(setup.n_features), np.full(setup.n_features, typical), False)
+    return state.unit * math.sqrt(np.average(spread, weights=counts))
 
 
 def _away(state: State) -> np.ndarray:

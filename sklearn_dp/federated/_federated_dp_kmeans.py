@@ -63,10 +63,10 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
     rho : float, optional
         Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional
-        Public bounds of the rows. None: the ball about the mean of the server's points that holds
-        them; without these, part of the budget is spent on finding a radius.
+        Public bounds of the rows. None: the ball around the mean of the server's points that
+        contains them; without server points, part of the budget is spent on finding a radius.
     ledger : PrivacyLedger or str, optional
-        The ledger of a study, or its file; it is charged before any client is asked.
+        Ledger with the total budget of a study, or its file; charged before any client is queried.
     privacy_unit : {"auto", "row", "client"}, default="auto"
         What is protected: a row, or a client with all its rows. "auto": a client if the fit is told
         which client holds which rows, otherwise a row.
@@ -89,16 +89,16 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         and what it sends is clipped to what such a client would send with the server's rows (50 by
         default). It need not be exact.
     n_honest : int, optional
-        None: whoever sums adds the noise, once and at full scale. A number: every client adds its
+        None: whoever sums adds the noise, once and at full scale. A number: every client adds a
         share of the noise, so that under secure aggregation nobody sees a sum without it. At least
-        this many of the clients that answer, in addition to the one whose rows are in question,
-        keep their share to themselves; only their shares count as noise in the accounting. A round
-        with fewer answers ends the fit with an error. Neighbors have the same clients, one of which
-        holds other rows. In :meth:`fit`, where the number of clients may be private, the noise of
-        exactly this many shares is added.
+        this many of the answering clients, in addition to the one whose rows are in question, must
+        keep their shares secret; only their shares count as noise in the accounting. A round with
+        fewer answers ends the fit with an error. Neighbors have the same clients, one of which has
+        different rows. In :meth:`fit`, where the number of clients may be private, exactly this
+        many shares of noise are added.
     n_jobs : int, optional
-        Number of clients asked at the same time; see scikit-learn's glossary. It does not change
-        the result.
+        Number of clients queried at the same time; see scikit-learn's glossary. Results are bitwise
+        identical for any value.
     random_state : int, RandomState instance or None, default=None
         None: the noise comes from the operating system. Any other value makes the noise
         reproducible and voids the guarantee against anyone who knows it.
@@ -109,11 +109,11 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         As of :class:`~sklearn_dp.DPKMeans`. If clients are the unit, each client has a weight of
         one, divided among its rows. There are no labels after :meth:`fit_clients`.
     cluster_centers_std_error_, cluster_weights_std_error_ : ndarray
-        Standard errors, of the shapes of these: those of centers cover privacy noise and the
-        sampling of units (each as if it were one row), those of weights cover the noise. Not
-        available with ``method="paper"`` or Laplace counts.
+        Standard errors, with the same shapes. Those of centers cover privacy noise and the sampling
+        of units (each as if it were one row), those of weights cover the noise. Not available with
+        ``method="paper"`` or Laplace counts.
     cluster_centers_status_, column_status_ : ndarray of str
-        As of :class:`~sklearn_dp.DPKMeans`, where there are standard errors.
+        As of :class:`~sklearn_dp.DPKMeans`, if there are standard errors.
     subspace_ : ndarray of shape (q, n_features), or None
         Orthonormal rows that span the released subspace; None without one.
     server_points_ : ndarray of shape (m, n_features), or None
@@ -127,13 +127,13 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         have moved it without noise: 0 if it stays at the server's points, 1 if noise plays no role.
         Computed from releases, so it may be published; None with ``method="paper"``.
     n_rounds_ : int
-        Number of rounds; all clients are asked in each.
+        Number of rounds; all clients are queried in each.
     communication_ : list of dict
         For each round, numbers and bytes that a client receives and sends, from public shapes.
 
     See Also
     --------
-    elbow : Chooses `n_clusters` from the noisy weights, at no cost.
+    elbow : Choose `n_clusters` from the noisy weights, at no cost.
 
     Notes
     -----
@@ -259,7 +259,7 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         X_server: ArrayLike | None = None,
         timeout: float | None = None,
     ) -> Self:
-        """Fit to clients, which send nothing but contributions to sums.
+        """Fit to clients, which send only contributions to sums.
 
         Parameters
         ----------
@@ -295,7 +295,7 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
 
         Notes
         -----
-        The unit of privacy is the client, unless ``privacy_unit="row"``.
+        The privacy unit is the client, unless ``privacy_unit="row"``.
         """
         server = public_points(X_server)
         if timeout is not None:
@@ -370,7 +370,7 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         unit : {"row", "group"}, default="row"
             "group" for clients as the unit.
         X_server : array-like of shape (m, n_features), optional
-            The rounds with server data differ from those without.
+            Server points; the rounds with them differ from those without.
 
         Returns
         -------

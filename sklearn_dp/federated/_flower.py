@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._privacy._optional import extra
-from .._privacy.laws.shares import NoiseShares
+from .._privacy.mechanisms.shares import NoiseShares
 from ._answers import Arrays
 from ._client import client_update, read_rows
 
@@ -93,7 +93,7 @@ def _arrays(record: Any) -> Arrays:
 def flower_client(
     read: Callable[[Any], Any], *, share_seed: Callable[[Any], tuple[int, str | int]] | None = None
 ) -> Any:
-    """A Flower ``ClientApp`` that answers the rounds of a federated fit.
+    """Create a Flower ``ClientApp`` that answers the rounds of a federated fit.
 
     Parameters
     ----------

@@ -31,11 +31,11 @@ from dataclasses import replace
 import numpy as np
 
 from .._aggregate.kmeans.gap import gap_of_points
+from .._aggregate.shared.advice import plain
 from .._aggregate.shared.bounds import ball_of
-from .._aggregate.shared.remedies import plain
 from .._aggregate.shared.shrinkage import normal_points
 from .._aggregate.shared.weighted_kmeans import weighted_kmeans
-from .._privacy._mechanisms import radius_from_bins
+from .._privacy._aggregates import radius_from_bins
 from .._privacy._session import PrivacySession
 from .._published.feddp_kmeans.rounds import paper_average, paper_start
 from ._answers import ANSWERS, NORM_EDGES, Arrays
@@ -132,7 +132,7 @@ def _with_public_proxies(
         for top in (np.maximum(values, sd), seen)
     )
     if not seen.any():
-        state = _warned(state, "no clusters are seen, the centers are next to the mean")
+        state = _warned(state, "no clusters are visible; the centers are close to the mean")
     points = _public_proxies(narrow, state.setup.n_clusters, state.ball, session.rng("proxies"))
     return replace(state, spread=spread, points=points)
 
@@ -197,7 +197,7 @@ def _learn_weights(
 
 
 def _with_number(state: State, sd: float, session: PrivacySession) -> State:
-    """The number of clusters, by the gap statistic of the points that stand out of the noise.
+    """The number of clusters, by the gap statistic of the points that stand out from the noise.
 
     A point stands for rows about as far from it as the next point is. The state has the released
     weights, with noise of deviation `sd`; the session is for the references, which are public.
@@ -218,7 +218,7 @@ def _learn_average(
 ) -> State:
     """Centers from noisy sums and counts, as far as these are more than noise.
 
-    1. Counts are shrunk towards what the weights have led to expect.
+    1. Counts are shrunk toward what the weights have led to expect.
     2. A count within its noise divides as if it were two standard deviations of it: the quotient
        is then a part of the movement, which the next step knows.
     3. Movements are shrunk by a Kalman filter, whose gain is released with the model.
@@ -270,9 +270,8 @@ def _judged(state: State, gain: float) -> State:
     more = math.sqrt((1 - gain) / max(gain, 1e-4))
     return _warned(
         state,
-        f"the centers are mostly those of the server's points; {plain(more)} times "
-        "as many rows or clients, or as large an epsilon, would make them mostly "
-        "the clients'",
+        f"the centers come mostly from the server's points; {plain(more)} times as many rows or "
+        "clients, or as large an epsilon, would make them come mostly from the clients",
     )
 
 
@@ -320,4 +319,4 @@ LEARN = {
     "margin": _learn_average,
     "lloyd": _learn_average,
 }
-"""For each kind of round, what is learnt from it: see the top of this module."""
+"""For each kind of round, what is learned from it: see the top of this module."""

@@ -25,8 +25,8 @@ class FederatedOptions:
     Parameters
     ----------
     count_noise : {"gaussian", "laplace"}, default="gaussian"
-        "laplace" as in the paper; the plan is then accounted as zCDP, which makes the same budget
-        buy less accuracy.
+        "laplace" as in the paper; the plan is then accounted as zCDP, so the same budget buys less
+        accuracy.
     client_bounds : dict of str to float, optional
         For clients as the unit: the norm that a vector is clipped to, over the largest norm that a
         client may have, between 1e-6 and 1. By name of the release, such as ``{"second moment":
@@ -68,4 +68,4 @@ def check_server(server: np.ndarray, n_clusters: int, n_features: int) -> None:
     if np.abs(server).max() > _FARTHEST:
         raise ValueError(f"X_server: numbers must not exceed {_FARTHEST:g}.")
     if len(np.unique(server, axis=0)) < n_clusters:
-        raise ValueError("X_server must hold at least n_clusters distinct points.")
+        raise ValueError("X_server must contain at least n_clusters distinct points.")

@@ -20,9 +20,9 @@ from .._privacy._budget import PrivacyBudget
 from .._privacy._checks import check_choice
 from .._privacy._domain import Domain
 from .._privacy._plan import PrivacyPlan
-from .._privacy.laws.shares import MOST_SHARES
+from .._privacy.mechanisms.shares import MOST_SHARES
+from ._federated_plan import entries_of
 from ._options import METHODS, check_options, check_server
-from ._plan import entries_of
 from ._starts import server_kmeans_plusplus, server_lloyds, sphere_packing
 from ._state import Setup
 
@@ -97,8 +97,7 @@ def public_width(n_features: Any, server: np.ndarray | None, clients: Sequence[A
             raise ValueError("clients: their arrays must have the same number of columns.")
         if not widths:
             raise ValueError(
-                "n_features must be given where neither X_server nor the arrays of the clients "
-                "tell it."
+                "n_features is required if neither X_server nor the clients' arrays determine it."
             )
         n_features = widths.pop()
     return check_integer(n_features, "n_features", low=1, high=MOST_FEATURES)
@@ -162,7 +161,7 @@ def _start(
 
 
 def relation_of(model: Any, unit: str) -> str:
-    """What neighbours do with a unit; reports, ledgers and `private_score` go by it.
+    """What neighbors do with a unit; reports, ledgers and `private_score` go by it.
 
     >>> from sklearn_dp import FederatedDPKMeans
     >>> relation_of(FederatedDPKMeans(n_honest=3, relation="replace"), "group")
@@ -192,7 +191,7 @@ def plan_of(model: Any, target: PrivacyBudget, unit: str, rounds: tuple[str, ...
     if shared:
         notes += (
             f"Clients add the noise: at least {model.n_honest} of those that answer, "
-            "besides the one in question, must keep their share to themselves.",
+            "besides the one in question, must keep their shares secret.",
         )
     plan = PrivacyPlan(target, entries, unit, notes, relation_of(model, unit))
     if shared and plan.epsilon > _MOST_EPSILON:

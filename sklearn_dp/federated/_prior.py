@@ -180,7 +180,7 @@ def _variance(
 def shrink_counts(
     counts: np.ndarray, sd: float, expected: np.ndarray, expected_sd: float = 0.0
 ) -> np.ndarray:
-    """Noisy counts, moved towards expected proportions as far as noise explains.
+    """Noisy counts, moved toward expected proportions as far as noise explains.
 
     Counts (k,), with noise of deviation `sd`; `expected` is not negative, `expected_sd` the noise
     of its sum. The expected ones where the counts hold no more than noise; with the sum that the

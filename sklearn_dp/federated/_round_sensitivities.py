@@ -8,7 +8,7 @@
    takes note of what has been added.
 
 The proofs of what one row or one client does stand where it is done: `_statistics.row_bounds` and
-`_client._clip_whole`. Here is what follows for a neighbour: a unit more or less, or one in the
+`_client._clip_whole`. Here is what follows for a neighbor: a unit more or less, or one in the
 place of another.
 """
 
@@ -22,10 +22,10 @@ import numpy as np
 from .._aggregate.shared.row_sums import WEIGHT_BITS
 from .._privacy._plan import Mechanism
 from .._privacy._session import PrivacySession
-from .._privacy.laws.shares import share_scale
+from .._privacy.mechanisms.shares import share_scale
 from ._answers import CLIENT_STEPS, REACHES, is_count, upper_triangle
 from ._client import client_rounding
-from ._plan import laplace_epsilon
+from ._federated_plan import laplace_epsilon
 from ._state import Claim, State
 from ._statistics import coarse_step, row_bounds
 

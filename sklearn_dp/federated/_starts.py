@@ -34,24 +34,18 @@ def server_lloyds(X_server: np.ndarray, n_clusters: int, rng: np.random.Generato
 
 
 def sphere_packing(
-    n_clusters: int,
-    n_features: int,
-    half_width: float,
-    rng: np.random.Generator,
-    *,
-    tolerance: float = 1e-3,
+    n_clusters: int, n_features: int, half_width: float, rng: np.random.Generator
 ) -> np.ndarray:
     """Data-independent centers, far from each other and from the corners of a cube.
 
-    The cube is [-half_width, half_width]^d. The tolerance of the search for the largest distance is
-    relative to its range. Su et al. (2017), as the paper states it: for a given distance a, centers
-    are drawn uniformly until each is at least a from the corners and 2 a from the centers before
-    it, 1000 tries for each; the largest a by bisection. The distance of a point x to the nearest
-    corner is |half_width - |x||.
+    The cube is [-half_width, half_width]^d. Su et al. (2017), as the paper states it: for a given
+    distance a, centers are drawn uniformly until each is at least a from the corners and 2 a from
+    the centers before it, 1000 tries for each; the largest a by bisection. The distance of a point
+    x to the nearest corner is |half_width - |x||.
     """
     low, high = 0.0, half_width * np.sqrt(n_features)
     found: Any = _pack(n_clusters, n_features, half_width, 0.0, rng)
-    while high - low > tolerance * half_width * np.sqrt(n_features):
+    while high - low > 1e-3 * half_width * np.sqrt(n_features):
         middle = (low + high) / 2
         packed = _pack(n_clusters, n_features, half_width, middle, rng)
         low, high = (low, middle) if packed is None else (middle, high)

@@ -247,7 +247,7 @@ def begin(state: State) -> State:
 
 
 def _to_grid(state: State, X: np.ndarray) -> np.ndarray:
-    return Grid(state.unit).quantise(state.ground.center_rows(X), state.ground.radius)
+    return Grid(state.unit).quantize(state.ground.center_rows(X), state.ground.radius)
 
 
 def inside(state: State, points: np.ndarray) -> np.ndarray:

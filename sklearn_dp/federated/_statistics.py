@@ -25,9 +25,9 @@ import numpy as np
 
 from .._aggregate.shared.row_sums import WEIGHT_BITS, clipped_sums, nearest, to_centers
 from .._aggregate.shared.rows import Rows
+from .._privacy._aggregates import safe_norms
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid, clip_integer_rows
-from .._privacy._mechanisms import safe_norms
 from .._privacy._rounding import exact_integers
 from .._privacy._units import Units
 from ._answers import NORM_EDGES, REACHES, Arrays, upper_triangle
@@ -49,7 +49,7 @@ def _rows(message: Arrays, X: np.ndarray) -> Rows:
     """Rows on the grid, about the released origin."""
     domain = message_domain(message)
     grid = Grid.for_radius(domain.radius)
-    rows = Rows.of(grid.quantise(domain.center_rows(X), domain.radius), grid.steps(domain.radius))
+    rows = Rows.of(grid.quantize(domain.center_rows(X), domain.radius), grid.steps(domain.radius))
     if message["origin"].size:
         rows.recenter(message["origin"])
     return rows

@@ -285,8 +285,8 @@ def _check_same_releases(scaled: BaseDPEstimator, plan: PrivacyPlan, n_features:
         ) from error
     if _releases(found) != _releases(plan):
         raise ValueError(
-            f"X_public: {type(scaled).__name__} works in another way at the scaled budget; give "
-            "n_units rows instead."
+            f"X_public: {type(scaled).__name__} uses a different algorithm at the scaled budget; "
+            "give n_units rows instead."
         )
 
 
@@ -314,7 +314,7 @@ def fits(setting: Setting, X: np.ndarray, fit_seeds: Sequence[int | None]) -> It
 def seeds(random_state: object, n_seeds: int) -> list[int | None]:
     """Seeds of fits and mixtures that do not repeat; None where nothing is to be repeated.
 
-    Consecutive integers would not do: curves of neighbouring states would share most of their
+    Consecutive integers would not do: curves of neighboring states would share most of their
     noise.
     """
     seed = seed_of(random_state)

@@ -21,7 +21,7 @@ from ._public_rows import clusters_of
 __all__ = ["COST", "Yardstick", "cost_floor", "yardstick"]
 
 COST = "cost over cost without privacy"
-"""The label of ratios of costs; displays write them as what is lost, in per cent."""
+"""The label of ratios of costs; displays write them as what is lost, in percent."""
 
 # Parameters that mean the same without privacy. Nothing else is handed over.
 _SHARED = ("n_clusters", "n_components", "covariance_type", "whiten", "assume_centered")
@@ -69,7 +69,7 @@ def yardstick(
         label = "log-density lost per row"
         return Yardstick(label, lambda model: best - float(model.score(X)), 0.0)
     if best == 0:
-        raise ValueError("X_public: it costs nothing without privacy; give a metric.")
+        raise ValueError("X_public: its cost without privacy is zero; give a metric.")
     return Yardstick(COST, lambda model: float(model.score(X)) / best, 1.0, is_cost=True)
 
 
@@ -102,7 +102,7 @@ def _fitted_twin(
     options = {each: value for each, value in options.items() if each in known}
     for each in ("n_clusters", "n_components"):
         if isinstance(options.get(each), str | tuple | list):
-            raise TypeError(f"{each} must be a number: a curve compares fits that have the same.")
+            raise TypeError(f"{each} must be a number: a curve compares fits with the same value.")
     if name in _STARTS:
         options["n_init"] = _STARTS[name]
     if "random_state" in known:

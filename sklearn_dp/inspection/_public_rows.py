@@ -18,7 +18,7 @@ __all__ = ["clusters_of", "inside_bounds", "public_rows", "synthetic_rows"]
 # Enough for each cluster to have an inside; more rows cost time and change little, since the noise
 # is scaled to their number.
 _ROWS, _ROWS_PER_CLUSTER = 2000, 100
-# Between any two centers, in standard deviations of a cluster: neighbours hardly overlap.
+# Between any two centers, in standard deviations of a cluster: neighbors hardly overlap.
 _SEPARATION = 6.0
 
 
@@ -52,7 +52,9 @@ def public_rows(
     if X_public is not None:
         for name, value in (("n_features", n_features), ("n_clusters", n_clusters)):
             if value is not None:
-                raise TypeError(f"{name} is for X_public=None; rows have their own shape.")
+                raise TypeError(
+                    f"{name} is only for X_public=None; otherwise the rows determine it."
+                )
         return check_table(X_public, "X_public", dtype=np.float64)
     if n_features is None:
         raise TypeError("X_public must be public rows; without them, n_features must be given.")

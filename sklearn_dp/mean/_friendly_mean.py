@@ -11,24 +11,16 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.friendly.average import RADII, radius_grid
+from .._aggregate.friendly.days import Means, combined
 from .._aggregate.friendly.group_points import group_points
-from .._aggregate.friendly.mean import (
-    fit_friendly_mean,
-    friendly_mean_entries,
-)
+from .._aggregate.friendly.mean import fit_friendly_mean, friendly_mean_entries
 from .._aggregate.friendly.points import unit_points
 from .._aggregate.friendly.route_choice import LOCATORS
 from .._aggregate.shared.columns import Columns
 from .._aggregate.shared.single_rows import for_rows, narrowed, row_guard
 from .._aggregate.shared.table import Table
-from .._base import (
-    BaseDPEstimator,
-    Bounds,
-    LedgerLike,
-    RandomStateLike,
-    check_real,
-    weighted_mean,
-)
+from .._base import Bounds, LedgerLike, RandomStateLike, check_real, weighted_mean
+from .._days import BaseByDays
 from .._dropin.replacing import Replacing
 from .._intervals import StandardErrors
 from .._privacy._checks import check_choice
@@ -41,9 +33,7 @@ __all__ = ["FriendlyMean"]
 _LENGTHS = {"low": 1e-100, "high": 1e100}
 
 
-class FriendlyMean(
-    Replacing, StandardErrors, OneToOneFeatureMixin, TransformerMixin, BaseDPEstimator
-):
+class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerMixin, BaseByDays):
     """Differentially private mean of a table whose columns may have any location and any unit.
 
     The data may lie anywhere and need no bounds: the noise of each column is proportional to its
@@ -118,15 +108,17 @@ class FriendlyMean(
         its error.
     column_status_ : ndarray of str of shape (n_features,)
         For each column "ok"; "noise" if the standard error of its mean is at least half its spread,
-        or nothing was found; "bound" if the mean is at one of the `bounds`, or within its error of
-        one, so that rows may lie beyond it (a bound of 0 counts as a natural limit); or "constant"
-        if, without bounds, only a single value is visible.
+        or nothing was found; "bound" if the mean, or many rows, are at one of the `bounds`, so that
+        rows may lie beyond it (a bound of 0 is a natural limit); "unknown" if equal bounds hide the
+        spread beside wider columns; or "constant" if, without bounds, one value is visible.
     trustworthy_ : bool
         Whether `status_` begins with "ok".
     status_ : str
         "ok", "no diameter found" or "no location found", or a description of what `column_status_`
         says, with the names of the columns and what would help; or that many rows are too spread
         out to be seen. Computed from released values.
+    days_ : Days
+        After `partial_fit`: the number of days, and what is kept for the next, all of it released.
     privacy_report_ : PrivacyReport
         The guarantee, and every release that it covers.
     n_features_in_ : int
@@ -167,8 +159,8 @@ class FriendlyMean(
     def _cannot_replace(cls, estimator):
         if estimator.with_std or not estimator.with_mean:
             return (
-                "FriendlyMean takes the place of StandardScaler(with_std=False): it centers rows "
-                "and does not scale them."
+                "FriendlyMean replaces StandardScaler(with_std=False): it centers rows and does "
+                "not scale them."
             )
         return None
 
@@ -309,6 +301,10 @@ class FriendlyMean(
         }
 
     def _keep(self, result, units):
+        today = self._today
+        if today is not None:
+            before = today.days and (today.days.state or Means.of(today.fitted, units.unit_weight))
+            result, today.state = combined(result, before, today.keep, self._column_names)
         self.mean_, self.mean_std_error_ = result.mean, result.std_error
         self.radius_, self.diameter_ = result.radius, result.diameter
         self.size_ = result.size * units.unit_weight
@@ -374,7 +370,8 @@ class FriendlyMean(
             At most 0.
         """
         X = self._validate_predict(X)
-        return -weighted_mean(np.sum(np.square(X - self.mean_), axis=1), sample_weight)
+        offsets = X - self.mean_.astype(np.float64)
+        return -weighted_mean(np.sum(np.square(offsets), axis=1), sample_weight)
 
     def to_sklearn(self) -> StandardScaler:
         """Return the released mean as a scikit-learn estimator that centers rows.

@@ -1,4 +1,4 @@
-"""Searching over parameters under one privacy guarantee."""
+"""Search over parameters under one privacy guarantee."""
 
 from ._budget_split import BestOf, Shares
 from ._preflight import Preflight, preflight

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.shared.beyond import is_ok
+from .._aggregate.shared.outlier_bound import is_ok
 from .._aggregate.shared.single_rows import row_guard, saturated
 from .._base import MOST_FEATURES, check_integer, validate_quietly
 from .._privacy._checks import check_choice
@@ -22,8 +22,8 @@ from .._tables import entries
 from ..exceptions import UtilityWarning
 from ._candidates import Candidate
 from ._fitted import Fitted
-from ._plans import SearchPlan, plan_search
 from ._runs import Outcome, Runner
+from ._search_plan import SearchPlan, plan_search
 
 __all__ = ["BaseDPSearch"]
 
@@ -56,14 +56,14 @@ class BaseDPSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         raise TypeError("a subclass must list its candidates")
 
     def privacy_plan(self, n_features: int, *, unit: str = "row") -> PrivacyPlan:
-        """What a search would release and spend, before any data are seen.
+        """Return what a search would release and spend, before any data exist.
 
         Parameters
         ----------
         n_features : int
             Number of features, public.
         unit : {"row", "group"}, default="row"
-            "group" is what `fit` uses when it gets `groups`.
+            Use "group" if `fit` will be given `groups`.
 
         Returns
         -------
@@ -90,10 +90,10 @@ class BaseDPSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             Dense, finite.
         y : array-like of shape (n_samples,), optional
-            For scorers and estimators that need it.
+            Target, for scorers and estimators that need one.
         groups : array-like of shape (n_samples,), optional
-            Rows with the same value belong to one person: the guarantee then is for adding or
-            removing all rows of a group.
+            The privacy unit of each row: the guarantee is then for adding or removing all rows of a
+            group.
 
         Returns
         -------
@@ -103,15 +103,16 @@ class BaseDPSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         TypeError, ValueError
-            For wrong parameters, candidates or rows; the message names the parameter. Everything
+            For invalid parameters, candidates or rows; the message names the parameter. Everything
             about the candidates is checked before the ledger is charged.
         BudgetExceededError
-            When `ledger` does not hold enough for the whole search; no row has been looked at.
+            If the remaining budget of `ledger` is too small for the whole search. No row has been
+            read.
 
         Warns
         -----
         UtilityWarning
-            If releases show that the answer is of little use, or the choice unclear.
+            If released values show that the result is of little use, or the choice unclear.
         """
         unit = unit_of(groups)
         try:
@@ -198,7 +199,7 @@ class BaseDPSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            As the estimator gives them.
+            Output of the estimator.
         """
         return self._answer().predict(X)
 
@@ -214,7 +215,7 @@ class BaseDPSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
-            As the estimator gives them.
+            Output of the estimator.
         """
         return self._answer().predict_proba(X)
 
@@ -230,7 +231,7 @@ class BaseDPSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         X_new : ndarray of shape (n_samples, n_features_out)
-            As the estimator gives them.
+            Output of the estimator.
         """
         return self._answer().transform(X)
 
@@ -250,7 +251,7 @@ class BaseDPSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         X_new : ndarray of shape (n_samples, n_features_out)
-            As the estimator gives them. Private where the rows are: not a release.
+            Output of the estimator. As private as the rows: not a release.
         """
         return self.fit(X, y, groups=groups).transform(X)
 
@@ -261,7 +262,7 @@ class BaseDPSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features_out)
-            What `transform` gives.
+            Output of `transform`.
 
         Returns
         -------
@@ -282,25 +283,26 @@ class BaseDPSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         scores : ndarray of shape (n_samples,)
-            As the estimator gives them.
+            Output of the estimator.
         """
         return self._answer().score_samples(X)
 
     @available_if(_answer_has("score"))
     def score(self, X: Any, y: Any = None) -> float:
-        """Call `score` of the best estimator: without noise, so of private rows not private.
+        """Call `score` of the best estimator. It adds no noise, so it is not private on private
+        rows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows.
         y : array-like of shape (n_samples,), optional
-            As the estimator takes it.
+            Target, if the estimator takes one.
 
         Returns
         -------
         score : float
-            Not private where the rows are.
+            As private as the rows.
         """
         return self._answer().score(X, y)
 

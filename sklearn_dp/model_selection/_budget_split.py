@@ -38,8 +38,8 @@ class Shares:
     Parameters
     ----------
     search : float, default=0.3
-        In (0, 1): share of the budget (in zCDP) that goes to the candidates if the winner is fitted
-        again with the rest.
+        In (0, 1): share of the budget (in zCDP) for the candidates, if the winner is refitted with
+        the rest.
     score : float, default=0.15
         In (0, 1): share of a candidate's budget that goes to its score.
     steps : dict, optional
@@ -67,13 +67,13 @@ class BestOf:
     coverage : float, default=0.9
         In (1 / candidates, 1): probability that a given candidate is tried at all.
     constant_time : bool, default=False
-        Always make the same number of runs and discard the superfluous ones, so that the running
-        time does not reveal how many counted. Every search then takes as long as the longest one.
+        Always make the same number of runs and discard the surplus, so that the running time does
+        not reveal how many counted. Every search then takes as long as the longest one.
 
     Notes
     -----
     Without `constant_time`, anyone who can measure the running time of a search learns something
-    about the number of its runs, which the guarantee assumes to be secret.
+    about its number of runs, which the guarantee assumes to be secret.
     """
 
     coverage: float = 0.9

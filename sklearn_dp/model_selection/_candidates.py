@@ -1,7 +1,7 @@
 """What a search is going to fit, from public facts alone: steps, parameters, widths, plans.
 
-Who calls: `_plans` for the searches of this package, and `_preflight`, which counts the fits of
-scikit-learn's searches.
+Who calls: `_search_plan` for the searches of this package, and `_preflight`, which counts the fits
+of scikit-learn's searches.
 
 Two things have to hold for the guarantee of a search, and both are decided here:
 
@@ -269,8 +269,9 @@ def _same(step: Step, other: Step | None) -> bool:
 def sliced_params(estimator: Any, other: Any) -> tuple[str, ...]:
     """Parameters that only say how much of what was released is kept: integers, or None.
 
-    Only these can be compared by size, as :func:`_fit_plans._kept` has to. A value of another kind,
-    such as a share of the variance, is no slice of public size: then the steps count as different.
+    Only these can be compared by size, as :func:`_candidate_plan._kept` has to. A value of another
+    kind, such as a share of the variance, is no slice of public size: then the steps count as
+    different.
     """
     names = getattr(estimator, "_post_processing_params", ())
     return tuple(

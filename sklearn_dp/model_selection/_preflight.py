@@ -61,7 +61,7 @@ class Preflight:
         ]
         for name, left in self.remaining.items():
             rest = ", ".join(f"{key} {value:.4g}" for key, value in left.items())
-            lines.append(f"ledger {name}: {rest} left afterwards")
+            lines.append(f"ledger {name}: {rest} left afterward")
         return "\n".join(lines)
 
 
@@ -240,7 +240,7 @@ def _check_none_inside(estimator: Any) -> None:
     if any(isinstance(part, BaseDPEstimator) for part in inside):
         raise TypeError(
             f"search: the fits that {type(estimator).__name__} makes of a private estimator "
-            "cannot be counted before."
+            "cannot be counted in advance."
         )
 
 

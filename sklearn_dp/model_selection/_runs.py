@@ -43,11 +43,11 @@ from .._privacy._session import PrivacySession
 from .._privacy._units import Units
 from .._sklearn_compat import without_callbacks
 from ._budget_split import longest
+from ._candidate_plan import SCORE, Fit
 from ._candidates import Step
-from ._fit_plans import SCORE, Fit
 from ._fitted import Fitted, transformed
-from ._plans import SearchPlan
 from ._scorers import noisy_score
+from ._search_plan import SearchPlan
 
 __all__ = ["Outcome", "Runner"]
 

@@ -76,7 +76,7 @@ def _widths_of_private(estimator: Any, width: int) -> Any:
         return range(asked.low, asked.high + 1)
     if isinstance(estimator, DPOneHotEncoder):
         raise ValueError(
-            "DPOneHotEncoder: how many categories it finds is a release, and no public number. Fit "
-            "it by itself, and give its `schema_` to PublicEncoder."
+            "DPOneHotEncoder: the number of categories is released by the fit, so it is not known "
+            "in advance. Fit it separately, and pass its `schema_` to PublicEncoder."
         )
     return (width,)

@@ -20,8 +20,8 @@ from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import exact_integers
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
-from .._privacy.laws.gaussian import sigma_of
-from .._privacy.laws.histograms import stability_threshold
+from .._privacy.mechanisms.gaussian import sigma_of
+from .._privacy.mechanisms.histograms import stability_threshold
 from .._sklearn_compat import with_callbacks
 from .._tables import check_table, validate_quietly
 from ._categories import code_of, in_order, keys_of, row_length, split_columns
@@ -215,7 +215,7 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
     def _columns(self, X: Any, options: dict[str, Any]) -> list[np.ndarray]:
         """The values of each column, as they are."""
         if engine_of(X) is not None:
-            raise TypeError(f"X must be in memory here, and not {type(X).__name__}.")
+            raise TypeError(f"X must be in memory here, not {type(X).__name__}.")
         if isinstance(X, list | tuple) and len(X):
             # After a fit a row of another length is one of its own; before it, which are the odd?
             fitted, lengths = not options.get("reset", True), {row_length(row) for row in X}
@@ -244,7 +244,7 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         for keys in X[rows].T:
             # A row is in one category of the column, or in none, by itself; of a group one row is
             # looked at, which is drawn from the group alone. So one unit more is one more in one
-            # count, and a category that only one of two neighbours has is of one unit.
+            # count, and a category that only one of two neighbors has is of one unit.
             codes = (code_of(key) for key in keys_of(keys))
             counted = Counter(code for code in codes if code is not None)
             names, counts = session.stability_histogram(
@@ -278,8 +278,10 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
     def _in_words(self) -> str:
         """The status: "ok", or the trouble of the columns."""
         troubles = {
-            "noise": f"no category of these columns has the {self.threshold_} units that stand out "
-            "of the noise",
+            "noise": (
+                f"no category of these columns reaches the {self.threshold_} units that stand "
+                "out from the noise"
+            ),
             "hidden": "more than half of the units may be in hidden categories of these columns",
         }
         names = np.asarray(getattr(self, "feature_names_in_", range(self.n_features_in_)), object)

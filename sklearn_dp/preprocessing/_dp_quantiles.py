@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from .._aggregate.shared.advice import advice, listed
 from .._aggregate.shared.quantiles import Quantiles, fit_quantiles, quantile_entries
-from .._aggregate.shared.remedies import listed, would_help
 from .._aggregate.shared.table import Table
 from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike, check_real
 from .._intervals import StandardErrors
@@ -174,12 +174,16 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
         """The status: "ok", or the trouble of the columns."""
         if times > 1:
             words = "too few rows for this budget: noise hides the ranks"
-            return words + would_help(times, epsilon)
+            return words + advice(times, epsilon)
         troubles = {
-            "noise": "noise hides the quantiles of these columns (bounds near them, or more rows, "
-            "would help)",
-            "bound": "quantiles of these columns are at a bound, and may lie beyond it (wider "
-            "bounds would tell)",
+            "noise": (
+                "noise hides the quantiles of these columns (tighter bounds or more rows would "
+                "help)"
+            ),
+            "bound": (
+                "quantiles of these columns are at a bound, and may lie beyond it (try wider "
+                "bounds)"
+            ),
         }
         found = [
             f"{words}: {listed(self._column_names, np.flatnonzero(self.column_status_ == code))}"

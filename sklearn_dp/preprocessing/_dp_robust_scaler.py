@@ -9,8 +9,8 @@ from scipy.stats import norm
 from sklearn.preprocessing import RobustScaler
 from sklearn.utils.validation import check_is_fitted
 
+from .._aggregate.shared.advice import listed
 from .._aggregate.shared.quantiles import Quantiles
-from .._aggregate.shared.remedies import listed
 from .._aggregate.shared.table import Table
 from .._base import Bounds, LedgerLike, RandomStateLike, check_real
 from .._dropin.replacing import Replacing
@@ -167,7 +167,7 @@ status_, privacy_report_ :
         self.column_status_ = np.where(flat, "constant", self.column_status_)
         if flat.any() and self.status_ == "ok":
             columns = listed(self._column_names, np.flatnonzero(flat))
-            self.status_ = f"ok, but the quantiles of these columns are all one value: {columns}"
+            self.status_ = f"ok, but all quantiles of these columns are equal: {columns}"
         error = np.hypot(found.errors[0], found.errors[2])
         self.center_ = found.values[1].copy() if self.with_centering else None
         self.center_std_error_ = found.errors[1].copy() if self.with_centering else None

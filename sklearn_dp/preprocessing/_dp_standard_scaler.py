@@ -9,8 +9,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.friendly.column_moments import column_moment_entries, fit_column_moments
-from .._aggregate.shared.beyond import is_ok
-from .._aggregate.shared.remedies import listed, would_help
+from .._aggregate.shared.advice import advice, listed
+from .._aggregate.shared.outlier_bound import is_ok
 from .._aggregate.shared.table import Table
 from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike
 from .._dropin.replacing import Replacing
@@ -168,7 +168,7 @@ class DPStandardScaler(Replacing, ColumnFit, StandardErrors, Scaling, BaseDPEsti
 
     @property
     def _takes_sparse(self) -> bool:  # type: ignore[override]
-        return not self.with_mean
+        return isinstance(self.with_mean, bool | np.bool_) and not self.with_mean
 
     @property
     def _with_errors(self):  # type: ignore[override]
@@ -210,13 +210,14 @@ class DPStandardScaler(Replacing, ColumnFit, StandardErrors, Scaling, BaseDPEsti
         lost = part > 1
         # A mean is often known well where its standard deviation is not.
         codes = np.where(found.codes == "ok", "scale", "noise")
+        lost = lost & (found.codes != "bound")
         self.column_status_ = np.where(lost, codes, found.codes)
         self.status_ = found.status
         if is_ok(found.status) and lost.any():
             columns = listed(names, np.flatnonzero(lost))
             self.status_ = (
                 f"noise hides the standard deviations of these columns: {columns}"
-                + would_help(float(part.max()), session.plan.epsilon, found.size)
+                + advice(float(part.max()), session.plan.epsilon, found.size)
             )
 
     def _center_and_scale(self) -> tuple[Any, Any]:

@@ -286,7 +286,7 @@ class PublicEncoder(TransformerMixin, BaseEstimator):
     def _values(X: Any, columns: list) -> list[np.ndarray]:
         """The values of each column of the schema, as they are."""
         if engine_of(X) is not None:
-            raise TypeError(f"X must be in memory here, and not {type(X).__name__}.")
+            raise TypeError(f"X must be in memory here, not {type(X).__name__}.")
         if hasattr(X, "columns"):
             missing = [column.name for column in columns if column.name not in list(X.columns)]
             if missing:

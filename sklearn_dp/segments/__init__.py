@@ -1,4 +1,4 @@
-"""One result for each segment of the rows, such as a region, under one guarantee."""
+"""Fit one result per segment of the rows, such as a region, under one guarantee."""
 
 from ._dp_by_segment import DPBySegment
 

@@ -7,17 +7,17 @@ from numpy.typing import ArrayLike
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 
-from .._aggregate.shared.beyond import is_ok
+from .._aggregate.shared.outlier_bound import is_ok
 from .._aggregate.shared.single_rows import row_guard
 from .._aggregate.shared.suppress_output import suppress_output
 from .._base import BaseDPEstimator, LedgerLike, RandomStateLike, check_integer, check_weights
 from .._privacy._plan import PrivacyPlan
-from .._privacy._rounding import round_down, sum_down
 from .._privacy._units import unit_of
-from .._privacy.laws.fits import lump
-from .._sklearn_compat import with_callbacks, without_callbacks
+from .._privacy.mechanisms.fits import lump
+from .._sklearn_compat import with_callbacks
 from .._tables import largest_weight, with_max_weight
 from ..mean import FriendlyMean
+from ._pooled import BasePooledStart, CommonStart
 from ._released import BaseSegmentMethods
 from ._rows import (
     UnitsBySegment,
@@ -27,95 +27,99 @@ from ._rows import (
     unit_in_one_segment,
     without_column,
 )
-from ._shrinkage import share_centers, share_means
 
 __all__ = ["DPBySegment"]
 
 _POOLED, _EACH = "pooled", "segments"
-_POOLED_SHARE = 0.1
-"""Of rho, for one model of all rows: in many more rows it takes little to find clusters."""
 _SURE = 1.645  # standard deviations: above `min_size` with 95 % confidence
+_RELEASED = ("_whitening", "_total", "_region")
+"""Private attributes of estimators that are releases, which their methods need."""
 _SET_HERE = ("epsilon", "delta", "rho", "ledger", "random_state")
 
 
-class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
-    """Fit one private estimator in each segment of the rows; all of them cost what one costs.
+class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseDPEstimator):
+    """Fit one private estimator in each segment of the rows, for the price of one.
 
-    A segment is one value of a public key: a region, a department, a cohort. Each unit lies in one
-    segment at most, so a fit of each with the whole budget is as private as one of them (parallel
-    composition), and small segments can borrow strength from the others.
+    A segment is one value of a public key: a region, a department, a cohort. Each unit is in at
+    most one segment, so fitting every segment with the whole budget is as private as one such fit
+    (parallel composition). Small segments can borrow strength from the others.
 
     Parameters
     ----------
     estimator : estimator, optional
-        Private estimator of this package to fit in each segment, without a budget, ledger or seed
-        of its own. By default ``FriendlyMean()``.
+        Private estimator of this package to fit in each segment; it must not have its own budget,
+        ledger or seed. By default ``FriendlyMean()``.
     epsilon : float, default=1.0
-        Privacy budget of one fit: that of all segments together.
+        Privacy budget of one fit, which covers all segments together.
     delta : float, default=1e-6
-        In (0, 1); far below one over the number of units.
+        Probability that the epsilon limit fails; keep it far below one over the number of units.
     rho : float, optional
         Budget in zero-concentrated DP. Give it in place of `epsilon`.
     ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits; charged once for all segments, before the data are read.
+        Ledger with the total budget of many fits; charged once for all segments, before the data
+        are read.
     values : list of str or of numbers, optional
-        The public values of the key, listed beforehand: which values have rows is something about
-        the rows. A value without rows is fitted and charged as any other; rows of other values,
-        or of none, are left out. None: one segment, "all", that holds all rows.
+        The public values of the key, listed in advance, because which values occur in the rows is
+        private. A value without rows is fitted and charged like any other; rows with other values,
+        or none, are ignored. None: one segment, "all", that contains all rows.
     by : str or int, optional
-        The column of `X` that holds the key, by name in a DataFrame or by number; it is taken out
-        of the features. None: `fit` and other methods are given the key of each row.
+        The column of `X` that contains the key, by name (in a DataFrame) or number; it is removed
+        from the features. None: pass the key of each row to `fit` and the other methods.
     borrow : bool, default=True
-        Whether segments borrow strength from each other. Clusters: a tenth of rho finds centers of
-        all rows, which the fits of the segments start from (where the estimator has `init` and a
-        number of clusters). From four segments on, each center, ``mean_`` or ``location_`` is then
-        moved towards that of all segments by the part of its distance that is likely to be error
-        (empirical Bayes), which costs nothing. False: for segments that have little in common,
-        whose clusters lie several widths apart.
+        Whether segments borrow strength from each other. For several clusters of `DPKMeans`, for
+        `FriendlyCovariance` and for `DPGaussianMixture` with a given number of components, a
+        twentieth of rho fits a model of all rows. The fits of the segments start from its centers,
+        but where the clusters of segments turn out to lie so far apart that this start would
+        mislead them, large segments find their own. Covariances and mixtures are moved toward
+        those of all rows, and each center, ``mean_`` or ``location_`` toward that of all segments,
+        from four segments on, by the part of its distance that is likely to be error (empirical
+        Bayes), which costs nothing. A covariance or component that is all noise becomes the common
+        one.
     min_size : int, optional
-        Suppress segments whose released size is not at least this with 95 % confidence.
+        Suppress segments unless their released size is at least this with 95 % confidence.
     n_jobs : int, optional
-        Number of threads of each fit; it does not change the result.
+        Number of threads. Results are bitwise identical for any value.
     random_state : int, RandomState instance or Generator, optional
-        None: noise from the operating system. Anything else makes the noise reproducible and
-        voids the guarantee against those who know it.
+        None: the noise comes from the operating system. Any other value makes the noise
+        reproducible and voids the guarantee against anyone who knows it.
 
     Attributes
     ----------
     estimators_ : dict
-        The fitted estimator of each value; None where it is suppressed.
+        The fitted estimator of each value; None if the segment is suppressed.
     pooled_ : estimator
-        The one that was fitted to all rows, where segments borrow from it.
+        The estimator fitted to all rows, if segments borrow from it.
     sizes_, sizes_std_error_ : ndarray of shape (n_values,)
-        Released number of units of each segment, and the standard deviation of its noise; nan
-        where the estimator releases none, or the segment is suppressed.
+        Released number of units of each segment, and the standard deviation of its noise; nan if
+        the estimator does not release one, or the segment is suppressed.
     segment_status_ : ndarray of str of shape (n_values,)
-        In the order of `values`: "ok", "noise" where the estimator's own status complains, or
+        In the order of `values`: "ok", "noise" if the estimator's status reports a problem, or
         "suppressed".
     status_ : str
-        "ok", or which segments are of little use and why.
+        "ok", or the segments with problems, and why.
     trustworthy_ : bool
         Whether `status_` begins with "ok".
     privacy_report_ : PrivacyReport
         The guarantee of all segments together, and every release behind it.
     n_features_in_ : int
-        Without the column of the key.
+        Number of features, without the key column.
     feature_names_in_ : ndarray of str
-        When `X` has string column names.
+        If `X` has string column names.
 
     See Also
     --------
-    PrivacyLedger : Charges of fits whose rows are disjoint.
+    PrivacyLedger : Charges fits to disjoint rows.
 
     Notes
     -----
     Guarantee: (epsilon, delta)-differentially private for adding or removing one row (with
     `groups`: all rows of a group), for all segments together. A unit changes the fit of its own
-    segment only; given the pooled fit, the others have the same law with it and without it. So
-    the cost is that of the pooled fit and of one segment, whatever their number is. It rests on
-    each unit lying in one segment: a row does; a group with rows in two is refused.
+    segment only; given the pooled fit, the other fits have the same distribution with and without
+    it. So the cost is that of the pooled fit and of one segment, however many there are. This
+    relies on each unit being in one segment: a single row always is, and a group with rows in two
+    segments is refused.
 
-    Neighbors add or remove a unit. Replacing one may move it from one segment to another, which
+    Neighbors add or remove a unit. Replacing one may move it from one segment to another, so it
     costs twice as much.
 
     References
@@ -187,7 +191,7 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
         if not isinstance(self.borrow, bool | np.bool_):
             raise TypeError("borrow must be a bool.")
         if self.by is not None and (self.values is None or not isinstance(self.by, str | int)):
-            raise TypeError("by must be the name or the number of a column, and needs values.")
+            raise TypeError("by must be a column name or number, and requires values.")
         inner = self._inner()
         fits = isinstance(inner, BaseDPEstimator) and not isinstance(inner, DPBySegment)
         fits = fits and "n_jobs" in inner.get_params(deep=False)  # DPOneHotEncoder has no numbers
@@ -204,35 +208,6 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
             check_integer(self.min_size, "min_size", low=1)
             if "size_" not in getattr(inner, "_with_errors", ()):
                 raise ValueError(f"min_size: {type(inner).__name__} releases no size_.")
-
-    def _budgeted(self, **budget):
-        """A fresh estimator of a segment."""
-        inner = without_callbacks(clone(self._inner()))
-        return inner.set_params(n_jobs=self.n_jobs, **{"epsilon": None, "rho": None, **budget})
-
-    def _borrows_start(self):
-        """Whether a model of all rows gives the fits of the segments their start."""
-        params, number = self._inner().get_params(deep=False), len(self._listed())
-        asked = params.get("n_clusters")
-        given = isinstance(asked, int) and asked > 1 and "init" in params
-        return bool(self.borrow and number > 1 and given and params["init"] is None)
-
-    def _stages(self, target, n_features, unit):
-        """The estimators of all rows (or None) and of a segment, with their budgets and plans.
-
-        Without a pooled model a segment has the whole budget as it was asked for.
-        """
-        if not self._borrows_start():
-            each = self._budgeted(epsilon=target.epsilon, rho=target.rho, delta=target.delta)
-            return None, (each, each._make_plan(n_features, unit))
-        # k-means releases Gaussian noise only: no failures, and rho adds up exactly.
-        rho = target.to_rho()
-        pooled = self._budgeted(rho=round_down(_POOLED_SHARE * rho), delta=target.delta)
-        first = pooled._make_plan(n_features, unit)
-        rest = round_down(sum_down([rho, -first.rho]))
-        start = np.zeros((pooled.n_clusters, n_features))  # the plan does not depend on it
-        each = self._budgeted(rho=rest, delta=target.delta, init=start)
-        return (pooled, first), (each, each._make_plan(n_features, unit))
 
     def _make_plan(self, n_features, unit):
         target = self._check_shared()
@@ -268,17 +243,17 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows, dense and finite, in memory; with the column of the key, where `by` of the
-            estimator names it.
+            Rows, dense and finite, in memory; including the key column if the estimator's `by`
+            names one.
         y : Ignored
-            For the interface of scikit-learn.
+            Present for API consistency with scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional
-            What each row counts, where the estimator takes weights; see its `fit`.
+            Weight of each row, if the estimator accepts weights; see its `fit`.
         by : array-like of shape (n_samples,), optional
-            The value of the key of each row.
+            The key of each row.
         groups : array-like of shape (n_samples,), optional
-            The privacy unit of each row: the guarantee then is for adding or removing all rows of
-            a group.
+            The privacy unit of each row: the guarantee is then for adding or removing all rows of a
+            group.
 
         Returns
         -------
@@ -288,14 +263,14 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
         Raises
         ------
         ValueError, TypeError
-            For invalid input or parameters; a group with rows in two segments.
+            For invalid input or parameters, or a group with rows in two segments.
         BudgetExceededError
-            When `ledger` does not hold enough; the data have not been looked at.
+            If the remaining budget of `ledger` is too small. The data have not been read.
 
         Warns
         -----
         UtilityWarning
-            If releases show that the answers of some segments are of little use.
+            If released values show that the results of some segments are of little use.
         """
         self._check_key(by)
         if sample_weight is not None and "max_weight" not in self._inner().get_params(deep=False):
@@ -316,9 +291,10 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
 
     def _check_key(self, by):
         """Whether a key is given, and in one way: public."""
+        self._listed()
         if isinstance(by, str):
             raise ValueError(
-                "by: fit takes the key of each row; a column is named in DPBySegment(by=...)"
+                "by: fit takes the key of each row; name a column in DPBySegment(by=...)"
             )
         if (by is not None) and (self.by is not None or self.values is None):
             raise ValueError("by: give the key of each row here or its column to DPBySegment.")
@@ -327,12 +303,12 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
 
     def _fit(self, X, units, session, progress):
         pooled, (each, plan) = self._stages(session.plan.target, X.shape[1], session.plan.unit)
-        values, fits = self._listed(), {}
+        values, fits, start = self._listed(), {}, None
         if pooled is not None:
             inner = session.inner(_POOLED, pooled[1], _POOLED)
             with suppress_output():
                 self.pooled_ = self._fitted(pooled[0], units.of(X), inner)
-            each = each.set_params(init=self.pooled_.cluster_centers_)
+            start = CommonStart(self.pooled_) if self._pools() == "start" else None
             progress(_POOLED)
         # A unit is in the rows of one value only, by its own key: parts of disjoint sets of units.
         labels = part_labels(values)
@@ -341,23 +317,25 @@ class DPBySegment(MetaEstimatorMixin, BaseSegmentMethods, BaseDPEstimator):
             inner = part if pooled is None else part.inner(_EACH, plan, f"segment {number}")
             rows = (X, units) if self.values is None else units.of(X, number)
             with suppress_output():
-                fits[value] = self._fitted(clone(each), rows, inner)
+                fits[value] = self._fitted(clone(each), rows, inner, start)
+            if start is not None:
+                start.learn(fits[value])
             progress(f"segment {number + 1} of {len(values)}")
         session.join(parts)
-        if self.borrow:
-            share_means(list(fits.values()))
-        if pooled is not None:
-            share_centers(list(fits.values()), self.pooled_.cluster_centers_)
+        self._share(list(fits.values()))
         self._keep(fits, session)
 
-    def _fitted(self, estimator, rows, session):
+    def _fitted(self, estimator, rows, session, start=None):
         """An estimator of some of the rows: there may be none."""
+        if start is not None:
+            estimator._common_start = start.centers, start.misplaced()
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
                 setattr(estimator, name, getattr(self, name))
         estimator._fit_session(*rows, session)
         # What the fit kept for itself: the state of callbacks, and labels of training rows.
-        for name in [name for name in vars(estimator) if name[0] == "_" or name == "labels_"]:
+        own = [name for name in vars(estimator) if name[0] == "_" and name not in _RELEASED]
+        for name in {*own, "labels_"} & {*vars(estimator)}:
             delattr(estimator, name)
         return estimator.set_params(n_jobs=self._inner().n_jobs)
 

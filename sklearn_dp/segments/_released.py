@@ -72,12 +72,12 @@ class BaseSegmentMethods:
         X : array-like of shape (n_samples, n_features)
             Rows, as for `fit`.
         by : array-like of shape (n_samples,), optional
-            The value of the key of each row.
+            The key of each row.
 
         Returns
         -------
         labels : ndarray of shape (n_samples, ...)
-            As the estimators give them: a label counts within its segment.
+            Output of the estimators; a label is only meaningful within its segment.
         """
         return self._routed("predict", X, by)
 
@@ -91,7 +91,7 @@ class BaseSegmentMethods:
         X : array-like of shape (n_samples, n_features)
             Rows, as for `fit`.
         by : array-like of shape (n_samples,), optional
-            The value of the key of each row.
+            The key of each row.
 
         Returns
         -------
@@ -107,33 +107,33 @@ class BaseSegmentMethods:
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows, all of a listed segment.
+            Rows, each in a listed segment.
         y : Ignored
-            For the interface of scikit-learn.
+            Present for API consistency with scikit-learn.
         **fit_params : dict
             As for `fit`.
 
         Returns
         -------
         X_new : ndarray of shape (n_samples, n_features_out)
-            Private where the rows are: not a release.
+            As private as the rows: not a release.
         """
         fitted: Any = self
         return fitted.fit(X, y, **fit_params).transform(X, by=fit_params.get("by"))
 
     def to_frame(self, level: float = 0.95) -> Any:
-        """All released numbers of all segments, with their errors (extra ``pandas``).
+        """Return all released numbers of all segments with their errors (extra ``pandas``).
 
         Parameters
         ----------
         level : float, default=0.95
-            Of the confidence intervals, in (0, 1).
+            Confidence level of the intervals, in (0, 1).
 
         Returns
         -------
         frame : DataFrame
             A row for each number, by segment and name, with the columns value, std_error, low and
-            high, and the status of the estimator; none of suppressed segments.
+            high, and the estimator's status. Suppressed segments are excluded.
         """
         check_is_fitted(self)
         with extra("pandas"):

@@ -35,9 +35,9 @@ def checked_values(values: Any) -> list[Any]:
         raise ValueError(f"values must list between 1 and {MOST_SEGMENTS} values.")
     for value in values:
         if not isinstance(value, str | int | float | np.integer | np.floating) or value != value:
-            raise TypeError("values must hold texts and numbers; write dates as texts.")
+            raise TypeError("values must contain strings and numbers; write dates as strings.")
     if len({*map(str, values)}) != len(values) or len({*values}) != len(values):
-        raise ValueError("values must differ, as texts too: 1 and '1' look alike in a result.")
+        raise ValueError("values must differ, also as strings: 1 and '1' look alike in a result.")
     return list(values)
 
 
@@ -139,9 +139,9 @@ def unit_in_one_segment(groups: Any, segment: np.ndarray) -> np.ndarray | None:
     last[units[inside]] = segment[inside]
     if (last[units[inside]] != segment[inside]).any():
         raise ValueError(
-            "groups: a group has rows in two segments. Each unit may lie in one segment only, or "
-            "the guarantee would be for a part of its rows: fit without segments, or pay for each "
-            "segment by itself."
+            "groups: a group has rows in two segments. Each unit may be in one segment only; "
+            "otherwise the guarantee would cover only part of its rows. Fit without segments, or "
+            "pay for each segment separately."
         )
     return units
 

@@ -1,4 +1,4 @@
-"""Borrowing strength: estimates of several segments, moved towards their mean."""
+"""Borrowing strength: estimates of several segments, moved toward their mean."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,13 +7,13 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
-__all__ = ["share_centers", "share_means", "shrunk"]
+__all__ = ["matched_centers", "share_centers", "share_means", "shrunk"]
 
 _MEANS = ("mean_", "location_")
 
 
 def shrunk(values: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Empirical Bayes: released values (S, ...) of S segments, moved towards their mean.
+    """Empirical Bayes: released values (S, ...) of S segments, moved toward their mean.
 
     Also returns their standard errors then. Entry by entry, segments are taken for normal about a
     common mean, with the variance between segments by moments (DerSimonian and Laird 1986), at
@@ -64,7 +64,7 @@ def _between(offsets: np.ndarray, variance: np.ndarray) -> np.ndarray:
 
 
 def share_means(models: Sequence[Any]) -> None:
-    """Move the means of the segments towards their common one, with the errors they have then."""
+    """Move the means of the segments toward their common one, with the errors they have then."""
     for name in _MEANS:
         error = f"{name}std_error_"
         if len(models) > 1 and all(hasattr(model, error) for model in models):
@@ -74,20 +74,31 @@ def share_means(models: Sequence[Any]) -> None:
                 setattr(model, error, sd.astype(getattr(model, error).dtype))
 
 
-def share_centers(models: Sequence[Any], pooled: np.ndarray) -> None:
-    """The same of centers that started at `pooled` (k, d): each belongs to the one it is nearest.
+def matched_centers(models: Sequence[Any], pooled: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Centers of the models and their errors (S, k, d), and in which order they stand in a model.
 
-    One to one, by the smallest sum of squared distances.
+    Each of them belongs to the one of `pooled` (k, d) that it is nearest to: one to one, by the
+    smallest sum of squared distances.
     """
+    all_centers = [pooled, *(model.cluster_centers_ for model in models)]
+    # In units of the largest number, so that no square overflows.
+    unit = max(max(float(np.abs(centers).max()) for centers in all_centers), 1e-150)
     orders = [
-        linear_sum_assignment(cdist(pooled, model.cluster_centers_, "sqeuclidean"))[1]
-        for model in models
+        linear_sum_assignment(cdist(pooled / unit, centers / unit, "sqeuclidean"))[1]
+        for centers in all_centers[1:]
     ]
     names = ("cluster_centers_", "cluster_centers_std_error_")
-    both = [
+    both = (
         np.array([getattr(m, name)[order] for m, order in zip(models, orders, strict=True)])
         for name in names
-    ]
+    )
+    return (*both, np.array(orders))
+
+
+def share_centers(models: Sequence[Any], pooled: np.ndarray) -> None:
+    """The same of centers, each of which belongs to one of `pooled` (k, d)."""
+    *both, orders = matched_centers(models, pooled)
+    names = ("cluster_centers_", "cluster_centers_std_error_")
     for name, released in zip(names, shrunk(*both), strict=True):
         for model, order, values in zip(models, orders, released, strict=True):
             getattr(model, name)[order] = values

@@ -43,9 +43,9 @@ BAD = {
     "an object": (with_entry([SECRET]), "X"),
     "complex": (ROWS + 1j, "[Cc]omplex"),
     "sparse": (csr_array(ROWS), "sparse"),
-    "other names": (FRAME.rename(columns={"a": "c"}), "other names"),
-    "another order": (FRAME[["b", "a"]], "another order"),
-    "other names of polars": (pl.DataFrame(ROWS, schema=["a", "c"]), "other names"),
+    "column names": (FRAME.rename(columns={"a": "c"}), "column names"),
+    "another order": (FRAME[["b", "a"]], "column names or their order"),
+    "column names of polars": (pl.DataFrame(ROWS, schema=["a", "c"]), "column names"),
     "None": (None, "2D"),
 }
 
@@ -109,7 +109,7 @@ def test_parts_are_taken_as_tables_in_memory(table):
 def test_types_of_parts_follow_that_of_the_table():
     single = Columns(2, None, np.dtype(np.float32))
     assert ARRAY.check(ROWS.astype(np.float32)).dtype == np.float64
-    with pytest.raises(Reason, match="holds float64 where X holds float32"):
+    with pytest.raises(Reason, match="contains float64 where X contains float32"):
         single.check(ROWS)
     # A part without rows has no numbers that could be changed.
     assert single.check(ROWS[:0]).dtype == np.float32
@@ -223,7 +223,7 @@ def test_a_counted_source_notices_other_rows(change):
     rows = [first, first.copy(order="F"), other]
     source = CheckedSource(4, ARRAY, lambda: rows.pop(0)).counted()
     assert np.array_equal(source.read(), first)
-    with pytest.raises(PartError, match=r"^X, part 4: its rows have changed .* order") as caught:
+    with pytest.raises(PartError, match="^X, part 4: its rows .* reordered") as caught:
         source.read()
     assert quotes_nothing(caught.value)
 

@@ -258,8 +258,8 @@ BAD = {
     "the first": ((bad, load), r"^X, part 0: .*\(KeyError\)"),
     "NaN": ((load, nan), "^X, part 1: Input X contains NaN"),
     "texts": ((load, lambda i: np.full((2, 3), f"{SECRET}m")), "^X, part 1: X must be numeric"),
-    "another width": ((load, lambda i: ROWS[:, :2]), "^X, part 1: it has another number of col"),
-    "other names": ((lambda i: FRAME, lambda i: FRAME[["b", "a", "c"]]), "^X, part 1: .*names"),
+    "another width": ((load, lambda i: ROWS[:, :2]), "^X, part 1: its number of columns differs"),
+    "column names": ((lambda i: FRAME, lambda i: FRAME[["b", "a", "c"]]), "^X, part 1: .*names"),
 }
 
 
@@ -337,7 +337,7 @@ def test_groups_come_in_the_parts_of_the_table():
         (3.0, "must be a one-dimensional Dask collection.* not float"),
         (np.arange(200), "not ndarray"),
         (da.ones((200, 1), chunks=60), "must be one-dimensional"),
-        ([np.ones(3)] * 5, "a list with a delayed object for each part of X: it holds ndarray"),
+        ([np.ones(3)] * 5, "a list with a delayed object for each part of X: it contains ndarray"),
     ],
 )
 def test_groups_and_weights_of_other_types_are_refused_before_the_charge(name, values, words):

@@ -35,7 +35,7 @@ dask = pytest.importorskip("dask", reason="needs the extra dask")
 da = pytest.importorskip("dask.array", reason="needs the extra dask")
 dd = pytest.importorskip("dask.dataframe", reason="needs the extra dask")
 
-GONE = "^{}: the client of Dask that holds it is closed or gone"
+GONE = "^{}: the Dask client that holds it is closed or gone"
 
 
 def test_collections_without_a_client_hold_no_futures():

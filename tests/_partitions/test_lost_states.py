@@ -169,7 +169,7 @@ def test_a_worker_of_dask_dies_in_the_first_pass(lean, tmp_path):
         cut = dask.delayed(dying_piece)
         X = [cut(TABLE["X"], order, number, tmp_path / "died") for number in range(N_PARTS)]
         if lean:
-            with pytest.raises(PartError, match="^X: a worker has gone while parts with tasks in"):
+            with pytest.raises(PartError, match="^X: a worker was lost during the first read of"):
                 open_parts(engine_of(X), None)
         else:
             assert open_parts(engine_of(X), None).sums(weighted_sums)[2] == 200

@@ -207,7 +207,7 @@ def test_groups_and_weights_come_in_as_many_pieces():
     groups = [np.arange(len(x)) for x in pieces()]
     engine = engine_of(pieces(), groups, groups).engine
     assert engine.reduce(read_all) == (sum(map(sum, groups)), 1 + sum(map(sum, groups)))
-    with pytest.raises(ValueError, match="^groups must be a list .* another number of them"):
+    with pytest.raises(ValueError, match="^groups must be a list .* their number differs"):
         engine_of(pieces(), groups[1:])
 
 
@@ -216,10 +216,10 @@ OTHERS = {
     "array": (np.arange(200), "not ndarray"),
     "text": ("groups", "not str"),
     "generator": ((x for x in pieces()), "not generator"),
-    "numbers": ([1, 2, 3, 4, 5], "it holds int"),
-    "texts": (["a"] * 5, "it holds str"),
-    "tables": ([np.ones((3, 1))] * 5, "it holds ndarray"),
-    "classes": ([np.ndarray] * 5, "it holds type"),
+    "numbers": ([1, 2, 3, 4, 5], "it contains int"),
+    "texts": (["a"] * 5, "it contains str"),
+    "tables": ([np.ones((3, 1))] * 5, "it contains ndarray"),
+    "classes": ([np.ndarray] * 5, "it contains type"),
 }
 
 

@@ -138,7 +138,11 @@ def test_groups(instance):
         assert engine.reduce(group_sums) == tuple(0 if one is None else expected for one in given)
     with pytest.raises(ValueError, match="groups must be a list with a reference"):
         engine_of(X, ids[1:])
-    for values, words in ((3.0, "not float"), ([1] * 5, "it holds int"), (ids[0], "not ObjectRef")):
+    for values, words in (
+        (3.0, "not float"),
+        ([1] * 5, "it contains int"),
+        (ids[0], "not ObjectRef"),
+    ):
         with pytest.raises(TypeError, match=f"^sample_weight must be a list .*{words}"):
             engine_of(X, None, values)
 

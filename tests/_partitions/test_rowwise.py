@@ -84,7 +84,7 @@ def test_rows_in_another_order_end_the_fit(n_reads):
         reads.append(1)
         return X[:500] if len(reads) <= n_reads else X[:500][::-1]
 
-    with pytest.raises(PartError, match="^X, part 1: its rows have changed .*, or their order"):
+    with pytest.raises(PartError, match="^X, part 1: its rows have changed .*, or been reordered"):
         model().fit([lambda: X[500:], shuffled], groups=[np.arange(2500), np.arange(500)])
     assert len(reads) == n_reads + 1
 
@@ -195,10 +195,10 @@ def test_a_private_score_of_parts_is_charged_before_they_are_read():
 def test_a_bad_part_ends_the_fit_and_is_paid_for():
     ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5))
     before = ledger.remaining
-    spoilt = np.full((2, 3), SECRET)
-    spoilt[1, 1] = np.nan
+    spoiled = np.full((2, 3), SECRET)
+    spoiled[1, 1] = np.nan
     with pytest.raises(PartError, match="^X, part 1: Input X contains NaN") as caught:
-        model(ledger=ledger).fit([X, spoilt])
+        model(ledger=ledger).fit([X, spoiled])
     assert quotes_nothing(caught.value) and ledger.remaining != before
 
 

@@ -126,7 +126,7 @@ def assert_exact_rho(rho, divergence):
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_pure_dp_rho_is_exact_for_randomised_response(epsilon):
+def test_pure_dp_rho_is_exact_for_randomized_response(epsilon):
     with mp.workdps(200):
         p = 1 / (1 + mp.exp(-mp.mpf(epsilon)))
     rho = pure_zcdp_rho(epsilon)

@@ -31,7 +31,7 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._disjoint import dearest
 from sklearn_dp._privacy._ledger import PrivacyLedger, open_ledger
 from sklearn_dp._privacy._ledger_terms import LedgerCharge, LedgerState, LedgerTerms
-from sklearn_dp._privacy._neighbours import RELATIONS
+from sklearn_dp._privacy._neighbors import RELATIONS
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._prepaid import Part, paid_together
 from sklearn_dp._privacy._session import PrivacySession
@@ -319,7 +319,8 @@ def test_names_that_do_not_print_are_refused(ledger, name):
     [([], ValueError, "empty"), ("north", TypeError, "list"), (7, TypeError, "list"),
      ([1, 2], TypeError, "each of values"), ([None], TypeError, "each of values"),
      (["a", "a"], ValueError, "differ"), (["\u00e9", "e\u0301"], ValueError, "look different"),
-     (["a\uff11", "a1"], ValueError, "look different"), (b"ab", TypeError, "list")],
+     (["a\uff11", "a1"], ValueError, "look different"), (b"ab", TypeError, "list"),
+     (np.ma.masked, TypeError, "list")],
 )  # fmt: skip
 def test_lists_that_divide_nothing_are_refused(ledger, values, error, match):
     with pytest.raises(error, match=match):

@@ -16,10 +16,10 @@ FINITE = st.floats(-1e300, 1e300, allow_nan=False, allow_subnormal=True)
     npst.arrays(float, st.tuples(st.integers(0, 6), st.integers(1, 5)), elements=FINITE),
     st.floats(1e-200, 1e200),
 )
-def test_quantised_rows_are_integers_inside_the_ball(X, radius):
+def test_quantized_rows_are_integers_inside_the_ball(X, radius):
     grid = Grid.for_radius(radius)
     assert radius <= LIMIT * grid.unit < 2 * radius * (1 + 1e-15)
-    rows = grid.quantise(X, radius)
+    rows = grid.quantize(X, radius)
     assert np.array_equal(rows, np.trunc(rows))
     limit = min(radius / grid.unit, LIMIT)
     for row in rows:  # exact arithmetic, not float64
@@ -29,20 +29,20 @@ def test_quantised_rows_are_integers_inside_the_ball(X, radius):
 @given(npst.arrays(float, (7, 3), elements=st.floats(-3, 3)), st.permutations(range(7)))
 def test_a_row_does_not_depend_on_the_others(X, order):
     grid = Grid.for_radius(1.0)
-    together = grid.quantise(X, 1.0)
+    together = grid.quantize(X, 1.0)
     order = np.array(order)
-    assert np.array_equal(grid.quantise(X[order], 1.0), together[order])
+    assert np.array_equal(grid.quantize(X[order], 1.0), together[order])
     for i in range(7):
-        assert np.array_equal(grid.quantise(X[i : i + 1], 1.0)[0], together[i])
+        assert np.array_equal(grid.quantize(X[i : i + 1], 1.0)[0], together[i])
 
 
 def test_rows_inside_are_kept_to_one_step_and_far_rows_keep_their_direction():
     grid = Grid.for_radius(1.0)
     inside = np.array([[0.3, -0.4], [0.0, 1.0]])
-    assert np.abs(grid.quantise(inside, 1.0) * grid.unit - inside).max() <= grid.unit
+    assert np.abs(grid.quantize(inside, 1.0) * grid.unit - inside).max() <= grid.unit
     far = np.array([[3e200, 4e200], [-1e-3, 1e9]])
     expected = np.array([[0.6, 0.8], [-1e-12, 1.0]])
-    assert np.abs(grid.quantise(far, 1.0) * grid.unit - expected).max() <= 2 * grid.unit
+    assert np.abs(grid.quantize(far, 1.0) * grid.unit - expected).max() <= 2 * grid.unit
 
 
 @given(
@@ -67,8 +67,8 @@ def test_clip_accepts_a_limit_for_each_row():
 def test_distances_on_the_grid_do_not_depend_on_how_they_are_computed():
     rng = np.random.default_rng(0)
     grid = Grid.for_radius(1.0)
-    rows = grid.quantise(rng.normal(size=(500, 37)), 1.0)
-    centers = 2 * grid.quantise(rng.normal(size=(11, 37)), 1.0)
+    rows = grid.quantize(rng.normal(size=(500, 37)), 1.0)
+    centers = 2 * grid.quantize(rng.normal(size=(11, 37)), 1.0)
     exact = rows.astype(np.int64) @ centers.astype(np.int64).T
     assert np.array_equal(rows @ centers.T, exact)
     for i in (0, 1, 250, 499):
@@ -88,7 +88,7 @@ def test_no_entry_is_larger_than_norms_are_told(dtype, scale, monkeypatch):
     monkeypatch.setattr(_grid, "row_norms_squared", spy)
     X = (scale * np.random.default_rng(0).uniform(-1, 1, size=(50, 40))).astype(dtype)
     X[0, 0] = scale
-    Grid.for_radius(0.9).quantise(X, 0.9)
+    Grid.for_radius(0.9).quantize(X, 0.9)
     [(largest, most)] = told
     assert largest <= most
 
@@ -97,4 +97,4 @@ def test_no_entry_is_larger_than_norms_are_told(dtype, scale, monkeypatch):
 def test_rows_that_are_no_numbers_are_refused(bad):
     """As integers they would be -2**63, or on a shorter type anything."""
     with pytest.raises(ValueError, match="must be finite"):
-        Grid.for_radius(1.0).quantise(np.array([[0.5, 0.5], [0.0, bad]]), 1.0)
+        Grid.for_radius(1.0).quantize(np.array([[0.5, 0.5], [0.0, bad]]), 1.0)

@@ -18,7 +18,7 @@ from sklearn_dp._privacy._guarantee_text import (
     secret_in_words,
     what_can_be_told,
 )
-from sklearn_dp._privacy._neighbours import RELATIONS
+from sklearn_dp._privacy._neighbors import RELATIONS
 
 
 @pytest.mark.parametrize("estimator", [DPKMeans(3), DPGaussianMixture(3), DPPCA(2)])

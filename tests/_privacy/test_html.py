@@ -37,7 +37,7 @@ def test_a_fit_shows_what_it_paid_for_and_did_not_use():
     report = session.report()
     page = Reader(report._repr_html_())
     assert page.widths() == [12.5, 75.0]
-    assert "paid for and not used" in page.texts and page.texts.count("12 %") == 2
+    assert "paid for but not used" in page.texts and page.texts.count("12 %") == 2
     assert f"{report.releases[0]['sigma']:.4g}" in page.texts
 
 

@@ -21,10 +21,10 @@ def test_a_ledger_says_what_its_total_allows_and_who_spent_what():
     page = Reader(ledger._repr_html_())
     # Of the total, not of what is spent: e^3 / (1 + e^3), and delta.
     assert page.texts[0] == (
-        "From all that the fits of this ledger ever release together, whether any one row was in "
-        "the data can be guessed correctly at most 95.3 % of the time by someone who knows all "
-        "other rows, if it was a coin toss before (50 %). That follows from epsilon and delta "
-        "alone."
+        "From everything that the fits of this ledger release, now and later, whether any one row "
+        "was in the data can be guessed correctly at most 95.3 % of the time by someone who knows "
+        "all other rows, starting from even odds (50 %). This bound follows from epsilon and "
+        "delta alone."
     )
     assert page.texts[1].startswith("Spent so far: epsilon = ") and " of 3, " in page.texts[1]
     assert {"A", "B, 2 fits", "50 %", "not spent"} <= set(page.texts)
@@ -46,7 +46,7 @@ def test_the_sentence_of_a_ledger_follows_its_composition(options, percent):
     page = Reader(PrivacyLedger(PrivacyBudget(**budget), **options)._repr_html_())
     assert f"at most {percent} %" in page.texts[0]
     if "unit" in options:
-        assert "whether any one group of rows was as it is or quite another" in page.texts[0]
+        assert "whether any one group of rows was replaced by a different one" in page.texts[0]
 
 
 def test_a_ledger_whose_file_has_gone_is_still_shown(tmp_path):

@@ -32,7 +32,7 @@ from sklearn_dp._privacy import _ledger_store
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._ledger import PrivacyLedger, open_ledger
 from sklearn_dp._privacy._ledger_terms import UNTOLD, LedgerCharge
-from sklearn_dp._privacy._neighbours import RELATIONS
+from sklearn_dp._privacy._neighbors import RELATIONS
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError
 from sklearn_dp.ledger import main
 
@@ -107,9 +107,9 @@ def test_names_with_special_characters(tmp_path):
 
 def test_a_file_is_made_once_and_for_its_owner(path):
     PrivacyLedger(path=path).charge(QUARTER)
-    with pytest.raises(LedgerError, match="cannot be made"):
+    with pytest.raises(LedgerError, match="cannot be created"):
         PrivacyLedger(BUDGET, path)
-    with pytest.raises(LedgerError, match="cannot be made"):
+    with pytest.raises(LedgerError, match="cannot be created"):
         PrivacyLedger(BUDGET, path + "/below")
     assert len(PrivacyLedger(path=path).entries) == 1
     if os.name == "posix":

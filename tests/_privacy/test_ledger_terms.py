@@ -20,7 +20,7 @@ from sklearn_dp._privacy import _accounting as accounting
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._ledger import PrivacyLedger
 from sklearn_dp._privacy._ledger_terms import UNTOLD, LedgerCharge, LedgerTerms
-from sklearn_dp._privacy._neighbours import RELATIONS
+from sklearn_dp._privacy._neighbors import RELATIONS
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError
 
 sizes = st.floats(1e-6, 100.0)
@@ -213,8 +213,8 @@ def test_relations_are_not_mixed(own, other, tmp_path):
 
 
 def test_what_mixed_relations_would_have_claimed():
-    """0.55 for replacing, then 0.55 for adding: of neighbours by one row more, the first says
-    nothing, and of neighbours by replacing, the second says twice 0.55; no sum is within 1.1."""
+    """0.55 for replacing, then 0.55 for adding: of neighbors by one row more, the first says
+    nothing, and of neighbors by replacing, the second says twice 0.55; no sum is within 1.1."""
     ledger = PrivacyLedger(PrivacyBudget(1.1, 0.0), relation="replace")
     ledger.charge(LedgerCharge(0.55, 0.0, relation="replace"))
     with pytest.raises(LedgerError, match="relation='add or remove'"):

@@ -71,7 +71,7 @@ def test_charges_of_ledgers(said, tmp_path):
         assert said() == []
 
 
-def test_the_audit_hears_the_log_and_finds_it_equal_for_neighbours():
+def test_the_audit_hears_the_log_and_finds_it_equal_for_neighbors():
     estimator = DPKMeans(2, epsilon=50.0)
     assert "released radius" in record(estimator, X[:20]).outcome.printed
     assert replay_audit(estimator, X[:20]).violations == []

@@ -189,7 +189,7 @@ def test_goodness_of_fit_for_large_scales(name):
     draws = getattr(NoiseSource(22), f"rounded_{name}")(2.0**20, 10**6) / 2.0**20
     assert stats.kstest(draws, distribution.cdf, method="asymp").pvalue > FALSE_ALARM
     assert stats.kstest(draws * 1.02, distribution.cdf, method="asymp").pvalue < FALSE_ALARM
-    # Neighbours in the stream are uncorrelated, in value and in size: sd 1e-3, so 5.5 sd.
+    # Neighbors in the stream are uncorrelated, in value and in size: sd 1e-3, so 5.5 sd.
     for values in (draws, np.abs(draws)):
         assert abs(np.corrcoef(values[1:], values[:-1])[0, 1]) < 5.5e-3
 

@@ -8,7 +8,7 @@ from kernel_tools import open_session
 
 from sklearn_dp._privacy._plan import PlanEntry, PlanError
 from sklearn_dp._privacy._releases import Releases
-from sklearn_dp._privacy.laws.histograms import stability_threshold
+from sklearn_dp._privacy.mechanisms.histograms import stability_threshold
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 

@@ -36,10 +36,10 @@ def test_seeded_noise_is_the_first_note():
 
 
 GUESS = (
-    "be guessed correctly at most {} % of the time by someone who knows all other rows, if it was "
-    "a coin toss before (50 %). That follows from {}"
+    "be guessed correctly at most {} % of the time by someone who knows all other rows, starting "
+    "from even odds (50 %). This bound follows from {}"
 )
-BY_LAW = "the law of the noise; epsilon and delta alone would allow 73.5 %."
+BY_LAW = "the exact noise distribution; epsilon and delta alone would allow 73.5 %."
 
 
 @pytest.mark.parametrize(
@@ -47,13 +47,13 @@ BY_LAW = "the law of the noise; epsilon and delta alone would allow 73.5 %."
     [
         ({}, "whether any one row was in the data", "54.8"),
         ({"unit": "group"}, "whether any one group of rows was in the data", "54.8"),
-        ({"relation": "replace"}, "whether any one row was as it is or quite another", "54.8"),
+        ({"relation": "replace"}, "whether any one row was replaced by a different one", "54.8"),
         ({"relation": "replace", "unit": "group"},
-         "whether any one group of rows was as it is or quite another", "54.8"),
+         "whether any one group of rows was replaced by a different one", "54.8"),
         ({"relation": "add or remove the rows of", "unit": "group"},
          "whether the rows of any one client were in the data", "54.8"),
         ({"relation": "replace the rows of", "unit": "group"},
-         "whether the rows of any one client were as they are or quite others", "54.8"),
+         "whether the rows of any one client were replaced by different ones", "54.8"),
         # There is no epsilon left, and (0, delta)-DP says more than rho does.
         ({"delta": 0.1}, "whether any one row was in the data", "55.1"),
     ],
@@ -64,11 +64,13 @@ def test_a_report_says_who_can_tell_what(options, secret, percent):
     alone = options.get("delta") == 0.1
     words = GUESS.format(percent, "epsilon and delta alone." if alone else BY_LAW)
     assert plan.report().told == (
-        f"From all that a fit by this plan releases, {secret} could " + words
+        f"From everything that a fit by this plan releases, {secret} could " + words
     )
     session = PrivacySession(plan)
     session.gaussian("sum", 3, sensitivity=1.0)
-    assert session.report().told == (f"From all that this fit releases, {secret} can " + words)
+    assert session.report().told == (
+        f"From everything that this fit releases, {secret} can " + words
+    )
 
 
 def test_a_plan_that_is_not_gaussian_claims_no_more_than_its_rho_does():
@@ -79,7 +81,7 @@ def test_a_plan_that_is_not_gaussian_claims_no_more_than_its_rho_does():
 
 def test_a_guarantee_that_says_nothing_is_not_dressed_up():
     assert make_plan(PlanEntry("sum", "gaussian", 50.0), rho=50.0).report().told == (
-        "From all that a fit by this plan releases, the guarantee is too weak to limit how "
+        "From everything that a fit by this plan releases, the guarantee is too weak to limit how "
         "often a guess whether any one row was in the data is right."
     )
 
@@ -88,7 +90,8 @@ def test_seeded_noise_is_the_first_thing_that_is_told():
     session = open_session()
     session.gaussian("sum", 3, sensitivity=1.0)
     assert session.report().told.startswith(
-        "The noise of this fit protects nobody from those who know its random_state. For all others"
+        "The noise of this fit does not protect against anyone who knows random_state. Against "
+        "everyone else"
     )
 
 
@@ -114,3 +117,9 @@ def test_a_column_that_says_nothing_is_left_out():
     assert "path" not in repr(make_plan())
     paths = make_plan(PlanEntry("sum", "gaussian", 0.5, paths=("a",)))
     assert "path" in repr(paths)
+
+
+def test_the_former_name_of_neighbors_works_and_warns():
+    report = make_plan().report()
+    with pytest.warns(FutureWarning, match="removed in version 0.3.0; use `neighbors`"):
+        assert report.neighbours == report.neighbors == "add or remove one row"

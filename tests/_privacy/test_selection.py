@@ -12,7 +12,6 @@ from sklearn_dp._privacy import _selection
 from sklearn_dp._privacy._gaussian_dp import gaussian_delta, gaussian_mu
 from sklearn_dp._privacy._selection import (
     selection_delta,
-    selection_failure,
     selection_mu,
     selection_refit,
 )
@@ -386,11 +385,6 @@ def test_prefix_and_refit_share_the_target():
         selection_refit(1.0, 1e-6, rule, 0.99 * alone, 0.3)
     with pytest.raises(ValueError, match="leaves no budget"):
         selection_mu(1.0, 1e-6, rule, 0.3)
-
-
-def test_failures_are_paid_for_in_each_run():
-    failure = selection_failure(1.0, Fixed(4), per_run=1e-9, other=2e-9)
-    assert failure == pytest.approx((1 + math.e) * 6e-9, rel=1e-6)
 
 
 @pytest.mark.slow

@@ -10,9 +10,12 @@ from kernel_tools import make_plan, open_session
 
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._ledger import PrivacyLedger
-from sklearn_dp._privacy._plan import PlanEntry, PlanError
+from sklearn_dp._privacy._plan import PlanEntry, PlanError, PrivacyPlan
 from sklearn_dp._privacy._rounding import in_steps
 from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._privacy.mechanisms import fits
+from sklearn_dp.audit._player import Replay
 from sklearn_dp.exceptions import BudgetExceededError, SeededNoiseWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -134,3 +137,160 @@ def test_an_entry_pays_for_what_the_plan_was_converted_by():
     with pytest.raises(PlanError, match="for approximate DP, not for gaussian"):
         session.gaussian("a", [1], sensitivity=1.0, rho=0.1)
     assert session.spent == 0
+
+
+# -- disjoint sets of units -----------------------------------------------------------------------
+
+
+def parted_plan():
+    return PrivacyPlan(
+        PrivacyBudget(rho=1.0, delta=1e-6),
+        (PlanEntry("all", "gaussian", 0.25), PlanEntry("some", "gaussian", 0.75, uses=2)),
+    )
+
+
+def test_disjoint_parts_cost_what_the_dearest_costs():
+    session = PrivacySession(parted_plan(), random_state=0)
+    session.gaussian("all", 1, sensitivity=1)
+    left, right = session.part("left"), session.part("right")
+    left.gaussian("some", 1, sensitivity=1, rho=0.5)
+    assert (left.spent, right.spent, session.spent) == (0.75, 0.25, 0.25)
+    inside, outside = left.part("inside"), left.part("outside")
+    inside.gaussian("some", 1, sensitivity=1, rho=0.125)
+    outside.gaussian("some", 1, sensitivity=1)
+    right.gaussian("some", 1, sensitivity=1, rho=0.25)
+    with pytest.raises(PlanError, match="more often"):
+        inside.gaussian("some", 1, sensitivity=1)
+    assert session.report().spent_rho == 1.0
+    session.join([inside, outside, right])
+    assert session.spent == 1.0 and session.remaining() == 0
+    with pytest.raises(PlanError):
+        right.join([outside])
+        right.gaussian("some", 1, sensitivity=1, rho=0.1)
+    parts = [row.get("part", "") for row in session.report().releases]
+    assert parts == ["", "left", "left/inside", "left/outside", "right"]
+    assert "left/inside" in repr(session.report())
+
+
+def test_a_replay_sees_a_unit_in_two_parts():
+    def run(weights, recorder):
+        with trace(recorder):
+            session = PrivacySession(parted_plan(), random_state=0)
+        for label, weight in weights.items():
+            session.part(label).gaussian("some", weight, sensitivity=1, rho=0.5)
+        return recorder.finish() if isinstance(recorder, Replay) else recorder.events
+
+    events = run({"left": 3, "right": 5}, Trace())
+    assert run({"left": 4, "right": 5}, Replay(events, np.arange(1))) == []
+    found = run({"left": 4, "right": 6}, Replay(events, np.arange(1)))
+    assert len(found) == 1 and "both parts" in found[0]
+
+
+def test_units_with_numbers_of_their_part_have_draws_of_their_own():
+    session = PrivacySession(parted_plan(), random_state=0)
+    common = [session.part(label).unit_draws(3).tolist() for label in ("a", "b")]
+    own = [session.part(label, renumbered=True).unit_draws(3).tolist() for label in ("c", "d")]
+    assert common[0] == common[1] == session.unit_draws(3).tolist()
+    assert len({tuple(draws) for draws in (*own, common[0])}) == 3
+    assert session.part("e", renumbered=True).rng("start").random() != session.rng("start").random()
+
+
+def test_a_session_does_not_spend_while_parts_are_out():
+    """What a part has spent is not in the session's account until it has been joined."""
+    session = PrivacySession(parted_plan(), random_state=0)
+    left = session.part("left")
+    with pytest.raises(PlanError, match="joined"):
+        session.gaussian("all", 1, sensitivity=1)
+    left.gaussian("some", 1, sensitivity=1, rho=0.5)
+    session.join([left])
+    session.gaussian("some", 1, sensitivity=1, rho=0.25)
+    assert session.spent == 0.75
+
+
+@pytest.mark.parametrize("label", ["left", "a/b"])
+def test_two_parts_of_one_name_are_not_disjoint(label):
+    """They would each spend what is left; a slash would make one part look like one in another."""
+    session = PrivacySession(parted_plan(), random_state=0)
+    session.part("left")
+    with pytest.raises(PlanError, match="labels that differ"):
+        session.part(label)
+
+
+# -- fits inside a fit: who pays, what they may spend, and whose noise they get -------------------
+
+
+def inner_plan(rho=0.25):
+    return make_plan(PlanEntry("a", "gaussian", rho), rho=rho)
+
+
+def outer(seed=0, uses=2):
+    return open_session(PlanEntry("fits", "gaussian", 1.0, uses=uses), random_state=seed)
+
+
+def test_a_whole_fit_is_paid_at_once_and_whatever_is_spent_of_it():
+    session = outer()
+    inside = session.inner("fits", inner_plan(), "first")
+    assert (session.spent, inside.spent) == (0.25, 0)
+    inside.gaussian("a", 1, sensitivity=1)
+    assert (session.spent, inside.spent) == (0.25, 0.25)
+    session.inner("fits", inner_plan(0.5), "second")
+    assert session.spent == 0.75
+    assert [row["release"] for row in session.report().releases] == ["fits", "fits"]
+    assert [row["release"] for row in inside.report().releases] == ["a"]
+
+
+def test_a_fit_cannot_spend_more_than_its_plan_or_its_payer():
+    session = outer()
+    inside = session.inner("fits", inner_plan(), "first")
+    with pytest.raises(PlanError):
+        inside.gaussian("a", 1, sensitivity=1, rho=0.5)
+    with pytest.raises(PlanError):
+        session.inner("fits", make_plan(PlanEntry("a", "gaussian", 2.0), rho=2.0), "second")
+    assert session.spent == 0.25
+
+
+def test_a_fit_that_is_paid_for_costs_nothing_more():
+    session = outer()
+    inside = session.inside(inner_plan(), "first")
+    inside.gaussian("a", 1, sensitivity=1)
+    assert (session.spent, inside.spent) == (0, 0.25)
+
+
+def drawn(session, tags):
+    """Noise and algorithmic randomness of a fit for each tag."""
+    return {
+        tag: (
+            session.inside(inner_plan(), tag).gaussian("a", 10**6, sensitivity=10**6).tolist(),
+            int(session.inside(inner_plan(), tag).rng("blocks").integers(2**62)),
+        )
+        for tag in tags
+    }
+
+
+def test_noise_depends_on_the_tag_and_not_on_the_order():
+    first, again = drawn(outer(), ["x", "y"]), drawn(outer(), ["y", "x"])
+    assert first == again
+    assert first["x"][0] != first["y"][0] and first["x"][1] != first["y"][1]
+    other = drawn(outer(1), ["x"])
+    assert other["x"][0] != first["x"][0] and other["x"][1] != first["x"][1]
+
+
+def test_a_fit_without_a_seed_has_noise_of_its_own():
+    noise = [
+        outer(None).inside(inner_plan(), "x").gaussian("a", 0, sensitivity=2**40).tolist()
+        for _ in range(2)
+    ]
+    assert noise[0] != noise[1]
+
+
+def test_a_nested_step_is_paid_as_a_step():
+    session = open_session(PlanEntry("step", "approximate DP", 0.5, 1e-7))
+    inside = session.nested("step", inner_plan(4.0), epsilon=1.0, delta=1e-7)
+    assert 0.4 < session.spent <= 0.5 and inside.spent == 0
+    inside.gaussian("a", np.zeros(2), sensitivity=1)
+    assert inside.spent == 4.0 and session.spent <= 0.5
+
+
+def test_what_is_charged_is_what_the_plan_may_spend():
+    release = fits.release(inner_plan(0.125))
+    assert release.public == {"delta": 0.0, "only_gaussian": True}

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_dp._privacy import _mechanisms as mechanisms
+from sklearn_dp._privacy import _aggregates as aggregates
 from sklearn_dp._privacy._groups import code_groups
 from sklearn_dp._privacy._units import Units, unit_of
 
@@ -128,7 +128,7 @@ MISSING = {
     "complex NaN": complex(0, float("nan")),
     "infinity": float("inf"),
     "Decimal NaN": Decimal("NaN"),
-    "signalling NaN": Decimal("sNaN"),
+    "signaling NaN": Decimal("sNaN"),
     "Decimal infinity": Decimal("inf"),
     "in a tuple": (1, float("nan")),
     "deep down": (1, (2, frozenset({None}))),
@@ -194,7 +194,7 @@ def test_units_of_a_group_weigh_at_most_one():
     per_group = np.bincount(units.index, units.weights)
     assert (per_group <= units.scale).all() and (per_group >= units.scale - 3).all()
     assert np.array_equal(units.spread(np.array([30, 10, 20])), [30, 10, 30, 30, 20, 10])
-    assert mechanisms.weighted_bincount(np.zeros(6, int), units, 1)[0] * units.step == (
+    assert aggregates.weighted_bincount(np.zeros(6, int), units, 1)[0] * units.step == (
         pytest.approx(3, abs=1e-5)
     )
     part = units.take(groups == 3)
@@ -285,7 +285,7 @@ def test_ids_in_arrow_that_python_rounds_are_refused():
         assert len(set(array.to_pylist())) == 1
         for groups in arrow_containers(array):
             for refuse in (code_groups, unit_of):
-                with pytest.raises(TypeError, match="groups must not be of a type that Python"):
+                with pytest.raises(TypeError, match="groups must not be of a type that loses"):
                     refuse(groups)
 
 

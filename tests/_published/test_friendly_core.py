@@ -34,7 +34,7 @@ def fc_session(seed, rho=4.0, delta=1e-4):
     return session_of(published.fc_average_entries(rho, delta), seed, delta)
 
 
-def neighbours(rng):
+def neighbors(rng):
     n, i = 60, int(rng.integers(60))
     X = rng.normal(size=(n, 2)) * rng.choice([0.01, 0.3]) + rng.choice([0.0, 1e7])
     same = np.arange(n)
@@ -51,7 +51,7 @@ def mean_violations(stop=False):
     rng = np.random.default_rng(1)
     found, ratios = [], {}
     for seed in range(40):
-        for X, other, units in neighbours(rng):
+        for X, other, units in neighbors(rng):
             with trace(Trace()) as recorder:
                 published.fc_average(fc_session(seed), X, 1.0)
             with trace(Replay(recorder.events, units)) as replay:
@@ -119,7 +119,7 @@ def test_replay_kills_broken_means(name, monkeypatch):
 
 def test_entries_sum_to_the_budget():
     for rho, delta in ((1.0, 1e-8), (0.3, 1e-6), (7e-4, 1e-10)):
-        entries = published.fc_average_entries(rho, delta, "x ")
+        entries = published.fc_average_entries(rho, delta)
         plan = PrivacyPlan(PrivacyBudget(rho=rho, delta=delta), entries)
         assert rho * (1 - 1e-12) < plan.rho <= rho
         assert delta * (1 - 1e-12) < plan.delta_failure <= delta

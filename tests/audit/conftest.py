@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp._base import BaseDPEstimator
-from sklearn_dp._privacy import _mechanisms
+from sklearn_dp._privacy import _aggregates
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._grid import Grid
 from sklearn_dp._privacy._plan import PlanEntry
@@ -47,19 +47,19 @@ class ToyMean(BaseDPEstimator):
     def _fit(self, X, units, session, progress):
         domain = self._domain(X.shape[1])
         if domain is None:
-            counts = _mechanisms.norm_counts(X, units)
-            radius, _ = _mechanisms.private_radius(session, "radius", counts, units)
+            counts = _aggregates.norm_counts(X, units)
+            radius, _ = _aggregates.private_radius(session, "radius", counts, units)
             domain = Domain(np.zeros(X.shape[1]), 1.0 if radius is None else radius)
         grid = Grid.for_radius(domain.radius)
-        rows = grid.quantise(domain.center_rows(X), domain.radius)
-        size = _mechanisms.count(session, "count", units)
-        total = _mechanisms.vector_sum(
+        rows = grid.quantize(domain.center_rows(X), domain.radius)
+        size = _aggregates.count(session, "count", units)
+        total = _aggregates.vector_sum(
             session, "sum", rows, grid.steps(domain.radius), units, unit=grid.unit
         )
         signs = np.where(rows[:, 0] > 0, 1, 0)
-        counts = _mechanisms.weighted_bincount(signs, units, 2)
-        self.signs_ = _mechanisms.noisy_counts(session, "signs", counts, units)
-        self.mean_ = total[0] / max(size, 1.0) + domain.center
+        counts = _aggregates.weighted_bincount(signs, units, 2)
+        self.signs_ = _aggregates.noisy_counts(session, "signs", counts, units)
+        self.mean_ = total / max(size, 1.0) + domain.center
         self.status_ = "ok" if size > 5 else "too few units for a good mean"
         self.labels_ = signs
 

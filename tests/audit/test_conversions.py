@@ -46,7 +46,7 @@ def test_no_noise_has_no_delta_below_one(mu):
 )
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_costs_agree_with_the_kernel_to_a_few_places(mine, theirs, epsilon):
-    """`_claims` compares what a report tells with these, to 1e-12."""
+    """`_plan_consistency` compares what a report tells with these, to 1e-12."""
     assert mine(epsilon) == pytest.approx(theirs(epsilon), rel=5e-13)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_dp._privacy import _mechanisms
+from sklearn_dp._privacy import _aggregates
 from sklearn_dp.audit import _mutation, killer
 from sklearn_dp.audit._check_tools import check_data
 from sklearn_dp.audit._mutation import Mutant
@@ -12,7 +12,7 @@ from sklearn_dp.audit._player import Replay
 
 def breaking(change, attribute="count", check="check_replay"):
     """A mutant of the count of the toy."""
-    return Mutant("of this test", (check,), ((_mechanisms, attribute, change),))
+    return Mutant("of this test", (check,), ((_aggregates, attribute, change),))
 
 
 def of_another_signature(original):

@@ -36,7 +36,7 @@ def test_every_form_of_a_value_is_found(form):
 
 
 @pytest.mark.parametrize("order", "<>")
-def test_float32_is_found_by_its_neighbours(order):
+def test_float32_is_found_by_its_neighbors(order):
     X = np.random.default_rng(0).uniform(size=(6, 3))
     assert search(needles(X), X[2].astype(order + "f4").tobytes()) == ["float32 bytes of row 2"]
     assert search(needles(X), X[:, 1].astype(order + "f4").tobytes()) == [

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from mutants import MUTANTS
 
-from sklearn_dp._privacy import _grid, _mechanisms
+from sklearn_dp._privacy import _aggregates, _grid
 from sklearn_dp.audit import killer
 from sklearn_dp.audit._mutation import Mutant
 
@@ -22,7 +22,7 @@ def test_code_that_does_not_run_is_not_reached(toy):
 
 def breaking(change, attribute="count", check="check_replay"):
     """A mutant of the count of the toy."""
-    return Mutant("of this test", (check,), ((_mechanisms, attribute, change),))
+    return Mutant("of this test", (check,), ((_aggregates, attribute, change),))
 
 
 def test_a_harmless_change_survives(toy):
@@ -52,14 +52,14 @@ def test_a_check_that_fails_without_the_mutant_too_has_killed_nothing(toy, after
 
 
 def test_a_mutant_is_everywhere_and_leaves_no_trace():
-    originals = _grid.clip_integer_rows, _mechanisms.clip_integer_rows
+    originals = _grid.clip_integer_rows, _aggregates.clip_integer_rows
     (bug,) = [bug for bug in MUTANTS if bug.name == "clip skipped"]
     with bug.planted() as reached:
         rows = np.full((1, 2), 100.0)
-        for module in (_grid, _mechanisms):
+        for module in (_grid, _aggregates):
             assert module.clip_integer_rows(rows, 1.0) is rows
         assert len(reached) == 2
-    assert (_grid.clip_integer_rows, _mechanisms.clip_integer_rows) == originals
+    assert (_grid.clip_integer_rows, _aggregates.clip_integer_rows) == originals
 
 
 def test_a_mutant_is_taken_out_after_an_error():

@@ -42,10 +42,10 @@ def test_nothing_recorded_and_nothing_released_is_fine():
 @pytest.mark.parametrize(
     ("recorded", "present", "words"),
     [
-        ([], [event()], "a release that the neighbour does not make"),
+        ([], [event()], "a release that the neighbor does not make"),
         ([event()], [], "a: not released"),
-        ([event()], [event(entry="b")], r"b (gaussian) where the neighbour releases a (gaussian)"),
-        ([event()], [event(kind="laplace")], "a (laplace) where the neighbour"),
+        ([event()], [event(entry="b")], r"b (gaussian) where the neighbor releases a (gaussian)"),
+        ([event()], [event(kind="laplace")], "a (laplace) where the neighbor"),
         ([event()], [event(scale=2.0)], "scale differs"),
         ([event()], [event(sensitivity=2.0)], "sensitivity differs"),
         ([event()], [event(cost=0.25)], "cost differs"),

@@ -9,7 +9,7 @@ from kernel_tools import open_session
 from sklearn_dp import DPKMeans, FriendlyMean
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._plan import Mechanism, PlanEntry
-from sklearn_dp.audit import neighbouring_pairs, record_releases, replay_releases
+from sklearn_dp.audit import neighboring_pairs, record_releases, replay_releases
 from sklearn_dp.exceptions import ExactStatisticsWarning
 
 pytestmark = [
@@ -72,10 +72,10 @@ def test_outputs_can_be_forced():
     assert output.tolist() == [7, 7] == events[1].output.tolist()
 
 
-def test_a_replay_goes_the_way_of_the_recording_on_all_neighbours():
+def test_a_replay_goes_the_way_of_the_recording_on_all_neighbors():
     with record_releases() as recorded:
         first = DPKMeans(3, epsilon=50.0).fit(X)
-    for pair in neighbouring_pairs(X, 0):
+    for pair in neighboring_pairs(X, 0):
         with replay_releases(recorded, pair.units) as events:
             second = DPKMeans(3, epsilon=50.0).fit(pair.X)
         assert [event.entry for event in events] == [event.entry for event in recorded]
@@ -91,7 +91,7 @@ def test_what_concerns_single_units_follows_them():
     mean = FriendlyMean(rho=8.0, locate="zcdp")
     with record_releases() as recorded:
         first = mean.fit(X).mean_
-    (pair,) = neighbouring_pairs(X, 0, kinds=["remove_first"])
+    (pair,) = neighboring_pairs(X, 0, kinds=["remove_first"])
     with replay_releases(recorded, pair.units) as events:
         assert np.array_equal(mean.fit(pair.X).mean_, first)
     decided = [

@@ -7,7 +7,7 @@ import pytest
 from sklearn_dp._privacy._trace import Event
 from sklearn_dp.audit._recount import library_problems, recount_problems, rho_released
 from sklearn_dp.audit._replay import record
-from sklearn_dp.audit.laws import KINDS, UnknownLawError, gaussian
+from sklearn_dp.audit.mechanisms import KINDS, UnknownLawError, gaussian
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_dp.audit import neighbouring_pairs, replay_audit
+from sklearn_dp.audit import neighboring_pairs, replay_audit
 from sklearn_dp.audit._replay import record
 
 
@@ -20,7 +20,7 @@ def test_a_correct_estimator_passes_and_its_claims_are_tight(correct, points):
 
 
 @pytest.mark.parametrize("n", [0, 1, 2])
-def test_small_data_sets_have_neighbours_too(toy, points, n):
+def test_small_data_sets_have_neighbors_too(toy, points, n):
     assert replay_audit(toy, points[:n]).passed
 
 
@@ -28,17 +28,24 @@ def test_groups_are_units(toy, points):
     groups = np.arange(len(points)) // 3
     result = replay_audit(toy, points, groups=groups, html=True)
     assert result.passed and max(result.ratios.values()) > 0.99
-    # The same neighbours, but audited as if each row were a unit: more than one unit moves.
+    # The same neighbors, but audited as if each row were a unit: more than one unit moves.
     pairs = [
         type(pair)(pair.kind, pair.X, None, np.full(len(pair.X), -1))
-        for pair in neighbouring_pairs(points, 0, kinds=["remove"], groups=groups)
+        for pair in neighboring_pairs(points, 0, kinds=["remove"], groups=groups)
     ]
     assert not replay_audit(toy, points, pairs).passed
 
 
-def test_neighbours_can_be_given(toy, points):
-    pairs = list(neighbouring_pairs(points, 0, kinds=["far", "remove"]))
+def test_neighbors_can_be_given(toy, points):
+    pairs = list(neighboring_pairs(points, 0, kinds=["far", "remove"]))
     assert replay_audit(toy, points, pairs, recordings=3).n_pairs == 6
+
+
+def test_the_former_name_of_neighbors_works_and_warns(toy, points):
+    pairs = list(neighboring_pairs(points, 0, kinds=["far", "remove"]))
+    with pytest.warns(FutureWarning, match="removed in version 0.3.0; use `neighbors`"):
+        old = replay_audit(toy, points, neighbours=iter(pairs), recordings=2)
+    assert old == replay_audit(toy, points, neighbors=pairs, recordings=2)
 
 
 def test_a_ledger_of_the_user_is_not_charged(make_toy, points):
@@ -59,8 +66,8 @@ def test_a_fit_that_fails_is_a_violation(toy, points, after_fit):
         ("repr", lambda self: setattr(self, "delta", 0.5)),
     ],
 )
-def test_what_only_a_neighbour_shows_is_a_violation(toy, points, after_fit, name, change):
-    pairs = list(neighbouring_pairs(points, 0, kinds=["random"]))
+def test_what_only_a_neighbor_shows_is_a_violation(toy, points, after_fit, name, change):
+    pairs = list(neighboring_pairs(points, 0, kinds=["random"]))
     assert replay_audit(toy, points, pairs).passed
     after_fit(lambda self, X, session: change(self) if len(X) == 31 else None)
     violations = replay_audit(toy, points, pairs).violations
@@ -79,7 +86,7 @@ def test_a_release_that_is_not_always_made_is_a_violation(
     found = replay_audit(toy, points).violations
     assert any("extra: not released" in text for text in found)
     found = replay_audit(toy, points[:29]).violations
-    assert any("extra: a release that the neighbour does not make" in text for text in found)
+    assert any("extra: a release that the neighbor does not make" in text for text in found)
 
 
 def test_it_may_stop_at_the_first_violation(toy, points, after_fit):

@@ -44,8 +44,8 @@ def test_recordings_take_turns(toy, points, monkeypatch):
     assert set(seen) == set(STORAGES)
 
 
-def test_what_depends_on_the_storage_of_one_neighbour_is_found(toy, points, after_fit):
-    """Fits that write to their input raise on read-only rows, on both neighbours or on one."""
+def test_what_depends_on_the_storage_of_one_neighbor_is_found(toy, points, after_fit):
+    """Fits that write to their input raise on read-only rows, on both neighbors or on one."""
 
     def write(self, X, session):
         if len(X) == 31:

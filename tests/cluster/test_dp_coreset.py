@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score, pairwise_distances_argmin_min
 from sklearn_dp import DPCoreset
 from sklearn_dp._aggregate.kmeans import cell_tree as _cell_tree
 from sklearn_dp._aggregate.kmeans import coreset as _coreset
-from sklearn_dp._aggregate.kmeans import synopsis as _synopsis
+from sklearn_dp._aggregate.kmeans import private_coreset as _private_coreset
 from sklearn_dp._aggregate.kmeans.coreset import Coreset
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.exceptions import UtilityWarning
@@ -102,9 +102,9 @@ def test_points_are_leaves_and_no_guesses(flat, monkeypatch):
     """Guesses would be points that no row stands behind."""
     X, coreset = flat
     seen = []
-    build = _synopsis.build_coreset
+    build = _private_coreset.build_coreset
     monkeypatch.setattr(
-        _synopsis, "build_coreset", lambda *args: seen.append(build(*args)) or seen[-1]
+        _private_coreset, "build_coreset", lambda *args: seen.append(build(*args)) or seen[-1]
     )
     again = DPCoreset(epsilon=1.0, bounds=(-6.0, 20.0), random_state=0).fit(X)
     assert np.array_equal(again.points_, coreset.points_)

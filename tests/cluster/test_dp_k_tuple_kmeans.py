@@ -139,7 +139,7 @@ def test_a_parity_oracle_learns_nothing():
     assert stats.fisher_exact(np.array(outcomes)).pvalue > 1e-6
 
 
-def neighbours(rng, X):
+def neighbors(rng, X):
     position = int(rng.integers(len(X) + 1))
     row = rng.choice([0.0, 1e6, -0.5]) + rng.normal(size=(1, 2))
     added = np.insert(X, position, row, axis=0)
@@ -153,7 +153,7 @@ def audit(n_pairs, seed=0, **parameters):
     for i in range(n_pairs):
         X, _ = blobs(int(rng.integers(1500, 3000)), seed=i)
         estimator = model(n_tuples=30, rho=12.0, random_state=i, **parameters)
-        added, units, back = neighbours(rng, X)
+        added, units, back = neighbors(rng, X)
         first, second, mapping = (X, added, units) if i % 2 else (added, X, back)
         with trace(Trace()) as recording:
             fitted = clone(estimator).fit(first)
@@ -161,7 +161,7 @@ def audit(n_pairs, seed=0, **parameters):
             try:
                 other = clone(estimator).fit(second)
             except ValueError:  # shapes that no longer agree
-                violations.append("a fit fails on one of two neighbours")
+                violations.append("a fit fails on one of two neighbors")
                 continue
         paths.add(fitted.path_)
         if not replay.voided:
@@ -203,7 +203,7 @@ def test_broken_sample_and_aggregate_is_caught(mutant, monkeypatch):
 
         monkeypatch.setattr(estimator, "_inner_fits", fits)
     if mutant == "un-noised count":
-        # The steps heed the count where rows are few: make all neighbours differ in that.
+        # The steps heed the count where rows are few: make all neighbors differ in that.
         monkeypatch.setattr(
             module,
             "noisy_count_and_totals",
@@ -262,6 +262,6 @@ def test_a_number_is_needed_where_the_plan_depends_on_it(options):
 
 @pytest.mark.quick("2")
 @pytest.mark.parametrize("d", [2, 7])
-def test_neighbours_get_the_same_number(d):
+def test_neighbors_get_the_same_number(d):
     estimator = DPKTupleKMeans((1, 5), n_tuples=2, epsilon=1000.0, bounds=2.0)
     assert replay_audit(estimator, four(90, max(d, 4))[:, :d] / 10).violations == []

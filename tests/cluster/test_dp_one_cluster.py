@@ -81,7 +81,7 @@ def test_many_features():
         assert model.status_ == "ok" and miss < 0.5 and ratio < 2
 
 
-def neighbouring_balls(seed, n=4000, d=20, places=3, apart=8.0):
+def neighboring_balls(seed, n=4000, d=20, places=3, apart=8.0):
     """Balls that are a few radii from each other, in many features."""
     rng = np.random.default_rng(seed)
     radius, directions = 0.01 * np.sqrt(d), rng.normal(size=(places, d))
@@ -100,7 +100,7 @@ def test_several_starts_are_rarely_all_bad():
     for seed in range(6):
         for n_init in failures:
             _, miss, ratio = found(
-                *neighbouring_balls(seed),
+                *neighboring_balls(seed),
                 n_points=1200,
                 epsilon=8.0,
                 center_method="grid",
@@ -112,10 +112,10 @@ def test_several_starts_are_rarely_all_bad():
     assert failures[4] <= 1 and failures[1] >= 2
 
 
-def test_principal_axes_tell_neighbouring_balls_apart():
+def test_principal_axes_tell_neighboring_balls_apart():
     for seed in range(4):
         _, miss, ratio = found(
-            *neighbouring_balls(seed, 15_000),
+            *neighboring_balls(seed, 15_000),
             n_points=4500,
             epsilon=4.0,
             random_state=seed,

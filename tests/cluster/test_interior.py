@@ -29,7 +29,7 @@ def test_a_median_with_bounds_and_a_report(bounds):
         public_int_point(values, bounds=bounds, n_points=2000, epsilon=1.0, ledger=ledger)
 
 
-def test_the_median_of_neighbours():
+def test_the_median_of_neighbors():
     """Replay of the public function: from bounds and floats on."""
     rng = np.random.default_rng(4)
     for seed in range(12):

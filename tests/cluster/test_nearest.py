@@ -2,13 +2,17 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
+from scipy.spatial.distance import cdist
 
+from sklearn_dp._aggregate.shared.single_rows import narrowed, row_guard, saturated
+from sklearn_dp._aggregate.shared.sparse_rows import SparseRows
 from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
-from sklearn_dp.cluster._nearest import nearest_point, noisy_cost
+from sklearn_dp.cluster._nearest import nearest_point, noisy_cost, squares_to_nearest
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -20,6 +24,34 @@ def test_the_nearest_point_of_each_row_and_none_of_no_rows():
     assert nearest_point(rows, CENTERS).tolist() == [0, 1, 0]
     assert nearest_point(rows.astype(np.float32), CENTERS).dtype == np.int32
     assert nearest_point(rows[:0], CENTERS).shape == (0,)
+
+
+def tables():
+    """Rows and points of which a matrix product alone would decide some wrong."""
+    rng = np.random.default_rng(0)
+    lattice = rng.integers(-2, 3, size=(3000, 4)).astype(float)
+    yield lattice, np.vstack([lattice[:9], lattice[:9]]) + 0.5
+    between = rng.normal(size=(3000, 1)) * [[0.0, 1.0, 2.0]]
+    yield between, np.array([[-1.0, 0, 0], [np.nextafter(1.0, 0), 0, 0], [1.0, 0, 0]])
+    points = rng.normal(size=(300, 3))
+    yield rng.normal(size=(9000, 3)), points
+    yield 1e8 + 1e-4 * rng.normal(size=(2000, 3)), 1e8 + 1e-4 * points[:5]
+    yield 1e-160 * rng.normal(size=(2000, 3)), 1e-160 * points[:5]
+    yield 1e150 * rng.uniform(-1, 1, size=(2000, 3)), np.vstack([1e150 * np.eye(3), points[:5]])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@row_guard
+def test_labels_are_those_of_differences_in_any_company(dtype):
+    for rows, points in tables():
+        rows, known = saturated(narrowed(rows, dtype)), narrowed(points, dtype)
+        squares = cdist(rows.astype(np.float64), known.astype(np.float64), "sqeuclidean")
+        labels = nearest_point(rows, points)
+        assert labels.tolist() == squares.argmin(axis=1).tolist()
+        assert np.allclose(squares_to_nearest(rows, points), squares.min(axis=1), rtol=1e-5)
+        for part in (slice(7, 8), slice(0, None, 3)):
+            assert np.array_equal(nearest_point(rows[part], points), labels[part])
+        assert np.array_equal(nearest_point(SparseRows(csr_array(rows)), points), labels)
 
 
 def test_the_cost_is_that_of_capped_distances():

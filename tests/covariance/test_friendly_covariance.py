@@ -230,7 +230,7 @@ def test_replay_audit_of_the_friendly_core(centered, groups):
     ],
     ids=["whiten", "centered", "gram", "core"],
 )
-def test_five_hundred_neighbours(options):
+def test_five_hundred_neighbors(options):
     X = normal(1800, 2, 100.0)[0] if options is CORE else normal(90, 3, 100.0, shift=1.0)[0]
     pairs = 0
     for seed in range(100):
@@ -249,7 +249,7 @@ class _Unclipped:
         pass
 
     @staticmethod
-    def quantise(X, radius):
+    def quantize(X, radius):
         return np.trunc(X)
 
 
@@ -300,9 +300,9 @@ def _powers_of_all(original):
 
 
 def _clips_from_the_rows(original):
-    def clips(session, prefix, rows, *others):
+    def clips(session, rows, *others):
         (number,) = (part.units.n_rows for part in parts_in_memory(rows.table))
-        found = original(session, prefix, rows, *others)
+        found = original(session, rows, *others)
         return found._replace(sums=found.sums * (1 + 1e-3 * (number % 2)))
 
     return clips
@@ -340,7 +340,7 @@ CORE_MUTATIONS = {
         "core_size",
         lambda original: lambda session, entry, size, **shares: float(size),
     ),
-    "neighbours as if a block came or went": (
+    "neighbors as if a block came or went": (
         "core_fixed_size",
         lambda original: (
             lambda session, entry, counts, t, *, rho, delta: original(

@@ -11,7 +11,7 @@ from sklearn.decomposition import PCA
 from sklearn_dp._aggregate.shared.axes import second_moment
 from sklearn_dp._aggregate.shared.grid_table import GridTable
 from sklearn_dp._aggregate.shared.rows import Rows
-from sklearn_dp._privacy import _mechanisms
+from sklearn_dp._privacy import _aggregates
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
@@ -167,9 +167,9 @@ def _status_from_rows(original):
 
 
 MUTATIONS = {
-    "size from rows": ("locate", _sizes_from_rows),
-    "mean from rows": ("locate", _mean_from_rows),
-    "status from rows": ("locate", _status_from_rows),
+    "size from rows": ("adaptive_center_radius", _sizes_from_rows),
+    "mean from rows": ("adaptive_center_radius", _mean_from_rows),
+    "status from rows": ("adaptive_center_radius", _status_from_rows),
 }
 
 
@@ -182,7 +182,7 @@ def test_mutants_are_killed(name, monkeypatch):
 
 
 def test_a_second_moment_of_rows_that_are_not_clipped_is_caught(monkeypatch):
-    monkeypatch.setattr(_mechanisms, "clip_integer_rows", lambda rows, *_: rows)
+    monkeypatch.setattr(_aggregates, "clip_integer_rows", lambda rows, *_: rows)
     halved = _dp_pca.second_moment
     monkeypatch.setattr(
         _dp_pca,
@@ -273,7 +273,7 @@ def test_a_column_without_a_spread_is_named_and_takes_nothing_from_the_others():
     rare = 100.0 * (rng.random(20_000) < 0.01)
     X = np.column_stack([rng.normal(5.0, 1.0, 20_000), rare])
     model = DPPCA(1, random_state=0).fit(X)
-    assert model.status_.endswith("; no spread can be seen of these columns: 1")
+    assert model.status_.endswith("; no spread is visible in these columns: 1")
     assert abs(model.mean_[0] - 5.0) < 3 * model.mean_std_error_[0] < 0.06
 
 

@@ -8,7 +8,7 @@ from sklearn_dp import SampleAndAggregate
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp.audit import Neighbour, replay_audit
+from sklearn_dp.audit import Neighbor, replay_audit
 from sklearn_dp.ensemble._aggregation import AGGREGATORS, Aggregation
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -139,6 +139,6 @@ def test_how_many_blocks_failed_shows_by_its_release_only(options):
     model = SampleAndAggregate(Picky(), **{"n_blocks": 12, "epsilon": 50.0, **options})
     rows = np.repeat([[-1.0], [10.0]], (40, 12), axis=0)
     for n in range(42, 52):
-        one_more = Neighbour("one more", rows[: n + 1], None, np.append(np.arange(n), -1))
+        one_more = Neighbor("one more", rows[: n + 1], None, np.append(np.arange(n), -1))
         audit = replay_audit(model, rows[:n], [one_more], strangers=False)
         assert audit.violations == []

@@ -117,7 +117,7 @@ class Refuses(BaseEstimator):
         (RobustScaler(with_centering=False), ("center_",), "not center_ .*but has scale_.$"),
         (PCA(2), None, "none of the usual attributes as numbers, but has components_, "),
         (Nothing(), None, "but has none at all.$"),
-        (KMeans(2), None, "cluster_centers_, .*order: take DPKTupleKMeans.$"),
+        (KMeans(2), None, "cluster_centers_, .*order: use DPKTupleKMeans.$"),
     ],
     ids=str,
 )

@@ -9,7 +9,7 @@ from sklearn_dp import SampleAndAggregate
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp.audit import Neighbour, replay_audit
+from sklearn_dp.audit import Neighbor, replay_audit
 from sklearn_dp.ensemble._aggregation import AGGREGATORS, Aggregation
 from sklearn_dp.ensemble._output_units import (
     UNITS,
@@ -70,7 +70,7 @@ def test_more_outputs_take_more_blocks():
     assert sizes[0] == 600 < sizes[1] <= 1200 < sizes[2] <= 1800
     assert sizes[3] == 600  # no number of blocks that is of use would do
     few = aggregate("mean", np.ones((100, 2)))
-    assert few.status.startswith("ok, but the blocks are too few to tell the units")
+    assert few.status.startswith("ok, but there are too few blocks to estimate the scales")
 
 
 def test_ranks_are_off_by_no_more_than_is_told():
@@ -109,7 +109,7 @@ def test_replay_of_replaced_outputs(kind):
     X = 1000.0 + np.random.default_rng(0).normal(size=(200, 2)) * [1.0, 1e-6]
     rows = [np.zeros((1, 2)), np.full((1, 2), 1000.0), np.full((1, 2), 1e200), -1e9 * X[:1]]
     order = np.append(np.arange(200), -1)
-    pairs = [Neighbour(str(row), np.vstack([X, row]), None, order) for row in rows]
+    pairs = [Neighbor(str(row), np.vstack([X, row]), None, order) for row in rows]
     audit = replay_audit(model, X, pairs, recordings=3, strangers=False)
     assert audit.violations == []
     assert audit.ratios[UNITS] > 0.9

@@ -15,6 +15,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn_dp._aggregate.one_cluster import balls as _balls
 from sklearn_dp._aggregate.shared import block_fits as _block_fits
 from sklearn_dp._aggregate.shared import blocks as _blocks
+from sklearn_dp._aggregate.shared.columns import Columns
 from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._aggregate.tuples.stage import amplified
 from sklearn_dp._privacy._domain import Domain
@@ -509,12 +510,12 @@ def true_number_of_failures(original):
 
 
 def refused(original):
-    def center_rows(self, X):
-        if np.abs(X - self.center).max(initial=0.0) > self.radius:
+    def of_table(self, rows):
+        if np.abs(rows - self.box.center).max(initial=0.0) > self.box.radius:
             raise ValueError("an output exceeds the bounds")
-        return original(self, X)
+        return original(self, rows)
 
-    return center_rows
+    return of_table
 
 
 def fewer_blocks(original):
@@ -525,7 +526,7 @@ def fewer_blocks(original):
 
 CLASS = SampleAndAggregate
 MUTANTS = [
-    ("outputs out of bounds refused", Domain, "center_rows", refused, "mean"),
+    ("outputs out of bounds refused", Columns, "of_table", refused, "mean"),
     ("blocks dropped", module, "fit_table_blocks", fewer_blocks, "one_cluster"),
     ("noise for adding instead of replacing", _balls, "_mean_sensitivity", halved, "mean"),
     ("noise for adding in the ball", _balls, "_mean_sensitivity", halved, "one_cluster"),

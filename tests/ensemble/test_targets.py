@@ -108,7 +108,7 @@ def test_targets_are_refused_by_name_before_the_charge():
         (None, ValueError, "^y must be given"),
         (Y, TypeError, "^y must be a list .* not ndarray"),
         (3.0, TypeError, "^y must be a list .* not float"),
-        (cut(Y, 3), ValueError, "^y must be a list .* another number"),
+        (cut(Y, 3), ValueError, "^y must be a list .* number differs"),
     ):
         with pytest.raises(kind, match=words):
             model.fit(cut(X, 2), bad)
@@ -122,12 +122,12 @@ def test_targets_are_refused_by_name_before_the_charge():
 
 
 @pytest.mark.parametrize(
-    "spoilt", [lambda y: y[1:], lambda y: np.where(y == y[-1], np.nan, y), lambda y: ["7319"] * 7]
+    "spoiled", [lambda y: y[1:], lambda y: np.where(y == y[-1], np.nan, y), lambda y: ["7319"] * 7]
 )
-def test_a_bad_target_of_a_part_is_told_by_its_number(spoilt):
+def test_a_bad_target_of_a_part_is_told_by_its_number(spoiled):
     parts = cut(X, 2)
     y = [part @ [1.0, -2.0, 0.0] for part in parts]
-    y[1] = spoilt(y[1])
+    y[1] = spoiled(y[1])
     with pytest.raises(PartError, match="^y, part 1: it must") as caught:
         clone(MODELS["line"][0]).fit(parts, y)
     error = caught.value

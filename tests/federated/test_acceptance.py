@@ -25,7 +25,7 @@ from sklearn_dp.federated import (
     elbow,
     first_message,
 )
-from sklearn_dp.federated._plan import entries_of
+from sklearn_dp.federated._federated_plan import entries_of
 from sklearn_dp.federated._server import server_update
 from sklearn_dp.federated._starts import optimal_centers
 from sklearn_dp.federated._state import Setup

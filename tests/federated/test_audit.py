@@ -1,4 +1,4 @@
-"""Replay audits of federated fits on neighbours, and seeded bugs that they must catch."""
+"""Replay audits of federated fits on neighbors, and seeded bugs that they must catch."""
 
 import math
 
@@ -11,7 +11,7 @@ from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp.audit import neighbouring_pairs, replay_audit
+from sklearn_dp.audit import neighboring_pairs, replay_audit
 from sklearn_dp.audit._noise_law import noise_audit
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.audit._replay_result import ReplayResult
@@ -103,7 +103,7 @@ def audited(estimator, told, least):
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(9))
 @pytest.mark.parametrize("told", [False, True], ids=["rows", "clients"])
-def test_five_hundred_neighbours_differ_by_noise_that_is_paid_for(told, number):
+def test_five_hundred_neighbors_differ_by_noise_that_is_paid_for(told, number):
     """At each level: nine estimators with sixty pairs or more."""
     total = audited(list(setups())[number], told, 60)
     assert total.violations == [] and total.n_voided == 0
@@ -116,7 +116,7 @@ def test_five_hundred_neighbours_differ_by_noise_that_is_paid_for(told, number):
 @pytest.mark.quick("clients-0", "rows-0")
 @pytest.mark.parametrize("number", [0, 3])
 @pytest.mark.parametrize("told", [False, True], ids=["rows", "clients"])
-def test_some_neighbours(number, told):
+def test_some_neighbors(number, told):
     result = replay_audit(
         list(setups())[number],
         rows(12),
@@ -136,7 +136,7 @@ def test_rows_of_clients_may_come_and_go():
         recorder = Trace()
         with trace(recorder):
             fitted = model.fit(X, groups=where)
-        for pair in neighbouring_pairs(X, seed, points=fitted.cluster_centers_, repeats=2):
+        for pair in neighboring_pairs(X, seed, points=fitted.cluster_centers_, repeats=2):
             new = np.where(pair.units < 0, seed % 5, where[np.maximum(pair.units, 0)])
             replay = Replay(recorder.events, pair.units)
             with trace(replay):

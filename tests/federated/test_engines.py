@@ -159,7 +159,7 @@ def federated(parts, seed, unit, told=None):
 
 
 def audit(seed, unit):
-    """What is wrong with one fit beside malicious clients, and with a neighbour of it."""
+    """What is wrong with one fit beside malicious clients, and with a neighbor of it."""
     parts, told, recorder = [rows(7, seed + j) for j in range(3)], [], Trace()
     with trace(recorder):
         fitted = federated(parts, seed, unit, told)

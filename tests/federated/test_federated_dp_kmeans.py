@@ -71,7 +71,7 @@ def test_variants_find_clusters(options):
     fitted = FederatedDPKMeans(4, epsilon=400.0, random_state=0, **options).fit(
         X, groups=clients, X_server=server
     )
-    # Clipping local means about the public center pulls the paper's centers towards it.
+    # Clipping local means about the public center pulls the paper's centers toward it.
     assert gap(fitted, means) < (3.0 if options.get("method") == "kmeans++" else 0.8)
 
 
@@ -333,7 +333,7 @@ def test_a_public_start_needs_a_number():
 
 @pytest.mark.quick("False")
 @pytest.mark.parametrize("groups", [False, True])
-def test_neighbours_get_the_same_number(groups):
+def test_neighbors_get_the_same_number(groups):
     X = mixture(n=90)[0] / 10
     names = {"groups": np.arange(90) // 3} if groups else {}
     estimator = FederatedDPKMeans((1, 6), epsilon=100.0, bounds=2.0)

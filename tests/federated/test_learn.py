@@ -45,7 +45,7 @@ def test_the_status_is_that_of_the_mean_gain_of_the_lift():
         assert model.gain_.shape == (4,) and 0 <= model.gain_.min() <= model.gain_.max() <= 1
     assert gains[0.05] < 0.5 and gains[400.0] > 0.95
     _, _, _, poor = fitted(0.05)
-    assert "mostly those of the server's points" in poor.status_
+    assert "come mostly from the server's points" in poor.status_
 
 
 def test_the_status_tells_how_much_more_is_needed():

@@ -62,7 +62,7 @@ def test_public_starts_are_centers_in_the_domain_and_new_ones_follow_the_generat
     assert setup().start is None
 
 
-def test_options_and_neighbours_reach_the_setup():
+def test_options_and_neighbors_reach_the_setup():
     options = FederatedOptions("laplace", {"weights": 0.5})
     found = setup(options=options, relation="replace", max_rows_per_client=7)
     assert found.laplace and found.shares == {"weights": 0.5} and found.swap
@@ -142,7 +142,7 @@ def test_the_number_of_columns_is_that_of_the_arrays():
 
 @pytest.mark.parametrize("clients", [[], [print], [[[1.0]]]])
 def test_clients_that_do_not_tell_the_number_of_columns(clients):
-    with pytest.raises(ValueError, match="n_features must be given"):
+    with pytest.raises(ValueError, match="n_features is required"):
         public_width(None, None, clients)
 
 

@@ -1,4 +1,4 @@
-"""Fits for neighbours with one unit in the place of another: audits, faults, scales."""
+"""Fits for neighbors with one unit in the place of another: audits, faults, scales."""
 
 import math
 
@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from sklearn_dp import FederatedDPKMeans, PrivacyBudget, PrivacyLedger
-from sklearn_dp._privacy._neighbours import RELATIONS
+from sklearn_dp._privacy._neighbors import RELATIONS
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp.audit._claims import check_claims
+from sklearn_dp.audit._plan_consistency import check_claims
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.exceptions import LedgerError
 from sklearn_dp.federated import FederatedOptions, _round_sensitivities
@@ -67,7 +67,7 @@ def swapped(X, groups, rng):
 
 
 def audit(estimator, told, pairs):
-    """Replay of fits to neighbours: violations, and the largest distances over the claims."""
+    """Replay of fits to neighbors: violations, and the largest distances over the claims."""
     rng, violations, ratios = np.random.default_rng(0), [], {}
     for pair in range(pairs):
         X = data(pair, 24)
@@ -95,7 +95,7 @@ def audit(estimator, told, pairs):
 @pytest.mark.quick("0-rows", "2-clients")
 @pytest.mark.parametrize("told", [False, True], ids=["rows", "clients"])
 @pytest.mark.parametrize("number", range(4))
-def test_some_neighbours(number, told):
+def test_some_neighbors(number, told):
     violations, ratios = audit(list(setups())[number], told, 6)
     assert violations == [] and max(ratios.values()) > 0.5
 
@@ -103,7 +103,7 @@ def test_some_neighbours(number, told):
 @pytest.mark.slow
 @pytest.mark.parametrize("told", [False, True], ids=["rows", "clients"])
 @pytest.mark.parametrize("number", range(4))
-def test_five_hundred_neighbours(number, told):
+def test_five_hundred_neighbors(number, told):
     """At each level, in the four estimators together."""
     violations, ratios = audit(list(setups())[number], told, 130)
     assert violations == [] and max(ratios.values()) <= 1 + 1e-12
@@ -129,8 +129,8 @@ def test_the_report_tells_the_relation_and_the_scales():
         model(relation=relation, bounds=3.0, method="paper").fit(X, **far)
         for relation in ("replace", "add or remove")
     )
-    assert ours.privacy_report_.neighbours == "replace one row"
-    assert usual.privacy_report_.neighbours == "add or remove one row"
+    assert ours.privacy_report_.neighbors == "replace one row"
+    assert usual.privacy_report_.neighbors == "add or remove one row"
     # The same budget and the same shares of it, for sums that move farther.
     assert ours.privacy_report_.rho == usual.privacy_report_.rho
     pairs = zip(ours.privacy_report_.releases, usual.privacy_report_.releases, strict=True)
@@ -139,7 +139,7 @@ def test_the_report_tells_the_relation_and_the_scales():
         assert ratio[name] == pytest.approx(math.sqrt(2), rel=1e-9)
     assert ratio["lift sums"] == ratio["lloyd sums"] == pytest.approx(2, rel=1e-9)
     by_client = model(n_honest=2).fit(X, groups=np.arange(24) // 4, **far)
-    assert by_client.privacy_report_.neighbours == "replace the rows of one group"
+    assert by_client.privacy_report_.neighbors == "replace the rows of one group"
 
 
 @pytest.mark.parametrize("told", [False, True])

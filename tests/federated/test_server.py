@@ -13,7 +13,7 @@ from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.federated import _server, client_update, first_message, server_update
 from sklearn_dp.federated._answers import ANSWERS, CLIENT_STEPS
-from sklearn_dp.federated._plan import entries_of
+from sklearn_dp.federated._federated_plan import entries_of
 from sklearn_dp.federated._round_sensitivities import claims_of
 from sklearn_dp.federated._state import Setup
 

@@ -8,10 +8,10 @@ from sklearn.base import clone
 
 from sklearn_dp import FederatedDPKMeans
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._privacy.laws import shares as _shares
+from sklearn_dp._privacy.mechanisms import shares as _shares
 from sklearn_dp.audit import replay_audit
-from sklearn_dp.audit._claims import check_claims
 from sklearn_dp.audit._noise_law import noise_audit, noise_problems
+from sklearn_dp.audit._plan_consistency import check_claims
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.exceptions import UtilityWarning
 from sklearn_dp.federated import (
@@ -227,11 +227,11 @@ def test_bad_parameters(options, match):
 
 def test_the_report_tells_the_relation_and_the_trust():
     report = model().fit_clients(parties(), X_server=SERVER).privacy_report_
-    assert report.neighbours == "add or remove the rows of one group"
+    assert report.neighbors == "add or remove the rows of one group"
     assert "at least 4" in report.notes[-1] and report.epsilon <= 5.0
     assert all(row["delta"] > 0 for row in report.releases)
     by_rows = model(privacy_unit="row").fit_clients(parties(), X_server=SERVER).privacy_report_
-    assert by_rows.neighbours == "add or remove one row"
+    assert by_rows.neighbors == "add or remove one row"
 
 
 def test_the_noise_costs_nothing_but_that_of_those_who_are_not_counted_on():
@@ -280,7 +280,7 @@ def test_the_same_seed_gives_the_same_shares_and_none_fresh_ones():
 
 
 def with_one_changed(X, unit, rng):
-    """Neighbours of a federation with the same clients: other rows at one of them, or one row."""
+    """Neighbors of a federation with the same clients: other rows at one of them, or one row."""
     victim, scale = int(rng.integers(M)), 10.0 ** rng.integers(-3, 7)
     found = list(X)
     if unit == "row":
@@ -327,14 +327,14 @@ def audit_clients(unit, pairs, **options):
 
 @pytest.mark.quick("row")
 @pytest.mark.parametrize("unit", ["row", "client"])
-def test_some_neighbours_with_the_same_clients(unit):
+def test_some_neighbors_with_the_same_clients(unit):
     violations, ratios = audit_clients(unit, 12)
     assert violations == [] and max(ratios.values()) > 0.5
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", ["row", "client"])
-def test_five_hundred_neighbours_with_the_same_clients(unit):
+def test_five_hundred_neighbors_with_the_same_clients(unit):
     violations, ratios = audit_clients(unit, 500)
     assert violations == []
     assert min(ratios.values()) > 0.5 and max(ratios.values()) <= 1 + 1e-12, ratios
@@ -350,7 +350,7 @@ def setups():
 
 @pytest.mark.quick("rows")
 @pytest.mark.parametrize("told", [False, True], ids=["rows", "clients"])
-def test_some_neighbours_in_a_simulation(told):
+def test_some_neighbors_in_a_simulation(told):
     """There the number of clients may be private: shares of a public number."""
     result = replay_audit(next(setups()), rows(12), groups=np.arange(12) // 3 if told else None)
     assert result.passed, result
@@ -358,7 +358,7 @@ def test_some_neighbours_in_a_simulation(told):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("told", [False, True], ids=["rows", "clients"])
-def test_five_hundred_neighbours_in_a_simulation(told):
+def test_five_hundred_neighbors_in_a_simulation(told):
     total, seed = None, 0
     while total is None or total.n_pairs < 500:
         for estimator in setups():

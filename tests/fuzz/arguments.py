@@ -253,13 +253,13 @@ def options(cls, *, most_good=4, most_junk=2):
     good = good_options(cls)
     names = st.sampled_from(sorted(good))
 
-    def build(chosen, spoilt):
+    def build(chosen, spoiled):
         built = {
             name: values[number % len(values)]
             for name, number in chosen.items()
             for values in (good[name],)
         }
-        built |= {name: JUNK[kind] for name, kind in spoilt.items()}
+        built |= {name: JUNK[kind] for name, kind in spoiled.items()}
         return {name: fresh(value) for name, value in built.items()}
 
     return st.builds(
@@ -315,9 +315,9 @@ seeds = st.integers(0, 2**16)
 rows = st.sampled_from([*2 * tables.ROWS, *tables.FEW_ROWS, *tables.PLANTED_ROWS])
 widths = st.sampled_from([3, 1, 2, 2, 3, 3, 4, 8, 20])
 _good = _table(st.sampled_from(sorted(tables.GOOD)), st.sampled_from(sorted(tables.VALUES)))
-_spoilt = _table(st.sampled_from(sorted(tables.GOOD)), st.sampled_from(sorted(tables.SPOILT)))
+_spoiled = _table(st.sampled_from(sorted(tables.GOOD)), st.sampled_from(sorted(tables.SPOILED)))
 _bad = _table(
-    st.sampled_from(sorted(tables.BAD)), st.sampled_from(sorted([*tables.VALUES, *tables.SPOILT]))
+    st.sampled_from(sorted(tables.BAD)), st.sampled_from(sorted([*tables.VALUES, *tables.SPOILED]))
 )
 _no_groups = st.none()
 _groups = st.builds(Groups, st.sampled_from(sorted(tables.GOOD_GROUPS)), seeds)
@@ -328,7 +328,7 @@ any_groups = st.one_of(_no_groups, _no_groups, _groups, _groups, _bad_groups)
 def any_table(width):
     """A strategy for tables, of which most are good and have the given number of columns."""
     good = _good(width)
-    return st.one_of(good, good, good, good, _spoilt(width), _bad(width), widths.flatmap(_good))
+    return st.one_of(good, good, good, good, _spoiled(width), _bad(width), widths.flatmap(_good))
 
 
 def good_table(width):

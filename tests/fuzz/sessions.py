@@ -318,6 +318,8 @@ class Session:
                 continue
             if key.endswith("_std_error_"):  # infinite where nothing was found
                 array = np.where(np.isposinf(array), 0.0, array)
+            if key.startswith("sizes_"):  # nan where the estimator of segments releases none
+                array = np.where(np.isnan(array), 0.0, array)
             if wrong_numbers(array):
                 found.append(f"{key} is not finite")
         if not (isinstance(model.status_, str) and model.status_):

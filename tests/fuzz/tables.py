@@ -68,17 +68,17 @@ VALUES = {
 }
 """Finite numbers: from a generator and a shape to an array of doubles."""
 
-SPOILT = {"nan": np.nan, "inf": np.inf, "-inf": -np.inf}
+SPOILED = {"nan": np.nan, "inf": np.inf, "-inf": -np.inf}
 
 
 def numbers(kind, seed, shape):
-    """An array of doubles of a kind of `VALUES`, or with one entry of `SPOILT`."""
+    """An array of doubles of a kind of `VALUES`, or with one entry of `SPOILED`."""
     rng = np.random.default_rng(seed)
     if kind in VALUES:
         return VALUES[kind](rng, shape)
     X = _mantissas(rng, shape)
     if X.size:
-        X.flat[rng.integers(X.size)] = SPOILT[kind]
+        X.flat[rng.integers(X.size)] = SPOILED[kind]
     return X
 
 

@@ -48,12 +48,12 @@ ELSEWHERE = {
 # -- arguments -------------------------------------------------------------------------------------
 
 
-def numbers(seed, shape, spoilt):
-    """Planted numbers, one of them spoilt."""
+def numbers(seed, shape, spoiled):
+    """Planted numbers, one of them spoiled."""
     rng = np.random.default_rng(seed)
     X = (7319 + rng.random(shape)) * 10.0 ** rng.integers(-300, 300, size=shape)
     if X.size:
-        X.flat[0] = spoilt
+        X.flat[0] = spoiled
     return X
 
 

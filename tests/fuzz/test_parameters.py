@@ -27,7 +27,7 @@ def table():
     return 7319 + np.random.default_rng(0).random((23, 3))
 
 
-def spoilt(cls):
+def spoiled(cls):
     """Triples (parameter, kind, estimator): the parameter has a value of that kind."""
     for name in inspect.signature(cls).parameters:
         for kind, value in JUNK.items():
@@ -45,7 +45,7 @@ def check(name, model, outcome, tally):
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_plans_of_some_values(name):
     tally = Tally()
-    for number, (parameter, _, model) in enumerate(spoilt(ESTIMATORS[name])):
+    for number, (parameter, _, model) in enumerate(spoiled(ESTIMATORS[name])):
         if number % SOME == 0:
             check(parameter, model, run(model.privacy_plan, 3), tally)
     assert {"ok", "TypeError", "ValueError"} <= tally.table().keys()
@@ -57,7 +57,7 @@ def test_plans_of_some_values(name):
 def test_fits_and_plans_of_all_values(name, record_property):
     tally, X = Tally(), table()
     with threadpool_limits(1):
-        for parameter, kind, model in spoilt(ESTIMATORS[name]):
+        for parameter, kind, model in spoiled(ESTIMATORS[name]):
             check(parameter, model, run(model.privacy_plan, 3), tally)
             if parameter != PROCESSES[0] or kind not in PROCESSES[1]:
                 check(parameter, model, run(model.fit, X), tally)

@@ -110,7 +110,7 @@ SEARCHES = {
 }
 
 
-def spoilt(kind):
+def spoiled(kind):
     """Pairs of a parameter and a function that makes a search with junk in its place."""
     cls, estimator, space, options = SEARCHES[kind]
     names = list(inspect.signature(cls).parameters)
@@ -133,7 +133,7 @@ def check(name, outcome, tally):
 @pytest.mark.parametrize("kind", SEARCHES)
 def test_plans_of_some_values(kind):
     tally = Tally()
-    for number, (name, make) in enumerate(spoilt(kind)):
+    for number, (name, make) in enumerate(spoiled(kind)):
         if number % SOME == 0:
             check(name, run(lambda make=make: make().privacy_plan(3)), tally)
     assert {"ok", "TypeError", "ValueError"} <= tally.table().keys()
@@ -145,7 +145,7 @@ def test_plans_of_some_values(kind):
 def test_plans_of_all_values_and_fits_of_some(kind, record_property):
     tally, X = Tally(), 7319 + np.random.default_rng(0).random((23, 3))
     with threadpool_limits(1):
-        for number, (name, make) in enumerate(spoilt(kind)):
+        for number, (name, make) in enumerate(spoiled(kind)):
             planned = run(lambda make=make: make().privacy_plan(3))
             check(name, planned, tally)
             if number % 8 and planned.error is None or name == "n_jobs":

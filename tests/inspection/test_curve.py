@@ -150,12 +150,12 @@ def test_a_seed_repeats_a_curve_and_another_shares_nothing(curve):
         ({"metric": lambda model, rows: "good"}, TypeError, "metric must return"),
         ({"estimator": DPKMeans("auto")}, TypeError, "n_clusters must be"),
         ({"estimator": FriendlyMean(), "n_units": 1000}, TypeError, "metric must be given"),
-        ({"n_features": 3}, TypeError, "n_features is for"),
+        ({"n_features": 3}, TypeError, "n_features is only for"),
         ({"X_public": None}, TypeError, "X_public must be public rows.*n_features"),
         ({"X_public": None, "n_features": 0}, ValueError, "n_features must be"),
         ({"X_public": None, "n_features": 2, "n_clusters": 0}, ValueError, "n_clusters must be"),
         ({"X_public": np.full((9, 2), np.nan)}, ValueError, "X_public"),
-        ({"X_public": np.zeros((9, 2))}, ValueError, "X_public: it costs nothing"),
+        ({"X_public": np.zeros((9, 2))}, ValueError, "X_public: its cost without"),
         ({"random_state": -1}, ValueError, "random_state"),
     ],
 )
@@ -169,7 +169,9 @@ def test_wrong_parameters_are_refused_by_name(change, error, words):
 @pytest.mark.parametrize("estimator", [DPKTupleKMeans(3), FriendlyMean()])
 def test_an_estimator_that_would_take_another_way_is_refused(estimator):
     """They choose their algorithm by the budget, and a scaled one is no real budget."""
-    with pytest.raises(ValueError, match="another way at the scaled budget; give n_units rows"):
+    with pytest.raises(
+        ValueError, match="different algorithm at the scaled budget; give n_units rows"
+    ):
         utility_curve(estimator, X, n_units=10**7, epsilons=[1.0], n_repeats=1, metric=len)
 
 

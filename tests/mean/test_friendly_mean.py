@@ -185,12 +185,12 @@ def test_a_mean_of_columns_that_were_not_told_apart_says_so():
         model = FriendlyMean(epsilon=0.7, random_state=seed).fit(X)
         assert not model.trustworthy_ and (model.column_scale_ == 1).all()
         assert (model.column_status_ == "noise").all()
-        seen += "the units of the columns" in model.status_
+        seen += "the scales of the columns" in model.status_
     assert seen >= 1
 
 
 def test_a_column_that_is_not_told_is_named_and_the_others_have_their_units():
-    """Gifts to one person in ten: the others' scales stand out of the noise, theirs does not."""
+    """Gifts to one person in ten: the others' scales stand out from the noise, theirs does not."""
     rng, n = np.random.default_rng(0), 900
     gifts = rng.lognormal(5, 2, n) * (rng.random(n) < 0.15)
     X = np.column_stack([rng.normal(46, 16, n), gifts, np.full(n, 7.0)])
@@ -212,7 +212,7 @@ def test_a_box_that_bites_is_told():
     X = np.random.default_rng(0).lognormal([3.8, 10.6], [0.3, 0.3], size=(5000, 2))
     model = FriendlyMean(bounds=([0, 0], [150, 400]), random_state=0).fit(X)
     assert model.column_status_.tolist() == ["ok", "bound"] and not model.trustworthy_
-    assert "at a bound, and rows may lie beyond it: 1 (wider" in model.status_
+    assert "at a bound, and rows may lie beyond it: 1 (try wider" in model.status_
     wide = FriendlyMean(bounds=([0, 0], [150, 4e5]), random_state=0).fit(X)
     assert wide.column_status_.tolist() == ["ok", "ok"] and wide.status_ == "ok"
 

@@ -69,7 +69,7 @@ def test_more_privacy_costs_more():
 
 @pytest.mark.quick("full", "tied")
 @pytest.mark.parametrize("form", FORMS)
-def test_without_noise_it_is_the_labelled_estimate(form):
+def test_without_noise_it_is_the_labeled_estimate(form):
     """separated_gaussians:B3: with a huge budget only the correction of clipping is left."""
     truth = Mixture(3, 3, 14, 20000)
     if form != "full":
@@ -200,7 +200,7 @@ def test_spherical_components_in_a_ball():
 
 @pytest.mark.parametrize("method", ["coreset", "partition", "k_tuples"])
 def test_without_noise_only_clipping_is_left(method):
-    """separated_gaussians:B3: against the moments of the labelled rows; halves of them for
+    """separated_gaussians:B3: against the moments of the labeled rows; halves of them for
     k-tuples.
     """
     truth = Mixture(3, 2, 12, 20000)
@@ -328,7 +328,7 @@ def test_spherical_estimate_far_from_the_origin():
 
 
 def test_weights_have_the_noise_of_the_plan():
-    """separated_gaussians:C6: counts with noise sd, normalised, have the deviation sd / n sqrt(1 -
+    """separated_gaussians:C6: counts with noise sd, normalized, have the deviation sd / n sqrt(1 -
     2 w + k w^2).
 
     Of 400 draws: within 20 % but for a probability of 1e-8 (chi-square); of the 16 degrees of
@@ -414,7 +414,7 @@ def test_other_methods_need_a_number():
 
 @pytest.mark.quick("2")
 @pytest.mark.parametrize("d", [2, 7])
-def test_neighbours_get_the_same_number_of_components(d):
+def test_neighbors_get_the_same_number_of_components(d):
     X = Mixture(3, d, 10, 120).X
     estimator = DPGaussianMixture((1, 5), epsilon=100.0, bounds=60.0)
     assert replay_audit(estimator, X, groups=np.arange(120) // 3).violations == []

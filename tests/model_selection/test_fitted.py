@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from sklearn_dp import DPGaussianMixture, DPKMeans, SampleAndAggregate
-from sklearn_dp.audit import neighbouring_pairs, replay_audit
+from sklearn_dp.audit import neighboring_pairs, replay_audit
 from sklearn_dp.model_selection import DPGridSearch, PrivateScorer
 from sklearn_dp.model_selection._fitted import Fitted, square_sums, transformed
 
@@ -96,7 +96,7 @@ def test_replay(step):
         estimator = make_pipeline(FunctionTransformer(step), DPKMeans(bounds=9.0))
         grid = {"dpkmeans__n_clusters": [2, 3]}
     rows = 3 * X[:40, :3]
-    pairs = neighbouring_pairs(rows, 0, kinds=["random", "far", "remove"])
+    pairs = neighboring_pairs(rows, 0, kinds=["random", "far", "remove"])
     result = replay_audit(DPGridSearch(estimator, grid, **options), rows, pairs, strangers=False)
     assert result.violations == [] and result.n_pairs == 3
 

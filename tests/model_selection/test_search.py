@@ -60,7 +60,7 @@ SMALL = {"n_clusters": [2, 3]}
     ],
 )
 def test_replay(selection, groups):
-    """Releases, costs and everything shown, over neighbours: 0 violations."""
+    """Releases, costs and everything shown, over neighbors: 0 violations."""
     X = corners(60)
     given = np.arange(60) // 3 if groups else None
     estimator = DPGridSearch(DPKMeans(bounds=2.0), SMALL, epsilon=20.0, selection=selection)

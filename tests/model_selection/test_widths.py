@@ -8,8 +8,8 @@ from sklearn_dp import DPPCA, DPKMeans, DPOneHotEncoder, PrivacyLedger
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp.model_selection import DPGridSearch, preflight
 from sklearn_dp.model_selection._budget_split import BudgetSplit
+from sklearn_dp.model_selection._candidate_plan import Maker
 from sklearn_dp.model_selection._candidates import candidate, plan_of
-from sklearn_dp.model_selection._fit_plans import Maker
 from sklearn_dp.model_selection._widths import widths
 
 N_FEATURES = 4
@@ -93,7 +93,7 @@ def test_a_number_of_columns_that_only_a_release_tells_is_refused_before_the_cha
     ledger = PrivacyLedger(PrivacyBudget(epsilon=9.0, delta=1e-5))
     pipeline = make_pipeline(DPOneHotEncoder(), DPKMeans())
     search = DPGridSearch(pipeline, {"dpkmeans__n_clusters": [2, 3]}, ledger=ledger)
-    with pytest.raises(ValueError, match="is a release.*PublicEncoder"):
+    with pytest.raises(ValueError, match="is released by the fit.*PublicEncoder"):
         search.fit(rows)
     assert ledger.entries == ()
     with pytest.raises(TypeError, match="'dponehotencoder' is not known before"):

@@ -5,7 +5,7 @@ from functools import partial
 
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._ledger import PrivacyLedger
-from sklearn_dp._privacy._neighbours import RELATIONS
+from sklearn_dp._privacy._neighbors import RELATIONS
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp.audit import MUTANTS, Mutant, mutant

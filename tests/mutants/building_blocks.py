@@ -30,7 +30,7 @@ from sklearn_dp._aggregate.shared import quantiles as _quantiles
 from sklearn_dp._aggregate.shared import row_sums as _row_sums
 from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._aggregate.tuples import core_aggregation as _tuples
-from sklearn_dp._privacy import _mechanisms
+from sklearn_dp._privacy import _aggregates
 from sklearn_dp.audit import mutant
 from sklearn_dp.cluster import _nearest
 from sklearn_dp.cluster._centers import BaseDPCenters
@@ -75,7 +75,7 @@ def _(original):
     def iterate(context, estimate, number, last):
         settled = original(context, estimate, number, last)
         labels, _ = _row_sums.nearest(rows_in_memory(context.rows), np.rint(estimate.centers))
-        # Whatever the rule: here one that most pairs of neighbours tell apart.
+        # Whatever the rule: here one that most pairs of neighbors tell apart.
         return settled or np.bincount(labels, minlength=len(estimate.centers)).max() % 2 == 0
 
     return iterate
@@ -125,9 +125,9 @@ def _(original):
 
 @mutant("quality: squared distances without a cap", "check_replay", _quality, "_capped_sums")
 def _(original):
-    def capped_sums(part, centers, middle, caps, largest, limits):
+    def capped_sums(part, centers, middle, caps, largest, *others):
         # Caps a thousand times as far, in steps of what is claimed.
-        part, (steps,) = original(part, centers, middle, 1e6 * caps, 1e6 * largest, limits)
+        part, (steps,) = original(part, centers, middle, 1e6 * caps, 1e6 * largest, *others)
         return part, (steps * 10**6,)
 
     return capped_sums
@@ -146,7 +146,7 @@ def _(original):
 def _(original):
     def store(self, X, result, *others):
         original(self, X, result, *others)
-        # Whatever the rule: here one that most pairs of neighbours tell apart.
+        # Whatever the rule: here one that most pairs of neighbors tell apart.
         if int(1e3 * self.score(_rows_of(X))) % 2:
             self.status_ = "mostly noise"
 
@@ -205,7 +205,7 @@ def _(original):
     return mean_radius
 
 
-@mutant("second moment without a clip", "check_replay", _mechanisms, "exact_gram")
+@mutant("second moment without a clip", "check_replay", _aggregates, "exact_gram")
 def _(original):
     return lambda parts, d, limit, *others: original(parts, d, 1e3 * limit, *others)
 
@@ -347,7 +347,7 @@ def _(original):
     return lambda value: original(value) / 2
 
 
-@mutant("raw number of points used", "check_replay", _mechanisms, "noisy_count_and_totals")
+@mutant("raw number of points used", "check_replay", _aggregates, "noisy_count_and_totals")
 def _(original):
     def noisy_count_and_totals(session, entry, number, totals, units):
         return float(number), totals * units.step

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from sklearn_dp._privacy import _grid, _mechanisms
+from sklearn_dp._privacy import _aggregates, _grid
 from sklearn_dp._privacy._domain import Domain
-from sklearn_dp._privacy.laws import histograms
+from sklearn_dp._privacy.mechanisms import histograms
 from sklearn_dp.audit import mutant
 
 
@@ -15,7 +15,7 @@ def _(original):
     return lambda rows, limit, norms_squared=None: rows
 
 
-@mutant("clip limit from the data", "check_replay", _mechanisms, "vector_sum")
+@mutant("clip limit from the data", "check_replay", _aggregates, "vector_sum")
 def _(original):
     def vector_sum(session, entry, rows, limit, units, **options):
         largest = float(np.sqrt(np.square(rows).sum(axis=1).max(initial=1.0)))
@@ -24,12 +24,12 @@ def _(original):
     return vector_sum
 
 
-@mutant("raw count used", "check_replay", _mechanisms, "count")
+@mutant("raw count used", "check_replay", _aggregates, "count")
 def _(original):
     return lambda session, entry, units, rho=None: float(units.n_rows)
 
 
-@mutant("raw histogram used", "check_replay", _mechanisms, "noisy_counts")
+@mutant("raw histogram used", "check_replay", _aggregates, "noisy_counts")
 def _(original):
     return lambda session, entry, counts, units, rho=None: counts * units.step
 

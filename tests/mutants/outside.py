@@ -24,8 +24,8 @@ from sklearn_dp._aggregate.shared import centering as _centering
 from sklearn_dp._partitions._check_part import CheckedSource
 from sklearn_dp._privacy import _disjoint, _dp_accounting, _prepaid
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy.laws import selection as _selection
-from sklearn_dp._privacy.laws.shares import NoiseShares
+from sklearn_dp._privacy.mechanisms import selection as _selection
+from sklearn_dp._privacy.mechanisms.shares import NoiseShares
 from sklearn_dp._published.easy_instances import k_averages as _k_averages
 from sklearn_dp._published.easy_instances import noisy_centers as _noisy_centers
 from sklearn_dp._published.easy_instances import separated_balls as _separated_balls
@@ -120,7 +120,7 @@ OUTSIDE = [
         "above_threshold",
         "noise.rounded_laplace(2 * scale, queries.shape)",
         "noise.rounded_laplace(scale, queries.shape)",
-        "audit/laws/test_draws.py::test_answers_above_a_threshold_tell_no_more_than_they_cost",
+        "audit/mechanisms/test_draws.py::test_answers_above_a_threshold_tell_no_more_than_they_cost",
     ),
     Edit(
         "scales that are not those of the record",
@@ -128,7 +128,7 @@ OUTSIDE = [
         "above_threshold",
         "noise.rounded_laplace(2 * scale, queries.shape)",
         "noise.rounded_laplace(1.9 * scale, queries.shape)",
-        "audit/laws/test_draws.py::test_a_law_asks_for_the_scale_that_it_claims",
+        "audit/mechanisms/test_draws.py::test_a_law_asks_for_the_scale_that_it_claims",
         {"name": "above threshold"},
     ),
     Edit(
@@ -137,7 +137,7 @@ OUTSIDE = [
         "lead",
         "noise.rounded_laplace(scale)",
         "noise.rounded_laplace(scale / 2)",
-        "audit/laws/test_draws.py::test_a_law_asks_for_the_scale_that_it_claims",
+        "audit/mechanisms/test_draws.py::test_a_law_asks_for_the_scale_that_it_claims",
         {"name": "lead"},
     ),
     Edit(

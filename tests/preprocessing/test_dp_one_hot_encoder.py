@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from sklearn_dp import DPKMeans, DPOneHotEncoder, PrivacyBudget, PrivacyLedger, PublicEncoder
-from sklearn_dp.audit import neighbouring_pairs, replay_audit
+from sklearn_dp.audit import neighboring_pairs, replay_audit
 from sklearn_dp.exceptions import UtilityWarning
 from sklearn_dp.preprocessing import _dp_one_hot_encoder
 
@@ -61,7 +61,7 @@ def test_rows_are_encoded_as_scikit_learn_encodes_them():
 
 def test_what_it_finds_is_a_schema_for_the_encoder_of_mixed_tables():
     table = persons().assign(name=[f"person {i}" for i in range(5000)], age=40.0)
-    with pytest.warns(UtilityWarning, match="stand out of the noise: name"):
+    with pytest.warns(UtilityWarning, match="stand out from the noise: name"):
         found = DPOneHotEncoder(epsilon=1.0).fit(table[["work", "name"]])
     assert found.column_status_.tolist() == ["ok", "noise"] and not found.trustworthy_
     encoder = PublicEncoder({"age": (15, 95), **found.schema_}).fit(table)
@@ -145,9 +145,9 @@ def test_replays(unit):
         assert bool(audit.violations) == (unit == "group")
 
 
-def test_many_neighbours():
+def test_many_neighbors():
     X = np.random.default_rng(1).integers(0, 4, size=(40, 3)).astype(float)
-    pairs = neighbouring_pairs(X, 0, repeats=8)
+    pairs = neighboring_pairs(X, 0, repeats=8)
     assert replay_audit(DPOneHotEncoder(epsilon=5.0), X, pairs).violations == []
 
 
@@ -206,7 +206,7 @@ def test_hidden_rows_are_told():
     assert model.column_status_.tolist() == ["hidden"]
     low, high = model.confidence_interval(0.9999, "hidden_share_")
     assert low[0] < (kinds != 9999).mean() < high[0]
-    with pytest.warns(UtilityWarning, match="stand out of the noise: 0"):
+    with pytest.warns(UtilityWarning, match="stand out from the noise: 0"):
         few = DPOneHotEncoder(epsilon=0.1, random_state=0).fit(kinds[:20])
     assert np.isinf(few.hidden_share_std_error_).all() and few.categories_[0].tolist() == []
 

@@ -26,7 +26,7 @@ from sklearn_dp._privacy._randomness import AlgorithmicRandomness
 from sklearn_dp._privacy._units import Units
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._charges import charge_problems
-from sklearn_dp.audit._neighbours import Neighbour
+from sklearn_dp.audit._neighbors import Neighbor
 from sklearn_dp.exceptions import BudgetExceededError, UtilityWarning
 from sklearn_dp.model_selection import DPGridSearch
 from sklearn_dp.segments._rows import UnitsBySegment
@@ -101,7 +101,7 @@ def test_all_segments_cost_what_one_costs():
         DPBySegment(values=many, ledger=ledger).fit(np.zeros((40, 2)), by=many * 2)
     model = DPBySegment(DPKMeans(3), values=["a", "b"])
     pooled, each = model.privacy_plan(4).entries
-    assert pooled.rho == pytest.approx(0.1 * PrivacyBudget(1.0, 1e-6).to_rho(), rel=0.05)
+    assert pooled.rho == pytest.approx(0.05 * PrivacyBudget(1.0, 1e-6).to_rho(), rel=0.05)
     assert pooled.rho + each.rho <= PrivacyBudget(1.0, 1e-6).to_rho()
 
 
@@ -118,11 +118,11 @@ def other_groups(X, groups):
     index = code_groups(groups)
     there = index != 2
     left = np.delete(np.arange(index.max() + 1), 2)
-    yield Neighbour("remove", X[there], groups[there], left)
+    yield Neighbor("remove", X[there], groups[there], left)
     for key in (1.0, 7.0, 9.0):
         more = np.vstack([X, [[key, 90.0, -90.0]] * 3])
         ids = np.append(groups, [-1.0] * 3)
-        yield Neighbour("far", more, ids, np.append(np.arange(index.max() + 1), -1))
+        yield Neighbor("far", more, ids, np.append(np.arange(index.max() + 1), -1))
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_replays_of_rows_and_groups(estimator):
     X = near_and_far()
     model = DPBySegment(estimator, values=[0, 1, 2, 7], by=0, epsilon=50.0, min_size=None)
     groups = X[:, 0] * 100 + np.arange(len(X)) // 8
-    for options in ({}, {"groups": groups, "neighbours": other_groups(X, groups)}):
+    for options in ({}, {"groups": groups, "neighbors": other_groups(X, groups)}):
         result = replay_audit(model, X, **options)
         assert result.violations == [] and max(result.ratios.values()) > 0.5
 
@@ -320,6 +320,11 @@ def test_searches_refuse_segments_before_the_charge():
     with pytest.raises(TypeError, match="DPBySegment.* cannot be searched over"):
         search.fit(near_and_far())
     assert not ledger.entries
+
+
+def test_wrong_values_are_told_before_a_missing_key():
+    with pytest.raises(TypeError, match="^values must"):
+        DPBySegment(values=True).fit(np.zeros((3, 2)))
 
 
 @pytest.mark.parametrize("values", [None, [0, 1]])

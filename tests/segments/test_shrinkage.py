@@ -1,4 +1,4 @@
-"""Estimates of several segments, moved towards their mean."""
+"""Estimates of several segments, moved toward their mean."""
 
 from types import SimpleNamespace
 

@@ -75,7 +75,7 @@ def friendly_average(
 ) -> Average | None:
     """Noisy average of elements of which every two have a common friend, or None.
 
-    Private for neighbours that add, remove or replace an element, provided that any two elements of
+    Private for neighbors that add, remove or replace an element, provided that any two elements of
     either data set are within 2 `radius` of one another. The rows (m, p), finite, are the survivors
     of a filter; m is private, and may be 0. The radius is that of the predicate, public or
     released. `delta` is the probability of the failure event, charged by the caller. None if there

@@ -17,7 +17,7 @@ from ..shared.grid_table import ROWS, GridTable
 from ..shared.prefix_sums import noisy_prefix_sums, prefix_noise
 from ..shared.row_sums import counted
 from ..shared.table import Part
-from .mean_facts import Facts, Here
+from .mean_facts import Candidate, PublicFacts
 
 __all__ = ["FREE", "Clip", "PowerLaw", "clip_radius", "whole_bounds"]
 
@@ -67,7 +67,7 @@ class _Look(NamedTuple):
     blob: tuple[float, float]
 
 
-# Noise may hide thousands of distances in a tail. A clip below them pulls the mean towards the
+# Noise may hide thousands of distances in a tail. A clip below them pulls the mean toward the
 # center by several times the noise that it saves: so few wide bins, whose sums have little noise,
 # and never less than a round blob's radius. Where there are many features the distances are nearly
 # equal, and each quarter of an octave too much is a fifth more noise. Figures:
@@ -77,18 +77,23 @@ _FEW = _Look(np.arange(-40, 1) / 4, (1.0, 2.0))
 _MANY = _Look(np.concatenate([np.arange(-40, -8) / 4, np.arange(-32, 1) / 16]), (1.0, 1.0))
 
 
-def whole_bounds(here: Here, facts: Facts) -> float:
-    """The radius about `here` whose noise is that of all points, about the middle of the bounds.
+def whole_bounds(candidate: Candidate, facts: PublicFacts) -> float:
+    """The radius about `candidate` whose noise is that of all points, about the middle of the
+    bounds.
 
     There nothing is clipped away; but the noise of the number counts by the offset of the mean.
     """
     if facts.reach is None:
         return math.inf
-    return facts.reach + float(np.linalg.norm(here.center)) / math.sqrt(facts.d)
+    return facts.reach + float(np.linalg.norm(candidate.center)) / math.sqrt(facts.d)
 
 
 def clip_radius(
-    session: PrivacySession, rows: GridTable, here: Here, facts: Facts, squared: float = 0.0
+    session: PrivacySession,
+    rows: GridTable,
+    candidate: Candidate,
+    facts: PublicFacts,
+    squared: float = 0.0,
 ) -> Clip:
     """The radius with the least noise and bias, from noisy counts of distances.
 
@@ -102,17 +107,19 @@ def clip_radius(
     """
     rho = session.remaining("distances")
     if 1 / math.sqrt(2 * rho) > facts.total / _FEWEST:
-        return Clip(here.clip, here.clip**2, 0.0, 0.0, 0.0)
+        return Clip(candidate.clip, candidate.clip**2, 0.0, 0.0, 0.0)
     look = _FEW if facts.d <= _FEW_FEATURES else _MANY
     # Bins up to the radius that few points should exceed, and on to the ball.
-    edges = np.concatenate([[0.0], here.clip * 2.0**look.bins])
-    more = math.ceil(4 * math.log2(here.ball / here.clip))
-    edges = np.append(edges, here.clip * (here.ball / here.clip) ** (np.arange(1, more + 1) / more))
+    edges = np.concatenate([[0.0], candidate.clip * 2.0**look.bins])
+    more = math.ceil(4 * math.log2(candidate.ball / candidate.clip))
+    edges = np.append(
+        edges, candidate.clip * (candidate.ball / candidate.clip) ** (np.arange(1, more + 1) / more)
+    )
     (exact,) = rows.sums(_distance_counts, np.square(edges[1:] / rows.unit))
     beyond, sd = _noisy_beyond(session, exact, rows, rho)
     tail = _tail(beyond, sd, edges, _OF_SPREADS if squared else _OF_MEANS)
     if tail is None:
-        return Clip(here.clip, here.clip**2, 0.0, 0.0, 0.0)
+        return Clip(candidate.clip, candidate.clip**2, 0.0, 0.0, 0.0)
     rho, n = session.remaining("mean"), facts.total
     noise = math.sqrt(facts.d / (2 * rho)) / n  # of a radius of 1
     choices = edges[edges >= tail.start]
@@ -141,8 +148,8 @@ def clip_radius(
     if squared:  # of a normal column, and near enough for fourth powers to be seen
         of_normal = math.sqrt(FREE * math.sqrt(2 / n) * square / facts.d / of_squares)
         free = min(free, of_normal, _FREE_SQUARES * math.sqrt(square))
-    radius = min(max(best, blob, free), here.ball)
-    whole = whole_bounds(here, facts)
+    radius = min(max(best, blob, free), candidate.ball)
+    whole = whole_bounds(candidate, facts)
     if cost(whole, 0.0) <= costs.min():
         radius = max(radius, whole * (1 + 1e-9))
     hidden = n - float(beyond[0]) - _SURELY * float(sd[0])
@@ -186,7 +193,7 @@ class PowerLaw(NamedTuple):
 
 
 class _Tail(NamedTuple):
-    """The tail beyond the farthest distance where points stand out of the noise."""
+    """The tail beyond the farthest distance where points stand out from the noise."""
 
     start: float
     likely: PowerLaw
@@ -266,7 +273,7 @@ def _distance_counts(part: Part, squares: np.ndarray) -> tuple[Part, tuple]:
     return part, (counted(cells, len(own), part.units, len(squares)),)
 
 
-def _mean_square(counts: np.ndarray, edges: np.ndarray, most: float, facts: Facts) -> float:
+def _mean_square(counts: np.ndarray, edges: np.ndarray, most: float, facts: PublicFacts) -> float:
     """Mean squared distance up to the farthest that counts stand out at.
 
     Bins beyond hold next to nothing but noise, and their squares are large: they are left out.

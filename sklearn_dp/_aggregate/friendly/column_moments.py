@@ -1,7 +1,7 @@
 """Means and standard deviations of columns: the last steps of a friendly mean, in their own units.
 
 1. Release the number of points, and the origin and the scale of each column
-   (:mod:`..shared.columns`). Where too few rows stand out of the noise for that, the sides of a
+   (:mod:`..shared.columns`). Where too few rows stand out from the noise for that, the sides of a
    public box are the scales; without one there is no answer.
 2. One noisy mean about that origin, with the squares and the fourth powers of each column
    (:func:`.refine.refine`), clipped at a radius that is chosen for the mean and the squares.
@@ -16,20 +16,20 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..._privacy._aggregates import noisy_count_and_totals
 from ..._privacy._budget import PrivacyBudget
 from ..._privacy._domain import Domain
-from ..._privacy._mechanisms import noisy_count_and_totals
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
+from ..shared.adaptive_center import CenterRadius
+from ..shared.advice import listed
 from ..shared.columns import Columns, ReleasedColumns, column_entries, look_at_columns
-from ..shared.location import Located
-from ..shared.remedies import listed
 from ..shared.table import Table
 from ..shared.weights import Weights
 from .mean import ORIGIN_VARIANCE, REACH
 from .mean_answer import answer
-from .mean_facts import Facts, FriendlyMeanResult, Here
+from .mean_facts import Candidate, FriendlyMeanResult, PublicFacts
 from .points import Points
 from .refine import refine
 
@@ -84,13 +84,12 @@ def fit_column_moments(
     else:
         columns, nothing = Columns(np.zeros(d), np.ones(d), False), "spread of the columns"
         return FriendlyMeanResult.missing(columns, size, size_sd, math.nan, nothing)
-    facts = Facts(
+    facts = PublicFacts(
         max(size, 2.0), d, 2 * reach, session.remaining("mean"), 0.0, None, None, weights, names
     )
-    here = Here(np.zeros(d), reach, reach, start)
-    end = refine(session, points.within(columns), here, facts, spreads=spreads)
-    found = answer(session, end, size, size_sd, math.nan, "columns", columns, facts, seen)
-    return found.in_table()
+    candidate = Candidate(np.zeros(d), reach, reach, start)
+    end = refine(session, points.within(columns), candidate, facts, spreads=spreads)
+    return answer(session, end, size, size_sd, math.nan, "columns", columns, facts, seen)
 
 
 def column_mean_entries(rho: float) -> tuple[PlanEntry, ...]:
@@ -105,7 +104,7 @@ def fit_column_means(
     session: PrivacySession,
     table: Table,
     box: Domain | None,
-    place: Located,
+    place: CenterRadius,
     error: np.ndarray,
     seen: ReleasedColumns | None,
     names: Sequence[object] = (),
@@ -125,15 +124,15 @@ def fit_column_means(
     reach = (REACH if seen else 1.0) * math.sqrt(d) + float(np.linalg.norm(start))
     variance = float(np.max(variances))
     rho, size, weights = session.remaining("mean"), place.size, place.weights
-    facts = Facts(max(size, 2.0), d, 2 * reach, rho, 0.0, None, None, weights, names)
-    here = Here(start, reach, reach, max(variance, 1e-12))
-    end = refine(session, Points(table, columns), here, facts)
+    facts = PublicFacts(max(size, 2.0), d, 2 * reach, rho, 0.0, None, None, weights, names)
+    candidate = Candidate(start, reach, reach, max(variance, 1e-12))
+    end = refine(session, Points(table, columns), candidate, facts)
     unseen = np.isinf(columns.scale)
     columns = replace(columns, scale=np.where(unseen, 1.0, columns.scale))
-    found = answer(session, end, size, 0.0, math.nan, "columns", columns, facts).in_table()
+    found = answer(session, end, size, 0.0, math.nan, "columns", columns, facts)
     mean, std_error = np.where(unseen, (center, error), (found.mean, found.std_error))
     status = found.status
     if status == "ok" and unseen.any():
         where = listed(names or range(d), np.flatnonzero(unseen))
-        status = f"ok, but no spread can be seen of these columns: {where}"
+        status = f"ok, but no spread is visible in these columns: {where}"
     return replace(found, mean=mean, std_error=std_error, status=status)

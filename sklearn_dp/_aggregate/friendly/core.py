@@ -2,13 +2,13 @@
 
 A filter looks at how many *friends* each element has and keeps it or drops it at random. Its keep
 decisions are no release. The guarantee is conditional: but for a failure probability delta, any
-two survivors on either of two neighbouring data sets have a common friend, so a mechanism that is
+two survivors on either of two neighboring data sets have a common friend, so a mechanism that is
 private on such pairs only (`average.friendly_average`) may run on the survivors, and its cost
 adds to that of the filter [1]_.
 
 Every predicate is a pure function of the two elements: a distance never depends on which other
 elements share a tile with them, and ties with the radius are decided the same way on both of two
-neighbouring data sets.
+neighboring data sets.
 
 References
 ----------
@@ -26,7 +26,7 @@ from scipy.special import ndtri
 
 from ..._privacy._rounding import round_up
 from ..._privacy._session import PrivacySession
-from ..._privacy.laws.histograms import stability_threshold
+from ..._privacy.mechanisms.histograms import stability_threshold
 
 __all__ = [
     "MATCH_LIMIT",
@@ -69,7 +69,7 @@ def match_gamma(
 
     X and Y match if some permutation pi has, for all i, ``|x_i - y_pi(i)|`` below gamma times
     every ``|x_i - y_pi(j)|`` and ``|x_j - y_pi(i)|`` with j != i. For gamma <= 1 only the map to
-    the nearest neighbour can be such a permutation. Tuples with a NaN match nothing. Gamma is in
+    the nearest neighbor can be such a permutation. Tuples with a NaN match nothing. Gamma is in
     (0, 1]; an aggregation needs at most 1/5.
 
     With the matches, the permutations (a, b, k): ``permutation[p, q, i]`` is the index in ``Y[q]``
@@ -163,7 +163,7 @@ def friend_counts(X: np.ndarray, radius: float, anchors: np.ndarray | None = Non
 def anchor_bound(rate: float) -> np.uint64:
     """The largest of 64 random bits with which an element is in a sample of that public rate.
 
-    Neighbours share the coins of the elements they have in common. Given them, an element that
+    Neighbors share the coins of the elements they have in common. Given them, an element that
     is in the sample moves the centered count W_S - |S| / 2 of every other by 1/2, exactly as in
     the full count, and an element outside moves none: the filters below hold as they stand.
     """
@@ -194,7 +194,7 @@ def non_friend_pairs(X: np.ndarray, radii: np.ndarray) -> np.ndarray:
 def _size_upper_bound(noisy_size: float, sd: float, delta: float) -> float:
     """A number that is below n with probability at most `delta`, from n + round(sd Z).
 
-    The elements that two neighbours have in common are as many as the smaller of them has, so
+    The elements that two neighbors have in common are as many as the smaller of them has, so
     none may be missing there: round(sd Z) + shift < 0 needs sd Z < -shift + 1/2.
     """
     return max(1.0, noisy_size + round_up(0.5 - sd * float(ndtri(delta))))
@@ -212,13 +212,13 @@ def core_add_remove(
     delta: float,
     units: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Friendly core when neighbours add or remove an element; the size is private. Not a release.
+    """Friendly core when neighbors add or remove an element; the size is private. Not a release.
 
     Which elements (n,) to keep. The entry pays `rho` and `delta`. `friends` are those of each
     element, itself included; among the anchors if there are any. `size` is n, or the number of
     anchors; `noisy_size` the released n + round(sd Z), paid for on its own. Where the elements are
     a random sample (by :func:`anchor_bound`) that stands for the whole data set, `units` are their
-    numbers in it. It is the filter of the sample, whose neighbours are neighbours or equal.
+    numbers in it. It is the filter of the sample, whose neighbors are neighbors or equal.
 
     Let D' be D without x and call an element bad if at most half of the n - 1 common elements are
     its friends. The bound `upper` is at least n - 1, the size of D', but for delta / 2, on either
@@ -252,7 +252,7 @@ def core_add_remove(
 def core_fixed_size(
     session: PrivacySession, entry: str, friends: np.ndarray, size: int, *, rho: float, delta: float
 ) -> np.ndarray:
-    """Friendly core when neighbours replace an element; the size is public and at least 2.
+    """Friendly core when neighbors replace an element; the size is public and at least 2.
 
     Parameters and result as in :func:`core_add_remove`.
 
@@ -280,7 +280,7 @@ def core_fixed_size(
 
 
 def basic_gamma(*, replace: bool = False) -> int:
-    """l1 distance of the keep probabilities of :func:`core_basic` between neighbours.
+    """l1 distance of the keep probabilities of :func:`core_basic` between neighbors.
 
     At most: 2 (add or remove), 3 (replace); one more if the predicate were not symmetric.
     """
@@ -301,10 +301,10 @@ def core_basic(
     """Friendly core by smooth keep probabilities; a complete data set survives surely.
 
     Element i is kept with probability (2 W_i - n) / n, cut to [0, 1], independently; with
-    `replace`, for neighbours that replace one of a public number t >= 2 of elements, with
+    `replace`, for neighbors that replace one of a public number t >= 2 of elements, with
     probability (2 W_i - (t + 1)) / (t - 1). `units` as in :func:`core_add_remove`.
 
-    The filter has no privacy cost of its own. If A is (e, d)-DP on friendly neighbours, A on the
+    The filter has no privacy cost of its own. If A is (e, d)-DP on friendly neighbors, A on the
     core is (g (exp(e) - 1), g d exp(e + g (exp(e) - 1)))-DP, with g from :func:`basic_gamma`;
     `rho` and `delta` are that guarantee in zCDP, as worked out by the caller.
 

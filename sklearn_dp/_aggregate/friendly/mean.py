@@ -21,7 +21,7 @@ N(mu, I_1000) at rho = 1 the error is 3.32 as published, 1.50 here and 1.48 for 
 mu (``doc/benchmarks/mean.md``). ``refine=False`` is the published one
 (`_published/friendly_core.py`).
 
-Called by `FriendlyMean`. A neighbour has one point more or less: a point stands for a unit
+Called by `FriendlyMean`. A neighbor has one point more or less: a point stands for a unit
 (:mod:`.points`). All that is taken from the points are sums over the parts of a table, but for a
 sample, of which pairs are compared; the published algorithm has all of them together.
 
@@ -39,8 +39,8 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtri
 
+from ..._privacy._aggregates import noisy_count_and_totals
 from ..._privacy._budget import PrivacyBudget
-from ..._privacy._mechanisms import noisy_count_and_totals
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
@@ -55,7 +55,7 @@ from ..shared.table import Table
 from ..shared.weights import Weights
 from .average import RADII, find_radius, radius_grid
 from .mean_answer import answer
-from .mean_facts import Facts, FriendlyMeanResult, Here, most_pairs
+from .mean_facts import Candidate, FriendlyMeanResult, PublicFacts, most_pairs
 from .points import Points
 from .refine import MANY_COLUMNS, approach, refine
 from .route_choice import choose_route
@@ -68,8 +68,9 @@ __all__ = [
 ]
 
 _ONE_UNIT = (
-    "the rows are too few to tell the units of the columns: all have the same standard "
-    "error, which hides a column of a smaller spread; bounds or more rows would help"
+    "there are too few rows to estimate the scales of the columns: all have the "
+    "same standard error, which hides columns with a smaller spread; bounds or "
+    "more rows would help"
 )
 REACH = 64.0  # standard deviations, of all columns together, to the farthest rows
 ORIGIN_VARIANCE = 2.0  # of a released origin, in squared scales: it may be that of one mode
@@ -199,25 +200,11 @@ def fit_friendly_mean(
     plan that holds an entry for it has them released. The public `diameter` is one that nearly all
     points are within of each other, in the coordinates of the columns; `radii` is the public grid
     to look for it on, 1e-6 to 1e12 in factors of 1.5 by default.
+
+    The origin where a step finds nothing. The releases of the later steps are skipped then: which
+    ones were made depends on released values only.
     """
     points = Points(table, columns)
-    return _fit_refined(session, points, columns, diameter, radii, locate, names).in_table()
-
-
-def _fit_refined(
-    session: PrivacySession,
-    points: Points,
-    columns: Columns,
-    diameter: float | None,
-    radii: np.ndarray | None,
-    locate: str,
-    names: Sequence[object],
-) -> FriendlyMeanResult:
-    """Locate, approach, refine; the origin where a step finds nothing.
-
-    The releases of the later steps are skipped then: which ones were made depends on released
-    values only.
-    """
     # Where rows have weights, these share the release with the number: twice the noise.
     units = points.table.units
     size_sd = (2.0 if units.own_weights else 1.0) / math.sqrt(2 * session.remaining("size"))
@@ -232,20 +219,20 @@ def _fit_refined(
             columns = seen.coordinates(None)
             points = points.within(columns)
     reach = None if columns.domain is None else columns.domain.radius
-    facts = Facts(
+    facts = PublicFacts(
         max(size, 2.0),
         points.n_features,
         diameter or 2 * (reach or REACH * math.sqrt(points.n_features)),
         session.remaining("mean"),
-        sum(entry.delta for entry in session.plan.entries),
+        sum(entry.delta for entry in session.plan.entries if entry.name == "location"),
         reach,
         max(weight, 2.0) if units.own_weights else None,
         weights,
         names,
     )
-    here: Here | None
+    candidate: Candidate | None
     if diameter is None and columns.scaled:
-        here, name = _start_of_columns(session, points, facts), "columns"
+        candidate, name = _start_of_columns(session, points, facts), "columns"
     else:
         if diameter is None:
             diameter = _diameter(session, points, radii, size)
@@ -254,22 +241,22 @@ def _fit_refined(
         # What the mean could still spend is for location, approach and mean together.
         facts = replace(facts, diameter=diameter, rho=session.remaining("mean"))
         route = choose_route(facts, _resolve(session.plan.target, locate))
-        here, name = route.locate(session, points, facts), route.name
-        if here is None:
+        candidate, name = route.locate(session, points, facts), route.name
+        if candidate is None:
             nothing = weight, size_sd, diameter, "location", name
             return FriendlyMeanResult.missing(columns, *nothing)
         if units.own_weights:
             # It was found for whole points: the weighted mean, which is among them too, may be up
             # to a diameter away.
-            here = replace(here, variance=here.variance + diameter**2 / facts.d)
+            candidate = replace(candidate, variance=candidate.variance + diameter**2 / facts.d)
         for _ in range(route.steps - route.first):
-            here = approach(session, points, here, facts, route.share)
-    end = refine(session, points, here, facts)
+            candidate = approach(session, points, candidate, facts, route.share)
+    end = refine(session, points, candidate, facts)
     found = answer(session, end, weight, size_sd, diameter or math.nan, name, columns, facts, seen)
     return _of_one_unit(found, facts) if released and not columns.scaled else found
 
 
-def _of_one_unit(found: FriendlyMeanResult, facts: Facts) -> FriendlyMeanResult:
+def _of_one_unit(found: FriendlyMeanResult, facts: PublicFacts) -> FriendlyMeanResult:
     """One spread was released for all columns: which of them the noise hides is not known."""
     if facts.d == 1 or found.status != "ok":
         return found
@@ -278,15 +265,17 @@ def _of_one_unit(found: FriendlyMeanResult, facts: Facts) -> FriendlyMeanResult:
     return replace(found, status=_ONE_UNIT if few else f"ok, but {_ONE_UNIT}", codes=codes)
 
 
-def _start_of_columns(session: PrivacySession, points: Points, facts: Facts) -> Here:
+def _start_of_columns(session: PrivacySession, points: Points, facts: PublicFacts) -> Candidate:
     """A released origin, or the middle of a box and one step from there, if it leads nearer."""
     center, reach = np.zeros(facts.d), facts.diameter / 2
     if facts.reach is None:
-        return Here(center, reach, reach, ORIGIN_VARIANCE)
-    here, share = Here(center, reach, reach, 1 / 3), _APPROACH * facts.rho
+        return Candidate(center, reach, reach, ORIGIN_VARIANCE)
+    candidate, share = Candidate(center, reach, reach, 1 / 3), _APPROACH * facts.rho
     noise = facts.spread * reach * math.sqrt((1 + 1 / math.sqrt(facts.d)) / (2 * share))
     return (
-        approach(session, points, here, facts, share) if noise < facts.total * reach / 4 else here
+        approach(session, points, candidate, facts, share)
+        if noise < facts.total * reach / 4
+        else candidate
     )
 
 

@@ -3,19 +3,29 @@
 * "ok".
 * "constant": one value is all that can be seen, and nothing bounds what else there may be.
 * "noise": the standard error is as large as half of the spread, or nothing was found.
-* "bound": the mean is at a bound other than 0, or within its error of it: rows may lie beyond.
+* "unknown": the noise hides the spread beside those of wider columns in equal bounds.
+* "bound": the mean, or many rows, are at a bound other than 0: rows may lie beyond it.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from scipy.special import chdtri
 
+from ..._privacy._domain import Domain
 from ..._privacy._session import PrivacySession
+from ..shared.advice import hidden_in_noise, listed
 from ..shared.columns import Columns, ReleasedColumns
-from ..shared.remedies import hidden_in_noise, listed
-from .mean_facts import Facts, FriendlyMeanResult
+from ..shared.narrow_bounds import (
+    at_bounds_in_words,
+    cut_by_bounds,
+    told_of_cuts,
+    told_of_hidden,
+)
+from ..shared.outlier_bound import is_ok
+from .mean_facts import FriendlyMeanResult, PublicFacts
 from .refine import BIAS, Refined
 
 __all__ = ["answer"]
@@ -24,6 +34,7 @@ _MORE = "more rows, a larger epsilon or bounds"
 _HIDDEN = 0.5  # part of its spread that a standard error is, above which little can be seen
 _WIDEST = 30.0  # spreads of a column that half a side of a box is taken to be at the most
 _NEAR = 2.0  # standard errors
+_DIGITS = 1e-9  # of a value that is all that has been seen
 _MOSTLY = 0.9  # of a standard error that the bias of a clip is, above which it is told
 _SEEN = 3.0  # standard deviations of noise: a variance of no column
 _LEFT_OUT = 0.05  # of the rows: what may be missing from the counts without a word
@@ -37,7 +48,7 @@ def answer(
     diameter: float,
     method: str,
     columns: Columns,
-    facts: Facts,
+    facts: PublicFacts,
     seen: ReleasedColumns | None = None,
 ) -> FriendlyMeanResult:
     """The result, and what is to be said of its columns.
@@ -46,7 +57,8 @@ def answer(
     where the side has not helped to see one, there is an upper bound of it.
     """
     mean, error, spread, spread_error = end.mean, end.std_error, end.spread, end.spread_error
-    codes = _codes(end, columns, facts)
+    codes, near = _codes(end, columns, facts)
+    place = columns.to_table(mean), columns.scale * spread
     if seen is not None and np.isinf(columns.scale).any():
         columns = replace(columns, scale=seen.columns.scale)
         codes = np.where(seen.single, "constant", np.where(seen.known, codes, "noise"))
@@ -59,31 +71,55 @@ def answer(
         most = np.sqrt(np.maximum(end.variance, 0.0) + _SEEN * end.variance_noise)
         codes = np.where(flat, np.where(seen.single, "constant", "noise"), codes)
         spread, spread_error = np.where(flat, most, spread), np.where(flat, most, spread_error)
-    end = end._replace(std_error=error, spread=spread)
-    status = _in_words(codes, end, facts, session.plan.epsilon)
+    if seen is not None:  # one value is known far better than a mean
+        value, single = seen.columns.origin, codes == "constant"
+        near = np.where(single, _is_a_bound(columns.box, value, seen.columns.scale), near)
+        codes[single & near] = "bound"
+    end, names = end._replace(std_error=error, spread=spread), facts.names or range(facts.d)
+    status = _in_words(codes, near & (codes == "bound"), end, facts, names, session.plan.epsilon)
+    if is_ok(status):
+        status = told_of_cuts(status, codes, columns.box, *place, names)
+        codes = codes if is_ok(status) else np.full(facts.d, "bound", dtype="<U8")
+    if seen is None and columns.scaled:
+        known = end.variance, end.variance_noise, names
+        status, codes = told_of_hidden(status, codes, columns.box, *known)
     ends = error, spread, spread_error
+    bias = math.sqrt(BIAS / facts.d) * end.excess
     return FriendlyMeanResult(
-        mean, end.clip, size, diameter, status, method, size_sd, *ends, columns, codes
-    )
+        mean, end.clip, size, diameter, status, method, size_sd, *ends, columns, codes, bias
+    ).in_table()
 
 
-def _codes(end: Refined, columns: Columns, facts: Facts) -> np.ndarray:
-    """A code for each column."""
+def _codes(end: Refined, columns: Columns, facts: PublicFacts) -> tuple[np.ndarray, np.ndarray]:
+    """A code for each column, and whether its mean is within its error of a bound."""
     # What a tail may add has nothing to do with how small a spread may be.
     error = np.sqrt(np.maximum(np.square(end.std_error) - BIAS * end.excess**2 / facts.d, 0.0))
     least = _least_spread(end, columns, facts)
     seen = (end.std_error <= _HIDDEN * end.spread) & (error <= _HIDDEN * least) & (end.least > 0)
     codes = np.where(seen, "ok", "noise").astype("<U8")
-    box = columns.box
+    box, near = columns.box, np.zeros(facts.d, dtype=bool)
     if box is not None and box.low is not None and box.high is not None:
         mean, off = columns.to_table(end.mean), _NEAR * columns.scale * end.std_error
         below, above = (mean - off <= box.low) & (box.low != 0), mean + off >= box.high
-        codes[seen & (below | above & (box.high != 0))] = "bound"
+        near = (below | above & (box.high != 0)) & (box.low < box.high)
+        cut = cut_by_bounds(box, mean, columns.scale * end.spread)
+        codes[seen & (near | cut)] = "bound"
         codes[box.low == box.high] = "ok"
-    return codes
+    return codes, near
 
 
-def _least_spread(end: Refined, columns: Columns, facts: Facts) -> np.ndarray:
+def _is_a_bound(box: Domain | None, values: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Whether values (d,) are the ends of a box, but 0."""
+    if box is None or box.low is None or box.high is None:
+        return np.zeros(len(values), dtype=bool)
+    at = [
+        (np.abs(values - end) <= _NEAR * scale + _DIGITS * np.abs(end)) & (end != 0)
+        for end in (box.low, box.high)
+    ]
+    return (at[0] | at[1]) & (box.low < box.high)
+
+
+def _least_spread(end: Refined, columns: Columns, facts: PublicFacts) -> np.ndarray:
     """The spread of each column: the released one, or what can be relied on where it is noise.
 
     At most that of a normal blob that has 99 % of its pairs within the diameter: where counts of
@@ -96,9 +132,15 @@ def _least_spread(end: Refined, columns: Columns, facts: Facts) -> np.ndarray:
     return np.minimum(spread, facts.diameter / math.sqrt(2 * float(chdtri(facts.d, 0.01))))
 
 
-def _in_words(codes: np.ndarray, end: Refined, facts: Facts, epsilon: float) -> str:
-    """The status: "ok", or what there is to say of columns, by name."""
-    names = facts.names or range(facts.d)
+def _in_words(
+    codes: np.ndarray,
+    near: np.ndarray,
+    end: Refined,
+    facts: PublicFacts,
+    names: Sequence,
+    epsilon: float,
+) -> str:
+    """The status: "ok", or what there is to say of columns, by name; of those `near` a bound."""
     lost = np.flatnonzero(codes == "noise")
     if len(lost):
         part = end.std_error[lost] / np.maximum(end.spread[lost], 1e-300)
@@ -108,26 +150,22 @@ def _in_words(codes: np.ndarray, end: Refined, facts: Facts, epsilon: float) -> 
             return f"no spread of these columns found: {where}; {_MORE} would help"
         worst = max(float(part.max()), _HIDDEN * (1 + 1e-9))
         return hidden_in_noise(what, worst, 1.0, epsilon, end.size, end.least, power=1 / 3)
-    if (codes == "bound").any():
-        where = listed(names, np.flatnonzero(codes == "bound"))
-        return (
-            f"the means of these columns are at a bound, and rows may lie beyond it: {where} "
-            "(wider bounds would tell)"
-        )
+    if near.any():
+        return at_bounds_in_words(near, names)
     status = facts.weights.told("ok")
     if status == "ok" and end.hidden > _LEFT_OUT:
         status = (
-            f"the mean of about {100 * (1 - end.hidden):.0f} % of the rows at most: the others are "
-            "so spread out that the noise hides them, and count as if they were nearer"
+            f"the mean of about {100 * (1 - end.hidden):.0f} % of the rows at most: the "
+            "others are so spread out that the noise hides them, and are clipped"
         )
     bias = end.excess / math.sqrt(facts.d)
     if status == "ok" and math.sqrt(BIAS) * bias > _MOSTLY * float(np.min(end.std_error)):
         part = f"{100 * bias / float(np.max(end.spread)):.0f} % of a spread"
         status = (
             f"ok, but the noise hides long tails, which may shift means by up to {part} inside the "
-            "radius: standard errors allow for that; medians (DPQuantiles) have no such error"
+            "radius: standard errors allow for this; medians (DPQuantiles) avoid it"
         )
     if status == "ok" and (codes == "constant").any():
         where = listed(names, np.flatnonzero(codes == "constant"))
-        status = f"ok, but one value is all that can be seen of these columns: {where}"
+        status = f"ok, but only a single value is visible in these columns: {where}"
     return status

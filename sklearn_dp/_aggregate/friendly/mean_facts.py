@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from ..shared.columns import Columns
 from ..shared.weights import Weights
 
-__all__ = ["Facts", "FriendlyMeanResult", "Here", "most_pairs"]
+__all__ = ["PublicFacts", "FriendlyMeanResult", "Candidate", "most_pairs"]
 
 
 @dataclass(frozen=True)
-class Facts:
+class PublicFacts:
     """What is public or released when the route is chosen."""
 
     size: float  # released number of points, at least 2
@@ -51,7 +51,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Here:
+class Candidate:
     """A released center."""
 
     center: np.ndarray  # (d,)
@@ -66,7 +66,9 @@ class Here:
     least: float = 0.0
 
     @classmethod
-    def within(cls, center: np.ndarray, miss: float, variance: float, facts: Facts) -> Here:
+    def within(
+        cls, center: np.ndarray, miss: float, variance: float, facts: PublicFacts
+    ) -> Candidate:
         """A center whose distance to the mean of the data seldom exceeds `miss`."""
         # A set of diameter D lies in a ball of radius D / sqrt(2) (Jung). Noise is nearly
         # orthogonal to any direction in the data where d is large: the distances add up as squares.
@@ -94,6 +96,7 @@ class FriendlyMeanResult:
     spread_error: np.ndarray  # infinite where they were not wanted
     columns: Columns
     codes: np.ndarray  # a word for each column: see `column_status`
+    bias: Any = 0.0  # (d,), the part of the errors that clips may be the cause of
 
     @classmethod
     def missing(
@@ -111,7 +114,8 @@ class FriendlyMeanResult:
         found = size, diameter, status, method, size_sd
         error = np.full(d, math.inf)
         codes = np.full(d, "noise", dtype="<U8")
-        return cls(np.zeros(d), math.inf, *found, error, np.ones(d), error, columns, codes)
+        result = cls(np.zeros(d), math.inf, *found, error, np.ones(d), error, columns, codes)
+        return result.in_table()
 
     def in_table(self) -> Self:
         """The same in the units of the table, within its bounds."""
@@ -119,7 +123,7 @@ class FriendlyMeanResult:
         radius = self.radius if domain is None else min(self.radius, domain.radius)
         lengths = {
             name: getattr(self, name) * columns.scale
-            for name in ("std_error", "spread", "spread_error")
+            for name in ("std_error", "spread", "spread_error", "bias")
         }
         return replace(self, mean=columns.to_table(self.mean), radius=radius, **lengths)
 

@@ -10,7 +10,7 @@ Each predicts from public and released facts what it costs and how large the fir
 others, wherever these are, so the distance to the origin has no part in it.
 
 With many points, pairs are compared within a sample (:meth:`.points.Points.sample`): friends are
-counted in it and only its members survive. A neighbour changes one member, or none.
+counted in it and only its members survive. A neighbor changes one member, or none.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ..shared.rows import row_slices
 from ..shared.table import Part, Summed
 from .average import basic_average_budget, friendly_average
 from .core import core_add_remove, core_basic, friend_counts
-from .mean_facts import Facts, Here
+from .mean_facts import Candidate, PublicFacts
 from .points import Points
 
 __all__ = ["ROUTES", "BasicCore", "Bounds", "HeaviestCell", "Route", "ZCDPCore"]
@@ -54,7 +54,9 @@ class Route:
     share: float = 0.0  # rho of an approach step
     steps: int = 0  # number of approach steps
 
-    def locate(self, session: PrivacySession, points: Points, facts: Facts) -> Here | None:
+    def locate(
+        self, session: PrivacySession, points: Points, facts: PublicFacts
+    ) -> Candidate | None:
         """Find a first center; None if nothing was found, which is a released fact.
 
         The plan entry "location" pays, with as many uses as it takes; the first mean of a friendly
@@ -69,9 +71,9 @@ class Bounds(Route):
 
     name: ClassVar[str] = "bounds"
 
-    def locate(self, session: PrivacySession, points: Points, facts: Any) -> Here:
+    def locate(self, session: PrivacySession, points: Points, facts: Any) -> Candidate:
         # The points are about the center of the bounds already.
-        return Here(np.zeros(facts.d), facts.reach, facts.reach, facts.reach**2 / facts.d)
+        return Candidate(np.zeros(facts.d), facts.reach, facts.reach, facts.reach**2 / facts.d)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +90,7 @@ class ZCDPCore(Route):
     size: float  # rho of the size of the sample, and again of that of the core
 
     @classmethod
-    def routes(cls, facts: Facts) -> list[ZCDPCore]:
+    def routes(cls, facts: PublicFacts) -> list[ZCDPCore]:
         """For several parts of the points that the core should keep: 0.5, 0.76 and 0.93.
 
         A margin of so many standard deviations between the counts of typical points and the
@@ -97,7 +99,7 @@ class ZCDPCore(Route):
         return [cls._with_margin(facts, margin) for margin in (0.0, 0.7, 1.5)]
 
     @classmethod
-    def _with_margin(cls, facts: Facts, margin: float) -> ZCDPCore:
+    def _with_margin(cls, facts: PublicFacts, margin: float) -> ZCDPCore:
         """What the filter has to cost for a margin, and the first ball that its average leads to.
 
         Typical points have 0.97 n friends, 0.47 n above a half. The ball is twice the diameter, as
@@ -116,7 +118,9 @@ class ZCDPCore(Route):
             core, size, start = 0.4 * facts.rho, 0.05 * facts.rho, math.inf
         return cls(fixed=core + 2 * size, start=start, core=core, size=size)
 
-    def locate(self, session: PrivacySession, points: Points, facts: Facts) -> Here | None:
+    def locate(
+        self, session: PrivacySession, points: Points, facts: PublicFacts
+    ) -> Candidate | None:
         sample, numbers = points.sample(session, facts.size)
         among = len(sample)
         # Adding a point changes the size of the sample by one or not at all.
@@ -149,7 +153,7 @@ class BasicCore(Route):
     part: float  # of what the friendly average may spend, for the size of the core
 
     @classmethod
-    def routes(cls, facts: Facts) -> list[BasicCore]:
+    def routes(cls, facts: PublicFacts) -> list[BasicCore]:
         """For several epsilons of the whole: 2 % to half of rho, by epsilon^2 / 2 = rho.
 
         At most 30, beyond which the inner budget (a logarithm) gains nothing.
@@ -160,7 +164,7 @@ class BasicCore(Route):
         ]
 
     @classmethod
-    def _at(cls, facts: Facts, epsilon: float) -> BasicCore:
+    def _at(cls, facts: PublicFacts, epsilon: float) -> BasicCore:
         """The best split of what the friendly average may spend between size and mean.
 
         More for the size makes its lower bound, the divisor of the noise, larger; more for the mean
@@ -186,7 +190,9 @@ class BasicCore(Route):
             part=float(part[best]),
         )
 
-    def locate(self, session: PrivacySession, points: Points, facts: Facts) -> Here | None:
+    def locate(
+        self, session: PrivacySession, points: Points, facts: PublicFacts
+    ) -> Candidate | None:
         inner, delta, cost = basic_average_budget(self.epsilon, facts.delta)
         sample, numbers = points.sample(session, facts.size)
         keep = core_basic(
@@ -211,11 +217,11 @@ class BasicCore(Route):
 def _core_mean(
     session: PrivacySession,
     core: np.ndarray,
-    facts: Facts,
+    facts: PublicFacts,
     rho_size: float,
     rho_mean: float,
     delta: float,
-) -> Here | None:
+) -> Candidate | None:
     """The average of a core (m, d) and a ball about it, or None; all from the entry "location".
 
     The core are the survivors of a filter; `delta` is for its released size being too large.
@@ -232,7 +238,7 @@ def _core_mean(
     )
     if average is None:
         return None
-    return Here.within(average.mean, facts.spread * average.sd, average.sd**2, facts)
+    return Candidate.within(average.mean, facts.spread * average.sd, average.sd**2, facts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,7 +255,7 @@ class HeaviestCell(Route):
     name: ClassVar[str] = "cells"
 
     @classmethod
-    def routes(cls, facts: Facts) -> list[HeaviestCell]:
+    def routes(cls, facts: PublicFacts) -> list[HeaviestCell]:
         """For 3 % of the budget.
 
         Or for what it takes to see a third of the points, or a tenth, where that is more, or less.
@@ -269,11 +275,13 @@ class HeaviestCell(Route):
         return [cls(fixed=rho, start=start if seen else math.inf)]
 
     @staticmethod
-    def _width(facts: Facts) -> float:
+    def _width(facts: PublicFacts) -> float:
         """Side of a cell."""
         return _CELL_WIDTH * math.sqrt(facts.d) * facts.diameter
 
-    def locate(self, session: PrivacySession, points: Points, facts: Facts) -> Here | None:
+    def locate(
+        self, session: PrivacySession, points: Points, facts: PublicFacts
+    ) -> Candidate | None:
         width = self._width(facts)
         shift = session.rng("cells").uniform(0.0, width, facts.d)
         (found,) = points.table.sums(_counted_cells, shift, width)
@@ -286,7 +294,7 @@ class HeaviestCell(Route):
         cell = np.frombuffer(codes[values.argmax()].ljust(8 * facts.d, b"\0"), dtype=">i8")
         center = (cell + 0.5) * width + shift
         ball = self.start if math.isfinite(self.start) else width * math.sqrt(facts.d)
-        return Here(center, ball, ball, width**2 / 12)
+        return Candidate(center, ball, ball, width**2 / 12)
 
 
 class _Cells(Summed):

@@ -84,7 +84,7 @@ class Points:
         """All points, or about as many of them as can be compared with each other.
 
         A sample at a released rate, by coins of each point's own: whatever the coins are, the
-        samples of neighbours are neighbours, or equal. The second time it is the same one. `size`
+        samples of neighbors are neighbors, or equal. The second time it is the same one. `size`
         is the released number of points.
         """
         if self._sample is None:

@@ -11,7 +11,7 @@ An approach step clips at the radius that the data should not exceed (:func:`app
 shrinks the ball. The last step first asks at which radius few points are clipped, by noisy counts
 of distances, and then spends all that is left (:func:`refine`).
 
-A neighbour adds or removes one point: it moves the sum by at most the clipping radius and the
+A neighbor adds or removes one point: it moves the sum by at most the clipping radius and the
 number by one, wherever the point is; a point with a weight moves both by that part. Both go into
 one Gaussian release, with sensitivities weighed so that their squares add up to one; the weight
 says how much of the budget each gets.
@@ -37,7 +37,7 @@ from ..shared.grid_table import ROWS, GridTable
 from ..shared.rows import Rows
 from ..shared.table import Part
 from .clip_radius import FREE, Clip, clip_radius, whole_bounds
-from .mean_facts import Facts, Here
+from .mean_facts import Candidate, PublicFacts
 from .points import Points
 
 __all__ = [
@@ -74,13 +74,13 @@ class Refined(NamedTuple):
     variance_noise: float
 
 
-def rows_about(points: Points, here: Here) -> GridTable:
+def rows_about(points: Points, candidate: Candidate) -> GridTable:
     """The points about a released center, in steps of a grid for twice the ball.
 
     Points farther out than twice the ball are moved to that distance, so that they stay beyond the
     ball. The subtraction is elementwise, of the point and of a release.
     """
-    return GridTable.quantise(points.table, Domain(here.center, 2 * here.ball))
+    return GridTable.quantize(points.table, Domain(candidate.center, 2 * candidate.ball))
 
 
 def ball_sum(
@@ -132,13 +132,13 @@ def released_mean(
     session: PrivacySession,
     entry: str,
     rows: GridTable,
-    here: Here,
-    facts: Facts,
+    candidate: Candidate,
+    facts: PublicFacts,
     clip: float,
     weight: float,
     rho: float,
     powers: tuple[float, ...] = (),
-) -> tuple[Here, np.ndarray]:
+) -> tuple[Candidate, np.ndarray]:
     """Release the sum of the points in the ball, clipped about its center, and their number.
 
     `entry` pays `rho`. Of the release, in squared sensitivity, `weight` is for the number of
@@ -154,7 +154,7 @@ def released_mean(
     sum and for that of the number, which moves the mean along itself by up to the clipping radius.
     """
     steps = clip / rows.unit
-    total, sums, inside = rows.sums(_ball_sum, here.ball / rows.unit, steps, len(powers) > 1)
+    total, sums, inside = rows.sums(_ball_sum, candidate.ball / rows.unit, steps, len(powers) > 1)
     # A point adds a vector of norm at most `steps` to the sum; one of norm at most
     # q = (steps / coarse)^2 to the squares (their sum is the square of the norm); to the fourth
     # powers, which are squares of entries that sum to at most q / 2^15, one of norm at most
@@ -182,29 +182,37 @@ def released_mean(
     )
     size = max(float(noisy[d]), facts.total / 4, 1.0)
     sd = limit * rows.unit / (size * math.sqrt(2 * rho))
-    gain = here.variance / (here.variance + sd**2)
+    gain = candidate.variance / (candidate.variance + sd**2)
     variance = gain * sd**2
     miss = facts.spread * math.sqrt(variance) + clip * one / (size * math.sqrt(2 * rho))
-    center = here.center + gain * noisy[:d] / size
+    center = candidate.center + gain * noisy[:d] / size
     # The number has noise of `one / sqrt(2 rho)`.
     least = float(noisy[d]) - 2 * one / math.sqrt(2 * rho)
-    end = replace(Here.within(center, miss, variance, facts), size=size, least=least)
+    end = replace(Candidate.within(center, miss, variance, facts), size=size, least=least)
     return end, noisy[d + 1 :].reshape(len(powers), d) / size
 
 
-def approach(session: PrivacySession, points: Points, here: Here, facts: Facts, rho: float) -> Here:
+def approach(
+    session: PrivacySession, points: Points, candidate: Candidate, facts: PublicFacts, rho: float
+) -> Candidate:
     """A noisy mean of the points in the ball, and a smaller ball about it.
 
     The weight minimizes d / (1 - w) + 1 / w: the noise of d coordinates of the sum, and that of the
     number for a mean that is as far from the center as points are clipped.
     """
     weight = 1 / (1 + math.sqrt(facts.d))
-    rows = rows_about(points, here)
-    return released_mean(session, "approach", rows, here, facts, here.clip, weight, rho)[0]
+    rows = rows_about(points, candidate)
+    clip = candidate.clip
+    return released_mean(session, "approach", rows, candidate, facts, clip, weight, rho)[0]
 
 
 def refine(
-    session: PrivacySession, points: Points, here: Here, facts: Facts, *, spreads: bool = False
+    session: PrivacySession,
+    points: Points,
+    candidate: Candidate,
+    facts: PublicFacts,
+    *,
+    spreads: bool = False,
 ) -> Refined:
     """The mean clipped to a radius that few points exceed, for all that is left.
 
@@ -225,23 +233,24 @@ def refine(
     blob = facts.diameter / math.sqrt(2 * float(chdtri(facts.d, 0.01)))
     free = FREE * blob * math.sqrt(2 * session.remaining("mean") * facts.total)
     if facts.reach is None and not spreads:  # in bounds, the ball holds them all
-        here = replace(here, ball=max(here.ball, free))
-    rows = rows_about(points, here)
+        candidate = replace(candidate, ball=max(candidate.ball, free))
+    rows = rows_about(points, candidate)
     powers = _SPREADS if spreads else _SQUARES
-    clip = clip_radius(session, rows, here, facts, powers[0] if spreads else 0.0)
-    miss = facts.spread * math.sqrt(here.variance)
-    if facts.reach is not None and whole_bounds(here, facts) < clip.radius:
-        miss += float(np.linalg.norm(here.center))
+    clip = clip_radius(session, rows, candidate, facts, powers[0] if spreads else 0.0)
+    miss = facts.spread * math.sqrt(candidate.variance)
+    if facts.reach is not None and whole_bounds(candidate, facts) < clip.radius:
+        miss += float(np.linalg.norm(candidate.center))
         middle, most = np.zeros(facts.d), facts.reach
-        here, clip = Here(middle, most, most, most**2), Clip(most, clip.square, 0.0, 0.0, 0.0)
-        rows = rows_about(points, here)
+        candidate = Candidate(middle, most, most, most**2)
+        clip = Clip(most, clip.square, 0.0, 0.0, 0.0)
+        rows = rows_about(points, candidate)
     weight = min(0.5, max(1e-3, miss / (miss + math.sqrt(facts.d) * clip.radius)))
     rho, n = session.remaining("mean"), facts.total
     end, (squares, *fourths) = released_mean(
-        session, "mean", rows, here, facts, clip.radius, weight, rho, powers
+        session, "mean", rows, candidate, facts, clip.radius, weight, rho, powers
     )
     number_sd = 1 / (n * math.sqrt(2 * rho * weight))
-    offset = end.center - here.center
+    offset = end.center - candidate.center
     noise = clip.radius**2 / (n * math.sqrt(2 * rho * powers[0]))
     if spreads:
         own = np.maximum(squares - offset**2, noise)

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .mean_facts import Facts
+from .mean_facts import PublicFacts
 from .mean_routes import ROUTES, Bounds, Route
 
 __all__ = ["LOCATORS", "choose_route"]
@@ -23,7 +23,7 @@ LOCATORS = tuple(ROUTES)
 _MOST_APPROACHES = 12
 
 
-def choose_route(facts: Facts, locate: str) -> Route:
+def choose_route(facts: PublicFacts, locate: str) -> Route:
     """The route with the smallest predicted error, of "zcdp", "basic", "cells", or of all: "auto".
 
     The method `locate` is ignored where there are public bounds, whose center will do.
@@ -35,7 +35,7 @@ def choose_route(facts: Facts, locate: str) -> Route:
     return min(routes, key=lambda route: route.error)
 
 
-def _predict(facts: Facts, route: Route) -> Route:
+def _predict(facts: PublicFacts, route: Route) -> Route:
     """Number and share of the approach steps for the smallest predicted error of the mean.
 
     A mean of points clipped to a radius b has an error e of spread * b / (n sqrt(2 rho)); the next
@@ -48,7 +48,7 @@ def _predict(facts: Facts, route: Route) -> Route:
     c^2 (1 + 1 / sqrt(d)) / (2 rho_1) in each coordinate of the sum: 1 - w of the squared
     sensitivity is the sum's, w = 1 / (1 + sqrt(d)), and 1 / (1 - w) = 1 + 1 / sqrt(d). Over n
     points that is `noise` c^2 / rho_1. So `miss` = spread c sqrt(noise m / s), and the next c is
-    hypot(diameter / sqrt(2), miss), as in :meth:`.mean_facts.Here.within`.
+    hypot(diameter / sqrt(2), miss), as in :meth:`.mean_facts.Candidate.within`.
     """
     left = facts.rho - route.fixed
     noise = (1 + 1 / math.sqrt(facts.d)) / (2 * facts.total**2)

@@ -58,7 +58,7 @@ class Choice:
 
 def nothing_seen(candidates: Candidates) -> Choice:
     """The least candidate, where the releases show no clusters at all."""
-    words = "number of clusters not clear: too little stands out of the noise to tell"
+    words = "number of clusters not clear: too little stands out from the noise to tell"
     return Choice(candidates.low, {}, "ok" if candidates.low == candidates.high else words)
 
 

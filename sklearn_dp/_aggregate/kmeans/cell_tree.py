@@ -26,7 +26,7 @@ from ..._privacy._rounding import exact_integers
 from ..shared.centering import Size, noise_sd
 from ..shared.table import CellCounts
 from .cell_grid import CellGrid
-from .context import Context
+from .fit_context import Context
 from .passes import level, moved, rooted, settled
 from .tuning import Tuning
 
@@ -99,7 +99,7 @@ class Tree:
     Node 0 is the whole box, which is never a leaf. Node 1 is for rows that the tree is not to
     count: never a parent nor a leaf.
 
-    A leaf has to reach `kept` standard deviations of its mean. `depth` is that of the nodes that
+    A leaf has to reach `keep_sd` standard deviations of its mean. `depth` is that of the nodes that
     may be split next, `prefix` and `depths` are the code of each node and its number of bits.
 
     `weight` is the released count of the rows that are in a node and in none of its children; 0
@@ -107,8 +107,8 @@ class Tree:
     of one release. `threshold` is the count above which a node of its level is believed.
     """
 
-    def __init__(self, kept: float) -> None:
-        self.kept = kept
+    def __init__(self, keep_sd: float) -> None:
+        self.keep_sd = keep_sd
         self.depth = 0
         self.prefix, self.depths = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
         self.weight, self.threshold = np.zeros(2), np.full(2, np.inf)
@@ -164,7 +164,7 @@ class Tree:
         old = self.precision[nodes]
         mean = (old * self.weight[nodes] + values) / (old + 1)
         self.precision[nodes] = old + 1
-        self.weight[nodes] = np.where(mean > self.kept * sd / np.sqrt(old + 1), mean, 0.0)
+        self.weight[nodes] = np.where(mean > self.keep_sd * sd / np.sqrt(old + 1), mean, 0.0)
 
     def prune_unconfirmed(self) -> None:
         """Forget what was believed too soon and never measured again.
@@ -194,7 +194,7 @@ def grow(context: Context, entry: str, grid: CellGrid, depths: list[int], rho: f
     counted. The depths are those of the levels, increasing; `rho` is for each level.
     """
     size, tuning, rows = context.size, context.tuning, context.rows
-    tree, sd = Tree(tuning.kept), noise_sd(rho)
+    tree, sd = Tree(tuning.leaf_keep_sd), noise_sd(rho)
     rows.update(rooted)
     parents = np.zeros(1, dtype=np.int64)
     for depth in depths:

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..._privacy._mechanisms import noisy_counts, quantile_from_histogram
+from ..._privacy._aggregates import noisy_counts, quantile_from_histogram
 from ..shared.centering import geometric_edges, noise_sd
-from .lloyd_context import LloydContext
+from .lloyd_state import Distances, LloydContext
 
 __all__ = ["Clip", "clip_radius", "distance_edges"]
 
@@ -28,6 +28,7 @@ class Clip:
     gain: float  # how far a clipped mean moves when all rows move by one; at most 1
     # (k,), distance from each center that few of its rows are beyond, in grid steps
     reach: np.ndarray
+    distances: Distances | None = None  # the histogram, with that of earlier days
 
 
 def distance_edges(context: LloydContext) -> np.ndarray:
@@ -58,7 +59,10 @@ def clip_radius(
     tuning, edges, n_bins = context.tuning, distance_edges(context), len(exact)
     # A row is in one bin.
     counts = noisy_counts(context.session, context.name(entry), exact, context.units, rho)
-    sd, n = noise_sd(rho), context.size.n
+    seen, earlier = Distances(counts, noise_sd(rho), context.size.n), context.earlier
+    if earlier is not None and len(earlier.counts) == n_bins:
+        seen += earlier
+    counts, sd, n = seen.counts, seen.sd, seen.n
     radius = None
     if sd * math.sqrt(n_bins) <= tuning.clip_noise * n:
         # A radius too large costs more than one too small: a sum of bins has to exceed more.
@@ -71,7 +75,7 @@ def clip_radius(
     reach: Any = quantile_from_histogram(counts, edges, tuning.clip_sd * sd, 0.0) or context.radius
     reach = np.minimum(tuning.quality_reach * reach * scales, context.radius)
     gain = _gain(counts, edges, radius, context.rows.n_features, tuning.least_gain)
-    return Clip(radius * scales, gain, reach)
+    return Clip(radius * scales, gain, reach, seen)
 
 
 def _gain(counts: np.ndarray, edges: np.ndarray, radius: float, d: int, least: float) -> float:

@@ -76,7 +76,7 @@ def kmeans_cost(
         found.append(_pass("moment", d, d * d))
     if not started:
         found += _tree(d, q, m, cells, len(depths))
-    k0 = round(TUNING.surplus * n_clusters) if q > 3 and not started else n_clusters
+    k0 = round(TUNING.start_surplus * n_clusters) if q > 3 and not started else n_clusters
     entries = engine_entries(rho, d, bounds_known=bounds_known)
     starts = next(x.rho for x in entries if x.name == STARTS)
     if not started and compares_starts(size, n_clusters, starts, TUNING):

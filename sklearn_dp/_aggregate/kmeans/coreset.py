@@ -2,14 +2,14 @@
 
 1. Rows are projected onto the released axes (:mod:`..shared.axes`), as integers.
 2. A noisy cell tree finds the cells that hold rows (:mod:`.cell_tree`).
-3. Where the rows have long tails, coarse cells catch rows far out (:mod:`.far_cells`).
+3. Where the rows have long tails, coarse cells catch rows far out (:mod:`.tail_histogram`).
 4. The mean of the rows of each leaf is released. Counts alone would put all rows of a cell at its
    middle, and clusters of very different sizes are then missed (`unbalance` in the table of pieces
    of `doc/benchmarks/ablation.md`).
 5. Public points from a Gaussian of the released spread are added, with next to no weight: with no
    leaf at all there is still something to solve.
 
-Everything that is solved on the coreset afterwards is post-processing. Released here: the counts of
+Everything that is solved on the coreset afterward is post-processing. Released here: the counts of
 step 2 and 3, the means of step 4.
 """
 
@@ -24,9 +24,9 @@ from ..shared.row_sums import WEIGHT_BITS
 from ..shared.shrinkage import normal_points
 from .cell_grid import CellGrid
 from .cell_tree import Leaves, depths_of_levels, detection_threshold, grow, release_cells
-from .context import Context
-from .far_cells import FarCells, far_cells
+from .fit_context import Context
 from .passes import coded, far_counts, far_leaves, forgotten, leaf_sums
+from .tail_histogram import TailCells, tail_cells
 
 __all__ = ["Coreset", "build_coreset"]
 
@@ -73,7 +73,7 @@ def build_coreset(
     rho = math.nextafter(rho / len(depths), 0.0)  # rounded down: the levels sum to at most rho
     shells = None
     if far_rho > 0:
-        shells = far_cells(axes, grid, depths[0], context.rows.limit, context.tuning)
+        shells = tail_cells(axes, grid, depths[0], context.rows.limit, context.tuning)
     context.rows.update(coded, axes, grid, shells)
     leaves = grow(context, cells, grid, depths, rho)
     if shells is not None:
@@ -111,7 +111,7 @@ def _guess_weight(leaves: Leaves, context: Context, measured: bool) -> float:
 
 
 def _with_far_cells(
-    context: Context, entry: str, leaves: Leaves, shells: FarCells, rho: float
+    context: Context, entry: str, leaves: Leaves, shells: TailCells, rho: float
 ) -> Leaves:
     """The leaves, and far cells of rows that are in none of them.
 
@@ -126,7 +126,7 @@ def _with_far_cells(
     beside = shells.codes(leaves.centers)
     at = beside >= 0
     held = np.bincount(beside[at], leaves.counts[at], minlength=shells.n_cells)
-    lone = counts > context.tuning.lone * held[cells]
+    lone = counts > context.tuning.far_cell_excess * held[cells]
     cells, counts = cells[lone], counts[lone]
     index = np.full(shells.n_cells + 1, -1, dtype=np.int32)  # the last one answers to -1
     index[cells] = len(leaves.counts) + np.arange(len(cells))

@@ -18,10 +18,10 @@ what has been released):
 8. Lloyd's iterations from there, with all the budget that is left (:mod:`.lloyd`); the first one
    reduces the centers to the number asked for;
 9. where the plan has an entry for it, how far the rows are from the answer (:mod:`.quality`), and
-   the status in words (:mod:`.status`): :mod:`.answer`.
+   the status in words (:mod:`.status`): :mod:`.result`.
 
 With centers to start from, steps 5 to 7 are left out, and no cluster is merged or split. The first
-update is an estimate towards the start: a center whose rows the noise hides stays where it was.
+update is an estimate toward the start: a center whose rows the noise hides stays where it was.
 
 All releases are Gaussian. So a fit is exactly mu-Gaussian-DP with mu = sqrt(2 rho), although some
 shares and the number of iterations follow from earlier releases: see "Accounting"
@@ -45,16 +45,16 @@ from ..shared.bounds import known_or_paid
 from ..shared.centering import center_and_count, noise_sd
 from ..shared.grid_table import GridTable
 from ..shared.table import Table
-from .answer import EngineResult, finished
 from .candidates import Candidates
-from .context import Context, Run
 from .coreset import Coreset, build_coreset
 from .fallback import lost_in_noise, only_one, without_moves
+from .fit_context import Context, Run
 from .lloyd import lloyd, lloyd_budget, lloyd_entries
 from .n_clusters import choice_entries, choose, reference_number
 from .principal_axes import principal_axes
 from .quality import quality_entry
 from .radius import mean_radius
+from .result import EngineResult, build_result
 from .starts import solved_start, starts_entry
 from .tuning import TUNING, Tuning
 
@@ -217,6 +217,7 @@ def fit_engine(
     n_clusters: int | Candidates,
     *,
     start: np.ndarray | None = None,
+    doubt: float = 0.0,
     prefix: str = "",
     callback: Callable[[str], object] | None = None,
     quality: bool = False,
@@ -226,7 +227,9 @@ def fit_engine(
 ) -> EngineResult:
     """Release the centers of k clusters, where k may be chosen here.
 
-    `start` (k, d): centers to start from, public or released before. The table may have no rows.
+    `start` (k, d): centers to start from, public or released before. `doubt`, released: how many of
+    them may be in the wrong cluster. The plan then is the one without a start, and so is the fit
+    where the rows are enough to find a better one. The table may have no rows.
     Spends what earlier releases left too, up to the caps; later entries
     of the plan keep theirs. The plan holds `engine_entries`, for the same prefix, quality and
     candidates of k. Without a domain no public bound is known. `rows`, by default made here, are
@@ -237,9 +240,10 @@ def fit_engine(
     follow in the plan.
     """
     domain, status, norms = known_or_paid(session, prefix + BOUND, table, domain)
+    bounds = domain if norms is None else None
     run = Run(
         session=session,
-        rows=GridTable.quantise(table, domain) if rows is None else rows,
+        rows=GridTable.quantize(table, domain) if rows is None else rows,
         n_clusters=reference_number(n_clusters),
         prefix=prefix,
         tuning=tuning,
@@ -249,11 +253,14 @@ def fit_engine(
     if once_sized is not None:
         once_sized(context.size.n)
         left = lloyd_budget(session, prefix)
-    if start is not None:
+    if start is not None and not _misleads(context, doubt):
         points = (domain.clip_points(start) - domain.center) / context.rows.unit
         final = lloyd(without_moves(context), points - context.rows.origin, callback=callback)
         # Given centers are believed as those that cells have shown.
-        result = finished(context, final, domain, status, n_leaves=len(start), quality=quality)
+        n = len(start)
+        result = build_result(
+            context, final, domain, status, n_leaves=n, quality=quality, bounds=bounds
+        )
         return result.bounded(norms, domain, context.size.n, context.size.sd)
     coreset = choice = None
     given = not isinstance(n_clusters, Candidates)
@@ -270,7 +277,9 @@ def fit_engine(
         first, variance = (solved_start(context, coreset), None) if found is None else found
         final = lloyd(context, first, variance, coreset=coreset, callback=callback)
     n_leaves = None if coreset is None else coreset.n_leaves
-    result = finished(context, final, domain, status, n_leaves=n_leaves, quality=quality)
+    result = build_result(
+        context, final, domain, status, n_leaves=n_leaves, quality=quality, bounds=bounds
+    )
     return result.chosen(choice).bounded(norms, domain, context.size.n, context.size.sd)
 
 
@@ -303,13 +312,25 @@ def _initial_budget_fraction(context: Context) -> float:
     where it is twice that or more; in between by its logarithm. In small data the start is all
     that there is.
     """
-    size, tuning = context.size, context.tuning
+    tuning = context.tuning
     if context.coarse:
         return 1.0
-    noise = math.sqrt(context.rows.n_features) * context.n_clusters / size.signal
-    return float(
-        np.interp(math.log(noise / tuning.lean_noise), [0, math.log(2)], [1, tuning.lean_share])
-    )
+    noise = _noise_of_center(context) / tuning.lean_noise
+    return float(np.interp(math.log(noise), [0, math.log(2)], [1, tuning.lean_share]))
+
+
+def _misleads(context: Context, doubt: float) -> bool:
+    """Whether a start of the fit's own is better than one where so many centers may be misplaced.
+
+    A misplaced center costs what half a cluster does or more, an own start what the noise hides of
+    it: as much where the noise is so large that looking for it gets the least (`lean_noise`).
+    """
+    return _noise_of_center(context) <= 2 * context.tuning.lean_noise * math.sqrt(doubt)
+
+
+def _noise_of_center(context: Context) -> float:
+    """The noise of a center that has all of the budget, in radii of the data."""
+    return math.sqrt(context.rows.n_features) * context.n_clusters / context.size.signal
 
 
 def axes_of(context: Context, fraction: float = 1.0) -> Axes:

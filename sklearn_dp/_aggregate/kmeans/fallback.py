@@ -4,7 +4,7 @@ At a budget where the noise of a center is wider than the data, k centers cost m
 all rows: on digits at epsilon = .1, 1.3 times as much. Two things prevent this. As soon as size and
 radius are known, :func:`lost_in_noise` asks whether to look for one center only: then all that is
 left goes into that center, as a look for axes and cells could show nothing. After Lloyd's
-iterations, :func:`towards_one` shrinks each center towards the mean of all, by what of its distance
+iterations, :func:`toward_one` shrinks each center toward the mean of all, by what of its distance
 may be noise. Both decide by released values alone. `benchmarks/engine.py --free` compares with one
 center that had the whole budget.
 """
@@ -15,12 +15,12 @@ import numpy as np
 from scipy.special import ndtri
 
 from ..shared.centering import noise_sd
-from .context import Context
-from .estimate import certain_counts
+from .fit_context import Context
 from .lloyd import LloydResult
+from .lloyd_state import certain_counts
 from .tuning import Tuning
 
-__all__ = ["lost_in_noise", "only_one", "towards_one", "without_moves"]
+__all__ = ["lost_in_noise", "only_one", "toward_one", "without_moves"]
 
 
 def lost_in_noise(context: Context, budget: float) -> bool:
@@ -37,7 +37,8 @@ def lost_in_noise(context: Context, budget: float) -> bool:
     """
     k, d, tuning = context.n_clusters, context.rows.n_features, context.tuning
     loss = d * (k * noise_sd(budget) / context.size.n) ** 2
-    return k > 1 and loss > tuning.hopeless + tuning.spread_gain * k * _nearest_of(k) ** 2 / d
+    gain = tuning.spread_gain * k * _nearest_of(k) ** 2 / d
+    return k > 1 and loss > tuning.one_center_noise + gain
 
 
 def _nearest_of(k: int) -> float:
@@ -70,28 +71,28 @@ def without_moves(context: Context) -> Context:
     return replace(context, tuning=replace(context.tuning, spread_iterations=0))
 
 
-def towards_one(
+def toward_one(
     final: LloydResult, n_leaves: int | None, tuning: Tuning
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Centers shrunk towards their weighted mean, by what of their distance may be noise.
+    """Centers shrunk toward their weighted mean, by what of their distance may be noise.
 
-    Where the cells have shown the clusters the Kalman update has shrunk the centers towards what
+    Where the cells have shown the clusters the Kalman update has shrunk the centers toward what
     the cells showed, and more of it would only hurt. That is so where the cells are cut along all
     features. Elsewhere they show few coordinates of a center, and more than a part of its distance
     may not be noise.
 
     `n_leaves` are the cells that stood out of the noise, None where nobody looked for any. Returns
-    the centers (k, d), that mean (d,) as they have it afterwards, and the part (k,) of its distance
+    the centers (k, d), that mean (d,) as they have it afterward, and the part (k,) of its distance
     from the mean that each center keeps.
     """
     centers, d = final.centers, final.centers.shape[1]
-    weights = certain_counts(final.counts, final.counts_sd, tuning.sure)
+    weights = certain_counts(final.counts, final.counts_sd, tuning.certain_count_sd)
     weights = weights / max(weights.sum(), 1e-300)
     middle = weights @ centers
     square = np.square(centers - middle).sum(axis=1)
     noise = d * final.variance
     if n_leaves is None or n_leaves >= len(centers):
-        noise = np.maximum(0.0, noise - tuning.believed * float(weights @ square))
+        noise = np.maximum(0.0, noise - tuning.shrink_spread * float(weights @ square))
         noise *= d > tuning.wide_features
     noise *= tuning.shrink
     typical = max(0.0, float(weights @ (square - noise)))

@@ -6,11 +6,11 @@ An iteration
    unreleased, and exact, so that a row's label is a function of that row alone;
 2. releases a histogram of the distances: the clip radius of each cluster (:mod:`.clip`);
 3. in the first iterations, releases the capped sum of squared distances in each cluster;
-4. releases the count of each cluster, and averages it with earlier ones (:mod:`.estimate`);
+4. releases the count of each cluster, and averages it with earlier ones (:mod:`.lloyd_state`);
 5. releases the sum of the clipped residuals of each cluster, and moves the centers by as much of it
    as is no noise (:mod:`.kalman`);
-6. with the sums of squares, merges and splits clusters (:mod:`.moves`); from more centers than
-   asked for, comes down to that number (:mod:`.reduce`).
+6. with the sums of squares, merges and splits clusters (:mod:`.split_merge`); from more centers
+   than asked for, comes down to that number (:func:`.split_merge.reduce_centers`).
 
 Each but the last spends the same part of the budget, and the last one all that is left. The
 iterations end when the centers have stopped drifting, by released values only.
@@ -25,24 +25,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._privacy._mechanisms import noisy_counts
+from ..._privacy._aggregates import noisy_counts
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..shared.centering import noise_sd
 from ..shared.row_sums import ERROR_STEPS, WEIGHT_BITS
 from .clip import Clip, clip_radius, distance_edges
-from .context import Context
 from .coreset import Coreset
-from .estimate import Estimate
-from .evidence import cluster_scales, seen_width
+from .coreset_statistics import cluster_scales, seen_width
+from .fit_context import Context
 from .kalman import update
-from .lloyd_context import LloydContext
-from .moves import move_clusters
+from .lloyd_state import LloydContext, LloydState
 from .passes import assigned, cluster_sums
-from .reduce import reduce_centers
+from .split_merge import move_clusters, reduce_centers
 
 __all__ = [
+    "ERRORS",
     "LloydResult",
     "Observation",
     "lloyd",
@@ -52,7 +51,7 @@ __all__ = [
     "observe",
 ]
 
-_DISTANCES, _ERRORS = "lloyd distances", "lloyd errors"
+_DISTANCES, ERRORS = "lloyd distances", "lloyd errors"
 _COUNTS, _SUMS = "lloyd counts", "lloyd sums"
 
 
@@ -67,7 +66,7 @@ def lloyd_entries(
     """
     words = {
         _DISTANCES: (0.04, "a unit adds 1 to the histogram of distances"),
-        _ERRORS: (0.04, "a unit adds 1: squared distance over its cap"),
+        ERRORS: (0.04, "a unit adds 1: squared distance over its cap"),
         _COUNTS: (0.09, "a unit adds 1 to the counts"),
         _SUMS: (0.83, "a unit adds a residual clipped to the released radius"),
     }
@@ -81,7 +80,7 @@ def lloyd_entries(
             sensitivity=text,
         )
         for name, (share, text) in words.items()
-        if moves or name != _ERRORS
+        if moves or name != ERRORS
     )
 
 
@@ -112,6 +111,7 @@ class LloydResult:
     variance: np.ndarray  # (k,), of the noise in each coordinate of a center
     counts: np.ndarray  # (k,), noisy numbers of units ...
     counts_sd: np.ndarray  # ... and the standard deviations of their noise
+    counted: np.ndarray  # (k, d), the centers that the last of these numbers are of
     reach: np.ndarray  # (k,), distance from each center that few of its rows are beyond
     spread: np.ndarray  # (k,), mean squared distance in each cluster when last released ...
     spread_variance: np.ndarray  # ... of infinite variance when not
@@ -140,29 +140,30 @@ def lloyd(
     of each iteration when it is done.
     """
     context = lloyd_context(context, coreset)
-    estimate, last, converged = Estimate(centers), False, 0
+    state, last, converged = LloydState(centers), False, 0
     if variance is not None:
-        estimate.variance = variance.copy()
+        state.variance = variance.copy()
     for iteration in range(1, context.most_iterations + 1):
         last = last or iteration == context.most_iterations
-        converged = converged + 1 if _iterate(context, estimate, iteration, last) else 0
+        converged = converged + 1 if _iterate(context, state, iteration, last) else 0
         if callback is not None:
             callback(f"noisy Lloyd iteration {iteration}")
         if last:
             break
         # What was split needs time to settle.
-        last = iteration >= 2 and converged >= (2 if estimate.moved else 1)
+        last = iteration >= 2 and converged >= (2 if state.moved else 1)
     return LloydResult(
-        estimate.centers,
-        estimate.variance,
-        estimate.count,
-        estimate.count_sd,
-        estimate.farthest,
-        estimate.spread,
-        estimate.spread_variance,
+        state.centers,
+        state.variance,
+        state.count,
+        state.count_sd,
+        state.counted,
+        state.farthest,
+        state.spread,
+        state.spread_variance,
         iteration,
-        estimate.error,
-        estimate.noise_share,
+        state.error,
+        state.noise_share,
     )
 
 
@@ -184,7 +185,7 @@ def lloyd_context(
     return LloydContext(**vars(context), coreset=coreset, budget=budget, inside=inside)
 
 
-def _iterate(context: LloydContext, estimate: Estimate, iteration: int, last: bool) -> bool:
+def _iterate(context: LloydContext, state: LloydState, iteration: int, last: bool) -> bool:
     """One noisy Lloyd iteration, which changes the estimate; the last one spends all that is left.
 
     Returns whether the next one may be the last: no cluster was moved, and the centers do not
@@ -192,28 +193,28 @@ def _iterate(context: LloydContext, estimate: Estimate, iteration: int, last: bo
     """
     tuning = context.tuning
     # Rows are compared with integer centers inside the ball, so that distances are exact.
-    estimate.centers = context.rows.inside(estimate.centers)
+    state.centers = context.rows.inside(state.centers)
     left = lloyd_budget(context.session, context.prefix)
     budget = left if last else context.share * context.budget
-    scales = estimate.reach * cluster_scales(context, estimate.centers)
-    asked = estimate.blocked or context.asks_for_spread(iteration, len(estimate.centers))
+    scales = state.reach * cluster_scales(context, state.centers)
+    asked = state.blocked or context.asks_for_spread(iteration, len(state.centers))
     spread = asked and not last
-    moves = estimate.precise and not last
-    seen = observe(context, estimate.centers, scales, budget, spread=spread, last=last, moves=moves)
-    estimate.farthest = seen.clip.reach
-    estimate.update_counts(seen.counts, seen.counts_sd, tuning.count_memory)
+    moves = state.precise and not last
+    seen = observe(context, state.centers, scales, budget, spread=spread, last=last, moves=moves)
+    state.farthest, state.counted = seen.clip.reach, state.centers
+    state.update_counts(seen.counts, seen.counts_sd, tuning.count_memory)
     low, relax = context.coarse, iteration > 1 and not last
     drift, displacement = update(
-        estimate, seen.sums, seen.sums_sd, seen.clip, tuning, relax=relax, low_signal=low
+        state, seen.sums, seen.sums_sd, seen.clip, tuning, relax=relax, low_signal=low
     )
     n_moves = 0
     if seen.errors is not None:
-        n_moves = move_clusters(context, estimate, *seen.errors, displacement, iteration == 1)
-    if len(estimate.centers) > context.n_clusters:
-        reduce_centers(context, estimate)
+        n_moves = move_clusters(context, state, *seen.errors, displacement, iteration == 1)
+    if len(state.centers) > context.n_clusters:
+        reduce_centers(context, state)
         return False
     # A center that is needed elsewhere is not the end, as long as the spread is still asked for.
-    needed = estimate.idle or estimate.blocked
+    needed = state.idle or state.blocked
     return n_moves == 0 and not drift and not (needed and spread)
 
 
@@ -287,7 +288,7 @@ def _errors(
     """
     # A row adds to one cluster between 0 and `ERROR_STEPS` steps, and so does a unit.
     noisy = context.session.gaussian(
-        context.name(_ERRORS),
+        context.name(ERRORS),
         exact,
         sensitivity=ERROR_STEPS,
         rho=rho,

@@ -5,7 +5,8 @@ try any of them on the rows: the coreset is released, and what it says is post-p
 
 1. Up to 5 features the leaves of the coreset show the clusters (:mod:`.gap`). This is free.
 2. Above, the coreset lives in few axes and cannot tell many clusters apart. Noisy Lloyd
-   iterations in the whole space can (:mod:`.sketch`); they have their own entries in the plan.
+   iterations in the whole space can (:mod:`.surplus_lloyd`); they have their own entries in the
+   plan.
 
 Which of them it is, what comes before the choice, and what all of it may spend follow from public
 numbers: the features, the candidates, the criterion. What comes after it is made for the chosen
@@ -16,10 +17,10 @@ from dataclasses import replace
 
 from ..._privacy._plan import PlanEntry
 from .candidates import Candidates, Choice
-from .context import Context
 from .coreset import Coreset
+from .fit_context import Context
 from .gap import gap_choice
-from .sketch import sketch_choice, sketch_entries, sketched
+from .surplus_lloyd import release_surplus, surplus_choice, surplus_entries
 from .tuning import TUNING, Tuning
 
 __all__ = ["choice_entries", "choose", "reference_number"]
@@ -45,11 +46,12 @@ def choice_entries(
     """
     if not isinstance(n_clusters, Candidates) or n_clusters.rule(n_features) == "gap":
         return ()
-    return sketch_entries(rho, cap, prefix, tuning)
+    return surplus_entries(rho, cap, prefix, tuning)
 
 
 def choose(context: Context, coreset: Coreset, n_clusters: int | Candidates) -> Choice | None:
-    """The number of clusters, from the coreset or from a sketch that is released now.
+    """The number of clusters, from the coreset or from a few iterations about surplus centers,
+    released now.
 
     The session's plan holds `choice_entries`. None where the number is given.
     """
@@ -58,7 +60,7 @@ def choose(context: Context, coreset: Coreset, n_clusters: int | Candidates) -> 
     rule = n_clusters.rule(context.rows.n_features)
     if rule == "gap":
         return gap_choice(coreset, n_clusters, context.session.rng("references"), context.tuning)
-    sketch = sketched(context, coreset, n_clusters)
-    choice = sketch_choice(sketch, n_clusters, rule, context.tuning)
+    surplus = release_surplus(context, coreset, n_clusters)
+    choice = surplus_choice(surplus, n_clusters, rule, context.tuning)
     # One iteration in small data says less about where clusters are than the coreset does.
     return replace(choice, start=None) if context.size.small else choice

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._privacy._mechanisms import weighted_bincount
+from ..._privacy._aggregates import weighted_bincount
 from ..shared.axes import Axes
 from ..shared.centering import bins_of
 from ..shared.grid_table import ROWS
@@ -25,7 +25,7 @@ from ..shared.row_sums import clipped_sums, counted, nearest, square_sums
 from ..shared.rows import row_slices
 from ..shared.table import CellCounts, Part
 from .cell_grid import CellGrid, codes_of
-from .far_cells import FarCells
+from .tail_histogram import TailCells
 
 __all__ = [
     "assigned",
@@ -46,7 +46,7 @@ __all__ = [
 _POINTS, _CODES, _FAR, _NODE, _LEAF = "points", "codes", "far", "node", "leaf"
 
 
-def coded(part: Part, axes: Axes, grid: CellGrid, shells: FarCells | None) -> tuple[Part, tuple]:
+def coded(part: Part, axes: Axes, grid: CellGrid, shells: TailCells | None) -> tuple[Part, tuple]:
     """Project the rows, and find their cells in the grid and far from it."""
     points = part[ROWS].map(axes.project, len(axes.spread))
     found = {_POINTS: points, _CODES: codes_of(points, grid, grid.depth)}

@@ -3,7 +3,7 @@
 The cell tree affords at most 2 log2(signal) splits, about 20 where there is much data: in many
 features not even one across each. Separated clusters scatter more between them than within, so the
 leading eigenvectors of the second moment are the axes to split across. Up to 10 features all of
-them are kept; above, those that stand out of the noise. With 3 features or fewer nothing is
+them are kept; above, those that stand out from the noise. With 3 features or fewer nothing is
 rotated, and this module is not called.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from ..shared.axes import BASIS_BITS, Axes, second_moment
 from ..shared.centering import noise_sd
-from .context import Context
+from .fit_context import Context
 from .tuning import Tuning
 
 __all__ = ["principal_axes"]
@@ -48,7 +48,7 @@ def principal_axes(context: Context, entry: str, rho: float) -> Axes:
 
 
 def _n_axes(values: np.ndarray, noise: float, n_clusters: int, tuning: Tuning) -> int:
-    """How many eigenvalues (d,), falling, stand out of the noise.
+    """How many eigenvalues (d,), falling, stand out from the noise.
 
     `noise` is the standard deviation of the diagonal of the noise matrix; off it, it is
     noise / sqrt 2. The means of k clusters span k - 1 directions.

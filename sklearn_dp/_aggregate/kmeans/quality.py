@@ -6,8 +6,10 @@ and the status is made of it (:mod:`.status`). The caps are released values. The
 is proportional to the largest cap, so it is a distance that few rows are beyond, and not the
 diameter of the domain.
 
-With them goes the number of rows that are far from every center (:mod:`.far_out`). These are in
+With them goes the number of rows that are far from every center (:mod:`.missed_rows`). These are in
 neither sum, so the number costs the sums nothing: a row moves either both of them or the number.
+Where bounds are public, the number of rows beyond them has a small part of the release: these were
+clipped, and the centers are not their means.
 """
 
 import math
@@ -15,19 +17,22 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..._privacy._domain import Domain
 from ..._privacy._grid import sum_type
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import round_up
+from ..shared.bounds import outside
 from ..shared.centering import noise_sd
 from ..shared.grid_table import ROWS
 from ..shared.row_sums import ERROR_STEPS, nearest_in, square_sums
 from ..shared.table import Part
-from .context import Run
-from .far_out import FarRows
+from .fit_context import Run
+from .missed_rows import FarRows
 
 __all__ = ["QUALITY", "Quality", "measure_quality", "quality_entry"]
 
 QUALITY = "quality"
+_OUTSIDE = 0.05  # of the release, in squared sensitivity, for the rows beyond public bounds
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,8 @@ class Quality:
     total_sd: float
     far: FarRows = field(default_factory=FarRows)  # the number of the others
     cap: float = 0.0  # squared length that each of them counts as
+    outside: float = 0.0  # the number of all units beyond public bounds
+    outside_sd: float = 0.0
 
     @property
     def inertia(self) -> float:
@@ -79,7 +86,7 @@ def quality_entry(rho: float, prefix: str = "") -> PlanEntry:
         prefix + QUALITY,
         Mechanism.GAUSSIAN,
         rho,
-        sensitivity="a unit adds at most 1 to each of two capped sums, or 1 to the far ones",
+        sensitivity="at most 1 in each of two capped sums, or 1 far row; 1 beyond the bounds",
     )
 
 
@@ -90,6 +97,7 @@ def measure_quality(
     caps: np.ndarray,
     most: float,
     limits: np.ndarray,
+    bounds: Domain | None = None,
 ) -> Quality:
     """Release how far the rows are from the centers, and from one center of all of them.
 
@@ -98,30 +106,37 @@ def measure_quality(
     to; the one center, `middle` (d,): noise may have taken it anywhere; the distances `caps` (k,)
     to each center, and `most` to the one center, that longer ones count as; the distance `limits`
     (k,) to each center from which on rows are far from all of them, infinite where none are looked
-    for.
+    for. Rows beyond `bounds` are counted.
     """
     rows, rho = context.rows, context.left(QUALITY)
     largest = np.array([float(np.max(caps)) ** 2, float(most) ** 2])
     # Moved into the ball: from far away distances are not exact.
     middle = rows.inside(middle[None])
-    (steps,) = rows.sums(_capped_sums, centers, middle, np.square(caps), largest, np.square(limits))
+    squares = np.square(caps), largest, np.square(limits)
+    (steps,) = rows.sums(_capped_sums, centers, middle, *squares, bounds)
     scale, square = ERROR_STEPS, rows.unit**2
     # A row that is far from every center adds at most `scale` steps to the third number and nothing
     # to the first two; any other adds between 0 and `scale` steps to each of the first two, and
     # nothing to the third. Each number over its claim, a unit moves the vector by a length of at
-    # most one: sqrt(1/2 + 1/2), or 1; with weights of sum one, no more (triangle inequality).
-    both = round_up(math.sqrt(2) * scale)
+    # most one: sqrt(1/2 + 1/2), or 1. Beyond bounds it also adds at most `scale` steps to a fourth
+    # number: over these claims its square is (1 - outside) + outside = 1. With weights of sum one,
+    # no more (triangle inequality).
+    part = 0.0 if bounds is None else _OUTSIDE
+    claims = [math.sqrt(2 / (1 - part))] * 2 + [1 / math.sqrt(1 - part)]
+    claims += [] if bounds is None else [1 / math.sqrt(part)]
+    sensitivity = np.array([round_up(claim * scale) for claim in claims])
     noisy = context.session.gaussian(
         context.name(QUALITY),
         steps,
-        sensitivity=np.array([both, both, scale]),
+        sensitivity=sensitivity,
         rho=rho,
-        unit=np.append(largest * square, 1.0) / scale,
+        unit=np.append(largest * square, np.ones(len(claims) - 2)) / scale,
     )
-    sd = math.sqrt(2) * noise_sd(rho) * largest * square
+    sds = noise_sd(rho) * np.array(claims)
+    sd = sds[:2] * largest * square
     near, total = np.maximum(noisy[:2], 0.0)
     looked = bool(np.isfinite(limits).any())
-    far = FarRows(float(noisy[2]), noise_sd(rho), float(np.min(limits)) * rows.unit)
+    far = FarRows(float(noisy[2]), float(sds[2]), float(np.min(limits)) * rows.unit)
     return Quality(
         float(near),
         float(sd[0]),
@@ -129,6 +144,7 @@ def measure_quality(
         float(sd[1]),
         far if looked else FarRows(),
         float(np.median(caps)) ** 2 * square,
+        *((float(noisy[3]), float(sds[3])) if bounds is not None else ()),
     )
 
 
@@ -139,6 +155,7 @@ def _capped_sums(
     caps: np.ndarray,
     largest: np.ndarray,
     limits: np.ndarray,
+    bounds: Domain | None = None,
 ) -> tuple[Part, tuple]:
     """Exact sums of capped squares to the nearest center and to the middle; rows far from all.
 
@@ -148,10 +165,10 @@ def _capped_sums(
     neither sum.
 
     Three integers, in steps of which a unit adds `ERROR_STEPS` at the most: to either sum, or to
-    the number.
+    the number. With `bounds` a fourth one: the rows beyond them, in the same steps.
     """
-    rows = part[ROWS]
-    totals = np.zeros(3, dtype=sum_type(rows.n_rows, 26))
+    rows, X = part[ROWS], None if bounds is None else part.source.read()
+    totals = np.zeros(3 if bounds is None else 4, dtype=sum_type(rows.n_rows, 26))
     # The middle goes along as the last center, in one reading.
     points = np.concatenate([centers, middle])
     lengths, directions = np.einsum("ij,ij->i", points, points)[:, None], -2.0 * points
@@ -166,5 +183,9 @@ def _capped_sums(
         steps = square_sums(far, np.minimum(squared, caps[labels]), largest[0], 2, units)[:1]
         others = square_sums(far, squares + scores[-1], largest[1], 2, units)[:1]
         counts = square_sums(far, np.ones(len(x)), 1.0, 2, units)[1:]
-        totals = totals + np.concatenate([steps, others, counts])
+        found = [steps, others, counts]
+        if bounds is not None and X is not None:
+            beyond = outside(bounds, X[place]).astype(np.int32, casting="same_kind")
+            found.append(square_sums(beyond, np.ones(len(x)), 1.0, 2, units)[1:])
+        totals = totals + np.concatenate(found)
     return part, (totals,)

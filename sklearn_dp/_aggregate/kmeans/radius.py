@@ -15,12 +15,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..._privacy._mechanisms import noisy_counts, quantile_from_histogram
+from ..._privacy._aggregates import noisy_counts, quantile_from_histogram
 from ..shared.centering import Size, bins_of, geometric_edges, noise_sd
 from ..shared.grid_table import ROWS
 from ..shared.row_sums import counted
 from ..shared.table import Part
-from .context import Run, coarse_pays
+from .fit_context import Run, coarse_pays
 from .tuning import Tuning
 
 __all__ = ["mean_radius"]

@@ -1,9 +1,9 @@
 """The number of clusters for an algorithm that makes no coreset: a choice with a share of its own.
 
 The aggregation of k-tuples has to know k before it begins, and releases nothing that would tell.
-So a coreset is released for the choice alone (and a sketch, above 5 features), as in
+So a coreset is released for the choice alone (and surplus centers, above 5 features), as in
 :func:`.engine.fit_engine`, but for a part of the budget that is fixed beforehand: what comes
-afterwards has all of its own share, whatever the number is.
+afterward has all of its own share, whatever the number is.
 """
 
 import math
@@ -16,23 +16,23 @@ from ..._privacy._session import PrivacySession
 from ..shared.grid_table import GridTable
 from ..shared.table import Table
 from .candidates import Candidates, Choice
-from .context import Run
 from .coreset import build_coreset
 from .engine import CELLS, MEANS, axes_of, first_entries, located
+from .fit_context import Run
 from .gap import gap_choice
 from .lloyd import lloyd_entries
-from .sketch import PREFIX, sketch_choice, sketched
-from .synopsis import synopsis_tuning
+from .private_coreset import private_coreset_tuning
+from .surplus_lloyd import PREFIX, release_surplus, surplus_choice
 from .tuning import TUNING, Tuning
 
 __all__ = ["choose_separately", "separate_entries"]
 
-_SAFE = 1 - 2.0**-40  # for the rounding of the parts of a sketch
+_SAFE = 1 - 2.0**-40  # for the rounding of the parts of these entries
 
 
 def _tuning(candidates: Candidates, n_features: int) -> Tuning:
-    """Shares of the releases up to the coreset: all there is, or what a sketch leaves."""
-    return synopsis_tuning(n_features) if candidates.rule(n_features) == "gap" else TUNING
+    """Shares of the releases up to the coreset: all there is, or what surplus centers leave."""
+    return private_coreset_tuning(n_features) if candidates.rule(n_features) == "gap" else TUNING
 
 
 def separate_entries(
@@ -70,7 +70,7 @@ def choose_separately(
     tuning, rule = _tuning(candidates, d), candidates.rule(d)
     run = Run(
         session=session,
-        rows=GridTable.quantise(table, domain),
+        rows=GridTable.quantize(table, domain),
         n_clusters=candidates.reference,
         prefix=prefix,
         tuning=tuning,
@@ -80,6 +80,6 @@ def choose_separately(
     if rule == "gap":
         return gap_choice(coreset, candidates, session.rng("references"))
     plan = session.plan.entries
-    sketch = [entry.rho for entry in plan if entry.name.startswith(prefix + PREFIX)]
-    found = sketched(context, coreset, candidates, sum_down(sketch) * _SAFE)
-    return sketch_choice(found, candidates, rule)
+    surplus = [entry.rho for entry in plan if entry.name.startswith(prefix + PREFIX)]
+    found = release_surplus(context, coreset, candidates, sum_down(surplus) * _SAFE)
+    return surplus_choice(found, candidates, rule)

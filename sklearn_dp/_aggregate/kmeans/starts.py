@@ -26,9 +26,9 @@ from ..shared.grid_table import ROWS
 from ..shared.row_sums import ERROR_STEPS
 from ..shared.table import Part
 from ..shared.weighted_kmeans import several_solutions, weighted_kmeans
-from .context import Context
 from .coreset import Coreset
-from .evidence import nearest_centers
+from .coreset_statistics import nearest_centers
+from .fit_context import Context
 from .tuning import Tuning
 
 __all__ = ["STARTS", "best_solution", "compares_starts", "solved_start", "starts_entry"]
@@ -59,7 +59,7 @@ def solved_start(context: Context, coreset: Coreset) -> np.ndarray:
     """
     k0 = n_clusters = context.n_clusters
     if len(coreset.axes.spread) > 3:
-        surplus = round(context.tuning.surplus * n_clusters)
+        surplus = round(context.tuning.start_surplus * n_clusters)
         k0 = min(surplus, max(coreset.n_leaves, n_clusters))
     return coreset.axes.lift(best_solution(context, coreset, k0))
 

@@ -9,10 +9,10 @@ How often these words are right is measured in `doc/benchmarks/status.md`.
 import math
 from dataclasses import dataclass
 
-from ..shared.remedies import would_help
+from ..shared.advice import advice
 from .tuning import Tuning
 
-__all__ = ["Signs", "in_words", "synopsis_in_words"]
+__all__ = ["Signs", "in_words", "coreset_in_words"]
 
 _NOISE = 0.2  # noise of a center, in radii of the data, at which most data show their clusters
 _MISSED = 3.0  # times the rows or the epsilon that found most clusters of a test that were missed
@@ -58,7 +58,7 @@ def in_words(signs: Signs, status: str, tuning: Tuning, epsilon: float) -> str:
     return "ok" if found is None else found + _remedy(signs, tuning, epsilon)
 
 
-def synopsis_in_words(
+def coreset_in_words(
     signs: Signs, status: str, n_clusters: int, tuning: Tuning, epsilon: float
 ) -> str:
     """The status of released points that are the answer themselves, without centers.
@@ -67,16 +67,16 @@ def synopsis_in_words(
     otherwise; `n_clusters` how many groups will be asked for; epsilon that of the guarantee.
 
     >>> from sklearn_dp._aggregate.kmeans.tuning import TUNING
-    >>> synopsis_in_words(Signs(1e4, 0.01, 120, False, 0.0), "ok", 20, TUNING, 1.0)
+    >>> coreset_in_words(Signs(1e4, 0.01, 120, False, 0.0), "ok", 20, TUNING, 1.0)
     'ok'
-    >>> synopsis_in_words(Signs(20.0, 2.0, 0, False, 0.0), "ok", 20, TUNING, 1.0).split(":")[0]
+    >>> coreset_in_words(Signs(20.0, 2.0, 0, False, 0.0), "ok", 20, TUNING, 1.0).split(":")[0]
     'one point for all rows'
     """
     if status != "ok":
         return status
     n_leaves = signs.n_leaves or 0
     if n_leaves == 0:
-        found = "one point for all rows: no cell stands out of the noise"
+        found = "one point for all rows: no cell stands out from the noise"
     elif _points_of_noise(signs, n_leaves, n_clusters, tuning):
         found = "too few rows for this budget: the points are mostly noise"
     elif n_leaves < n_clusters:
@@ -98,7 +98,7 @@ def _early_trouble(signs: Signs, tuning: Tuning) -> str | None:
     if signs.signal < tuning.useless_signal:
         return "too few rows for this budget: the centers are mostly noise"
     if signs.n_leaves == 0:
-        return "no structure found: no cell stands out of the noise"
+        return "no structure found: no cell stands out from the noise"
     if signs.noise_share > tuning.useless_noise:
         return "mostly noise: the clusters are narrower than the noise of their centers"
     return None
@@ -116,8 +116,8 @@ def _trouble(signs: Signs, tuning: Tuning) -> str | None:
     assert signs.loss is not None
     if signs.one_center:
         return "one center for all: several would be lost in the noise"
-    shown = signs.explained > tuning.shown * signs.explained_sd
-    alike = not shown and signs.explained_sd < tuning.precise
+    shown = signs.explained > tuning.explained_sd * signs.explained_sd
+    alike = not shown and signs.explained_sd < tuning.unexplained_sd
     if signs.loss > (tuning.useless_loss_alike if alike else tuning.useless_loss):
         return f"mostly noise: {_part(signs.loss)} of the sum of squares is noise of the centers"
     if signs.missed is not None:
@@ -134,14 +134,14 @@ def _trouble_of_clusters(signs: Signs, tuning: Tuning, shown: bool) -> str | Non
     assert signs.loss is not None
     if signs.noise_share > tuning.useless_noise:
         return "mostly noise: the clusters are narrower than the noise of their centers"
-    plain = signs.explained > tuning.plain * signs.explained_sd
+    plain = signs.explained > tuning.noisy_explained_sd * signs.explained_sd
     if signs.signal < tuning.useless_signal and not plain:
         return "too few rows for this budget: the centers are mostly noise"
     faint = signs.signal < tuning.faint_signal
     if signs.light > 0 and (faint or not shown):
         return f"mostly noise: {_rowless(signs)}"
     if not shown and signs.loss > tuning.doubtful_loss:
-        return "no clusters shown: the centers explain no more than the error of that figure"
+        return "no clusters shown: what the centers explain is within its error"
     partial = signs.explained - signs.explained_sd < tuning.partial
     if plain and signs.light > 0 and signs.uneven > tuning.uneven:
         # Centers that nobody is with, where a few clusters cost what many do: these took in others.
@@ -149,13 +149,15 @@ def _trouble_of_clusters(signs: Signs, tuning: Tuning, shown: bool) -> str | Non
     if plain and partial and signs.light >= tuning.idle:
         return f"clusters may be missing: {_rowless(signs)}"
     if shown and faint and partial and signs.loss > tuning.partial_loss:
-        return "some clusters may be missing: few rows, and the centers explain a part only"
+        return (
+            "some clusters may be missing: there are few rows, and the centers explain only a part"
+        )
     return None
 
 
 def _rowless(signs: Signs) -> str:
     """How many clusters have no rows that show."""
-    return f"{_part(signs.light)} of the clusters hold no more rows than the noise of a count"
+    return f"{_part(signs.light)} of the clusters contain no more rows than the noise in a count"
 
 
 def _part(part: float) -> str:
@@ -179,4 +181,4 @@ def _remedy(signs: Signs, tuning: Tuning, epsilon: float) -> str:
     if signs.loss is not None and signs.loss > tuning.useless_loss:
         loss = min(signs.loss, 0.9)
         times = math.sqrt(9 * loss / (1 - loss))
-    return would_help(times, epsilon)
+    return advice(times, epsilon)

@@ -41,20 +41,20 @@ class Tuning:
 
     # -- where coarser choices pay --------------------------------------------------------------
     useless_signal: float = 30.0  # signal below which an answer is called mostly noise
-    hopeless: float = 0.7  # squared noise of a center, in radii, above which one is better ...
+    one_center_noise: float = 0.7  # squared noise of a center, in radii: above, one is better ...
     spread_gain: float = 2.5  # ... and what k centers gain wherever they are: for each of them
     alone_iterations: int = 3  # for one center ...
     alone_share: float = 0.25  # ... and what each but the last gets
     shrink: float = 0.5  # part of the predicted noise of a center by which it is shrunk ...
     shrink_middle: float = 1.5  # the same of their mean, for each part that they do not keep
-    believed: float = 0.25  # ... less this part of the spread, where cells show the clusters
+    shrink_spread: float = 0.25  # ... less this part of the spread, where cells show the clusters
     spreads_differ: float = 0.5  # part by which the spread of a cluster differs from the mean
     useless_noise: float = 0.3  # part of a typical cluster's spread that may be noise
     useless_loss: float = 0.25  # part of the final sum of squares that may be noise of the centers
     doubtful_loss: float = 0.1  # the same, where the clusters are not shown to explain anything
-    shown: float = 1.5  # sd above which the explained part is shown
-    plain: float = 5.0  # the same, where the signal is below `useless_signal`
-    precise: float = 0.15  # sd of the explained part up to which its absence is shown
+    explained_sd: float = 1.5  # sd above which the explained part is shown
+    noisy_explained_sd: float = 5.0  # the same, where the signal is below `useless_signal`
+    unexplained_sd: float = 0.15  # sd of the explained part up to which its absence is shown
     useless_loss_alike: float = 0.45  # useless_loss, where no clusters are shown to be there
     faint_signal: float = 100.0  # signal below which ...
     partial_loss: float = 0.075  # ... such a loss ...
@@ -105,14 +105,14 @@ class Tuning:
     threshold_slope: float = 0.92
     middling_threshold: float = 0.8  # factor of the threshold where the signal is 150 to 1000
     early_threshold: float = 0.6  # factor in the first of several levels: later ones look again
-    kept: float = 2.5  # sd of its mean below which a leaf that was measured again is dropped
+    leaf_keep_sd: float = 2.5  # sd of its mean below which a leaf measured again is dropped
     split_cells: float = 2.0  # thresholds above which a cell is divided further
     far_depth: float = 0.6  # part of the first depth that far cells have, up to 3 axes
     nearest_shell: float = 3.0  # first shell of far cells, in standard deviations of an axis
     shells: int = 8  # along each half of an axis; the last one has no end
     shell_ratio: float = 1.5  # each shell begins this times farther out than the last
     beyond_shell: int = 1  # from this shell on, rows are in no cell of the tree
-    lone: float = 0.5  # part of what leaves in it hold that a far cell must have besides
+    far_cell_excess: float = 0.5  # part of what leaves in it hold that a far cell must have besides
     leaf_reach: float = 0.7  # clip radius of a leaf's residuals, in half diagonals of its box
     guesses: int = 20  # public guesses of where rows may be, for each cluster
     least_guesses: int = 200
@@ -128,7 +128,7 @@ class Tuning:
     starts_share: float = 0.03  # of what the last steps are worth, for comparing them
     starts_rows: float = 100.0  # rows of a cluster, in sd, from which that is done ...
     starts_noise: float = 0.02  # ... if the noise is at most this part of the cost
-    surplus: float = 1.5  # centers of the start for each cluster, above 3 axes
+    start_surplus: float = 1.5  # centers of the start for each cluster, above 3 axes
 
     # -- Lloyd's iterations ---------------------------------------------------------------------
     iteration_share: float = 0.12  # of the budget of all iterations, for each but the last
@@ -161,12 +161,12 @@ class Tuning:
     most_scale: float = 8.0  # largest ratio of a cluster's width to the common one
     count_memory: float = 0.1  # part of a count that may have changed since the last iteration
     spread_memory: float = 0.2  # the same of a spread
-    sure: float = 2.0  # sd above which a count is sure
+    certain_count_sd: float = 2.0  # sd above which a count is sure
     movement: float = 0.7  # part of its noise above which a movement is drift
     own_movement: float = 16.0  # features from which each cluster's movement counts alone
     overshoot: float = 1.3  # the way of a center while all still drift
-    creep: float = 0.7  # movement, in clip radii, from which a cluster's radius is doubled ...
-    creep_sd: float = 2.0  # ... beyond the noise, in its standard deviations
+    radius_growth: float = 0.7  # movement, in clip radii, from which a radius is doubled ...
+    radius_growth_sd: float = 2.0  # ... beyond the noise, in its standard deviations
     drift_sd: float = 1.5  # sd of the mean movement above which the centers drift
     least_drift: float = 0.0005  # mean squared movement, in squared clip radii, that is none
 
@@ -203,17 +203,17 @@ class Tuning:
     gap_bar: float = 0.5  # times 2 / (q k): what the gap of k clusters on q axes has to rise by ...
     gap_later_bar: float = 1.5  # ... and that of a peak after a higher one
     gap_risen: float = 0.2  # part of what was lost since the highest peak that a later one regains
-    sketch_share: float = 0.6  # of the budget of Lloyd's iterations: the most that a sketch takes
-    small_sketch_share: float = 0.45  # the same in small data
-    sketch_iterations: int = 4
-    small_sketch_iterations: int = 1  # in small data more of them follow the noise
-    sketch_surplus: float = 1.6  # centers for each of the largest number of clusters
-    sketch_starts: int = 10  # starts of the k-means on the coreset: its iterations mend the rest
-    sketch_counts: float = 0.15  # of what is left of an iteration, for the counts
-    sketch_kept: float = 3.0  # sd of its count that a center needs
-    small_sketch_kept: float = 2.5  # the same in small data
-    sketch_noise_sd: float = 0.5  # sd that counts and distances are lowered by in a merger's cost
-    sketch_penalty: float = 2.5  # of a cluster, times that of the usual criterion
+    surplus_share: float = 0.6  # of the budget of Lloyd's iterations: the most for surplus centers
+    small_surplus_share: float = 0.45  # the same in small data
+    surplus_iterations: int = 4
+    small_surplus_iterations: int = 1  # in small data more of them follow the noise
+    surplus_centers: float = 1.6  # centers for each of the largest number of clusters
+    surplus_starts: int = 10  # starts of the k-means on the coreset: its iterations mend the rest
+    surplus_counts: float = 0.15  # of what is left of an iteration, for the counts
+    surplus_keep_sd: float = 3.0  # sd of its count that a center needs
+    small_surplus_keep_sd: float = 2.5  # the same in small data
+    surplus_noise_sd: float = 0.5  # sd that counts and distances are lowered by in a merger's cost
+    surplus_penalty: float = 2.5  # of a cluster, times that of the usual criterion
 
 
 TUNING = Tuning()

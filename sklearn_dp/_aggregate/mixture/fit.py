@@ -1,9 +1,12 @@
 """Gaussian mixtures: a private partition, then whitened moments of its components.
 
-1. Location: a ball that holds nearly all rows is released (:mod:`..shared.location`).
+1. Location: a ball that holds nearly all rows is released (:mod:`..shared.adaptive_center`).
 2. Partition: a way of `parts.METHODS` gives each row a component.
-3. Start: noisy histograms of distances tell how wide each component is (:mod:`.start`).
-4. Rounds of private expectation maximisation (:mod:`..moments.rounds`). The weights of a row come
+3. Start: a guess is a ball about the released center of a part, as wide as half of its rows, from
+   a noisy histogram of distances on a public grid of all scales. It need not be good: the rounds
+   widen and narrow it. But it must not be far too narrow, for densities of a component in a point
+   take no rows, and it never recovers.
+4. Rounds of private expectation maximization (:mod:`..moments.rounds`). The weights of a row come
    from released parameters and that row alone; counts, sums and second moments of all components
    are released together, at the cost of those of one, as the weights of a row sum to at most one.
 
@@ -12,34 +15,44 @@ its own: :class:`.parts.Parts` hands it on.
 """
 
 import dataclasses
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from ..._privacy._aggregates import noisy_counts
 from ..._privacy._domain import Domain
+from ..._privacy._rounding import exact_integers
 from ..._privacy._session import PrivacySession
 from ..._published.easy_instances.k_tuple_mixture import enough_rows, tuple_parts
 from ..._published.separated_gaussians.partition import partition_parts
 from ..._published.separated_gaussians.spherical import spherical_parts
 from ..kmeans.candidates import Choice
 from ..moments.column_codes import codes_of
-from ..moments.ellipsoid import Ellipsoid, Errors
+from ..moments.ellipsoid import Ellipsoid, Errors, normal_quantile
+from ..moments.moment_releases import LABELS, MOMENTS
 from ..moments.rounds import refine
 from ..moments.seen_columns import SeenColumns, seen_columns
-from ..shared.beyond import is_ok
-from ..shared.grid_table import GridTable
-from ..shared.location import Located, locate
-from ..shared.table import Table
+from ..shared.adaptive_center import CenterRadius, adaptive_center_radius
+from ..shared.centering import bins_of, geometric_edges, noise_sd
+from ..shared.grid_table import ROWS, GridTable
+from ..shared.outlier_bound import is_ok
+from ..shared.row_sums import counted, to_centers
+from ..shared.table import Part, Table
+from .mixture_plan import PREFIX, RADII, stage_of
 from .parts import MixtureContext, Parts, Settings
-from .plan import PREFIX, stage_of
-from .start import first_guesses, least_weight, split_widest
 
 __all__ = ["MixtureResult", "fit_mixture"]
 
 _HELD, _WIDER = 0.999, 2.0  # of the rows, in the ball of the location; how far rows may reach
 _SPLIT_FORMS = ("full", "diag")  # that know the directions of each component
 _LEAST_ROUNDS, _MOST_ROUNDS = 2, 8
+_BINS, _RATIO = 44, math.sqrt(2.0)  # a factor of 2**21.5 from the narrowest to the widest
+_WINDOW, _CLEAR = 5, 3.5  # bins of the distances in a component, and deviations of their noise
+_EMPTY = 0.05  # of an average component
+_COUNTED = 0.004  # of the budget of the moments, for the counts of the first round, about
+_LONG = 2.5  # usual standard deviations: two components that are 5 of them apart
 
 
 @dataclass(frozen=True)
@@ -80,7 +93,7 @@ def fit_mixture(
         columns = SeenColumns.of_table(table.n_features)
     else:
         table, domain = columns.columns.read(table), columns.columns.domain
-    place = locate(session, table, domain, fraction=_HELD, wider=_WIDER)
+    place = adaptive_center_radius(session, table, domain, fraction=_HELD, wider=_WIDER)
     progress("location")
     context = MixtureContext(session, place, place.rows, domain, settings, PREFIX, progress)
     parts, start = _start(context, budget)
@@ -121,9 +134,9 @@ def _parts(context: MixtureContext, budget: tuple[float, float]) -> Parts:
 
 
 def _refined(
-    parts: Parts, start: list[Ellipsoid], form: str, place: Located
+    parts: Parts, start: list[Ellipsoid], form: str, place: CenterRadius
 ) -> tuple[list[Ellipsoid], np.ndarray]:
-    """Rounds of expectation maximisation from the first guesses.
+    """Rounds of expectation maximization from the first guesses.
 
     With each component, whether (k,) it stood out of the noise in all directions.
     """
@@ -140,7 +153,7 @@ def _refined(
         parts.rows,
         start,
         # The first round believes the partition: balls about its centers say less than it does.
-        labelled=len(start) > 1,
+        labeled=len(start) > 1,
         repair=repair,
         form=form,
         least_rounds=_LEAST_ROUNDS,
@@ -149,7 +162,7 @@ def _refined(
     )
 
 
-def _status(place: Located, parts: Parts, seen: np.ndarray) -> str:
+def _status(place: CenterRadius, parts: Parts, seen: np.ndarray) -> str:
     """In words, from releases: the first of the steps that says that something is missing."""
     if place.weights.told(place.status) != "ok":
         return place.weights.told(place.status)
@@ -163,7 +176,7 @@ def _status(place: Located, parts: Parts, seen: np.ndarray) -> str:
 def _result(
     ellipsoids: list[Ellipsoid],
     rows: GridTable,
-    place: Located,
+    place: CenterRadius,
     status: str,
     path: str,
     columns: SeenColumns,
@@ -197,7 +210,7 @@ def _result(
     )
 
 
-def _errors(ellipsoids: list[Ellipsoid], place: Located) -> list[Errors]:
+def _errors(ellipsoids: list[Ellipsoid], place: CenterRadius) -> list[Errors]:
     """Infinite where no location was found: nothing has to do with the rows then."""
     if place.status != "ok":
         return [Errors.unknown(place.rows.n_features)] * len(ellipsoids)
@@ -215,3 +228,122 @@ def _shapes(
     # Of the factor in the units of the table: its left singular vectors, and its singular values.
     left, values, _ = np.linalg.svd(axes * scales[:, None, :] * scale[:, None])
     return left, np.maximum(values, np.finfo(float).tiny)
+
+
+# -- start ---------------------------------------------------------------------------------------
+
+
+def first_guesses(parts: Parts, place: CenterRadius, form: str) -> list[Ellipsoid]:
+    """A ball for each center, as wide as half of the rows of its part; all alike if tied.
+
+    With released weights: sums of the noisy histograms.
+    """
+    rows, centers = parts.rows, parts.centers
+    edges = geometric_edges(2 * place.radius, _BINS, _RATIO)
+    rho = parts.session.remaining(RADII)
+    # A row is in one bin of one component.
+    exact = rows.sums(_distance_counts, centers, edges)[0]
+    counts = noisy_counts(parts.session, RADII, exact, rows.units, rho)
+    counts = counts.reshape(len(centers), _BINS)
+    d, sd = rows.n_features, noise_sd(rho)
+    widths = [_median(row, edges, sd) for row in counts]
+    usual = np.median([width for width in widths if width is not None] or [place.radius / 2])
+    if form == "tied":  # one shape, and one whitening that its moments are released in
+        widths = [usual] * len(centers)
+    unit = math.sqrt(normal_quantile(0.5, d))  # of the median distance, in standard deviations
+    square = 1.5 * normal_quantile(0.9, d)
+    floor = sd * math.sqrt(_BINS)  # of a weight: the noise of the sum of a histogram
+    return [
+        Ellipsoid.ball(
+            center, (usual if width is None else width) / unit, square, max(row.sum(), floor)
+        )
+        for center, width, row in zip(centers, widths, counts, strict=True)
+    ]
+
+
+def _distance_counts(part: Part, centers: np.ndarray, edges: np.ndarray) -> tuple[Part, tuple]:
+    """The weight of the rows in bins of distances from the centers of their labels, one by one."""
+    labels, squared = part[LABELS], to_centers(part[ROWS], centers, part[LABELS])
+
+    def cells(place: slice) -> np.ndarray:
+        return exact_integers(labels[place]) * _BINS + bins_of(squared[place], edges)
+
+    return part, (counted(cells, len(labels), part.units, _BINS * len(centers)),)
+
+
+def _median(counts: np.ndarray, edges: np.ndarray, sd: float) -> float | None:
+    """The median of the fullest few bins of a noisy histogram; None if they may be only noise.
+
+    Those of a component's rows span a few bins whatever its scale is. A single bin in the noise,
+    of any scale, must not be taken for them: a component that is far too narrow ruins densities.
+
+    The counts (b,) are noisy, `sd` is that of their noise; there are b + 1 edges.
+
+    >>> edges = np.arange(9.0)
+    >>> round(_median(np.array([0.1, -0.2, 0, 40, 40, 0.3, 0, 0.2]), edges, sd=1.0), 2)
+    4.01
+    >>> _median(np.array([0.1, 3.0, -1, 0, 1, 0.3, 0, 0.2]), edges, sd=1.0) is None
+    True
+    """
+    sums = np.convolve(counts, np.ones(_WINDOW), mode="valid")
+    first = int(np.argmax(sums))
+    if sums[first] < _CLEAR * sd * math.sqrt(_WINDOW):
+        return None
+    part = np.maximum(counts[first : first + _WINDOW], 0.0)
+    below = np.cumsum(part)
+    i = int(np.searchsorted(below, below[-1] / 2))
+    share = (below[-1] / 2 - (below[i] - part[i])) / part[i]  # linear within the bin
+    i += first
+    return float(edges[i] + share * (edges[i + 1] - edges[i]))
+
+
+def least_weight(session: PrivacySession, k: int, size: float) -> float:
+    """What a component without rows seldom seems to weigh after the first round.
+
+    The session's plan says how much noise the counts are going to have; `size` is the released
+    number of units.
+    """
+    sd = noise_sd(session.remaining(MOMENTS) * _COUNTED)
+    return _EMPTY * size / k + 2 * sd
+
+
+def split_widest(ellipsoids: list[Ellipsoid], least_weight: float, ball: float) -> list[Ellipsoid]:
+    """Where a component is next to empty and another one much longer than wide, halve that one.
+
+    Post-processing. The partition then has put one center in the middle of two components, and
+    expectation maximization does not mend that: it has no way to move a center through the void.
+
+    As many ellipsoids as before: each that weighs less than `least_weight` is half of a long one
+    now, as long as there are any. `ball` is the radius of the ball that centers are in.
+    """
+    found = list(ellipsoids)
+    for _ in found:
+        empty = int(np.argmin([e.weight for e in found]))
+        usual = _lower_median([_lower_median(e.scales) for e in found if e.weight > least_weight])
+        length = [e.scales.max() if e.weight > 2 * least_weight else 0.0 for e in found]
+        longest = int(np.argmax(length))
+        if found[empty].weight > least_weight or length[longest] < _LONG * usual:
+            break
+        found[empty], found[longest] = _halves(found[longest], usual, ball)
+    return found
+
+
+def _lower_median(values: list[float] | np.ndarray) -> float:
+    return float(np.quantile(values, 0.5, method="lower")) if len(values) else math.inf
+
+
+def _halves(ellipsoid: Ellipsoid, width: float, ball: float) -> Iterator[Ellipsoid]:
+    """Two components where one has been, a standard deviation from its center on its longest axis.
+
+    Two equal point masses at a distance of 2 s have the standard deviation s: so that is where
+    the centers of two narrow components are that look like one of length s.
+    """
+    j = int(np.argmax(ellipsoid.scales))
+    step = ellipsoid.axes[:, j] * ellipsoid.scales[j]
+    scales = ellipsoid.scales.copy()
+    scales[j] = min(scales[j], width)
+    for center in (ellipsoid.center + step, ellipsoid.center - step):
+        center = np.rint(center * min(1.0, ball / max(float(np.linalg.norm(center)), 1.0)))
+        yield dataclasses.replace(
+            ellipsoid, center=center, scales=scales, weight=ellipsoid.weight / 2
+        )

@@ -4,7 +4,7 @@ Each way takes a :class:`MixtureContext` (the rows, where they are, what may be 
 and gives :class:`Parts`: one released center for each component, a label for each row, and the
 session through which everything else about these rows is released. A label is a function of the
 row and of releases, so that a row that comes or goes moves no label of another row. Labels are
-where the rows are (:func:`labelled`), in the parts of a table.
+where the rows are (:func:`labeled`), in the parts of a table.
 """
 
 from collections.abc import Callable
@@ -18,8 +18,8 @@ from ..._privacy._session import PrivacySession
 from ..kmeans.candidates import Choice
 from ..kmeans.engine import fit_engine
 from ..moments.moment_releases import LABELS
+from ..shared.adaptive_center import CenterRadius
 from ..shared.grid_table import ROWS, GridTable
-from ..shared.location import Located
 from ..shared.row_sums import nearest
 from ..shared.rows import Rows
 from ..shared.table import Part
@@ -31,7 +31,7 @@ __all__ = [
     "Settings",
     "in_ball",
     "integer_centers",
-    "labelled",
+    "labeled",
     "nearest_label",
 ]
 
@@ -77,7 +77,7 @@ class Parts:
     """A released partition, and the rows that the components are to be estimated on."""
 
     session: PrivacySession  # what is released of these rows goes through it
-    # with labels (:func:`labelled`), unless the number of components is given as one
+    # with labels (:func:`labeled`), unless the number of components is given as one
     rows: GridTable
     centers: np.ndarray  # (k, d), integers in the ball of the rows; released
     path: str  # which way the releases led
@@ -90,7 +90,7 @@ class MixtureContext:
     """The rows of a fit, or of one half of them, and what may be released of them."""
 
     session: PrivacySession
-    place: Located  # where all the rows of the fit are: released, and shared by both halves
+    place: CenterRadius  # where all the rows of the fit are: released, and shared by both halves
     rows: GridTable  # on the integer grid about the released center
     known: Domain | None  # public bounds that the rows of the table may lie out of
     settings: Settings
@@ -100,7 +100,7 @@ class MixtureContext:
     def by_nearest(self, centers: np.ndarray, path: str) -> Parts:
         """Parts of the rows that are nearest to released centers, in the lengths of the data."""
         steps = integer_centers(centers, self.rows, self.place.domain)
-        self.rows.update(labelled, nearest_label, steps)
+        self.rows.update(labeled, nearest_label, steps)
         return Parts(self.session, self.rows, steps, path)
 
     def by_coreset(self, path: str) -> Parts:
@@ -117,7 +117,7 @@ class MixtureContext:
         return replace(self.by_nearest(found.centers, path), choice=found.choice)
 
 
-def labelled(part: Part, label: Callable[..., np.ndarray], *released: Any) -> tuple[Part, tuple]:
+def labeled(part: Part, label: Callable[..., np.ndarray], *released: Any) -> tuple[Part, tuple]:
     """The part with a label for each row: ``label(rows, *released)``, a function of single rows."""
     return part.having(**{LABELS: label(part[ROWS], *released)}), ()
 

@@ -1,6 +1,6 @@
 """A covariance of any scale and shape from the friendly core of the covariances of blocks.
 
-1. Every unit draws one of a public number of blocks, so neighbours differ in the matrix of one
+1. Every unit draws one of a public number of blocks, so neighbors differ in the matrix of one
    block (:func:`block_matrices`).
 2. Two matrices are friends if each is at most 1 + g times the other in the order of semidefinite
    matrices, whatever their scale (:func:`friend_counts`). A filter keeps those with many friends,
@@ -19,7 +19,7 @@ References
 ----------
 .. [1] E. Tsfadia, E. Cohen, H. Kaplan, Y. Mansour and U. Stemmer, "FriendlyCore: practical
    differentially private aggregation", ICML 2022, appendix F; here with independent blocks, a
-   filter for replaced elements and the noise of :mod:`sklearn_dp._privacy.laws.proportional`.
+   filter for replaced elements and the noise of :mod:`sklearn_dp._privacy.mechanisms.proportional`.
 """
 
 import math
@@ -36,7 +36,7 @@ from ..._privacy._randomness import UnitDraws, blocks_of_draws
 from ..._privacy._rounding import exact_integers
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
-from ..._privacy.laws.proportional import least_eta
+from ..._privacy.mechanisms.proportional import least_eta
 from ..friendly.average import core_size
 from ..friendly.core import core_fixed_size
 from ..shared.grid_table import ROWS, GridTable
@@ -101,7 +101,7 @@ class CoreStage:
         """The noise for a released core size, or None where it would say nothing.
 
         With A = R R^T the average, R (I + eta G) (I + eta G)^T R^T is released, the entries of
-        G being standard normal: see :mod:`sklearn_dp._privacy.laws.proportional`.
+        G being standard normal: see :mod:`sklearn_dp._privacy.mechanisms.proportional`.
         """
         if size < 1:
             return None

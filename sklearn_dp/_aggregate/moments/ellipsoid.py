@@ -2,7 +2,7 @@
 
 Whitening maps a row to where the component would be a standard normal: subtract the center, take
 coordinates along the axes, divide by the scales. Which component a row counts for, and with what
-weight, is decided there. A neighbour must not change such a decision about another row, so the
+weight, is decided there. A neighbor must not change such a decision about another row, so the
 whitening of a row is an exact product with an integer basis, and elementwise from there: a function
 of the row and of released values alone, bit for bit. (A floating-point matrix product is not: BLAS
 may add in another order when there is a row more.)
@@ -17,7 +17,7 @@ from typing import Self
 import numpy as np
 from scipy.special import chdtri, exp2
 
-from ..shared.remedies import hidden_in_noise, plain
+from ..shared.advice import hidden_in_noise, plain
 
 __all__ = [
     "FORMS",
@@ -100,7 +100,7 @@ class Ellipsoid:
 
     def squares(self, x: np.ndarray) -> np.ndarray:
         """Squared whitened lengths of integer rows: exact integers over the square of a step."""
-        # A row has at most 2**14 features (see `Grid.quantise`): its sum of squares is below 2**53.
+        # A row has at most 2**14 features (see `Grid.quantize`): its sum of squares is below 2**53.
         farthest = _FARTHEST if x.shape[1] < 2**13 else _FARTHEST / 2
         white = np.clip(self.whiten(x, _FINE), -farthest, farthest)
         return np.einsum("ij,ij->i", white, white) * (1.0 / _FINE**2)
@@ -119,8 +119,8 @@ class Ellipsoid:
         of_mean, of_variance = (plain(100 * max(part, 0.001), 1) for part in tails)
         return ("ok, but " if max(tails) < _LARGE else "") + (
             f"long tails are clipped: standard errors allow for {of_mean} % of a standard "
-            f"deviation in a mean and {of_variance} % of a variance, and it may be more; more rows "
-            "or a larger epsilon would help"
+            f"deviation in a mean and {of_variance} % of a variance, but the bias may be larger; "
+            "more rows or a larger epsilon would help"
         )
 
     def noise_errors(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

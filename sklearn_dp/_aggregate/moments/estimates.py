@@ -74,7 +74,7 @@ def kept(square: float, d: int) -> float:
 
 
 def shrunk(second: np.ndarray, noise: float, d: int, form: str) -> np.ndarray:
-    """Towards the identity, the last guess, as far as the change is nothing but noise.
+    """Toward the identity, the last guess, as far as the change is nothing but noise.
 
     The James-Stein idea: the squared change is that of the component plus that of the noise,
     whose expectation is known.

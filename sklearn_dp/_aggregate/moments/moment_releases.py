@@ -64,7 +64,7 @@ _FINE = 2.0**-15  # what squares are rounded by before they are squared
 
 
 def moment_entries(
-    rho: float, *, centered: bool = False, prefix: str = "", tails: bool = True
+    rho: float, *, centered: bool = False, tails: bool = True
 ) -> tuple[PlanEntry, ...]:
     """Plan entries of `refine` and, without `tails`, of `fit_gram`, worth `rho` in all.
 
@@ -77,7 +77,7 @@ def moment_entries(
     rest = rho * (1 - _DISTANCE_SHARE) if tails else rho
     entries = tuple(
         PlanEntry(
-            prefix + name,
+            name,
             Mechanism.GAUSSIAN,
             math.nextafter(rest * share, 0.0),
             uses=None,
@@ -90,7 +90,7 @@ def moment_entries(
         return entries
     own = math.nextafter(_DISTANCE_SHARE * rho * (1 - 1e-12), 0.0)
     words = _WORDS[DISTANCES]
-    return (*entries, PlanEntry(prefix + DISTANCES, Mechanism.GAUSSIAN, own, sensitivity=words))
+    return (*entries, PlanEntry(DISTANCES, Mechanism.GAUSSIAN, own, sensitivity=words))
 
 
 def exact_moments(
@@ -98,7 +98,7 @@ def exact_moments(
     ellipsoids: list[Ellipsoid],
     radii: tuple[float, float],
     form: str,
-    labelled: bool = False,
+    labeled: bool = False,
     fourths: bool = False,
 ) -> tuple[Part, tuple]:
     """Counts, sums and second moments of the whitened rows, clipped to two radii, as integers.
@@ -108,7 +108,7 @@ def exact_moments(
     those of the components.
 
     `radii` of the sums and of the moments are in standard deviations; `form` one of `FORMS`.
-    `labelled`: the whole weight of a row is in the component of its label, which the part has;
+    `labeled`: the whole weight of a row is in the component of its label, which the part has;
     otherwise :func:`.ellipsoid.component_weights` tells.
 
     Returns the part without the labels, which no later round asks for; counts of shape (k,) in
@@ -123,13 +123,13 @@ def exact_moments(
     moments = np.zeros((k, _n_moments(d, form)), dtype=exact)
     powers = np.zeros((k, d), dtype=exact)
     for place, x in rows.chunks(k):
-        weights = _whole(part[LABELS][place], k) if labelled else component_weights(x, ellipsoids)
+        weights = _whole(part[LABELS][place], k) if labeled else component_weights(x, ellipsoids)
         share = row_weights(weights, units, place)
         for j, ellipsoid in enumerate(ellipsoids):
             inside = np.flatnonzero(share[:, j])
             weight = share[inside, j]
             near, white = (
-                Grid(1.0).quantise(ellipsoid.whiten(x[inside], _LIMIT / radius), _LIMIT)
+                Grid(1.0).quantize(ellipsoid.whiten(x[inside], _LIMIT / radius), _LIMIT)
                 for radius in radii
             )
             counts[j] += int(weight.sum())
@@ -163,7 +163,7 @@ def _fourth_powers(
     weight times 2**30.
     """
     steps = _LIMIT / (radius * ellipsoid.deviations)
-    clipped = Grid(1.0).quantise(np.trunc((x - ellipsoid.center) * steps), _LIMIT)
+    clipped = Grid(1.0).quantize(np.trunc((x - ellipsoid.center) * steps), _LIMIT)
     # Squares sum to at most 2**30, so their multiples of 2**15 to 2**15, and the squares of these
     # to 2**30. At most 2**16 of them: exact sums.
     squares = np.square(np.floor(np.square(clipped) * _FINE))
@@ -272,7 +272,6 @@ def round_shares(
 
 def release_moments(
     session: PrivacySession,
-    prefix: str,
     exact: tuple,
     radii: tuple[float, float],
     shares: RoundShares,
@@ -287,7 +286,7 @@ def release_moments(
     k, d = sums.shape
     # A row has weights of sum at most one, so a unit adds at most that to the counts together.
     noisy = session.gaussian(
-        prefix + _COUNTS, counts, sensitivity=WEIGHT_STEPS, unit=1 / WEIGHT_STEPS, rho=shares.counts
+        _COUNTS, counts, sensitivity=WEIGHT_STEPS, unit=1 / WEIGHT_STEPS, rho=shares.counts
     )
     floor = 4 * noise_sd(shares.counts)
     n = np.maximum(noisy, max(floor, 1.0))
@@ -296,18 +295,18 @@ def release_moments(
         mean_noise = near * noise_sd(shares.sums) / n
         # The stacked sums move by sum_j w_j |white_j| <= max_j |white_j| <= limit.
         noisy_sums = session.gaussian(
-            prefix + _SUMS, sums, sensitivity=_LIMIT, unit=near / _LIMIT, rho=shares.sums
+            _SUMS, sums, sensitivity=_LIMIT, unit=near / _LIMIT, rho=shares.sums
         )
         means = noisy_sums / n[:, None]
-    square, entry, rho = float(_LIMIT) ** 2, prefix + MOMENTS, shares.moments
+    square, rho = float(_LIMIT) ** 2, shares.moments
     unit = radius / _LIMIT
     claims = np.broadcast_to(_moment_sensitivity(d, form, square), moments.shape)
     powers = None
     if fourths:
-        values, powers = _with_fourths(session, entry, moments, fourths[0], claims, unit**2, rho)
+        values, powers = _with_fourths(session, moments, fourths[0], claims, unit**2, rho)
         powers, rho = powers / n[:, None], rho * (1 - _FOURTHS)
     else:
-        values = session.gaussian(entry, moments, sensitivity=claims, unit=unit**2, rho=rho)
+        values = session.gaussian(MOMENTS, moments, sensitivity=claims, unit=unit**2, rho=rho)
     size = np.full(k, n.sum()) if form == "tied" else n
     seconds = _matrices(values, d, form)
     if form == "tied":
@@ -321,7 +320,6 @@ def release_moments(
 
 def _with_fourths(
     session: PrivacySession,
-    entry: str,
     moments: np.ndarray,
     fourths: np.ndarray,
     claims: np.ndarray,
@@ -334,7 +332,7 @@ def _with_fourths(
     # squared: (1 - share) + share = 1.
     powers = np.full(fourths.size, round_up(2.0**30 / math.sqrt(_FOURTHS)))
     noisy = session.gaussian(
-        entry,
+        MOMENTS,
         np.concatenate([moments.ravel(), fourths.ravel()]),
         sensitivity=np.append(round_up(claims.ravel() / math.sqrt(1 - _FOURTHS)), powers),
         unit=np.repeat([unit, (unit / _FINE) ** 2], [moments.size, fourths.size]),

@@ -67,7 +67,7 @@ def refine(
     rows: GridTable,
     ellipsoids: list[Ellipsoid],
     *,
-    labelled: bool = False,
+    labeled: bool = False,
     repair: Callable[[list[Ellipsoid], int], list[Ellipsoid]] | None = None,
     form: str = "full",
     least_rounds: int = 1,
@@ -75,7 +75,6 @@ def refine(
     share: float | None = None,
     centered: bool = False,
     pool: bool = False,
-    prefix: str = "",
     square: float = 1.0,
 ) -> tuple[list[Ellipsoid], np.ndarray]:
     """Improve released components by rounds of whitened, clipped moments.
@@ -84,7 +83,7 @@ def refine(
     the ellipsoids, which are released. With the ellipsoids, whether each component stood out of the
     noise in all directions. The form is one of `FORMS`.
 
-    * `labelled`: the first round takes the labels of the rows, which the parts then have, for the
+    * `labeled`: the first round takes the labels of the rows, which the parts then have, for the
       weights in components; in all others these follow from the ellipsoids.
     * ``repair(ellipsoids, round)`` gives those that the round takes instead; post-processing.
     * `least_rounds` and `most_rounds` are before the last one. There are more of them as long as
@@ -95,23 +94,23 @@ def refine(
       the weights are the same every time: there is one component.
     * `square` is that of the weights of rows, see `Weights`.
     """
-    budget = left = session.remaining(prefix + MOMENTS)
+    budget = left = session.remaining(MOMENTS)
     past: list[list[Any]] | None = [[] for _ in ellipsoids] if pool else None
-    context = _Context(session, rows, form, centered, prefix, past, square)
+    context = _Context(session, rows, form, centered, past, square)
     for number in range(most_rounds):
         radius = math.sqrt(max(e.square for e in ellipsoids))
         part = budget * (share or _round_share(ellipsoids, rows.n_features, form, budget))
         taken = repair(ellipsoids, number) if repair else ellipsoids
-        by_label = labelled and number == 0
+        by_label = labeled and number == 0
         clips = _same(radius, taken)
         ellipsoids, seen, open_ = context.round(taken, clips, part, by_label=by_label)
-        left = session.remaining(prefix + MOMENTS) * (1 - 1e-9)
+        left = session.remaining(MOMENTS) * (1 - 1e-9)
         if number + 1 >= least_rounds and not open_.any() or left < (1 - _MOST_EXPLORED) * budget:
             break
     radius = _last_radius(ellipsoids, rows.n_features, left, seen)
     taken = repair(ellipsoids, number + 1) if repair else ellipsoids
-    clips = last_clips(session, prefix, rows, taken, radius, form, left)
-    left = session.remaining(prefix + MOMENTS) * (1 - 1e-9)
+    clips = last_clips(session, rows, taken, radius, form, left)
+    left = session.remaining(MOMENTS) * (1 - 1e-9)
     ellipsoids, seen, _ = context.round(taken, clips, left, last=True)
     return ellipsoids, seen
 
@@ -160,7 +159,6 @@ class _Context:
     rows: GridTable
     form: str
     centered: bool
-    prefix: str
     # for each component, what `pooled` keeps of earlier rounds; None: nothing is pooled
     past: list[list[Any]] | None = None
     square: float = 1.0  # what weights multiply sampling variances by
@@ -186,7 +184,7 @@ class _Context:
         fourths = any(reach is not None for reach in clips.reaches)
         exact = self.rows.sums(exact_moments, ellipsoids, clips[:2], self.form, by_label, fourths)
         shares = round_shares(rho, clips[:2], self.rows.n_features, self.centered, self.form, k)
-        release = release_moments(self.session, self.prefix, exact, clips[:2], shares, self.form)
+        release = release_moments(self.session, exact, clips[:2], shares, self.form)
         clipped = [replace(e, square=radius**2) for e in ellipsoids]
         found = [self._updated(j, clipped[j], release, last, clips) for j in range(k)]
         seen = np.array([result[1] for result in found])
@@ -233,10 +231,10 @@ class _Context:
         if reach is None:
             # The noise of what is hidden in it is that of the larger guess before.
             narrower = np.ones(d) if seen else np.minimum(wider, 1.0)
-            of_round = release, j, noise, ellipsoid.square, form, self.square
-            errors = _errors(*of_round, narrower, clips.unseen[j])
+            of_round = release, j, noise, ellipsoid.square
+            errors = self._normal_errors(*of_round, narrower, clips.unseen[j])
         else:
-            errors = _tail_errors(release, j, wider, reach, form, self.square)
+            errors = self._tail_errors(release, j, wider, reach)
         # Values of a column are known to a grid step, and no better.
         step = NARROWEST / end.deviations
         errors = replace(errors, mean=np.maximum(errors.mean, step))
@@ -244,68 +242,65 @@ class _Context:
             errors = replace(errors, second=np.where(end.constant, 1.0, errors.second))
         return replace(end, errors=errors, hidden=hidden), seen, level
 
+    def _normal_errors(
+        self,
+        release: MomentRelease,
+        j: int,
+        noise: float,
+        square: float,
+        wider: np.ndarray,
+        unseen: float,
+    ) -> Errors:
+        """Standard errors of a normal component for the noise and the sampling of its units.
 
-def _errors(
-    release: MomentRelease,
-    j: int,
-    noise: float,
-    square: float,
-    form: str,
-    weights: float,
-    wider: np.ndarray,
-    unseen: float,
-) -> Errors:
-    """Standard errors of a normal component for the noise and the sampling of its units.
+        `noise` is that of an entry of its second moment, after pooling; `square` the squared radius
+        that whitened rows were clipped to; `wider` what the variances of columns were multiplied
+        by; `unseen` what the noise may hide.
 
-    `noise` is that of an entry of its second moment, after pooling; `square` the squared radius
-    that whitened rows were clipped to; `weights` what those of rows multiply sampling variances by;
-    `wider` what the variances of columns were multiplied by; `unseen` what the noise may hide.
+        A whitened normal row has coordinates of variance 1, squares of variance 2 and products of
+        variance 1; the mean of d squares has 2 / d. What is left of a deviation after clipping is
+        divided by, which multiplies noise and sampling alike.
+        """
+        d = len(release.means[j])
+        left, n = kept(square, d + 2), max(release.sizes[j], 1.0) / self.square
+        noise, of_squares = (noise / d, 2 / (n * d)) if self.form == "spherical" else (noise, 2 / n)
+        count = max(release.counts[j], 1.0) / self.square
+        return Errors(
+            np.sqrt((np.square(release.mean_noise[j]) + np.square(unseen)) / wider + 1 / count),
+            np.hypot(noise / wider, math.sqrt(of_squares)) / left,
+            release.count_noise,
+        )
 
-    A whitened normal row has coordinates of variance 1, squares of variance 2 and products of
-    variance 1; the mean of d squares has 2 / d. What is left of a deviation after clipping is
-    divided by, which multiplies noise and sampling alike.
-    """
-    d = len(release.means[j])
-    left, n = kept(square, d + 2), max(release.sizes[j], 1.0) / weights
-    noise, of_squares = (noise / d, 2 / (n * d)) if form == "spherical" else (noise, 2 / n)
-    count = max(release.counts[j], 1.0) / weights
-    return Errors(
-        np.sqrt((np.square(release.mean_noise[j]) + np.square(unseen)) / wider + 1 / count),
-        np.hypot(noise / wider, math.sqrt(of_squares)) / left,
-        release.count_noise,
-    )
+    def _tail_errors(
+        self, release: MomentRelease, j: int, wider: np.ndarray, reach: Reach
+    ) -> Errors:
+        """The same for rows of any law, with what the clip may have taken.
 
-
-def _tail_errors(
-    release: MomentRelease, j: int, wider: np.ndarray, reach: Reach, form: str, weights: float
-) -> Errors:
-    """The same for rows of any law, with what the clip may have taken.
-
-    `wider`: what the variances of the columns were multiplied by. Fourth powers tell how uncertain
-    a variance is, and which columns have the long tails that are clipped.
-    """
-    assert release.fourths is not None  # as there is a reach
-    those = slice(None) if form == "tied" else slice(j, j + 1)
-    sizes = np.maximum(release.counts[those], 1.0)
-    fourths = np.average(release.fourths[those], axis=0, weights=sizes)
-    fourths = np.maximum(fourths, 3 * wider**2)
-    share = np.sqrt(fourths / fourths.sum())
-    size, count = (max(n[j], 1.0) / weights for n in (release.sizes, release.counts))
-    taken = reach.square_excess * share / wider
-    noise = release.noise[j] / wider
-    squares = np.square(taken) + (fourths / wider**2 - 1) / size
-    if form == "spherical":
-        d = len(share)
-        noise, squares = noise / d, np.full(d, squares.sum() / d**2)
-    away = reach.excess * share
-    mean = np.square(release.mean_noise[j]) + np.square(away)
-    return Errors(
-        np.sqrt(mean / wider + 1 / count),
-        np.sqrt(np.square(noise) + squares),
-        release.count_noise,
-        (away / np.sqrt(wider), taken),
-        reach.heavy,
-    )
+        `wider`: what the variances of the columns were multiplied by. Fourth powers tell how
+        uncertain a variance is, and which columns have the long tails that are clipped.
+        """
+        assert release.fourths is not None  # as there is a reach
+        those = slice(None) if self.form == "tied" else slice(j, j + 1)
+        sizes = np.maximum(release.counts[those], 1.0)
+        fourths = np.average(release.fourths[those], axis=0, weights=sizes)
+        fourths = np.maximum(fourths, 3 * wider**2)
+        share = np.sqrt(fourths / fourths.sum())
+        size, count = (max(n[j], 1.0) / self.square for n in (release.sizes, release.counts))
+        taken = reach.square_excess * share / wider
+        noise = release.noise[j] / wider
+        squares = np.square(taken) + (fourths / wider**2 - 1) / size
+        if self.form == "spherical":
+            d = len(share)
+            noise, squares = noise / d, np.full(d, squares.sum() / d**2)
+        away = reach.excess * share
+        mean = np.square(release.mean_noise[j]) + np.square(away)
+        return Errors(
+            np.sqrt(mean / wider + 1 / count),
+            np.sqrt(np.square(noise) + squares),
+            release.count_noise,
+            (away / np.sqrt(wider), taken),
+            reach.heavy,
+        )
 
 
 def fit_gram(
@@ -314,16 +309,15 @@ def fit_gram(
     radius: float,
     *,
     centered: bool = False,
-    prefix: str = "",
 ) -> tuple[Ellipsoid, bool]:
     """One release of all the budget, clipped to a public radius: the classical bounded route.
 
-    With the ellipsoid, whether it stands out of the noise in all directions. The plan holds
+    With the ellipsoid, whether it stands out from the noise in all directions. The plan holds
     `moment_entries`; the radius is public, in grid steps. `centered`: the mean is the origin of the
     rows.
     """
     start = Ellipsoid.ball(np.zeros(rows.n_features), radius)
-    context = _Context(session, rows, "full", centered, prefix)
-    rho = session.remaining(prefix + MOMENTS) * (1 - 1e-9)
+    context = _Context(session, rows, "full", centered)
+    rho = session.remaining(MOMENTS) * (1 - 1e-9)
     (end,), seen, _ = context.round([start], _same(1.0, [start]), rho, last=True)
     return end, bool(seen[0])

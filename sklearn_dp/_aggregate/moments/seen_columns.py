@@ -1,6 +1,6 @@
 """Columns that moments are taken in, without those that have no spread to be seen.
 
-A column of which one value stands out of the noise, or nothing, has no scale: in the unit of a
+A column of which one value stands out from the noise, or nothing, has no scale: in the unit of a
 value's last digits its other entries would be farther out than all else, and a clip of whole rows
 would take the other columns with it. So it is at zero in all rows, and told.
 """
@@ -13,8 +13,8 @@ import numpy as np
 
 from ..._privacy._domain import Domain
 from ..._privacy._session import PrivacySession
+from ..shared.advice import listed
 from ..shared.columns import COLUMNS, Columns, look_at_columns
-from ..shared.remedies import listed
 from ..shared.table import Table
 
 __all__ = ["SeenColumns", "seen_columns"]

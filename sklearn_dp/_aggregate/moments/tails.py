@@ -67,7 +67,6 @@ class Clips(NamedTuple):
 
 def last_clips(
     session: PrivacySession,
-    prefix: str,
     rows: GridTable,
     ellipsoids: list[Ellipsoid],
     radius: float,
@@ -75,7 +74,7 @@ def last_clips(
     rho: float,
 ) -> Clips:
     """Those of the last round, of `rho` with this release; `radius` is the best for normal laws."""
-    k, own = len(ellipsoids), session.remaining(prefix + DISTANCES)
+    k, own = len(ellipsoids), session.remaining(DISTANCES)
     # Directions of one value, and those that are whitened to nothing, add nothing to distances.
     d = rows.n_features
     seen = [max(d - e.hidden, 1) for e in ellipsoids]
@@ -88,8 +87,9 @@ def last_clips(
     (exact,) = rows.sums(_distance_counts, ellipsoids, edges)
     # The weights of a row sum to at most one, each in one bin of its component.
     counts = session.gaussian(
-        prefix + DISTANCES, exact, sensitivity=WEIGHT_STEPS, unit=1 / WEIGHT_STEPS, rho=own
+        DISTANCES, exact, sensitivity=WEIGHT_STEPS, unit=1 / WEIGHT_STEPS, rho=own
     )
+    of_each, noise, seen_of_each = counts, sd, seen
     if form == "tied":
         counts, sd, seen = counts.sum(axis=0, keepdims=True), sd * math.sqrt(k), [max(seen)]
     sizes = np.maximum(counts.sum(axis=1), _FEWEST / 2 * sd)
@@ -97,11 +97,10 @@ def last_clips(
         None if _normal(row, edges, sd, of) else _tail_of(row, edges, sd)
         for row, of in zip(counts, seen, strict=True)
     ]
-    more = k // len(tails)
 
     def unseen(radius: float, near: float) -> list[float]:
-        each = zip(ellipsoids, list(counts) * more, seen * more, strict=True)
-        return [_unseen(e.weight, sd, radius, near, edges, row, of) for e, row, of in each]
+        each = zip(ellipsoids, of_each, seen_of_each, strict=True)
+        return [_unseen(e.weight, noise, radius, near, edges, row, of) for e, row, of in each]
 
     if all(tail is None for tail in tails):
         return Clips(radius, radius, [None] * k, unseen(radius, _NEAR[0]))
@@ -118,7 +117,7 @@ def last_clips(
     hidden = unseen(sums, _NEAR[1])
     found = [
         reach and reach._replace(excess=max(reach.excess, hidden[j]))
-        for j, reach in enumerate(reaches * more)
+        for j, reach in enumerate(reaches * (k // len(reaches)))
     ]
     return Clips(sums, moments, found, hidden)
 
@@ -218,9 +217,7 @@ def _distance_counts(
     return part, (counts,)
 
 
-def _tail_of(
-    counts: np.ndarray, edges: np.ndarray, sd: float, clear: float = _CLEAR
-) -> PowerLaw | None:
+def _tail_of(counts: np.ndarray, edges: np.ndarray, sd: float) -> PowerLaw | None:
     """The tail beyond the farthest bin in which points stand out; None if none does.
 
     A power law through two numbers: of the points in the octave beyond that bin, which is at least

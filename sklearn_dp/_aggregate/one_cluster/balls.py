@@ -8,7 +8,7 @@ of points are from :func:`counts_about`.
 Points are integer rows; a squared distance to an integer center is exact, so whether a point is
 in a ball is a fact about that point alone. Which points are looked at is a function of each row
 and of releases, too: parts hold it in their state, under a name such as `ACTIVE`; a part without
-that name looks at all its rows. `replace` says that neighbours replace one point of a public number
+that name looks at all its rows. `replace` says that neighbors replace one point of a public number
 of them, instead of adding or removing one.
 """
 
@@ -36,7 +36,6 @@ __all__ = [
     "count_inside",
     "counts_about",
     "points_of",
-    "noisy_ball_mean",
     "radius_squares",
     "squared_distances",
 ]
@@ -97,25 +96,8 @@ def _counts_about(
     return part, (counts,)
 
 
-def ball_mean(
-    session: PrivacySession,
-    entry: str,
-    rows: GridTable,
-    center: np.ndarray,
-    radius: float,
-    rho: float,
-    *,
-    among: str = ACTIVE,
-    replace: bool = False,
-) -> np.ndarray:
-    """The mean of :func:`noisy_ball_mean` alone."""
-    return noisy_ball_mean(
-        session, entry, rows, center, radius, rho, among=among, replace=replace
-    ).mean
-
-
 class BallMean(NamedTuple):
-    """What :func:`noisy_ball_mean` returns: see there."""
+    """What :func:`ball_mean` returns: see there."""
 
     mean: np.ndarray
     error: np.ndarray
@@ -123,7 +105,7 @@ class BallMean(NamedTuple):
     size_sd: float
 
 
-def noisy_ball_mean(
+def ball_mean(
     session: PrivacySession,
     entry: str,
     rows: GridTable,
@@ -141,7 +123,7 @@ def noisy_ball_mean(
     size is the number that was divided by, at least one, with the standard deviation of its noise.
 
     The entry pays `rho`; the center (integers) and the radius are released. `among` names which
-    points count, a function of each row and of releases. `replace`: neighbours replace a point.
+    points count, a function of each row and of releases. `replace`: neighbors replace a point.
     """
     limit = math.floor(min(radius**2, _LARGEST_SQUARE))
     total, inside = rows.sums(_sum_in_ball, center, limit, among)
@@ -217,7 +199,7 @@ def ball_radius(
     The entry pays `rho`. `counts` (m,) are the exact numbers of points within each radius, `target`
     is released or public, and `squares` (m,) the public grid.
 
-    The number of points in a ball moves by at most one between neighbours of either kind, so does
+    The number of points in a ball moves by at most one between neighbors of either kind, so does
     the score. With 95 % confidence fewer than ``4 / epsilon log(m / 0.05)`` of `target` are
     missing, and a radius one step smaller holds fewer than `target`.
     """

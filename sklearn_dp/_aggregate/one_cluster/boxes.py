@@ -205,7 +205,7 @@ def heaviest(
     """Coordinates of a box with many points, by a stability histogram; None if none stands out.
 
     The entry pays `rho` and `delta`. `found` are the occupied boxes by name; a point is in one of
-    them. `replace`: neighbours replace a point.
+    them. `replace`: neighbors replace a point.
     """
     # A replaced point leaves one box and enters another.
     codes, values = session.stability_histogram(

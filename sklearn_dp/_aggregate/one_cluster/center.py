@@ -10,7 +10,7 @@ Given a released radius r at which some ball holds t points:
 4. The rows in that box go on; where the boxes are those of the features, its middle is the first
    center.
 
-A neighbour adds a point to one box of every grid: the fullest box of each, and the count of one
+A neighbor adds a point to one box of every grid: the fullest box of each, and the count of one
 box, move by one. What else is in the data does not change the box of a point, which is a function
 of its exact integer coordinates.
 
@@ -178,9 +178,9 @@ def heavy_box(
     The integer center of the box, and how far from it the rows inside may be at most. The active
     rows in it are `INSIDE` from here on. The radius is released, in steps.
 
-    With `coins` the box is chosen by a sample of the active rows. Neighbours share the coins of the
-    rows that they have in common, so their samples are neighbours, or equal. `principal`: cut along
-    released principal axes; only for neighbours that add or remove a row. `replace`: neighbours
+    With `coins` the box is chosen by a sample of the active rows. Neighbors share the coins of the
+    rows that they have in common, so their samples are neighbors, or equal. `principal`: cut along
+    released principal axes; only for neighbors that add or remove a row. `replace`: neighbors
     replace a row. `prefix` is that of the plan entries.
     """
     d = rows.n_features

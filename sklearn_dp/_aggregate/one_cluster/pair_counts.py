@@ -16,7 +16,7 @@ __all__ = [
     "LinearRadii",
     "LogRadii",
     "counts_within",
-    "neighbour_counts",
+    "neighbor_counts",
     "radius_scores",
 ]
 
@@ -68,7 +68,7 @@ class LinearRadii:
         return np.searchsorted(self.squares, squared)
 
 
-def neighbour_counts(
+def neighbor_counts(
     rows: np.ndarray,
     radii: Any,
     *,

@@ -32,7 +32,7 @@ from ..._privacy._accounting import pure_dp_epsilon
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._session import PrivacySession
 from ..._published.one_cluster.rec_concave import rec_concave, rec_concave_steps
-from .pair_counts import LinearRadii, LogRadii, neighbour_counts, radius_scores
+from .pair_counts import LinearRadii, LogRadii, neighbor_counts, radius_scores
 
 __all__ = [
     "RADIUS_METHODS",
@@ -119,7 +119,7 @@ def good_radius(
     The entry spends all that it has; `t` is public or released, the number of rows private. None
     only with "rec_concave", when no radius stands out.
     """
-    scores = radius_scores(neighbour_counts(rows, radii), t)
+    scores = radius_scores(neighbor_counts(rows, radii), t)
     index, loss = _SELECT[method](session, entry, scores, t, radii)
     return None if index is None else Radius(float(radii.squares[index]), loss / t)
 

@@ -72,7 +72,7 @@ def on_a_sample(epsilon: float, rate: float) -> float:
 def amplified(session: PrivacySession, entry: str, rate: float, method: str) -> PrivacySession:
     """The session that a selector on a sample of a rate spends from, for the same entry.
 
-    Neighbours share the coins of the points they have in common, so their samples are neighbours,
+    Neighbors share the coins of the points they have in common, so their samples are neighbors,
     or equal; whatever holds for each outcome of the coins holds for the mixture. The coins are
     used nowhere else, so a pure selector also has the epsilon of `on_a_sample`: where that allows
     more for the same price, the selector is one step of it. (Bounded range is not inherited, so

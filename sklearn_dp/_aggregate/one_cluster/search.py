@@ -16,7 +16,7 @@ after it depends on that released outcome alone.
 Everything but the choice of step 2, which compares pairs of points, is made of exact totals over
 the parts of a table. So is a fit of a table in parts, of which the sample of step 2 is collected.
 
-A neighbour adds or removes one point (or replaces one, with ``replace``). Rows are integers, so
+A neighbor adds or removes one point (or replaces one, with ``replace``). Rows are integers, so
 whether a point is in a ball is a fact about this point; every count moves by at most one.
 
 Callers: `DPOneCluster` and its kin, `SampleAndAggregate`, mixtures.
@@ -38,9 +38,9 @@ from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..._published.one_cluster.good_center import paper_center, paper_entries
+from ..shared.advice import advice
 from ..shared.centering import noise_sd
 from ..shared.grid_table import GridTable
-from ..shared.remedies import would_help
 from ..shared.samples import ByPart, Coins
 from ..shared.table import Part
 from .balls import (
@@ -74,11 +74,11 @@ class Search:
     min_radius: float | None = None
     sample_size: int = 2**15  # most points whose pairwise distances are compared, about
     n_init: int = 1  # number of independent restarts
-    replace: bool = False  # neighbours replace one of a public number of points
+    replace: bool = False  # neighbors replace one of a public number of points
 
     def __post_init__(self) -> None:
         if self.replace and self.center_method == "pca":
-            raise ValueError("principal axes are for neighbours that add or remove a point.")
+            raise ValueError("principal axes are for neighbors that add or remove a point.")
 
     def start(self, prefix: str, number: int) -> str:
         """Prefix of the plan entries of one search for a center."""
@@ -244,7 +244,7 @@ def seen_ball(ball: Ball, epsilon: float) -> str:
         return ball.status
     # The number that was looked for should be twice as much as can be told from none.
     times = max(2.0, 2 * _SEEN * ball.n_points_sd / ball.target)
-    words = would_help(times, epsilon, ball.target, "points")
+    words = advice(times, epsilon, ball.target, "points")
     return f"few points in the ball: their number is lost in the noise{words}"
 
 
@@ -373,7 +373,7 @@ def _approach(
             mean_rho,
             among=among if step == 0 else ACTIVE,
             replace=task.search.replace,
-        )
+        ).mean
         center = clip_to_ball(center, rows.limit)
     return center, cast("float", reach)  # there is at least one pass
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..._privacy._aggregates import exact_gram, gram
 from ..._privacy._grid import clip_integer_rows
-from ..._privacy._mechanisms import exact_gram, gram
 from ..._privacy._session import PrivacySession
 from .grid_table import ROWS, GridTable
 from .table import Part
@@ -36,7 +36,7 @@ class Axes:
         """Integer rows (m, d), of norm at most 2**25, to integer coordinates (m, q) on the axes.
 
         Far rows stay far where there is a basis: a clip would pull a small cluster far out
-        towards the others. `squares` are the squared norms of the rows.
+        toward the others. `squares` are the squared norms of the rows.
         """
         if self.basis is None:
             return clip_integer_rows(rows, self.limit, squares)

@@ -110,7 +110,7 @@ class Center(NamedTuple):
 def center_and_count(session: PrivacySession, entry: str, rows: GridTable, rho: float) -> Center:
     """Release a center, the number of units, and what is to be told of their weights.
 
-    The origin is the noisy mean, shrunk towards the public center where noise rules, in the ball of
+    The origin is the noisy mean, shrunk toward the public center where noise rules, in the ball of
     the rows.
     """
     radius, d, units = rows.limit, rows.n_features, rows.units
@@ -154,7 +154,7 @@ def exact_totals(part: Part) -> tuple[Part, tuple]:
 
 
 def _shrunk(mean: np.ndarray, noise: float, radius: float) -> np.ndarray:
-    """Positive-part James-Stein towards the public center, as integers inside the ball.
+    """Positive-part James-Stein toward the public center, as integers inside the ball.
 
     The mean (d,) is about that center; `noise` is the standard deviation of a coordinate.
     """

@@ -15,14 +15,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .advice import listed
 from .column_means import RefinedCenters
-from .remedies import listed
 
 __all__ = ["codes_by_column", "codes_of_centers", "told_by_column"]
 
 _HIDDEN = 0.5  # part of a column's spread that is noise
 _USELESS = 0.25  # of the centers: as many lost coordinates of a column are not "ok"
-_FEWEST = 3.0  # standard deviations of its noise that the number of rows of a cluster exceeds
+_FEWEST = 4.0  # standard deviations of its noise that the number of rows of a cluster exceeds
 _RULES = 0.99  # of the spread, in one column
 
 
@@ -76,24 +76,27 @@ def told_by_column(status: str, found: RefinedCenters, names: Sequence[object]) 
         return f"mostly noise in some columns: {useless} of {k} centers"
     told = [
         (lost, f"noise in some columns of few centers: {{}} of {k} centers"),
-        (at_bound, f"exactly at a bound: {{}} of {k} centers, which noise or far rows put there"),
+        (
+            at_bound,
+            f"exactly at a bound: {{}} of {k} centers, moved there by noise or distant rows",
+        ),
     ]
     words = [text.format(_numbered(number, names)) for number, text in told if number.any()]
     cut = np.flatnonzero(found.beyond)
     if len(cut):
         parts = [f"{names[i]} ({100 * found.beyond[i]:.2g} %)" for i in cut.tolist()]
         where = listed(parts, range(len(parts)))
-        words.append(f"rows beyond the bounds count as if they were at them: {where}")
+        words.append(f"rows beyond the bounds are clipped to them: {where}")
     constant = np.flatnonzero(found.constant & (lost == 0))
     if len(constant):
         where = listed(names, constant)
-        words.append(f"one value in all rows that the noise does not hide: {where}")
+        words.append(f"only a single value visible: {where}")
     share = np.square(spread) / max(float(np.square(spread).sum()), 1e-300)
     first = int(np.argmax(share))
     if share[first] > _RULES and len(share) > 1:
         words.append(
-            f"{names[first]} has {100 * min(share[first], 0.999):.1f} % of the spread: the other "
-            "columns had no say in the clusters; scale the columns first if they should"
+            f"{names[first]} has {100 * min(share[first], 0.999):.1f} % of the spread, so the "
+            "other columns hardly affect the clusters; to change that, scale the columns first"
         )
     return f"ok, but {'; '.join(words)}" if words else status
 

@@ -24,9 +24,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..._privacy._aggregates import label_sums, weighted_bincount
 from ..._privacy._domain import Domain
 from ..._privacy._grid import Grid, sum_type
-from ..._privacy._mechanisms import label_sums, weighted_bincount
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import exact_integers, round_up
 from ..._privacy._session import PrivacySession
@@ -77,8 +77,8 @@ class RefinedCenters(NamedTuple):
     constant: np.ndarray  # (d,), whether all that can be seen of a column is one value
     alike: bool = False  # whether the spread is one for all columns: nothing is known of each
     unknown: bool = False  # whether rows are too few to tell their units, where these may differ
-    # numbers (k,) of the rows that are next to centers (k, d) on the way, and the noise of a number
-    numbers: tuple[np.ndarray, np.ndarray, float] | None = None
+    # numbers (k,) of the rows that are next to the centers before, and the noise of a number
+    numbers: tuple[np.ndarray, float] | None = None
 
 
 def unequal(units: Domain | Columns | None) -> bool:
@@ -137,8 +137,7 @@ def refined_centers(
     sums = _released(session, table, columns.box, centers, second, part)
     # The rows of the centers before: what is near to the new ones may be other rows.
     last, _ = _combined(columns, found.centers, found.std_error, second, sums, square)
-    numbers = found.centers, sums.number, sums.number_sd
-    return last._replace(beyond=found.beyond, numbers=numbers)
+    return last._replace(beyond=found.beyond, numbers=(sums.number, sums.number_sd))
 
 
 def _reach(size: float, rho: float, d: int) -> float:
@@ -162,9 +161,11 @@ def _first_frame(columns: Columns, centers: np.ndarray, before: np.ndarray, reac
     """About the middle of a box; else about the centers, or the origin where they are lost."""
     boxed = columns.box is not None
     known = before < (_LOST / 4 if boxed else _LOST) * columns.scale
-    about, whole = np.where(known, centers, columns.origin), np.full(len(columns.scale), boxed)
+    whole = np.full(len(columns.scale), boxed)
+    about = np.where(known, centers, _middle(columns, centers, before, known))
     if not boxed:
-        return _Frame(about, about, reach * columns.scale, whole)
+        base = np.where(known, centers, columns.origin)
+        return _Frame(base, base, reach * columns.scale, whole)
     return _Frame(np.broadcast_to(columns.origin, about.shape), about, columns.scale, whole)
 
 
@@ -173,7 +174,19 @@ def _second_frame(columns: Columns, found: RefinedCenters, reach: np.ndarray) ->
     reach = np.maximum(reach, _LEAST_REACH * columns.scale)
     whole = (reach >= columns.scale) & (columns.box is not None)
     base = np.where(whole, columns.origin, found.centers)
-    return _Frame(base, found.centers, np.where(whole, columns.scale, reach), whole)
+    known = ~whole | (found.std_error < _LOST * found.spread)
+    about = np.where(known, found.centers, _middle(columns, found.centers, found.std_error, known))
+    return _Frame(base, about, np.where(whole, columns.scale, reach), whole)
+
+
+def _middle(
+    columns: Columns, centers: np.ndarray, errors: np.ndarray, known: np.ndarray
+) -> np.ndarray:
+    """Where the rows of lost centers (k, d) are likely to be: with the others, by column."""
+    weights = np.where(known, 1 / np.maximum(np.square(errors / columns.scale), 1e-30), 0.0)
+    total = weights.sum(axis=0)
+    mean = (weights * centers).sum(axis=0) / np.maximum(total, 1e-300)
+    return np.where(total > 0, mean, columns.origin)
 
 
 def _combined(
@@ -195,7 +208,9 @@ def _combined(
     noise = np.hypot(sums.total_sd, offset * sums.number_sd) / least * scale
     # The noise of a mean is in its square, too.
     moved = np.square((refined - frame.about) / scale) - np.square(noise / scale)
-    within = sums.squares - (least * moved).sum(axis=0)
+    # Of a center whose noise would rule the squares: they are about the middle of the others.
+    near = ~frame.whole | (least * np.square(noise / scale) <= sums.squares_sd)
+    within = sums.squares - (least * np.where(near, moved, 0.0)).sum(axis=0)
     spread = np.sqrt(np.clip(within / least.sum(), 0.0, widest))
     # What the noise of the squares may hide is drawn, too.
     most = np.sqrt(np.minimum(np.maximum(within, sums.squares_sd) / least.sum(), widest)) * scale
@@ -223,7 +238,10 @@ def _combined(
     column = columns.scale
     if columns.box is not None:
         after = columns.box.clip_points(after)
-        between = np.maximum(after.var(axis=0) - np.square(error).mean(axis=0), 0.0)
+        parts = np.where(near, least / least.sum(), 0.0)
+        mean = (parts * after).sum(axis=0) / np.maximum(parts.sum(axis=0), 1e-300)
+        between = (parts * (np.square(after - mean) - np.square(error))).sum(axis=0)
+        between = np.maximum(between, 0.0)
         column = np.minimum(np.sqrt(np.square(spread * scale) + between), column)
         assert columns.box.low is not None and columns.box.high is not None
         free = columns.box.low < columns.box.high
@@ -313,7 +331,7 @@ def _offsets(
     beyond = np.zeros(d, dtype=np.int64)
 
     def steps(offsets: np.ndarray) -> np.ndarray:
-        return grid.quantise(np.clip(offsets, -1.0, 1.0), radius)
+        return grid.quantize(np.clip(offsets, -1.0, 1.0), radius)
 
     for place in row_slices(n, max(d, k)):
         x = np.asarray(X[place], dtype=np.float64)

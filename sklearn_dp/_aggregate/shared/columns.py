@@ -6,7 +6,7 @@ and half the width of each side. Without bounds they are released (:func:`releas
 histograms of single columns that zoom in:
 
 1. A histogram of the sign and the octave of each entry, over public bins, for all columns at once.
-2. Bins that stand out of the noise tell the mean, the standard deviation and the interval of the
+2. Bins that stand out from the noise tell the mean, the standard deviation and the interval of the
    column.
 3. A column whose standard deviation is less than its bins are wide is far from zero by its own
    standards. Its next histogram has equal bins in the interval; columns that are done take no part.
@@ -26,8 +26,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from ..._privacy._aggregates import weighted_bincount
 from ..._privacy._domain import Domain
-from ..._privacy._mechanisms import weighted_bincount
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import exact_integers, round_up
 from ..._privacy._session import PrivacySession
@@ -48,6 +48,7 @@ __all__ = [
 COLUMNS = "columns"
 """Name of the plan entry that pays for released columns."""
 
+_Seen = tuple[float, float, bool, float, float, float, float]
 _OCTAVES = 100  # bins of magnitudes from 2**-100 to 2**100
 _BINS, _LEVELS = 64, 6
 _WIDER = 4  # times an interval of several bins: the tails are seen too
@@ -57,6 +58,7 @@ _LEVELS_PAID = 3  # histograms that the entry can pay for if each is as dear as 
 _CLEAR, _NEXT = 1e-3, 2.0  # chance of a false bin in a histogram; sds of a bin beside a clear one
 _ALL = 0.9  # of the rows: what a column that is told by one bin has in it
 _STILL = 0.5  # the same in finer bins
+_HEAP = 0.05  # of the rows: as many beside one value are what the column is wide by
 _RESOLVED = 0.7  # standard deviation, in widths of bins, above which a column is done
 _FARTHEST = 1e100  # scales, from the origin: no square overflows
 _MAGNITUDES = 2.0 ** np.arange(-_OCTAVES, _OCTAVES + 1)
@@ -185,7 +187,7 @@ class ReleasedColumns(NamedTuple):
     """What :func:`look_at_columns` tells of each column."""
 
     columns: Columns
-    known: np.ndarray  # whether an origin and a scale stand out of the noise
+    known: np.ndarray  # whether an origin and a scale stand out from the noise
     single: np.ndarray  # known, and all that stands out is one value
 
     @property
@@ -225,7 +227,7 @@ def look_at_columns(
     if rho is None:
         return None
     columns, known = Columns(np.zeros(d), np.ones(d), True), np.zeros(d, dtype=bool)
-    single, interval = known.copy(), np.zeros(d)
+    single, interval, inside = known.copy(), np.zeros(d), np.ones(d)
     active, edges = np.arange(d), np.tile(_OCTAVE_EDGES, (d, 1))
     for step in range(_LEVELS + 2):
         last = step > _LEVELS or not len(active) or session.remaining(COLUMNS) < rho
@@ -245,14 +247,16 @@ def look_at_columns(
         further = []
         for place, (column, own) in enumerate(zip(active, edges, strict=True)):
             before = 0.0 if count is _octaves else interval[column]
-            found = _moments(counts[place], own, sd, len(active), size, before)
+            found = _moments(counts[place], own, sd, len(active), size, before, inside[column])
             if count is _octaves and (found is None or _all_zero(found)):
                 found = _spread_thin(counts[place], sd, len(active), size) or found
-            if found is None or (last and known[column] and not found[2]):
+            # About one value, bins as narrow as its own have nothing else in them.
+            wider = found is not None and found[2] and found[1] > 2 * _WIDER * columns.scale[column]
+            if found is None or (last and known[column] and not wider):
                 # What a level before has told stays: in finer bins the rows are spread thin.
                 single[column] &= last
                 continue
-            origin, scale, resolved, low, high, interval[column] = found
+            origin, scale, resolved, low, high, interval[column], inside[column] = found
             columns.origin[column] = origin + (columns.origin[column] if last else 0.0)
             columns.scale[column], known[column], single[column] = scale, True, not resolved
             if not resolved and not _all_zero(found):
@@ -284,12 +288,14 @@ def _moments(
     n_columns: int,
     size: float,
     before: float = 0.0,
-) -> tuple[float, float, bool, float, float, float] | None:
+    inside: float = 1.0,
+) -> _Seen | None:
     """Mean, standard deviation, whether they are resolved, and the interval, from noisy counts.
 
-    Bins count that stand clear of the noise, and their neighbours as far as these are above it.
+    Bins count that stand clear of the noise, and their neighbors as far as these are above it.
     None where there is none. Rows that are missing from them are in the interval `before`, whose
-    width comes last: the narrow part of a column with a long tail does not have its scale.
+    width comes next to last: the narrow part of a column with a long tail does not have its scale.
+    What part of the rows is in the bins comes last, and `inside` is the one in that interval.
     """
     bins = len(counts)
     level = sd * math.sqrt(2 * math.log(bins * n_columns / _CLEAR)) + 0.5
@@ -314,25 +320,27 @@ def _moments(
         low, high = low - margin, high + margin
     # Rows are anywhere in their bins: where there is one bin, that is all there is to the spread.
     scale = max(spread, typical / math.sqrt(12))
-    if len(places) > 1:
-        missing = 1 - (counts[places].sum() + 2 * np.max(sd) * math.sqrt(len(places))) / size
-        scale = math.hypot(scale, math.sqrt(max(float(missing), 0.0)) * before / 4)
-    found = mean, scale, spread > _RESOLVED * typical, low, high, wide
+    missing = 1 - float(counts[places].sum() + 2 * np.max(sd) * math.sqrt(len(places))) / size
+    # Many have one value, as 40 hours: the others are somewhere in the interval.
+    left = missing - (1 - inside)
+    heap = len(places) == 1 and before > 0 and left > _HEAP
+    if len(places) > 1 or heap:
+        scale = math.hypot(scale, math.sqrt(max(left if heap else missing, 0.0)) * before / 4)
+    held = min(float(counts[places].sum()) / size, 1.0)
+    found = mean, scale, spread > _RESOLVED * typical, low, high, wide, held
     # One bin is a column of one value only if it holds the others too, wherever they hide.
     one = len(places) == 1 or _all_zero(found)
-    found = (mean, scale, not one and found[2], low, high, wide)
+    found = (mean, scale, heap or (not one and found[2]), low, high, wide, held)
     least = (_STILL if before else _ALL) * size - 2 * np.max(sd)
     return None if one and counts[places].max() < least else found
 
 
-def _all_zero(found: tuple[float, float, bool, float, float, float]) -> bool:
+def _all_zero(found: _Seen) -> bool:
     """Whether nothing but the bin about zero, and what is beside it, has been seen."""
     return max(-found[3], found[4]) <= _MAGNITUDES[2 * max(_RUNS)]
 
 
-def _spread_thin(
-    counts: np.ndarray, sd: float, n_columns: int, size: float
-) -> tuple[float, float, bool, float, float, float] | None:
+def _spread_thin(counts: np.ndarray, sd: float, n_columns: int, size: float) -> _Seen | None:
     """The same where an octave holds too few rows to stand clear: of several octaves together.
 
     First of both signs: twice the rows for 1.4 times the noise. Then of runs of octaves, beside the

@@ -3,7 +3,7 @@
 ``np.random`` and ``random`` are one stream each, shared by the process. Of code that draws from
 them, what one block gets would depend on how much the blocks before it have drawn: one row more in
 one of them would change all that follow. So each block (and each row, where a function of single
-rows is asked for) starts a stream of its own from its own seed. Afterwards the generators are as
+rows is asked for) starts a stream of its own from its own seed. Afterward the generators are as
 they were before; how much was drawn is a fact about the rows.
 
 The streams belong to the process, so threads take turns. What else code may draw from is not seen:

@@ -8,7 +8,7 @@ import numpy as np
 from ..._privacy._domain import Domain
 from ..._privacy._grid import Grid
 from ..._privacy._units import UnitFacts, Units
-from .frame import Frame
+from .grid_geometry import GridGeometry
 from .rows import Rows
 from .table import LocalEngine, Part, PartSource, Table
 
@@ -18,8 +18,9 @@ ROWS = "rows"
 """Name of the integer rows in the state of a part."""
 
 
-class GridTable(Frame):
-    """Integer rows that the parts of a table hold, and the :class:`.frame.Frame` that they are in.
+class GridTable(GridGeometry):
+    """Integer rows that the parts of a table hold, and the :class:`.grid_geometry.GridGeometry`
+    that they are in.
 
     A table has one such set of rows at a time: to put it on another grid ends the one before.
     """
@@ -29,14 +30,14 @@ class GridTable(Frame):
         self.table = table
 
     @classmethod
-    def quantise(cls, table: Table, domain: Domain, within: Domain | None = None) -> Self:
+    def quantize(cls, table: Table, domain: Domain, within: Domain | None = None) -> Self:
         """Clip the rows into a domain, and round them to its grid: done in the next pass.
 
         The domain is public or released; `within` are public bounds that the rows are moved into
         first.
         """
         grid = Grid.for_radius(domain.radius)
-        table.update(_quantised, domain, within, table.engine.n_parts)
+        table.update(_quantized, domain, within, table.engine.n_parts)
         return cls(table, grid.steps(domain.radius), grid.unit)
 
     @classmethod
@@ -46,7 +47,7 @@ class GridTable(Frame):
         engine = LocalEngine([part], guarded=False)
         table = Table(engine, rows.n_features, np.float64, units.facts)
         found = cls(table, rows.ball, rows.unit)
-        Frame.recenter(found, rows.origin)
+        GridGeometry.recenter(found, rows.origin)
         return found
 
     @property
@@ -68,7 +69,7 @@ class GridTable(Frame):
         return self.table.sums(function, *broadcast)
 
 
-def _quantised(
+def _quantized(
     part: Part, domain: Domain, within: Domain | None, n_parts: int
 ) -> tuple[Part, tuple]:
     rows = Rows.of_source(part.source, domain, part.units.n_rows, within=within, n_parts=n_parts)

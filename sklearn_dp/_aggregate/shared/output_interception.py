@@ -22,7 +22,7 @@ are put back only where the patch is what is found.
 Why not ``warnings.catch_warnings`` and ``redirect_stdout`` around each fit: both change the whole
 process. Two threads that enter and leave them in turn restore each other's changes in the wrong
 order, so a warning of one fit can end up in the record of another thread, and a filter that a
-thread set is gone afterwards.
+thread set is gone afterward.
 """
 
 import os

@@ -22,8 +22,8 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.isotonic import isotonic_regression
 
+from ..._privacy._aggregates import weighted_bincount
 from ..._privacy._domain import Domain
-from ..._privacy._mechanisms import weighted_bincount
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession

@@ -10,8 +10,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.sparse import csc_array
 
+from ..._privacy._aggregates import weighted_bincount
 from ..._privacy._grid import sum_type
-from ..._privacy._mechanisms import weighted_bincount
 from ..._privacy._rounding import exact_integers
 from ..._privacy._units import Units
 from .rows import MOST_ROWS, Rows, row_slices
@@ -53,14 +53,11 @@ def nearest_in(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     A row of scores for each center: whole rows are compared faster than short columns. Labels come
     before scores.
     """
-    best = scores.min(axis=0)
-    # At each center the rows are counted that have met their best by then: k minus the label.
-    counts = np.zeros(best.shape, dtype=np.uint8 if len(scores) < 256 else np.int32)
-    met = np.zeros(best.shape, dtype=np.uint8)
-    for score in scores:
-        np.bitwise_or(met, (score == best).view(np.uint8), out=met)
-        np.add(counts, met, out=counts)
-    return len(scores) - counts.astype(np.int32, casting="same_kind"), best
+    best, k = scores.min(axis=0), len(scores)
+    # k, k - 1, ... 1: the largest of those whose scores are the best is that of the lowest index.
+    ranks = np.arange(k, 0, -1, dtype=np.min_scalar_type(k)).reshape(-1, *[1] * best.ndim)
+    met = np.multiply((scores == best).view(np.uint8), ranks, dtype=ranks.dtype)
+    return k - met.max(axis=0).astype(np.int32, casting="same_kind"), best
 
 
 def to_centers(rows: Rows, centers: np.ndarray, labels: np.ndarray) -> np.ndarray:

@@ -27,7 +27,7 @@ import numpy as np
 from ..._privacy._domain import Domain
 from ..._privacy._grid import Grid
 from ..._privacy._rounding import bounded_integers
-from .frame import Frame
+from .grid_geometry import GridGeometry
 from .sparse_rows import Table
 from .table import ArraySource, PartSource
 
@@ -46,10 +46,10 @@ _SERVED = 2**23  # entries of an array that is also kept about the origin: 64 MB
 _Reader = Callable[[slice], np.ndarray]
 
 
-class Rows(Frame):
+class Rows(GridGeometry):
     """Integer rows about an origin, in memory or made anew in each pass.
 
-    Large tables are not kept twice: beyond 2**24 entries rows are quantised again whenever they are
+    Large tables are not kept twice: beyond 2**24 entries rows are quantized again whenever they are
     read, chunk by chunk; of an array in memory with more than 2**23 (2**24 of float64), all rows
     after the first 2**20 entries are. Below, that would take 1.7 times the CPU of a fit in 50
     features. Up to 2**23 entries are also kept as they are served: in a fit of 10,000 or 100,000
@@ -73,7 +73,7 @@ class Rows(Frame):
         self._few = False
 
     @classmethod
-    def quantise(cls, X: Table, domain: Domain) -> "Rows":
+    def quantize(cls, X: Table, domain: Domain) -> "Rows":
         """Rows of floats, clipped into a public domain and rounded to its grid, toward zero.
 
         Toward zero, because a row must not become longer than the bound. Sparse rows are kept as
@@ -91,12 +91,12 @@ class Rows(Frame):
         within: Domain | None = None,
         n_parts: int = 1,
     ) -> "Rows":
-        """The rows of a part of a table, as :meth:`quantise` makes them.
+        """The rows of a part of a table, as :meth:`quantize` makes them.
 
         `within` are public bounds that the rows are moved into first. What is kept in memory is
         limited for all parts together.
         """
-        grid, begin = Grid.for_radius(domain.radius), _Quantised(source, domain, within)
+        grid, begin = Grid.for_radius(domain.radius), _Quantized(source, domain, within)
         d = len(domain.center)
         rows = cls(begin, n_rows, d, grid.steps(domain.radius), grid.unit)
         most = _STORED_SPARSE if source.sparse else _STORED_ENTRIES
@@ -221,7 +221,7 @@ def _less(rows: np.ndarray, origin: np.ndarray, line: np.ndarray) -> np.ndarray:
     return rows
 
 
-class _Quantised:
+class _Quantized:
     """Begins a pass over the rows of a source, on a grid."""
 
     def __init__(self, source: PartSource, domain: Domain, within: Domain | None) -> None:
@@ -233,7 +233,7 @@ class _Quantised:
 
         def read(part: slice) -> np.ndarray:
             rows = X[part] if within is None else within.move_rows(X[part])
-            return grid.quantise(domain.center_rows(rows), domain.radius)
+            return grid.quantize(domain.center_rows(rows), domain.radius)
 
         return read
 

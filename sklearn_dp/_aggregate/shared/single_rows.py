@@ -9,7 +9,7 @@ of rows.
 These are the functions for what is *not* released by a fit but handed to the user row by row:
 labels, distances, transformed rows. (What a fit sums is made of integers: see :mod:`.rows`.) If a
 transformed row changed by a bit because of another row, a second private estimator behind this one
-would see two neighbouring tables differ in many rows, and its guarantee would be void.
+would see two neighboring tables differ in many rows, and its guarantee would be void.
 """
 
 from collections.abc import Callable
@@ -23,6 +23,7 @@ __all__ = [
     "distances",
     "finite",
     "for_rows",
+    "is_small",
     "narrowed",
     "products",
     "row_guard",
@@ -50,9 +51,21 @@ def saturated(X: np.ndarray, largest: float = LARGEST) -> np.ndarray:
         return X  # sparse rows are moved when they are read, and categories are no numbers
     # The largest float32 is smaller: a bound beyond it would let infinite sums through.
     largest = min(largest, float(np.finfo(X.dtype).max))
-    if not X.size or (X.max() <= largest and X.min() >= -largest):
+    if is_small(X, largest) or not X.size or (X.max() <= largest and X.min() >= -largest):
         return X
     return np.clip(X, -largest, largest)
+
+
+@row_guard
+def is_small(X: Any, largest: float = LARGEST) -> bool:
+    """Whether the sum of squares, the fastest test, shows that all entries are finite and small.
+
+    Only of an array of floats in one piece of memory.
+    """
+    if type(X) is not np.ndarray or X.dtype not in (np.float64, np.float32) or not X.flags.forc:
+        return False
+    entries = X.ravel(order="K")
+    return float(entries @ entries) <= largest**2
 
 
 def narrowed(values: np.ndarray, dtype: np.dtype | type) -> np.ndarray:
@@ -75,13 +88,17 @@ def finite(values: Any) -> np.ndarray:
 def for_rows(function: Callable[[np.ndarray], np.ndarray], X: np.ndarray, width: int) -> np.ndarray:
     """A function of finite rows, chunk by chunk, in the type of the rows: (n, width), finite.
 
-    It goes from float64 rows to an array of as many rows of `width` entries, each on its own.
+    It goes from float64 rows, which it must not write into, to an array of as many rows of `width`
+    entries, each on its own.
     """
     values = np.empty((len(X), width), dtype=X.dtype)
+    largest = min(LARGEST, float(np.finfo(X.dtype).max))
     step = max(1, min(_CHUNK, _CHUNK_ENTRIES // max(1, X.shape[1])))
     for start in range(0, len(X), step):
-        part = np.array(X[start : start + step], dtype=np.float64, order="C")
-        values[start : start + step] = narrowed(function(saturated(part)), X.dtype)
+        rows = np.asarray(X[start : start + step], dtype=np.float64, order="C")
+        made = function(saturated(rows))
+        small = is_small(made, largest)
+        values[start : start + step] = made if small else narrowed(made, X.dtype)
     return values
 
 

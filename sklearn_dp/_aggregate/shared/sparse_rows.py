@@ -17,8 +17,8 @@ from .single_rows import narrowed, saturated
 __all__ = ["SparseRows", "Table", "as_rows", "of_chunks"]
 
 _CHUNK_ENTRIES = 2**18
-# Scikit-learn looks for nearest points in blocks of so many rows: chunks of whole blocks get the
-# same answers, bit for bit, as the table would at once.
+# A matrix product goes through rows in blocks that divide this: what it makes of a row is the same,
+# bit for bit, in chunks of so many rows as in the table at once.
 _BLOCK = 256
 
 

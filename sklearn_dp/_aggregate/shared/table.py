@@ -304,7 +304,7 @@ def _guarded(function: Callable[[int], Any], number: int, place: str | None = No
     except Exception as error:  # also of the memory: NumPy's tells how many rows did not fit
         kind = type(error).__name__
     # Outside the handler: the error itself, and its frames, may hold values of the data.
-    raise PartError(f"{place or f'part {number}'} could not be read, or computed on ({kind}).")
+    raise PartError(f"{place or f'part {number}'} could not be read or processed ({kind}).")
 
 
 class Table:

@@ -58,14 +58,13 @@ def several_solutions(
     rng: np.random.Generator,
     most: int,
     apart: float,
-    n_starts: int = 20,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Solutions of low weighted costs that differ: local optima, or nearly so, and their costs.
 
     There are more points than clusters. Up to `most` centers (n_clusters, q), the best first, and
-    at least that; any two differ by `apart`, a part of the lowest cost. At most `n_starts`.
+    at least that; any two differ by `apart`, a part of the lowest cost.
     """
-    centers, cost = _short_runs(points, weights, n_clusters, rng, n_starts)
+    centers, cost = _short_runs(points, weights, n_clusters, rng, 20)
     centers, cost = _iterate(points, weights, centers[_distinct(cost, most, apart)], _LONG)
     kept = _distinct(cost, most, apart)
     return centers[kept], cost[kept]

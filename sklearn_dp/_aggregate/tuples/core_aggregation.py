@@ -18,9 +18,9 @@ tuple from each of some clients: then their number is private, and one is added 
 
 Released: the radius, the size, the average; for a private number of tuples, also that number.
 
-A neighbour changes one tuple, hence one row and one column of the matrix of distances: every other
+A neighbor changes one tuple, hence one row and one column of the matrix of distances: every other
 tuple gains or loses one friend at most. Steps 4 and 5 are private only for cores of which any two
-tuples have a common friend; step 3 guarantees that on both neighbours, but for a probability
+tuples have a common friend; step 3 guarantees that on both neighbors, but for a probability
 delta.
 
 :mod:`.stage` calls this for estimators, `ensemble` for its blocks of outputs. Read
@@ -130,10 +130,9 @@ def aggregate_tuples(
     *,
     gamma: float = MATCH_LIMIT,
     relation: str = "replace",
-    prefix: str = "tuples/",
 ) -> np.ndarray | None:
     """Average (k, d) of the tuples that match most others, or None: that of `tuple_average`."""
-    found = tuple_average(session, tuples, radius, gamma=gamma, relation=relation, prefix=prefix)
+    found = tuple_average(session, tuples, radius, gamma=gamma, relation=relation)
     return None if found is None else found.mean.reshape(tuples.shape[1:])
 
 
@@ -144,7 +143,6 @@ def tuple_average(
     *,
     gamma: float = MATCH_LIMIT,
     relation: str = "replace",
-    prefix: str = "tuples/",
 ) -> Average | None:
     """Average of the tuples that match most others, with its noise, or None.
 
@@ -153,7 +151,7 @@ def tuple_average(
     The session's plan holds :func:`.core_plan.tuple_entries`. Of the tuples (t, k, d), one with a
     NaN is nobody's friend; all other points lie in the ball of norm `radius`, public or released,
     of which the grid of friendship radii is made. Gamma is at most 1/5: beyond it matchings need
-    not compose, and the alignment below could differ between neighbours in more than one tuple.
+    not compose, and the alignment below could differ between neighbors in more than one tuple.
     `relation`: whether one of a public number t >= 2 of tuples is replaced ("replace"), or one
     comes or goes ("add or remove").
 
@@ -173,7 +171,7 @@ def tuple_average(
     distances = matched_distances(tuples, gamma)
     reach = _find_radius(
         session,
-        prefix + "radius",
+        "tuples/radius",
         distances,
         radii(radius),
         _fixed_score if fixed else _private_score,
@@ -182,7 +180,7 @@ def tuple_average(
         return None
     friends = np.count_nonzero(distances <= reach * _SAFE, axis=1)
     plan, choose = session.plan, _fixed_core if fixed else _private_core
-    keep = choose(session, prefix, friends)
+    keep = choose(session, friends)
     # A null tuple has no friends, so it survives the filter only within delta. Without this line
     # its NaN would then show in the average.
     keep &= np.isfinite(tuples).all(axis=(1, 2))
@@ -190,19 +188,19 @@ def tuple_average(
     k, d = tuples.shape[1:]
     return friendly_average(
         session,
-        prefix + "size",
-        prefix + "average",
+        "tuples/size",
+        "tuples/average",
         core.reshape(len(core), k * d),
         reach,
-        rho_size=session.remaining(prefix + "size"),
-        rho_mean=session.remaining(prefix + "average"),
-        delta=plan[prefix + "size"].delta,
+        rho_size=session.remaining("tuples/size"),
+        rho_mean=session.remaining("tuples/average"),
+        delta=plan["tuples/size"].delta,
     )
 
 
-def _fixed_core(session: PrivacySession, prefix: str, friends: np.ndarray) -> np.ndarray:
+def _fixed_core(session: PrivacySession, friends: np.ndarray) -> np.ndarray:
     """Which of a public number of tuples are in the core."""
-    entry = session.plan[prefix + "core"]
+    entry = session.plan["tuples/core"]
     return core_fixed_size(
         session,
         entry.name,
@@ -213,13 +211,13 @@ def _fixed_core(session: PrivacySession, prefix: str, friends: np.ndarray) -> np
     )
 
 
-def _private_core(session: PrivacySession, prefix: str, friends: np.ndarray) -> np.ndarray:
+def _private_core(session: PrivacySession, friends: np.ndarray) -> np.ndarray:
     """Which of a private number of tuples are in the core; the number is released first.
 
     The noise of the filter has to be for all the tuples there are, so it needs an upper bound of
     their number that holds but for delta / 2.
     """
-    entry, number = session.plan[prefix + "core"], prefix + "number"
+    entry, number = session.plan["tuples/core"], "tuples/number"
     sd = 1 / math.sqrt(2 * session.remaining(number))
     # A tuple more or less changes their number by one.
     noisy = float(session.gaussian(number, len(friends), sensitivity=1.0))
@@ -243,7 +241,7 @@ def _aligned(core: np.ndarray, session: PrivacySession) -> np.ndarray:
     failure shows through the released size alone.
 
     The order is uniform whatever the average of the core is: that is only recorded, so that an
-    audit can tell which arrangements of two neighbours belong together.
+    audit can tell which arrangements of two neighbors belong together.
     """
     k = core.shape[1]
     aligned = core

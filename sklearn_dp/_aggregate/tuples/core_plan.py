@@ -15,7 +15,7 @@ from ..._privacy._plan import Mechanism, PlanEntry
 __all__ = ["RATIO", "TupleShares", "radii", "search_steps", "tuple_entries", "tuples_needed"]
 
 RATIO = 1.5
-"""Of neighbouring radii."""
+"""Of neighboring radii."""
 
 _LEAST_RADIUS = 1e-4  # of the public radius
 _NUMBER_SHARE = 0.1  # of the core's rho, for a private number of tuples

@@ -9,7 +9,7 @@
 4. Run (:meth:`TupleStage.run`) on the tuples that the caller has made.
 
 Steps 1 to 3 see parameters and public facts only, no data; so the plan can be shown before a fit.
-What is released stands in the docstrings of the aggregators. What a neighbour changes depends on
+What is released stands in the docstrings of the aggregators. What a neighbor changes depends on
 who made the tuples: blocks of rows, of which exactly one changes (or, with copies, a Poisson number
 of them), or clients, of which one comes or goes.
 
@@ -203,7 +203,6 @@ class TupleStage:
             self.n_features,
             constants.most,
             _RESOLUTION,
-            1.0,
             epsilon,
             _BETA / 2,
         )
@@ -279,7 +278,7 @@ class TupleStage:
     ) -> np.ndarray | None:
         """The test for far balls on the integer grid, then the answer of the aggregator.
 
-        Rounding moves each point as a function of itself, so neighbours stay neighbours.
+        Rounding moves each point as a function of itself, so neighbors stay neighbors.
         """
         grid = Grid.for_radius(radius)
         ball, steps = math.ceil(radius / grid.unit), np.trunc(tuples / grid.unit)

@@ -16,7 +16,7 @@ always with an answer. The published ones divide by the true number of the eleme
 a released segment, and run two mechanisms on one budget.
 
 Everything here is pure or approximate DP, paid for as parts of one :class:`CompositeMechanism`. A
-neighbour may have found other balls, but all but `most` tuples are told apart alike by both; so
+neighbor may have found other balls, but all but `most` tuples are told apart alike by both; so
 sets differ by a public number of `changes`, which every sensitivity below is proportional to.
 
 It has not been seen to win: 2 k d choices, each against `changes` values, take hundreds of
@@ -63,7 +63,7 @@ def qualities(values: np.ndarray, cell: int, ball: int) -> np.ndarray:
 
     These are integer-valued, in [-ball, ball]. Grid points are -ball, -ball + cell, ... up to the
     first that is at least ball. The quality is the smaller of the numbers of values at or below it,
-    and at or above it, both sides rounded outwards to the grid.
+    and at or above it, both sides rounded outward to the grid.
 
     >>> qualities(np.array([-2, 0, 0, 3]), cell=2, ball=4)
     array([0, 1, 3, 1, 1])
@@ -152,7 +152,7 @@ def box_means(
     """Average of each of some sets of points, each clipped to a private box about most of it.
 
     The sets (n_i, p), of any size, 0 too, are integer-valued, their coordinates in [-ball, ball];
-    `changes` are the additions and removals by which those of neighbours differ, all sets together.
+    `changes` are the additions and removals by which those of neighbors differ, all sets together.
     `cell` is the resolution, in steps, and `beta` the chance of a useless box. The averages are
     (len(sets), p).
 
@@ -207,18 +207,17 @@ def box_means(
 
 
 def boxes_fit(
-    t: int, k: int, d: int, most: float, cell: float, ball: float, epsilon: float, beta: float
+    t: int, k: int, d: int, most: float, cell: float, epsilon: float, beta: float
 ) -> bool:
     """Whether :func:`k_averages` on t tuples of k points finds useful boxes: a public rule.
 
     That is whether the m smallest and the m largest of t values are disjoint. `most` tuples may be
-    left out by the balls (:class:`.separated_balls.Constants`). Only the ratio of `cell` and `ball`
-    matters. Epsilon is that of the answer: half of it goes to 2 k d ends.
+    left out by the balls (:class:`.separated_balls.Constants`); `cell` is in radii of a ball.
+    Epsilon is that of the answer: half of it goes to 2 k d ends.
     """
     changes = 2 * (math.floor(most) + 1)
     return (
-        2
-        * extremes(cell, ball, changes=changes, epsilon=epsilon / (4 * k * d), beta=beta / (k * d))
+        2 * extremes(cell, 1.0, changes=changes, epsilon=epsilon / (4 * k * d), beta=beta / (k * d))
         <= t
     )
 
@@ -257,7 +256,7 @@ def k_averages(
     changes = 2 * (math.floor(most) + 1)
     if joint:
         # Tuples with a point in each of the k places, sorted by place: those that the balls of a
-        # neighbour partition, too, are the same vectors up to the random order of the centers.
+        # neighbor partition, too, are the same vectors up to the random order of the centers.
         whole = (np.sort(places, axis=1) == np.arange(k)).all(axis=1)
         order = np.argsort(places[whole], axis=1)
         sets = [np.take_along_axis(tuples[whole], order[:, :, None], axis=1).reshape(-1, k * d)]

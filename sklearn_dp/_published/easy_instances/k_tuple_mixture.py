@@ -15,7 +15,7 @@ References
 ----------
 .. [1] E. Cohen, H. Kaplan, Y. Mansour, U. Stemmer and E. Tsfadia, "Differentially-private
    clustering of easy instances", ICML 2021; PrivatekGMM, with the halves and blocks drawn unit
-   by unit, so that neighbours differ in one block or one row of the second half.
+   by unit, so that neighbors differ in one block or one row of the second half.
 """
 
 from functools import partial

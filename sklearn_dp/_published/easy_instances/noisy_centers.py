@@ -6,7 +6,7 @@
 3. Release how far each point is from the next one, through its logarithm.
 4. Add Gaussian noise to the points, for each in proportion to its released distance.
 
-A neighbour may have found the balls of another tuple. Both partition a common tuple, so their
+A neighbor may have found the balls of another tuple. Both partition a common tuple, so their
 centers are near each other in proportion to these distances: that is the sensitivity.
 
 It is the fastest of the aggregators, and has not been seen to win. The logarithm of a distance has
@@ -100,7 +100,7 @@ def _noisy_scale(
 
 
 def _log_ratio(separation: float) -> float:
-    """ln((D + 2) / (D - 2)): how far ln M may move between neighbours."""
+    """ln((D + 2) / (D - 2)): how far ln M may move between neighbors."""
     return math.log1p(4 / (separation - 2))
 
 

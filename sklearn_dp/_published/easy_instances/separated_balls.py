@@ -11,11 +11,11 @@ a tuple if each of them holds exactly one of its points.
 4. After a success, answer from the balls of the first one that passed: by
    :func:`.noisy_centers.noisy_centers` or :func:`.k_averages.k_averages`.
 
-Released: the answer, and whether there is one. The balls stay unreleased, and neighbours may have
+Released: the answer, and whether there is one. The balls stay unreleased, and neighbors may have
 quite different ones. By theorem W (:func:`release_if_private`), whatever is private for *every* two
-sets of balls that nearly partition neighbouring databases may run on them.
+sets of balls that nearly partition neighboring databases may run on them.
 
-A neighbour replaces one tuple: it changes each of the m counts by one at most, and is among the
+A neighbor replaces one tuple: it changes each of the m counts by one at most, and is among the
 proposals with probability m / t. All is charged as one (epsilon, delta)-DP step, because the
 guarantee of the parts is conditional.
 
@@ -46,7 +46,7 @@ __all__ = [
 ]  # fmt: skip
 
 LEAST_SEPARATION = 6.0
-"""Balls must be farther than this, or points could be nearest to another center of a neighbour."""
+"""Balls must be farther than this, or points could be nearest to another center of a neighbor."""
 
 _SAFE = 1 - 1e-9  # of squared radii: rounding must not make a ball larger
 _FINE = 2**20  # steps of a count, and of a logarithm: noise on it is as good as continuous

@@ -22,14 +22,14 @@ noise; drop points around which there are few rows, call two of the others close
 belong to one component, and take what is connected for one group; move each group, with the rows
 next to its points, to a place near the others, at a distance that keeps them apart; cluster there,
 and take the centers back by the move of the nearest point. A row moves by what its nearest point
-says, so the move is a function of that row and of releases: a neighbour changes one moved row, as
+says, so the move is a function of that row and of releases: a neighbor changes one moved row, as
 it changes one row.
 
 Step 3 (algorithm 4) thins out the server's points until few are left that have no rows next to
 them. The rows next to every point that is still there are counted, with noise; points with a high
 count are kept for good; each of the others is dropped with a probability of one half, and so on. A
 point without rows is counted high with small probability only. One with many rows near it, all of
-which are nearest to its neighbours, gets a high count as soon as these are gone. Corrected here:
+which are nearest to its neighbors, gets a high count as soon as these are gone. Corrected here:
 the noise is made for T + 1 rounds, where the printed algorithm counts T; points that have been kept
 are not halved again; the rows that are counted are those of the clients.
 """
@@ -45,10 +45,10 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from ..._privacy._aggregates import count, vector_sum
 from ..._privacy._budget import PrivacyBudget
 from ..._privacy._domain import Domain
 from ..._privacy._grid import Grid
-from ..._privacy._mechanisms import count, vector_sum
 from ..._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from ..._privacy._report import PrivacyReport
 from ..._privacy._session import PrivacySession
@@ -105,8 +105,8 @@ def private_average(
     )
     X = usable_rows(X, n_features)
     grid, domain = Grid.for_radius(radius), Domain.from_bounds(radius, n_features)
-    rows, units = grid.quantise(X, radius), Units(len(X))
-    total = vector_sum(session, "sum", rows, grid.steps(radius), units, unit=grid.unit)[0]
+    rows, units = grid.quantize(X, radius), Units(len(X))
+    total = vector_sum(session, "sum", rows, grid.steps(radius), units, unit=grid.unit)
     size = count(session, "count", units)
     floor = 3 / math.sqrt(2 * 0.15 * rho)
     return domain.clip_points(total / size) if size >= floor else np.zeros(n_features)
@@ -224,7 +224,7 @@ class _Moved:
         rows = self.client() if callable(self.client) else self.client
         rows = self.domain.center_rows(usable_rows(rows, len(self.domain.center)))
         grid = Grid.for_radius(self.domain.radius)
-        near = grid.quantise(rows, self.domain.radius) * grid.unit + self.domain.center
+        near = grid.quantize(rows, self.domain.radius) * grid.unit + self.domain.center
         return self.translation.apply(near)
 
 
@@ -246,7 +246,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Translation:
-    """Moves of the components of the data towards each other.
+    """Moves of the components of the data toward each other.
 
     >>> moved = Translation(np.array([[0.0], [1000.0]]), np.array([[0.0], [-990.0]]))
     >>> near = moved.apply(np.array([[1.0], [1002.0]]))
@@ -295,7 +295,7 @@ def diameter_reduction(
     """
     grid = Grid.for_radius(near.domain.radius)
     rows = near.domain.center_rows(X_server)
-    points = np.unique(grid.quantise(rows, near.domain.radius), axis=0)
+    points = np.unique(grid.quantize(rows, near.domain.radius), axis=0)
     counts = near(points, rho)
     places = points * grid.unit + near.domain.center
     close = np.linalg.norm(places[:, None] - places, axis=2) <= facts.room(places.shape[1])

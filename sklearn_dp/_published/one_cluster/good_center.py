@@ -95,7 +95,7 @@ def paper_center(
     """Algorithm 2: projection, random boxes, a rotated box, noisy average; None when a step fails.
 
     Of the rows the active ones count. `radius`, in steps, and `size`, of the points, are released;
-    `t` points are what a ball of the radius holds. `replace`: neighbours replace a row.
+    `t` points are what a ball of the radius holds. `replace`: neighbors replace a row.
     """
     bound = max(size, 2.0)
     k = math.ceil(46 * math.log2(2 * bound / BETA))  # base 2: the natural logarithm is vacuous

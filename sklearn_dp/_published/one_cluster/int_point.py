@@ -57,7 +57,7 @@ def int_point(
     middle numbers the cluster is looked for in.
 
     Adding a number x: the middle of the sorted numbers gains or loses one number, or has one
-    replaced. The cluster search is therefore run for neighbours that replace, whose noise covers
+    replaced. The cluster search is therefore run for neighbors that replace, whose noise covers
     adding and removing as well.
     """
     values = np.asarray(values, dtype=np.float64)

@@ -74,7 +74,7 @@ def rec_concave(
 
     None: no interval leads by far enough. The entry pays for all steps; it must allow as many uses.
     The scores (m,) are private in any case, quasi-concave for the answer to be good, and move by no
-    more than `sensitivity` between neighbours. `promise`, public, is what the largest of them is
+    more than `sensitivity` between neighbors. `promise`, public, is what the largest of them is
     hoped to reach. `epsilon` is that of each exponential mechanism, `lead_epsilon` and `lead_delta`
     those of each release by lead.
     """

@@ -21,22 +21,22 @@ import math
 
 import numpy as np
 
-from ..._aggregate.kmeans.context import Context
 from ..._aggregate.kmeans.coreset import Coreset, build_coreset
+from ..._aggregate.kmeans.fit_context import Context
 from ..._aggregate.kmeans.principal_axes import principal_axes
 from ..._aggregate.mixture.parts import (
     MixtureContext,
     Parts,
     Settings,
     in_ball,
-    labelled,
+    labeled,
     nearest_label,
 )
+from ..._aggregate.shared.adaptive_center import CenterRadius
 from ..._aggregate.shared.axes import Axes, plain_axes
 from ..._aggregate.shared.centering import Size
 from ..._aggregate.shared.grid_table import GridTable
 from ..._aggregate.shared.inner_tables import drop, inner_table
-from ..._aggregate.shared.location import Located
 from ..._aggregate.shared.rows import Rows
 from ..._aggregate.shared.weighted_kmeans import weighted_kmeans
 from ..._privacy._plan import Mechanism, PlanEntry
@@ -105,16 +105,16 @@ def partition_parts(context: MixtureContext) -> Parts:
     if len(leaves) < k:
         start = weighted_kmeans(coreset.points, coreset.weights, k, session.rng("start"))
         centers, path = in_ball(axes.lift(start), points.ball), "partition, then coreset"
-        context.rows.update(labelled, nearest_label, centers)
+        context.rows.update(labeled, nearest_label, centers)
     else:
         centers, path = _leaf_centers(root, len(leaves), coreset, axes, points), "partition"
-        context.rows.update(labelled, leaf_labels, root.cuts())
+        context.rows.update(labeled, leaf_labels, root.cuts())
     drop(context.rows.table, POINTS)
     return Parts(session, context.rows, centers, path)
 
 
 def _coreset(
-    session: PrivacySession, points: GridTable, place: Located, k: int, prefix: str
+    session: PrivacySession, points: GridTable, place: CenterRadius, k: int, prefix: str
 ) -> tuple[Coreset, Axes]:
     """A noisy cell tree of the points: its points are coordinates along their principal axes."""
     size, d = Size(place.size, math.sqrt(2 * session.remaining())), points.n_features

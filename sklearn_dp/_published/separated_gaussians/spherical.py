@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from ..._aggregate.kmeans.engine import engine_entries
-from ..._aggregate.mixture.parts import MixtureContext, Parts, Settings, in_ball, labelled
+from ..._aggregate.mixture.parts import MixtureContext, Parts, Settings, in_ball, labeled
 from ..._aggregate.one_cluster.balls import ACTIVE, squared_distances
 from ..._aggregate.one_cluster.search import Ball, Search, fit_one_cluster, one_cluster_entries
 from ..._aggregate.shared.grid_table import ROWS, GridTable
@@ -104,7 +104,7 @@ def spherical_parts(context: MixtureContext) -> Parts:
     context.progress("partition")
     if any(ball.status != "ok" for ball in balls):
         return rest.by_coreset("partition, then coreset")
-    rest.rows.update(labelled, _first_near, axes, balls)
+    rest.rows.update(labeled, _first_near, axes, balls)
     centers = np.array([ball.center for ball in balls])
     whole = centers if axes is None else np.rint(centers @ axes.T / BASIS_STEPS)
     centers = in_ball(whole, rest.rows.ball)

@@ -27,7 +27,7 @@ from ..._aggregate.friendly.core import anchor_bound
 from ..._aggregate.one_cluster.balls import ACTIVE, ball_mean, clip_to_ball
 from ..._aggregate.one_cluster.boxes import INSIDE
 from ..._aggregate.one_cluster.center import grid_entries, heavy_box
-from ..._aggregate.one_cluster.pair_counts import neighbour_counts
+from ..._aggregate.one_cluster.pair_counts import neighbor_counts
 from ..._aggregate.one_cluster.radius_sample import collected
 from ..._aggregate.shared.grid_table import GridTable
 from ..._aggregate.shared.samples import ByPart, Coins
@@ -65,7 +65,7 @@ def scan_radii(least: float, most: float, largest: bool) -> np.ndarray:
 
 
 class _Squares:
-    """Squared radii in increasing order, as `neighbour_counts` takes them."""
+    """Squared radii in increasing order, as `neighbor_counts` takes them."""
 
     def __init__(self, squares: np.ndarray) -> None:
         self.squares = np.unique(squares)
@@ -87,7 +87,7 @@ def radius_queries(points: np.ndarray, radii: np.ndarray, ratio: float, t: int) 
     """
     near, wide = np.floor(np.square(radii)), np.floor(np.square(ratio * radii))
     every = _Squares(np.append(near, wide))
-    counts = exact_integers(neighbour_counts(points, every))
+    counts = exact_integers(neighbor_counts(points, every))
     inside = counts[:, np.searchsorted(every.squares, near)]
     within = counts[:, np.searchsorted(every.squares, wide)]
     scores = terrific_scores(inside, within - inside, len(points) - within, t)
@@ -176,7 +176,7 @@ def points_ball(
     """
     coins, count = None, t
     if size > _SAMPLE:
-        # Each point is in the sample by a coin of its own, at a released rate: a neighbour
+        # Each point is in the sample by a coin of its own, at a released rate: a neighbor
         # changes the sample by at most one point.
         rate = _SAMPLE / size
         coins, count = _coins(session, rows, rate), max(1, round(rate * t))
@@ -224,8 +224,8 @@ def _near(
     (center, reach), among = found, INSIDE
     rho = session.remaining(prefix + "center") / _STEPS * _SAFE
     for _ in range(_STEPS):
-        mean = ball_mean(session, prefix + "center", rows, center, reach, rho, among=among)
-        center = clip_to_ball(mean, rows.limit)
+        step = ball_mean(session, prefix + "center", rows, center, reach, rho, among=among)
+        center = clip_to_ball(step.mean, rows.limit)
         among, reach = ACTIVE, radius
     return center
 

@@ -1,4 +1,4 @@
-"""Pairs of neighbouring data sets that are as easy to tell apart as a claim allows.
+"""Pairs of neighboring data sets that are as easy to tell apart as a claim allows.
 
 A certificate is as strong as its pair. The guarantee is about the worst pair of data sets; a
 typical one moves the statistics by a small part of the sensitivities, and even noise ten times too

@@ -1,6 +1,6 @@
 """The certificate: a lower bound of epsilon from what fits show, beside the claim.
 
-1. Two neighbouring data sets are chosen that should be as easy to tell apart as the claim allows.
+1. Two neighboring data sets are chosen that should be as easy to tell apart as the claim allows.
 2. Both are fitted thousands of times, with noise from the operating system, from end to end.
 3. On one half of the fits distinguishers are learned, and one of them, with a threshold, is chosen.
    The likelihood ratio of all releases needs no learning: a fifth of the fits choose its
@@ -19,8 +19,8 @@ from sklearn.base import BaseEstimator, clone
 
 from .._observe import n_features_of
 from .cases import Pair, pairs_of
-from .claims import GAUSSIAN, Claim, Rates, claim_of, least_epsilon, smallest_deficit
 from .distinguishers import best_column, scores, separation
+from .epsilon_bounds import GAUSSIAN, Claim, Rates, claim_of, least_epsilon, smallest_deficit
 from .runs import run_pair
 from .shown import Table
 
@@ -46,18 +46,18 @@ class Finding:
     view : str
         "the fitted estimator" or "all releases".
     distinguisher : str
-        The test that was chosen, in words.
+        The chosen test, in words.
     rates : Rates
-        Its alarms, counted on fits that had no part in the choice.
+        Its alarm rates, counted on fits that were not used to choose it.
     value : float
         Lower bound of the parameter of the claim: mu, rho or epsilon.
     epsilon : float
-        The claim's epsilon with this value in its place.
+        The claim's epsilon, computed from this value.
     epsilon_of_rates : float
-        Lower bound of epsilon from the two rates alone, for whatever kind of claim.
+        Lower bound of epsilon from the two rates alone, for any kind of claim.
     deficit : float
-        Smallest noise deficit that nine of ten certificates would find; inf if a factor of 100 is
-        not enough.
+        Smallest noise deficit that nine of ten certificates would find; inf if even a factor of 100
+        is not enough.
     """
 
     view: str
@@ -82,13 +82,13 @@ class Certificate:
     claim : Claim
         What the estimator promises.
     fits : int
-        Of both data sets together.
+        Number of fits to both data sets together.
     error : float
-        Chance of a lower bound above a true value, for all findings together.
+        Probability that any of the lower bounds exceeds the true value.
     findings : tuple of Finding
         One for each view of a fit.
     planted : float or None
-        Factor by which the noise was made too small on purpose.
+        Factor by which the noise was deliberately reduced.
     """
 
     estimator: str
@@ -114,11 +114,11 @@ class Certificate:
 
     @property
     def deficit(self) -> float:
-        """The smallest deficit of noise that would have been found."""
+        """The smallest noise deficit that would have been found."""
         return min(finding.deficit for finding in self.findings)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give numbers and words only, for JSON.
+        """Return the results as plain numbers and strings, for JSON.
 
         Returns
         -------
@@ -189,36 +189,37 @@ def certify(
     error: float = ERROR,
     deficit: float | None = None,
 ) -> Certificate:
-    """Test the privacy claim of an estimator from what its fits show.
+    """Test an estimator's privacy claim from what its fits show.
 
     Parameters
     ----------
     estimator : estimator
-        Of this package, or any with parameters `epsilon` and `delta` and a ``fit(X)``. Clones are
-        fitted, with noise of the operating system: `random_state` and `ledger` are set to None.
+        An estimator of this package, or any with parameters `epsilon` and `delta` and a ``fit(X)``.
+        Clones are fitted with noise from the operating system: `random_state` and `ledger` are set
+        to None.
     pairs : Pair or sequence of Pair, optional
-        Neighbouring data sets; of several, a pilot chooses. By default some that are hard on most
-        algorithms.
+        Neighboring data sets; a pilot run chooses among several. By default, pairs that are hard
+        for most algorithms.
     fits : int, default=20000
-        In all, half of them on each data set, half of them for learning.
+        Total number of fits: half on each data set, and half used for learning.
     seed : int, default=0
-        Of the choice of pairs and of what is learned, never of the noise.
+        Seed of the choice of pairs and of the learning, never of the noise.
     jobs : int, default=1
         Processes.
     error : float, default=1e-6
-        Chance that any of the lower bounds is too large.
+        Probability that any of the lower bounds is too large.
     deficit : float, optional
-        Plant noise that is too small by this factor, to see whether it is found.
+        Deliberately make the noise too small by this factor, to see whether it is found.
 
     Returns
     -------
     certificate : Certificate
-        Lower bounds, the claim beside them, and how small a deficit would have been found.
+        Lower bounds, the claim, and the smallest deficit that would have been found.
 
     Notes
     -----
-    A certificate can disprove a claim, never prove it: it knows one pair of data sets, one set of
-    parameters, and the distinguishers that it has. Its power is the deficit that it reports.
+    A certificate can disprove a claim, but never prove it: it covers one pair of data sets, one set
+    of parameters, and the distinguishers that it tries. The deficit that it reports is its power.
     """
     estimator = clone(estimator)
     kept = estimator.get_params(deep=False).keys() & {"ledger", "random_state"}

@@ -22,7 +22,7 @@ from sklearn.base import clone
 from ..._privacy._trace import Event, Trace
 from .._observe import Outcome, run_fit
 from .._player import Replay
-from ..laws import law_of
+from ..mechanisms import law_of
 
 __all__ = ["log_likelihood_ratio"]
 

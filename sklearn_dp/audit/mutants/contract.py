@@ -8,7 +8,7 @@ With `after_fit` the function spoils the estimator when a fit is done; without i
 original and returns what takes its place.
 
 `check_no_leaks` kills those that copy values of rows, `check_replay` those that show a function of
-rows, however coarse: of two neighbours with equal releases, all that is shown has to be equal.
+rows, however coarse: of two neighbors with equal releases, all that is shown has to be equal.
 """
 
 import logging
@@ -79,7 +79,7 @@ def _(self: Any, X: Any, session: Any) -> None:
     self.positive_ = bool(len(X) and X[0, 0] > 0)
 
 
-# Only the exponent: a neighbour that is far out changes it.
+# Only the exponent: a neighbor that is far out changes it.
 @mutant("the scale of the data shown", "check_replay", BaseDPEstimator, "_fit_session")
 @after_fit
 def _(self: Any, X: Any, session: Any) -> None:

@@ -48,7 +48,7 @@ def _(original: Callable[..., Any]) -> Any:
     return lambda self, sigma, size=None: original(NoiseSource(1), sigma, size)
 
 
-# Sensitivity over twice epsilon: a factor of two of another definition of neighbours.
+# Sensitivity over twice epsilon: a factor of two of another definition of neighbors.
 @mutant("Laplace noise halved", "check_noise_law", NoiseSource, "rounded_laplace")
 def _(original: Callable[..., Any]) -> Any:
     return lambda self, scale, size=None: original(self, np.asarray(scale) / 2, size)

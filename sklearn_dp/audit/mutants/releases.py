@@ -1,12 +1,12 @@
 """Scales and sensitivities that are too small, and control flow on what is unreleased.
 
 They change what an estimator asks of its session, as a mistake in the estimator would: the claim
-goes wrong, and the statistic stays as it is. A replay has to find a pair of neighbours that moves
+goes wrong, and the statistic stays as it is. A replay has to find a pair of neighbors that moves
 it by more than is claimed, so an estimator whose claims are loose by a quarter would let "too small
 by 1.25" live.
 
 The factor 1.25 is close to one on purpose. Mutants that are wrong by a factor of ten would be
-killed by a weak audit too. With 1.25 a pair of neighbours has to move the statistic by more than
+killed by a weak audit too. With 1.25 a pair of neighbors has to move the statistic by more than
 four fifths of the original claim.
 """
 
@@ -20,7 +20,7 @@ from ..._base import BaseDPEstimator
 from ..._privacy._randomness import UnitDraws
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
-from ..._privacy.laws import gaussian
+from ..._privacy.mechanisms import gaussian
 from ...exceptions import UtilityWarning
 from .._mutation import after_fit, mutant
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..._base import BaseDPEstimator
 from ..._privacy._noise import NoiseSource
-from ..._privacy.laws import gaussian
+from ..._privacy.mechanisms import gaussian
 from .._mutation import MUTANTS, Mutant, after_fit, mutant
 
 _drawn = partial(
@@ -57,7 +57,7 @@ def _(self: Any, X: Any, session: Any) -> None:
         self.extra_ = 1.0
 
 
-# Two conditions: a number of columns, and a neighbour.
+# Two conditions: a number of columns, and a neighbor.
 @_drawn("the parity of n, with 19 columns")
 @after_fit
 def _(self: Any, X: Any, session: Any) -> None:
@@ -178,7 +178,7 @@ def _keep_rows(original: Callable[..., Any]) -> Any:
 def _spoil_answers(when: Callable[..., Any]) -> Any:
     """Answers for one row where all were asked for: the shape shows it.
 
-    `when` says from the number of training rows whether answers are spoilt.
+    `when` says from the number of training rows whether answers are spoiled.
     """
 
     def change(original: Callable[..., Any]) -> Callable[..., Any]:

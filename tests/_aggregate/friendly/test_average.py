@@ -96,8 +96,8 @@ def test_friendly_sets_keep_the_sensitivity(seed, n, p):
     for rows, other in ((X, X[:-1]), (X[:-1], X[1:])):
         size = min(len(rows), len(other)) + (len(rows) != len(other))
         value, _, sensitivity = averages._rounded_average(rows, 1.0, size)
-        neighbour, _, _ = averages._rounded_average(other, 1.0, size)
-        assert np.linalg.norm((value - neighbour).astype(float)) <= sensitivity
+        neighbor, _, _ = averages._rounded_average(other, 1.0, size)
+        assert np.linalg.norm((value - neighbor).astype(float)) <= sensitivity
 
 
 def test_weighted_averages_by_hand_and_their_sensitivity():
@@ -126,8 +126,8 @@ def worst_pair(n):
     X[-1] = 2.0
     size = n - 1.0
     value, _, sensitivity = averages._rounded_average(X, 1.0, size)
-    neighbour, _, _ = averages._rounded_average(X[:-1], 1.0, size)
-    return float(abs(value - neighbour)[0]) / sensitivity
+    neighbor, _, _ = averages._rounded_average(X[:-1], 1.0, size)
+    return float(abs(value - neighbor)[0]) / sensitivity
 
 
 def test_sensitivity_is_sharp():

@@ -9,7 +9,7 @@ from sklearn_dp import FriendlyMean
 from sklearn_dp._aggregate.friendly import clip_radius as _clip
 from sklearn_dp._aggregate.friendly.clip_radius import _tail, whole_bounds
 from sklearn_dp._aggregate.friendly.column_moments import column_moment_entries
-from sklearn_dp._aggregate.friendly.mean_facts import Facts, Here
+from sklearn_dp._aggregate.friendly.mean_facts import Candidate, PublicFacts
 from sklearn_dp._aggregate.shared.grid_table import GridTable
 from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._budget import PrivacyBudget
@@ -69,8 +69,11 @@ def test_noise_far_out_is_no_tail_of_squares(monkeypatch):
     radii = []
     for squared in (0.0, 0.3):
         session = PrivacySession(PrivacyPlan(target, column_moment_entries(target)))
-        rows = GridTable.quantise(Table.in_memory(X, Units(4000)), Domain(np.zeros(2), 200.0))
-        here, facts = Here(np.zeros(2), 100.0, 100.0, 0.1), Facts(4000.0, 2, 200.0, 0.02, 0.0, None)
+        rows = GridTable.quantize(Table.in_memory(X, Units(4000)), Domain(np.zeros(2), 200.0))
+        here, facts = (
+            Candidate(np.zeros(2), 100.0, 100.0, 0.1),
+            PublicFacts(4000.0, 2, 200.0, 0.02, 0.0, None),
+        )
         radii.append(_clip.clip_radius(session, rows, here, facts, squared).radius)
     assert radii[0] > 50 and radii[1] < 10
 
@@ -83,8 +86,8 @@ def test_noise_alone_has_no_tail():
 
 
 def test_all_points_of_a_box_are_within_its_radius_of_the_middle():
-    facts = Facts(100.0, 4, 9.0, 1.0, 0.0, 2.0)
-    assert whole_bounds(Here(np.full(4, 0.5), 2.0, 2.0, 1.0), facts) == 2.5
+    facts = PublicFacts(100.0, 4, 9.0, 1.0, 0.0, 2.0)
+    assert whole_bounds(Candidate(np.full(4, 0.5), 2.0, 2.0, 1.0), facts) == 2.5
 
 
 LAWS = {

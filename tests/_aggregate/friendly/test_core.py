@@ -1,4 +1,4 @@
-"""Predicates, counts and filters; every filter replayed on neighbours and broken on purpose."""
+"""Predicates, counts and filters; every filter replayed on neighbors and broken on purpose."""
 
 import itertools
 import math
@@ -205,10 +205,10 @@ def test_add_remove_filter_constants(n, rho, delta):
 
 @pytest.mark.parametrize("sd", [0.3, 1.0, 2.4, 17.0])
 @pytest.mark.parametrize("delta", [0.3, 1e-3, 1e-9])
-def test_the_bound_of_the_size_holds_for_the_smaller_neighbour_too(sd, delta):
+def test_the_bound_of_the_size_holds_for_the_smaller_neighbor_too(sd, delta):
     """Exact law of the rounded noise: without the half step it is too small up to 60 % more often.
 
-    The n of a data set is what its smaller neighbour has in common with the larger one.
+    The n of a data set is what its smaller neighbor has in common with the larger one.
     """
     n = 1000
     noise = np.arange(-n, 1)
@@ -302,7 +302,7 @@ def test_survivors_share_a_friend(seed, n):
         assert (friends[i] & friends[j]).any()
 
 
-# -- filters: replay on neighbours -------------------------------------------------------------
+# -- filters: replay on neighbors -------------------------------------------------------------
 
 
 def anchor_sample(s, n, rate):
@@ -345,7 +345,7 @@ def run_core(kind, s, X, radius=1.0):
 
 
 def pairs(rng, kind):
-    """(X, neighbour, for each element of the neighbour its index in X or -1)."""
+    """(X, neighbor, for each element of the neighbor its index in X or -1)."""
     n = int(rng.integers(2, 60))
     X = rng.normal(size=(n, 2)) * rng.choice([0.1, 0.5, 1.0])
     i = int(rng.integers(n))

@@ -10,7 +10,7 @@ from sklearn_dp._aggregate.friendly import mean as fm
 from sklearn_dp._aggregate.friendly import mean_facts, mean_routes
 from sklearn_dp._aggregate.friendly import points as _points
 from sklearn_dp._aggregate.friendly import refine as last_step
-from sklearn_dp._aggregate.friendly.mean_facts import Here
+from sklearn_dp._aggregate.friendly.mean_facts import Candidate
 from sklearn_dp._aggregate.friendly.points import unit_points
 from sklearn_dp._aggregate.shared.columns import Columns
 from sklearn_dp._aggregate.shared.grid_table import ROWS
@@ -270,8 +270,8 @@ MUTANTS = {
         fm,
         "approach",
         lambda run: (
-            lambda s, points, here, facts, rho: run(
-                s, points, here, facts, rho * (1 - 1e-6 * points.number)
+            lambda s, points, candidate, facts, rho: run(
+                s, points, candidate, facts, rho * (1 - 1e-6 * points.number)
             )
         ),
     ),
@@ -286,8 +286,8 @@ MUTANTS = {
         fm,
         "refine",
         lambda run: (
-            lambda s, points, here, facts, **wanted: run(
-                s, points, Here(exact_mean(points), here.ball, here.clip, 0.0), facts
+            lambda s, points, candidate, facts, **wanted: run(
+                s, points, Candidate(exact_mean(points), candidate.ball, candidate.clip, 0.0), facts
             )
         ),
     ),
@@ -295,8 +295,8 @@ MUTANTS = {
         fm,
         "approach",
         lambda run: (
-            lambda s, points, here, facts, rho: (
-                here if points.number % 2 else run(s, points, here, facts, rho)
+            lambda s, points, candidate, facts, rho: (
+                candidate if points.number % 2 else run(s, points, candidate, facts, rho)
             )
         ),
     ),

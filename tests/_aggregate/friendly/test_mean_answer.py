@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp._aggregate.friendly.mean_answer import _codes, _in_words
-from sklearn_dp._aggregate.friendly.mean_facts import Facts
+from sklearn_dp._aggregate.friendly.mean_facts import PublicFacts
 from sklearn_dp._aggregate.friendly.refine import Refined
 from sklearn_dp._aggregate.shared.columns import Columns
 from sklearn_dp._privacy._domain import Domain
@@ -26,7 +26,7 @@ def refined(mean, error, variance=0.1, noise=0.01, least=900.0, excess=0.0):
     [
         (refined([0.2, 0.2, 0.0], [0.01] * 3), ["ok"] * 3),
         (refined([-1.0, -0.99, 0.0], [0.01] * 3), ["ok", "bound", "ok"]),  # 0 is a natural end
-        (refined([0.985, 0.97, 0.0], [0.01] * 3), ["bound", "ok", "ok"]),
+        (refined([0.985, 0.5, 0.0], [0.01] * 3), ["bound", "ok", "ok"]),
         (refined([0.2, 0.2, 0.0], [0.01, 0.2, 0.2]), ["ok", "noise", "ok"]),
         (refined([0.2, 0.2, 0.0], [0.01, 0.02, 0.0], 0.01), ["ok", "noise", "ok"]),
         (refined([0.2] * 3, [0.03, 0.06, 0.0], 0.01, excess=0.07), ["ok", "noise", "ok"]),
@@ -34,29 +34,40 @@ def refined(mean, error, variance=0.1, noise=0.01, least=900.0, excess=0.0):
     ],
 )
 def test_codes_of_columns_in_a_box(end, codes):
-    facts = Facts(1e3, 3, 2 * math.sqrt(2), 0.1, 0.0, math.sqrt(2))
-    assert _codes(end, BOX, facts).tolist() == codes
+    facts = PublicFacts(1e3, 3, 2 * math.sqrt(2), 0.1, 0.0, math.sqrt(2))
+    assert _codes(end, BOX, facts)[0].tolist() == codes
+
+
+def test_a_mean_few_spreads_from_a_bound_is_told_and_no_answer_if_it_is_within_its_error():
+    facts = PublicFacts(1e3, 3, 2 * math.sqrt(2), 0.1, 0.0, math.sqrt(2))
+    codes, near = _codes(refined([0.7, -0.7, 0.0], [0.01] * 3), BOX, facts)
+    assert codes.tolist() == ["bound", "bound", "ok"] and not near.any()
+    near = _codes(refined([0.985, -0.5, 0.0], [0.01] * 3), BOX, facts)[1]
+    assert near.tolist() == [True, False, False]
 
 
 def test_words_name_the_columns():
-    facts = Facts(1e3, 3, 20.0, 0.1, 0.0, None, names=["age", "pay", "gifts"])
+    facts = PublicFacts(1e3, 3, 20.0, 0.1, 0.0, None, names=["age", "pay", "gifts"])
     end = refined([0.0] * 3, [0.1, 0.1, 0.25])
     words = {
         ("ok", "ok", "noise"): "about 79 % of the spread of these columns: gifts; about",
-        ("ok", "bound", "bound"): "rows may lie beyond it: pay, gifts (wider bounds",
-        ("constant", "ok", "ok"): "ok, but one value is all that can be seen of these columns: age",
+        ("ok", "bound", "bound"): "rows may lie beyond it: pay, gifts (try wider bounds",
+        ("constant", "ok", "ok"): "ok, but only a single value is visible in these columns: age",
         ("ok", "ok", "ok"): "ok",
     }
     for codes, status in words.items():
-        assert status in _in_words(np.array(codes), end, facts, 1.0)
+        near = np.array(codes) == "bound"
+        assert status in _in_words(np.array(codes), near, end, facts, facts.names, 1.0)
     lost = end._replace(std_error=np.array([0.1, 0.1, math.inf]))
-    status = _in_words(np.array(["ok", "ok", "noise"]), lost, facts, 1.0)
+    codes, near = np.array(["ok", "ok", "noise"]), np.zeros(3, dtype=bool)
+    status = _in_words(codes, near, lost, facts, facts.names, 1.0)
     assert status.startswith("no spread of these columns found: gifts; more rows")
 
 
 def test_what_a_long_tail_may_shift_is_told_where_it_is_most_of_the_error():
-    facts, codes = Facts(1e3, 1, 20.0, 0.1, 0.0, None), np.array(["ok"])
+    facts, codes = PublicFacts(1e3, 1, 20.0, 0.1, 0.0, None), np.array(["ok"])
     short, long = (refined([0.0], [0.03], excess=excess) for excess in (0.03, 0.04))
-    assert _in_words(codes, short, facts, 1.0) == "ok"
-    status = _in_words(codes, long, facts, 1.0)
+    near = np.array([False])
+    assert _in_words(codes, near, short, facts, [0], 1.0) == "ok"
+    status = _in_words(codes, near, long, facts, [0], 1.0)
     assert status.startswith("ok, but the noise hides long tails") and "13 % of a spread" in status

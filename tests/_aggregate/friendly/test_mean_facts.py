@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sklearn_dp._aggregate.friendly.mean_facts import Facts, Here
+from sklearn_dp._aggregate.friendly.mean_facts import Candidate, PublicFacts
 
 
 def test_a_ball_about_a_released_center_holds_the_data():
@@ -11,10 +11,10 @@ def test_a_ball_about_a_released_center_holds_the_data():
     for d in (1, 3, 50):
         X = rng.normal(size=(100, d))
         diameter = max(np.linalg.norm(X - x, axis=1).max() for x in X)
-        facts = Facts(100.0, d, diameter, 1.0, 1e-6, None)
+        facts = PublicFacts(100.0, d, diameter, 1.0, 1e-6, None)
         for miss in (0.1, 1.0, 10.0):
             direction = rng.normal(size=d)
             center = X.mean(axis=0) + miss * direction / np.linalg.norm(direction)
-            here = Here.within(center, miss, 1.0, facts)
-            assert np.linalg.norm(X - center, axis=1).max() <= here.ball
-            assert here.clip < here.ball
+            candidate = Candidate.within(center, miss, 1.0, facts)
+            assert np.linalg.norm(X - center, axis=1).max() <= candidate.ball
+            assert candidate.clip < candidate.ball

@@ -50,7 +50,7 @@ def test_points_of_units_depend_on_their_rows_only(seed):
         assert np.allclose(point, alone.mean(axis=0))
 
 
-def test_samples_of_neighbours_are_neighbours():
+def test_samples_of_neighbors_are_neighbors():
     """The coins of a point do not depend on which points come after it."""
     whole = points_of(X).sample(session(), 20_000.0)
     fewer = points_of(X[:-1]).sample(session(), 20_000.0)

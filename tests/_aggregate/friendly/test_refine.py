@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from grid_tools import parts_in_memory
 
-from sklearn_dp._aggregate.friendly.mean_facts import Facts, Here
+from sklearn_dp._aggregate.friendly.mean_facts import Candidate, PublicFacts
 from sklearn_dp._aggregate.friendly.points import Points
 from sklearn_dp._aggregate.friendly.refine import _coarse, ball_sum, refine, rows_about
 from sklearn_dp._aggregate.shared import rows as _rows
@@ -25,9 +25,9 @@ def points_of(X):
     return Points(Table.in_memory(X, Units(len(X))), Columns.of(None, X.shape[1]))
 
 
-def about(X, here):
+def about(X, candidate):
     """The integer rows of a table of one part."""
-    table = rows_about(points_of(X), here).table
+    table = rows_about(points_of(X), candidate).table
     table.sums(lambda part: (part, ()))
     return parts_in_memory(table)[0][ROWS]
 
@@ -36,31 +36,31 @@ def about(X, here):
 def test_sums_in_the_ball_do_not_depend_on_order_or_chunks(stored, monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 3)) * 3 + 1e8
-    here = Here(np.full(3, 1e8 + 0.1), 6.0, 5.0, 1.0)
-    rows = about(X, here)
+    candidate = Candidate(np.full(3, 1e8 + 0.1), 6.0, 5.0, 1.0)
+    rows = about(X, candidate)
     total, _, inside = ball_sum(rows, 6.0 / rows.unit, 4.0 / rows.unit, Units(200))
     monkeypatch.setattr(_rows, "_CHUNK_ENTRIES", 21)
     if not stored:
         monkeypatch.setattr(_rows, "_STORED_ARRAY", 0)
         monkeypatch.setattr(_rows, "_STORED_OF_ARRAY", 0)
     again, _, count = ball_sum(
-        about(X[rng.permutation(200)], here), 6.0 / rows.unit, 4.0 / rows.unit, Units(200)
+        about(X[rng.permutation(200)], candidate), 6.0 / rows.unit, 4.0 / rows.unit, Units(200)
     )
     assert np.array_equal(total, again) and inside == count
-    assert inside == np.sum(np.linalg.norm(X - here.center, axis=1) <= 6.0)
+    assert inside == np.sum(np.linalg.norm(X - candidate.center, axis=1) <= 6.0)
 
 
 def test_far_points_move_neither_sum_nor_number():
     """Whatever is beyond the ball is left out, however far; one inside adds at most the clip."""
     rng = np.random.default_rng(1)
-    X, here = rng.normal(size=(50, 4)), Here(np.zeros(4), 10.0, 3.0, 1.0)
-    rows = about(X, here)
+    X, candidate = rng.normal(size=(50, 4)), Candidate(np.zeros(4), 10.0, 3.0, 1.0)
+    rows = about(X, candidate)
     total, _, inside = ball_sum(rows, 10.0 / rows.unit, 2.0 / rows.unit, Units(50))
     for far in (1e1, 1e3, 1e140):
-        more = about(np.vstack([X, np.full((1, 4), far)]), here)
+        more = about(np.vstack([X, np.full((1, 4), far)]), candidate)
         moved, _, count = ball_sum(more, 10.0 / rows.unit, 2.0 / rows.unit, Units(51))
         assert count == inside and np.array_equal(moved, total)
-    near = about(np.vstack([X, np.full((1, 4), 4.9)]), here)
+    near = about(np.vstack([X, np.full((1, 4), 4.9)]), candidate)
     moved, _, count = ball_sum(near, 10.0 / rows.unit, 2.0 / rows.unit, Units(51))
     assert count == inside + 1
     assert 1.999 < np.linalg.norm((moved - total).astype(float)) * rows.unit <= 2.0
@@ -68,8 +68,8 @@ def test_far_points_move_neither_sum_nor_number():
 
 def test_weighted_rows_add_their_part_by_hand():
     """Integers of a grid of one step: clipped, times the weight, toward zero."""
-    here = Here(np.zeros(2), 2.0**23, 2.0**23, 1.0)  # steps of length 1
-    rows = about(np.array([[8.0, 0.0], [0.0, -3.0], [30.0, 40.0], [100.0, 0.0]]), here)
+    candidate = Candidate(np.zeros(2), 2.0**23, 2.0**23, 1.0)  # steps of length 1
+    rows = about(np.array([[8.0, 0.0], [0.0, -3.0], [30.0, 40.0], [100.0, 0.0]]), candidate)
     units, there = Units.weighted(np.array([0.5, 0.25, 9.0, 1.0]), 1.0)
     assert rows.unit == 1.0 and there.all()
     total, _, inside = ball_sum(rows, 60.0, 10.0, units)
@@ -89,8 +89,8 @@ def test_the_clipping_radius_is_one_that_few_points_exceed():
     session = PrivacySession(
         PrivacyPlan(PrivacyBudget(rho=2.6, delta=1e-6), entries), random_state=0
     )
-    facts = Facts(4000.0, 20, 12.0, 2.0, 1e-6, None)
-    found = refine(session, points_of(X), Here(np.zeros(20), 40.0, 20.0, 0.01), facts)
+    facts = PublicFacts(4000.0, 20, 12.0, 2.0, 1e-6, None)
+    found = refine(session, points_of(X), Candidate(np.zeros(20), 40.0, 20.0, 0.01), facts)
     mean, clip, error = found[:3]
     norms = np.linalg.norm(X, axis=1)
     # So much budget that a wider clip costs next to nothing: a fifth of the sampling error.
@@ -110,10 +110,10 @@ def test_the_clipping_radius_is_one_that_few_points_exceed():
 @pytest.mark.parametrize("clip", [2.0**10, 2.0**22, 3e6])
 def test_a_row_moves_all_powers_by_their_claims_together(clip):
     """One row on an axis at the clip is the worst: squares and fourth powers are as claimed."""
-    here = Here(np.zeros(2), 2.0**23, 2.0**23, 1.0)  # steps of length 1
+    candidate = Candidate(np.zeros(2), 2.0**23, 2.0**23, 1.0)  # steps of length 1
     coarse = _coarse(clip)
     for row in ([1.0, 0.0], [0.6, 0.8], [1.2, -1.2]):
-        rows = about(clip * np.array([row]), here)
+        rows = about(clip * np.array([row]), candidate)
         total, powers, inside = ball_sum(rows, 2.0**23, clip, Units(1), True)
         longest = (clip / coarse) ** 2
         assert rows.unit == 1.0 and inside == 1 and powers.shape == (4,)

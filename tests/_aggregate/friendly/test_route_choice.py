@@ -5,12 +5,12 @@ import math
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sklearn_dp._aggregate.friendly.mean_facts import Facts
+from sklearn_dp._aggregate.friendly.mean_facts import PublicFacts
 from sklearn_dp._aggregate.friendly.route_choice import LOCATORS, choose_route
 
 
 def facts(size, d=10, rho=1.0, delta=1e-8, reach=None):
-    return Facts(size, d, 10.0, rho, delta, reach)
+    return PublicFacts(size, d, 10.0, rho, delta, reach)
 
 
 def test_routes_are_chosen_by_predicted_error():
@@ -30,7 +30,7 @@ def test_routes_are_chosen_by_predicted_error():
 @given(st.floats(2, 1e7), st.integers(1, 3000), st.floats(1e-3, 30), st.floats(1e-12, 1e-3))
 def test_routes_stay_within_their_caps(size, d, rho, delta):
     """Whatever is released, location and approach cannot overdraw."""
-    known = Facts(size, d, 1.0, 0.98 * rho, delta, None)
+    known = PublicFacts(size, d, 1.0, 0.98 * rho, delta, None)
     for name in LOCATORS:
         route = choose_route(known, name)
         assert route.fixed + route.first * route.share <= 0.8 * rho

@@ -64,7 +64,7 @@ def test_far_from_the_origin():
     assert np.allclose(near, far - 2.0**30, rtol=0, atol=1e-6)
 
 
-def test_uniform_numbers_of_neighbouring_seeds_have_nothing_in_common():
+def test_uniform_numbers_of_neighboring_seeds_have_nothing_in_common():
     """Kolmogorov-Smirnov and correlations at five standard deviations: one false alarm in 1e6."""
     rows = np.array([uniforms(seed, (10, 100)).ravel() for seed in range(40)])
     values = np.sort(rows, axis=None)

@@ -5,7 +5,7 @@ import pytest
 from kernel_tools import open_session
 
 from sklearn_dp._aggregate.kmeans.clip import clip_radius, distance_edges
-from sklearn_dp._aggregate.kmeans.lloyd_context import LloydContext
+from sklearn_dp._aggregate.kmeans.lloyd_state import LloydContext
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.centering import Size, bins_of
 from sklearn_dp._aggregate.shared.grid_table import GridTable

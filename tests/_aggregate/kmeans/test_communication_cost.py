@@ -137,5 +137,5 @@ def test_what_cannot_be_asked():
             with pytest.raises(kind, match=f"^{name} must be"):
                 plan.cost(**{"n_rows": 5, "n_parts": 2, name: bad})
     for other in (DPKMeans("auto"), DPKMeans((2, 5)), DPCoreset(3)):
-        with pytest.raises(TypeError, match="an estimate for DPKMeans"):
+        with pytest.raises(TypeError, match="an estimate exists only for DPKMeans"):
             other.privacy_plan(2).cost(n_rows=5, n_parts=2)

@@ -8,8 +8,8 @@ import pytest
 
 from sklearn_dp._aggregate.kmeans import coreset as _coreset
 from sklearn_dp._aggregate.kmeans.cell_tree import Leaves
-from sklearn_dp._aggregate.kmeans.context import Context
 from sklearn_dp._aggregate.kmeans.coreset import build_coreset
+from sklearn_dp._aggregate.kmeans.fit_context import Context
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.axes import plain_axes
 from sklearn_dp._aggregate.shared.centering import Size

@@ -19,7 +19,7 @@ from sklearn_dp._aggregate.shared import centering as _centering
 from sklearn_dp._aggregate.shared.centering import Size
 from sklearn_dp._aggregate.shared.row_sums import ERROR_STEPS
 from sklearn_dp._aggregate.shared.table import Table
-from sklearn_dp._privacy import _mechanisms
+from sklearn_dp._privacy import _aggregates
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PlanEntry, PlanError, PrivacyPlan
@@ -29,7 +29,7 @@ from sklearn_dp._privacy._units import Units
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.exceptions import SeededNoiseWarning
 
-# --- data sets, neighbours, replays ---------------------------------------------------------------
+# --- data sets, neighbors, replays ---------------------------------------------------------------
 
 
 def separated(n, d, k, seed):
@@ -109,7 +109,7 @@ def random_case(rng):
     )
 
 
-def neighbour(case, rng, centers):
+def neighbor(case, rng, centers):
     """The case with one more unit, and which of its units are old.
 
     The new unit is at random, far away, a duplicate, or where a decision is close.
@@ -154,10 +154,10 @@ def replay(known, present, units):
 
 
 def audited_pair(seed):
-    """Replay one random pair of neighbours, in a random direction."""
+    """Replay one random pair of neighbors, in a random direction."""
     rng = np.random.default_rng(seed)
     case = random_case(rng)
-    bigger, units = neighbour(case, rng, case.fit().centers)
+    bigger, units = neighbor(case, rng, case.fit().centers)
     if rng.random() < 0.5:
         return replay(case, bigger, units)
     return replay(bigger, case, np.flatnonzero(units >= 0))
@@ -168,7 +168,7 @@ def audited_pair(seed):
 
 @pytest.mark.quick("0")
 @pytest.mark.parametrize("block", range(2))
-def test_random_neighbours_are_within_every_claim(block):
+def test_random_neighbors_are_within_every_claim(block):
     for seed in range(30 * block, 30 * (block + 1)):
         player = audited_pair(seed)
         assert player.violations == [], f"pair {seed}"
@@ -176,7 +176,7 @@ def test_random_neighbours_are_within_every_claim(block):
 
 
 @pytest.mark.slow
-def test_many_random_neighbours():
+def test_many_random_neighbors():
     worst = {}
     for seed in range(10_000, 13_000):
         player = audited_pair(seed)
@@ -198,11 +198,11 @@ def test_each_kind_of_row_in_a_clustered_data_set(rows):
     assert set(player.ratios) >= {"sum and count", "cells", "lloyd sums"}
 
 
-def test_realised_losses_stay_within_the_plan():
+def test_realized_losses_stay_within_the_plan():
     for seed in range(500, 520):
         rng = np.random.default_rng(seed)
         case = random_case(rng)
-        bigger, units = neighbour(case, rng, case.fit().centers)
+        bigger, units = neighbor(case, rng, case.fit().centers)
         player = replay(case, bigger, units)
         assert sum(player.loss.values()) <= case.session().plan.rho * (1 + 1e-9)
 
@@ -275,7 +275,7 @@ def _no_clip_in_step(monkeypatch):
 
 def _no_moment_clip(monkeypatch):
     """The second moment takes rows as long as they are."""
-    monkeypatch.setattr(_mechanisms, "clip_integer_rows", lambda rows, limit, squares: rows)
+    monkeypatch.setattr(_aggregates, "clip_integer_rows", lambda rows, limit, squares: rows)
 
 
 def _uncapped_errors(monkeypatch):

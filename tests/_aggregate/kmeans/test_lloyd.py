@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 
-from sklearn_dp._aggregate.kmeans.context import Context
+from sklearn_dp._aggregate.kmeans.fit_context import Context
 from sklearn_dp._aggregate.kmeans.lloyd import lloyd, lloyd_budget, lloyd_entries
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.centering import Size
@@ -32,7 +32,7 @@ def session(early=(), later=(), *, rho=RHO, cap=RHO):
 
 
 def run(money, start, callback=None):
-    rows = GridTable.quantise(Table.in_memory(X, Units(len(X))), Domain.from_bounds(1.0, 2))
+    rows = GridTable.quantize(Table.in_memory(X, Units(len(X))), Domain.from_bounds(1.0, 2))
     size = Size(float(len(X)), math.sqrt(2 * RHO))
     context = Context(
         session=money,

@@ -1,4 +1,4 @@
-"""The choice of the number of clusters inside the engine: its plan, its paths, its neighbours."""
+"""The choice of the number of clusters inside the engine: its plan, its paths, its neighbors."""
 
 from dataclasses import replace
 
@@ -43,8 +43,8 @@ def test_the_plan_follows_from_public_numbers(d, criterion):
     )
     assert one == other
     given = engine_entries(1.0, d, bounds_known=True, quality=True)
-    sketched = criterion == "bic" or (criterion, d) == ("auto", 20)
-    assert (one == given) is not sketched
+    release_surplus = criterion == "bic" or (criterion, d) == ("auto", 20)
+    assert (one == given) is not release_surplus
     assert sum(entry.rho for entry in one) <= 1.0
 
 
@@ -53,7 +53,7 @@ def test_the_plan_follows_from_public_numbers(d, criterion):
     "d, criterion, groups",
     [(2, "auto", False), (2, "bic", True), (10, "auto", False), (10, "silhouette", True)],
 )
-def test_neighbours_get_the_same_choice(d, criterion, groups):
+def test_neighbors_get_the_same_choice(d, criterion, groups):
     """Replay: the same calls, shapes, sigmas and numbers of clusters, within the plan."""
     X = mixture(120, d) / 4
     estimator = DPKMeans((1, 6), criterion=criterion, epsilon=100.0, bounds=8.0)
@@ -70,20 +70,20 @@ def test_the_choice_is_made_and_the_audit_sees_it():
         assert set(model.n_clusters_criterion_) <= set(range(1, 7))
 
 
-def spoilt(choose):
+def spoiled(choose):
     def choice(context, coreset, n_clusters):
         found = choose(context, coreset, n_clusters)
         k = (
             1 + rows_in_memory(context.rows).n_rows % 2
-        )  # whatever the rule: one that neighbours tell apart
+        )  # whatever the rule: one that neighbors tell apart
         return type(found)(k, found.criterion, found.status)
 
     return choice
 
 
-def nearly_exact(sketched):
+def nearly_exact(release_surplus):
     def made(*others):
-        found = sketched(*others)
+        found = release_surplus(*others)
         there = rows_in_memory(others[0].rows).n_rows / max(found.counts.sum(), 1e-300)
         return replace(found, counts=found.counts * there)
 
@@ -92,13 +92,13 @@ def nearly_exact(sketched):
 
 @pytest.mark.parametrize("d", [2, 10])
 def test_a_choice_by_what_is_not_released_is_caught(d, monkeypatch):
-    monkeypatch.setattr("sklearn_dp._aggregate.kmeans.engine.choose", spoilt(_n_clusters.choose))
+    monkeypatch.setattr("sklearn_dp._aggregate.kmeans.engine.choose", spoiled(_n_clusters.choose))
     estimator = DPKMeans((1, 6), epsilon=100.0, bounds=8.0)
     assert replay_audit(estimator, mixture(120, d) / 4).violations != []
 
 
 def test_a_sketch_of_true_counts_is_caught(monkeypatch):
-    monkeypatch.setattr(_n_clusters, "sketched", nearly_exact(_n_clusters.sketched))
+    monkeypatch.setattr(_n_clusters, "release_surplus", nearly_exact(_n_clusters.release_surplus))
     estimator = DPKMeans((1, 6), epsilon=100.0, bounds=8.0)
     assert replay_audit(estimator, mixture(120, 10) / 4).violations != []
 

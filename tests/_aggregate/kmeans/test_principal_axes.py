@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from kernel_tools import open_session
 
-from sklearn_dp._aggregate.kmeans.context import Context
+from sklearn_dp._aggregate.kmeans.fit_context import Context
 from sklearn_dp._aggregate.kmeans.principal_axes import _n_axes, principal_axes
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.centering import Size

@@ -5,7 +5,7 @@ import pytest
 
 from sklearn_dp import DPKMeans
 from sklearn_dp._aggregate.kmeans import quality
-from sklearn_dp._aggregate.kmeans.context import Run
+from sklearn_dp._aggregate.kmeans.fit_context import Run
 from sklearn_dp._aggregate.kmeans.quality import Quality, measure_quality, quality_entry
 from sklearn_dp._aggregate.shared import rows as shared_rows
 from sklearn_dp._aggregate.shared.grid_table import ROWS, GridTable
@@ -31,14 +31,24 @@ FAR = (np.inf, np.inf)
 
 
 def measured(
-    X, *, rho=1e9, groups=None, caps=(1.0, 1.0), most=4.0, seed=0, middle=(0.0, 0.0), limits=FAR
+    X,
+    *,
+    rho=1e9,
+    groups=None,
+    caps=(1.0, 1.0),
+    most=4.0,
+    seed=0,
+    middle=(0.0, 0.0),
+    limits=FAR,
+    bounds=None,
 ):
     """The quality of the two centers, about the origin, with caps and limits in lengths."""
     budget = PrivacyBudget(rho=rho, delta=1e-6)
     plan = PrivacyPlan(budget, (quality_entry(budget.to_rho()),))
     session = PrivacySession(plan, random_state=seed)
     table = Table.in_memory(X, Units(len(X), groups))
-    rows = GridTable.quantise(table, Domain.from_bounds(10.0, 2))
+    bounds = Domain.from_bounds(bounds, 2)
+    rows = GridTable.quantize(table, bounds or Domain.from_bounds(10.0, 2))
     steps = 1 / rows.unit
     return measure_quality(
         Run(session=session, rows=rows, n_clusters=2),
@@ -47,6 +57,7 @@ def measured(
         np.array(caps) * steps,
         most * steps,
         np.array(limits) * steps,
+        bounds,
     )
 
 
@@ -87,25 +98,52 @@ def test_groups_of_several_sizes_count_once_in_every_chunk(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("row", "limits"),
+    ("row", "limits", "bounds"),
     [
-        ([0.0, 9.0], FAR),
-        ([0.0, 9.0], (2.0, 2.0)),
-        ([-0.5, 2.0 + 1e-6], (2.0, np.inf)),
-        ([-0.5, 2.0 - 1e-6], (2.0, np.inf)),
+        ([0.0, 9.0], FAR, None),
+        ([0.0, 9.0], (2.0, 2.0), None),
+        ([-0.5, 2.0 + 1e-6], (2.0, np.inf), None),
+        ([-0.5, 2.0 - 1e-6], (2.0, np.inf), None),
+        ([0.0, 9.0], FAR, 5.0),
+        ([0.0, 9.0], (2.0, 2.0), (-5.0, 5.0)),
     ],
-    ids=["capped", "far", "just far", "just near"],
+    ids=["capped", "far", "just far", "just near", "beyond a ball", "far and beyond a box"],
 )
-def test_a_row_comes_up_to_the_claim_and_no_more(row, limits):
-    recorder, options = Trace(), {"limits": limits, "most": 2.0}
+@pytest.mark.parametrize("bug", [False, True], ids=["", "bug"])
+def test_a_row_comes_up_to_the_claim_and_no_more(row, limits, bounds, bug, monkeypatch):
+    """Its violation is seen where the rows beyond bounds count five times."""
+    if bug:
+        monkeypatch.setattr(quality, "_capped_sums", _fivefold(quality._capped_sums))
+    recorder, options = Trace(), {"limits": limits, "most": 2.0, "bounds": bounds}
     with trace(recorder):
         measured(X, **options)
     player = Replay(recorder.events, np.append(np.arange(2000), -1))
     with trace(player):
         measured(np.vstack([X, [row]]), **options)
     player.finish()
-    assert player.violations == []
-    assert player.ratios["quality"] == pytest.approx(1.0, abs=1e-5)
+    assert bool(player.violations) == (bug and bounds is not None)
+    if not player.violations:
+        assert player.ratios["quality"] == pytest.approx(1.0, abs=1e-5)
+
+
+def _fivefold(original):
+    def capped_sums(*args):
+        part, (steps,) = original(*args)
+        return part, (np.append(steps[:3], 5 * steps[3:]),)
+
+    return capped_sums
+
+
+@pytest.mark.parametrize("bounds", [5.0, (-3.0, 5.0), ([-9.0, -9.0], [9.0, 5.0])])
+def test_rows_beyond_the_bounds_are_counted(bounds):
+    """Some 40 of 2,040 rows, in 20 groups beside 100 others; rows at a bound are not beyond it."""
+    rows = np.vstack([X, np.tile([0.0, 6.0], (40, 1)), np.tile([0.0, 5.0 * (1 + 1e-7)], (9, 1))])
+    assert measured(rows, bounds=bounds).outside == pytest.approx(40, abs=0.1)
+    groups = np.append(
+        np.arange(2000) // 20, np.append(100 + np.arange(40) // 2, 120 + np.arange(9))
+    )
+    assert measured(rows, bounds=bounds, groups=groups).outside == pytest.approx(20, abs=0.1)
+    assert measured(rows).outside == 0.0
 
 
 def test_far_rows_are_counted_and_are_in_no_sum():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from kernel_tools import open_session
 
-from sklearn_dp._aggregate.kmeans.context import Run
+from sklearn_dp._aggregate.kmeans.fit_context import Run
 from sklearn_dp._aggregate.kmeans.radius import mean_radius
 from sklearn_dp._aggregate.shared.grid_table import GridTable
 from sklearn_dp._aggregate.shared.rows import Rows

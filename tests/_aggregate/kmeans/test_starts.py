@@ -8,8 +8,8 @@ from grid_tools import rows_in_memory
 
 from sklearn_dp import DPKMeans
 from sklearn_dp._aggregate.kmeans import starts
-from sklearn_dp._aggregate.kmeans.context import Context
 from sklearn_dp._aggregate.kmeans.coreset import Coreset
+from sklearn_dp._aggregate.kmeans.fit_context import Context
 from sklearn_dp._aggregate.kmeans.starts import best_solution, starts_entry
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared import rows as shared_rows
@@ -36,7 +36,7 @@ ROUND = replace(TUNING, starts_share=1.0, starts_worse=0.2)
 
 
 def hexagon(shift):
-    """Six places on a circle: three centers hold two neighbours each, in one of two ways.
+    """Six places on a circle: three centers hold two neighbors each, in one of two ways.
 
     Places 0 and 1 are next to each other where the shift is positive, in degrees; or 1 and 2.
     """
@@ -55,7 +55,7 @@ def problem(X, leaves, *, rho=1e9, groups=None, seed=0, tuning=ROUND):
     plan = PrivacyPlan(budget, (starts_entry(budget.to_rho(), "", tuning),))
     session = PrivacySession(plan, random_state=seed)
     table = Table.in_memory(X, Units(len(X), groups))
-    rows = GridTable.quantise(table, Domain.from_bounds(10.0, 2))
+    rows = GridTable.quantize(table, Domain.from_bounds(10.0, 2))
     context = Context(
         session=session,
         rows=rows,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp import DPKMeans
-from sklearn_dp._aggregate.kmeans.status import Signs, in_words, synopsis_in_words
+from sklearn_dp._aggregate.kmeans.status import Signs, coreset_in_words, in_words
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 
 pytestmark = pytest.mark.filterwarnings(
@@ -99,7 +99,7 @@ def test_points_of_few_rows_are_where_the_noise_is():
 
     def words(signal, noise, n_leaves):
         signs = Signs(signal, noise, n_leaves, False, 0.0)
-        return synopsis_in_words(signs, "ok", 2, TUNING, 1.0).split(":")[0]
+        return coreset_in_words(signs, "ok", 2, TUNING, 1.0).split(":")[0]
 
     few = "too few rows for this budget"
     assert words(80.0, 0.2, 9) == few and words(120.0, 0.2, 9) == "ok"

@@ -7,7 +7,7 @@ from sklearn_dp._aggregate.mixture.parts import (
     Parts,
     in_ball,
     integer_centers,
-    labelled,
+    labeled,
     nearest_label,
 )
 from sklearn_dp._aggregate.shared.grid_table import GridTable
@@ -19,7 +19,7 @@ from sklearn_dp._privacy._units import Units
 def test_released_points_are_integers_in_the_ball():
     assert in_ball(np.array([[3.2, 0.0], [0.0, 50.0]]), 10.0).tolist() == [[3, 0], [0, 10]]
     domain = Domain.from_bounds(4.0, 2)
-    rows = GridTable.quantise(Table.in_memory(np.zeros((3, 2)), Units(3)), domain)
+    rows = GridTable.quantize(Table.in_memory(np.zeros((3, 2)), Units(3)), domain)
     centers = integer_centers(np.array([[1.0, -2.0], [9.0, 0.0]]), rows, domain)
     assert np.array_equal(centers * rows.unit, [[1.0, -2.0], [4.0, 0.0]])
 
@@ -27,7 +27,7 @@ def test_released_points_are_integers_in_the_ball():
 def test_rows_get_the_label_of_the_nearest_center():
     X = np.array([[1.0, 0.0], [-2.0, 1.0], [3.0, 0.5]])
     domain = Domain.from_bounds(4.0, 2)
-    rows = GridTable.quantise(Table.in_memory(X, Units(3)), domain)
+    rows = GridTable.quantize(Table.in_memory(X, Units(3)), domain)
     centers = integer_centers(np.array([[2.0, 0.0], [-2.0, 0.0]]), rows, domain)
-    rows.update(labelled, nearest_label, centers)
+    rows.update(labeled, nearest_label, centers)
     assert labels_of(Parts(None, rows, centers, "coreset")).tolist() == [0, 1, 0]

@@ -19,7 +19,7 @@ from sklearn_dp._privacy._units import Units
 
 
 def matrix_distance(one, other):
-    """max over generalised eigenvalues w of max(w, 1/w) - 1."""
+    """max over generalized eigenvalues w of max(w, 1/w) - 1."""
     w = eigh(one, other, eigvals_only=True)
     return max(w.max(), 1 / w.min()) - 1
 
@@ -125,7 +125,7 @@ def block_matrices(rows, units, blocks, n_blocks, *, centered):
 def table(n, d, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) * np.geomspace(1, 1e-3, d) + 0.5
-    return Rows.quantise(X, Domain.from_bounds(8.0, d)), rng.integers(0, 5, size=n)
+    return Rows.quantize(X, Domain.from_bounds(8.0, d)), rng.integers(0, 5, size=n)
 
 
 @pytest.mark.parametrize("centered", [True, False])

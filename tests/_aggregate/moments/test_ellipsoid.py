@@ -48,7 +48,7 @@ def random_components(rng, d, k):
 
 
 def rows_of(X):
-    return Rows.quantise(X, Domain.from_bounds(3.0, X.shape[1]))
+    return Rows.quantize(X, Domain.from_bounds(3.0, X.shape[1]))
 
 
 def test_weights_are_responsibilities_and_sum_to_at_most_one():

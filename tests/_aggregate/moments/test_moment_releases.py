@@ -39,7 +39,7 @@ def random_components(rng, d, k):
 
 
 def part_of(X, units=None):
-    rows = Rows.quantise(X, Domain.from_bounds(3.0, X.shape[1]))
+    rows = Rows.quantize(X, Domain.from_bounds(3.0, X.shape[1]))
     return Part(None, units or Units(len(X)), {ROWS: rows})
 
 

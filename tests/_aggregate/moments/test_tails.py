@@ -34,7 +34,7 @@ def test_a_row_is_worth_one_and_the_same_whatever_stands_beside_it(groups):
 
     def counts(places):
         units = Units(len(X[places]), None if groups is None else groups[places])
-        rows = Rows.quantise(X[places], Domain.from_bounds(3.0, 3))
+        rows = Rows.quantize(X[places], Domain.from_bounds(3.0, 3))
         return tails._distance_counts(Part(None, units, {ROWS: rows}), parts, edges_of(3))[1][0]
 
     step = 1 if groups is None else 2

@@ -23,7 +23,7 @@ def softmax(scores, epsilon, sensitivity):
 
 
 def ball_statistics(points, center, radius, replace):
-    """The claim of `ball_mean` about neighbours, on exact statistics."""
+    """The claim of `ball_mean` about neighbors, on exact statistics."""
     rows = _balls.points_of(Rows.of(points, 2.0**24))
     recorded = []
 
@@ -77,7 +77,7 @@ def test_only_active_points_count():
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_radius_of_a_ball_is_just_large_enough(epsilon):
-    """one_cluster:6, exactly: probabilities, and the bounded range between neighbours."""
+    """one_cluster:6, exactly: probabilities, and the bounded range between neighbors."""
     rng = np.random.default_rng(11)
     squared = np.floor(2**30 * rng.random(1000))
     squares = _balls.radius_squares(2.0**9, 2.0**16, 2**0.0625)

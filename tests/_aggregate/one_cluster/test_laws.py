@@ -16,15 +16,15 @@ from sklearn_dp._aggregate.friendly.average import friendly_average
 from sklearn_dp._aggregate.one_cluster import (
     radius as _good_radius,
 )
-from sklearn_dp._aggregate.one_cluster.pair_counts import LogRadii, neighbour_counts, radius_scores
+from sklearn_dp._aggregate.one_cluster.pair_counts import LogRadii, neighbor_counts, radius_scores
 from sklearn_dp._privacy import _accounting as accounting
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._noise import NoiseSource, gaussian_tail
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy.laws import histograms
-from sklearn_dp._privacy.laws.gaussian import sigma_of
-from sklearn_dp._privacy.laws.histograms import stability_threshold
+from sklearn_dp._privacy.mechanisms import histograms
+from sklearn_dp._privacy.mechanisms.gaussian import sigma_of
+from sklearn_dp._privacy.mechanisms.histograms import stability_threshold
 from sklearn_dp._published.one_cluster import good_center as _published
 from sklearn_dp._published.one_cluster.rec_concave import rec_concave
 
@@ -142,7 +142,7 @@ def test_copies_are_told_with_the_promised_probability():
     points = np.trunc(np.random.default_rng(0).random((1000, 2)) * 2**23)
     points[:400] = points[0]
     radii, t, epsilon = LogRadii(2.0**9, 2.0**24), 400, 0.5
-    scores = radius_scores(neighbour_counts(points, radii), t)
+    scores = radius_scores(neighbor_counts(points, radii), t)
     slack = _good_radius._slack(t, 8 / epsilon * math.log(len(scores) / 0.1))
     values = _good_radius.quality(scores, t, slack, radii)
     chance = np.exp(epsilon / 2 / (2 * t - 1) * (values - values.max()))
@@ -312,7 +312,7 @@ def choices_of_a_radius(data, patch, factor):
     if data == "with a hub":
         points = np.vstack([points, np.zeros(22)])
     radii = Radii(np.array([0.0, 1200.0**2]), np.array([-1, 0]))
-    scores = radius_scores(neighbour_counts(points, radii), t)
+    scores = radius_scores(neighbor_counts(points, radii), t)
     values = _good_radius.quality(scores, t, t * t // 2, radii)
     noise, rate = NoiseSource(len(points)), factor / (2 * _good_radius._sensitivity(t))
     return accepted(noise, values.max() - values, rate, RUNS)

@@ -1,4 +1,4 @@
-"""Counts of neighbours and the score of a radius: by hand, exact, sensitivity."""
+"""Counts of neighbors and the score of a radius: by hand, exact, sensitivity."""
 
 import math
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from sklearn_dp._aggregate.one_cluster.pair_counts import (
     LinearRadii,
     LogRadii,
     counts_within,
-    neighbour_counts,
+    neighbor_counts,
     radius_scores,
 )
 
@@ -45,7 +45,7 @@ def score(points, radii, t):
     points = np.asarray(points, dtype=float)
     points = points[:, None] if points.ndim == 1 else points
     radii = Squares(np.floor(np.square(np.asarray(radii, dtype=float))))
-    return radius_scores(neighbour_counts(points, radii), t) / t
+    return radius_scores(neighbor_counts(points, radii), t) / t
 
 
 def plain_score(points, square, t):
@@ -83,16 +83,16 @@ def test_scores_agree_with_their_definition_for_every_tiling(n, d, t, seed, high
     rng = np.random.default_rng(seed)
     points = np.trunc(integer_points(rng, n, d, high))
     for radii in (LogRadii(1.0, 2.0 * high * 2), LinearRadii(high / 30 + 1, 4.0 * high)):
-        counts = neighbour_counts(points, radii)
+        counts = neighbor_counts(points, radii)
         scores = radius_scores(counts, t)
         for tile in ((1, 3), (3, 7), (7, 64), (64, 500)):
-            assert np.array_equal(neighbour_counts(points, radii, tile=tile), counts)
+            assert np.array_equal(neighbor_counts(points, radii, tile=tile), counts)
         assert scores.tolist() == [plain_score(points, s, t) for s in radii.squares]
         assert (np.diff(scores) >= 0).all() and scores[0] >= 0 and scores[-1] <= t * t
         if n >= t:
             assert scores[-1] == t * t  # the last radius reaches across the domain
         order = rng.permutation(n)
-        assert np.array_equal(radius_scores(neighbour_counts(points[order], radii), t), scores)
+        assert np.array_equal(radius_scores(neighbor_counts(points[order], radii), t), scores)
 
 
 @pytest.mark.parametrize("d", [1, 3, 5, 24])
@@ -102,11 +102,11 @@ def test_squared_distances_are_exact(d):
     exact = points.astype(np.int64)
     exact = np.square(exact[:, None] - exact[None]).sum(axis=2)
     radii = Squares(np.unique(exact)[::7].astype(float))
-    found = neighbour_counts(points, radii, tile=(9, 16))
+    found = neighbor_counts(points, radii, tile=(9, 16))
     assert np.array_equal(found, (exact[:, :, None] <= radii.squares).sum(axis=1))
 
 
-def neighbours(rng, points):
+def neighbors(rng, points):
     """A random data set that differs by one row: added, removed or replaced."""
     kind = rng.integers(3)
     i = rng.integers(len(points))
@@ -123,8 +123,8 @@ def test_sensitivity_of_the_score():
     for _ in range(10_000):
         t = int(rng.integers(1, 7))
         points = rng.integers(0, 8, (rng.integers(1, 12), rng.integers(1, 3))).astype(float)
-        other = neighbours(rng, points)
-        a, b = (radius_scores(neighbour_counts(x, radii), t) for x in (points, other))
+        other = neighbors(rng, points)
+        a, b = (radius_scores(neighbor_counts(x, radii), t) for x in (points, other))
         full = min(len(points), len(other)) >= t
         assert np.abs(a - b).max() <= (2 * t - 2 if full else 2 * t - 1)
 
@@ -134,8 +134,8 @@ def test_the_sensitivity_is_attained(t):
     spokes = np.eye(t + 2) * 1000.0
     with_hub = np.vstack([spokes, np.zeros(t + 2)])
     radii = Squares(np.array([1200.0**2]))
-    change = radius_scores(neighbour_counts(with_hub, radii), t) - radius_scores(
-        neighbour_counts(spokes, radii), t
+    change = radius_scores(neighbor_counts(with_hub, radii), t) - radius_scores(
+        neighbor_counts(spokes, radii), t
     )
     assert change[0] == 2 * t - 2
 
@@ -145,7 +145,7 @@ def test_the_largest_count_alone_would_be_far_more_sensitive():
     after = before.copy()
     after[0] = 2
     radii = Squares(np.array([1.0]))
-    counts = [neighbour_counts(x, radii)[:, 0] for x in (before, after)]
+    counts = [neighbor_counts(x, radii)[:, 0] for x in (before, after)]
     assert [min(c.max(), 100) for c in counts] == [100, 51]
     scores = [radius_scores(c[:, None], 100)[0] for c in counts]
     assert abs(scores[0] - scores[1]) == 98

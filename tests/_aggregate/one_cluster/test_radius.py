@@ -12,7 +12,7 @@ from sklearn_dp._aggregate.one_cluster import (
 from sklearn_dp._aggregate.one_cluster.pair_counts import (
     LinearRadii,
     LogRadii,
-    neighbour_counts,
+    neighbor_counts,
     radius_scores,
 )
 from sklearn_dp._privacy._budget import PrivacyBudget
@@ -36,7 +36,7 @@ def test_quality_is_quasi_concave_and_reaches_half_the_slack():
         t, slack = int(rng.integers(7, n)), int(rng.integers(2, 40))
         points = rng.integers(0, 2**20, (n, 2)).astype(float)
         for radii in (LogRadii(2.0**8, 2.0**22), LinearRadii(2.0**14, 2.0**22)):
-            scores = radius_scores(neighbour_counts(points, radii), t)
+            scores = radius_scores(neighbor_counts(points, radii), t)
             values = _good_radius.quality(scores, t, slack, radii)
             peak = int(values.argmax())
             assert (np.diff(values[: peak + 1]) >= 0).all()
@@ -51,7 +51,7 @@ def planted_scores(n=4000, t=800, seed=0):
     points[:t] = [0.4, 0.6] + (length * [np.cos(angle), np.sin(angle)]).T
     points = np.trunc(points * 2**23)
     radii = LogRadii(2.0**9, 2.0**24)
-    return points, radii, radius_scores(neighbour_counts(points, radii), t)
+    return points, radii, radius_scores(neighbor_counts(points, radii), t)
 
 
 def softmax(scores, epsilon, sensitivity):
@@ -71,9 +71,9 @@ def test_the_exponential_mechanism_hits_its_target_with_the_promised_probability
     assert chance[good].sum() >= 0.99
 
 
-def test_probabilities_of_neighbours_are_within_bounded_range():
+def test_probabilities_of_neighbors_are_within_bounded_range():
     points, radii, scores = planted_scores(300, 60)
-    other = radius_scores(neighbour_counts(points[1:], radii), 60)
+    other = radius_scores(neighbor_counts(points[1:], radii), 60)
     for epsilon in (0.5, 2.0):
         logs = [
             np.log(softmax(_good_radius.quality(s, 60, 400, radii), epsilon, 119))
@@ -146,7 +146,7 @@ def test_radius_on_a_line_against_the_smallest_interval():
         points = np.sort(np.trunc(2**23 * rng.random(n) ** rng.integers(1, 6)))
         optimal = (points[t - 1 :] - points[: n - t + 1]).min() / 2
         radii = LogRadii(2.0**9, 2.0**24)
-        scores = radius_scores(neighbour_counts(points[:, None], radii), t)
+        scores = radius_scores(neighbor_counts(points[:, None], radii), t)
         loss = 8 / 2.0 * math.log(len(scores) / 0.05)
         chance = softmax(
             _good_radius.quality(scores, t, math.ceil(t * loss), radii), 2.0, 2 * t - 1

@@ -60,7 +60,7 @@ def amplified(epsilon, rate):
 @pytest.mark.parametrize("rate", [1e-6, 0.01, 0.5, 1.0])
 @pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 20.0, 100.0])
 def test_what_a_sample_allows_is_exact_for_the_worst_pair(epsilon, rate):
-    """Randomised response on a sample that holds the one unit, or is the neighbour's."""
+    """Randomized response on a sample that holds the one unit, or is the neighbor's."""
     with mp.workdps(120):
         odds = mp.exp(mp.mpf(_radius_sample.on_a_sample(epsilon, rate)))
         with_unit = odds / (1 + odds), 1 / (1 + odds)

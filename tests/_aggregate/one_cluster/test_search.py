@@ -1,5 +1,7 @@
 """The search for a small ball: replay audits of every method, and mutants."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -23,8 +25,8 @@ from sklearn_dp._aggregate.one_cluster import (
     search as _one_cluster,
 )
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy.laws import histograms
-from sklearn_dp.audit import Neighbour, replay_audit
+from sklearn_dp._privacy.mechanisms import histograms
+from sklearn_dp.audit import Neighbor, replay_audit
 from sklearn_dp.cluster import _dp_one_cluster, _dp_one_cluster_kmeans
 
 pytestmark = pytest.mark.filterwarnings(
@@ -139,7 +141,7 @@ def the_best_shift(original):
 
 def without_noise(session, entry, rows, center, radius, rho, **options):
     points = np.concatenate([x for _, x in rows.in_memory.chunks()] or [center[None]])
-    return np.rint(points.mean(axis=0))
+    return SimpleNamespace(mean=np.rint(points.mean(axis=0)))
 
 
 class FreshCoins:
@@ -327,10 +329,10 @@ MUTANTS = [
 
 
 def is_killed(monkeypatch, estimator, owner, attribute, change, options, X):
-    """Whether neighbours show the mutant in one of two recordings, which is clean without it."""
+    """Whether neighbors show the mutant in one of two recordings, which is clean without it."""
     pairs = (
         [
-            Neighbour(
+            Neighbor(
                 "hub",
                 np.vstack([X, np.zeros((1, X.shape[1]))]),
                 None,

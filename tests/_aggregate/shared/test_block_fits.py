@@ -130,7 +130,7 @@ def test_a_part_that_cannot_be_read_ends_the_fit():
 
     table = Table(LocalEngine([Bad(0, None, None, None)]), 2, X.dtype, UnitFacts())
     open_units(table)
-    with pytest.raises(PartError, match=r"^part 0 could not be read, .*\(OSError\)") as caught:
+    with pytest.raises(PartError, match=r"^part 0 could not be read .*\(OSError\)") as caught:
         fit_table_blocks(open_session(), table, fits())
     assert "secret" not in str(caught.value) and caught.value.__context__ is None
 
@@ -167,7 +167,7 @@ def test_what_tasks_give_each_other_is_not_printed():
 
 @pytest.mark.parametrize("bug", [False, True])
 @pytest.mark.parametrize("rate", [None, 0.5])
-def test_neighbours_differ_in_one_block(bug, rate, monkeypatch):
+def test_neighbors_differ_in_one_block(bug, rate, monkeypatch):
     """Draws are coupled row by row, as an audit does it. By place in a part, more blocks differ."""
     words = np.random.default_rng(3).integers(0, 2**64, N, dtype=np.uint64)
     words[:] &= np.uint64(2**63)  # with replacement: one copy at most

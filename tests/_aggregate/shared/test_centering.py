@@ -42,7 +42,7 @@ def test_sums_are_exact():
 def test_rows_of_a_group_share_one_weight():
     units = Units(4, ["a", "a", "a", "b"])
     total, weight = totals(POINTS, units)
-    # A third of each of three rows, cut off towards zero, and the whole of the last.
+    # A third of each of three rows, cut off toward zero, and the whole of the last.
     assert total.tolist() == [99 + 33 + 66 - 7, -133 + 0 + 33 + 3]
     assert weight * units.step == pytest.approx(2, abs=1e-5)
 

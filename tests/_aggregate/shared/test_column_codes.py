@@ -37,8 +37,8 @@ def test_what_a_status_tells_of_columns():
     )
     said = {
         "at_bound": (np.arange(12).reshape(4, 3) == 4, "ok, but exactly at a bound: salary, in 1"),
-        "beyond": (np.array([0.125, 0, 0]), "count as if they were at them: age (12 %)"),
-        "constant": (np.array([False, False, True]), "does not hide: hours"),
+        "beyond": (np.array([0.125, 0, 0]), "are clipped to them: age (12 %)"),
+        "constant": (np.array([False, False, True]), "only a single value visible: hours"),
         "spread": (np.array([10.0, 4000.0, 11.0]), "ok, but salary has 99.9 % of the spread"),
     }
     for name, (value, words) in said.items():
@@ -55,11 +55,11 @@ def test_each_coordinate_has_a_code_of_its_own():
     found = found._replace(
         std_error=error, at_bound=at_bound, constant=np.array([False, True, False])
     )
-    codes = codes_of_centers(found, np.array([900.0, 800.0, 20.0, 700.0]), np.full(4, 10.0))
+    codes = codes_of_centers(found, np.array([900.0, 800.0, 35.0, 700.0]), np.full(4, 10.0))
     assert codes.tolist() == [
         ["ok", "constant", "ok"],
         ["ok", "constant", "noise"],
-        ["noise"] * 3,  # two standard deviations of noise are no rows
+        ["noise"] * 3,  # three and a half standard deviations of noise are no rows
         ["bound", "constant", "ok"],
     ]
     # One center of four is not more than a quarter, two are.

@@ -33,6 +33,11 @@ def released(X, rho=RHO, size=None, seed=0, units=None):
     return release_columns(session, table, len(X) if size is None else size)
 
 
+def look(X, size):
+    session = open_session(*column_entries(RHO / 4), rho=RHO, random_state=0)
+    return look_at_columns(session, Table.in_memory(X, Units(len(X))), size)
+
+
 def table_of_persons(n, rng):
     return np.column_stack([rng.normal(45, 15, n), rng.lognormal(10.3, 0.6, n), rng.gamma(4, 9, n)])
 
@@ -201,3 +206,24 @@ def test_a_column_too_many_in_the_claim_is_seen(columns, monkeypatch):
     monkeypatch.setattr(_columns, "round_up", lambda value: value / 2)
     _, _, replay = changed(X, X[:-1])
     assert replay.finish() and max(replay.ratios.values()) > 1.9
+
+
+@pytest.mark.parametrize(("n", "heap"), [(1000, 0.6), (1000, 0.75), (4000, 0.9)])
+def test_a_heap_of_one_value_is_not_all_of_a_column(n, heap):
+    """Most people work 40 hours: it was a column of one value, with a scale of 1e-6 at times."""
+    rng = np.random.default_rng(0)
+    hours = np.where(rng.random(n) < heap, 40.0, np.round(rng.normal(35, 12, n))).clip(0)
+    others = table_of_persons(n, rng)[:, :2]
+    found = look(np.column_stack([others, hours]), size=n)
+    assert found.known.all() and not found.single.any()
+    assert 0.5 < found.columns.scale[2] / hours.std() < 4.0
+    found = look(np.column_stack([others, np.full(n, 40.0)]), size=n)
+    assert found.single.tolist() == [False, False, True] and found.columns.scale[2] < 0.1
+
+
+def test_a_last_look_about_one_value_finds_no_scale_of_its_last_digits():
+    """At 90 % of 2,000 rows it was told as 40.0 +- 5e-5, with neither code nor status."""
+    rng, n = np.random.default_rng(0), 2000
+    hours = np.where(rng.random(n) < 0.9, 40.0, np.round(rng.normal(35, 12, n))).clip(0)
+    found = look(np.column_stack([table_of_persons(n, rng)[:, :2], hours]), size=n)
+    assert found.single[2] or found.columns.scale[2] > 1

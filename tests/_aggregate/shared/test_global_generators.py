@@ -1,4 +1,4 @@
-"""Streams of numpy's and Python's global generators: by the seed alone, and gone afterwards."""
+"""Streams of numpy's and Python's global generators: by the seed alone, and gone afterward."""
 
 # ruff: noqa: NPY002 - the global generators are what is tested
 

@@ -30,11 +30,11 @@ def longest(part):
 def test_rows_in_parts_are_those_of_one_array(cuts, within):
     domain = Domain.from_bounds((-2.0, 1.0), 3)
     moved = X if within is None else within.move_rows(X)
-    known = Rows.quantise(moved, domain).about(ORIGIN)
+    known = Rows.quantize(moved, domain).about(ORIGIN)
     sources = [ArraySource(part) for part in np.split(X, cuts)]
     table = Table(LocalEngine(sources), 3, np.float64, UnitFacts())
     table.update(opened)
-    rows = GridTable.quantise(table, domain, within)
+    rows = GridTable.quantize(table, domain, within)
     rows.recenter(ORIGIN)
     assert (rows.ball, rows.limit, rows.unit) == (known.ball, known.limit, known.unit)
     assert rows.sums(longest) == (40, int(known.squares.sum()))

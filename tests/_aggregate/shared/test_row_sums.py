@@ -18,8 +18,8 @@ from sklearn_dp._aggregate.shared.row_sums import (
     to_centers,
 )
 from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._privacy._aggregates import weighted_bincount
 from sklearn_dp._privacy._grid import sum_type
-from sklearn_dp._privacy._mechanisms import weighted_bincount
 from sklearn_dp._privacy._units import Units
 
 
@@ -179,7 +179,7 @@ def test_cells_are_counted_piece_by_piece(monkeypatch):
     rng = np.random.default_rng(8)
     cells, groups = rng.integers(-1, 5, size=1000), rng.integers(0, 90, size=1000)
     monkeypatch.setattr("sklearn_dp._aggregate.shared.rows._CHUNK_ENTRIES", 77)
-    monkeypatch.setattr("sklearn_dp._privacy._mechanisms._CHUNK", 13)
+    monkeypatch.setattr("sklearn_dp._privacy._aggregates._CHUNK", 13)
     for units in (Units(1000), Units(1000, groups)):
         weights = np.ones(1000, int) if units.weights is None else units.weights
         known = [int(weights[cells == cell].sum()) for cell in range(6)]

@@ -28,10 +28,10 @@ def all_of(rows):
 @pytest.mark.parametrize("kept", [0, 12_345])
 def test_rows_made_on_the_fly_are_the_stored_ones(kept, monkeypatch):
     X = 3 * np.random.default_rng(2).normal(size=(70_000, 5))
-    stored = Rows.quantise(X, DOMAIN)
+    stored = Rows.quantize(X, DOMAIN)
     monkeypatch.setattr(shared_rows, "_STORED_ARRAY", 0)
     monkeypatch.setattr(shared_rows, "_STORED_OF_ARRAY", 5 * kept)
-    lazy = Rows.quantise(X, DOMAIN)
+    lazy = Rows.quantize(X, DOMAIN)
     monkeypatch.setattr(shared_rows, "_CHUNK_ENTRIES", 50_003)
     for rows in (stored, lazy):
         rows.recenter(np.full(5, 12345.0))
@@ -57,11 +57,11 @@ def test_rows_made_on_the_fly_are_the_stored_ones(kept, monkeypatch):
 def test_rows_are_moved_whatever_the_length_of_a_chunk(d, monkeypatch):
     rng = np.random.default_rng(3)
     X, origin = rng.normal(size=(131, d)), np.trunc(1e5 * rng.normal(size=d))
-    rows = Rows.quantise(X, Domain.from_bounds(3.0, d))
+    rows = Rows.quantize(X, Domain.from_bounds(3.0, d))
     first = all_of(rows)
     monkeypatch.setattr(shared_rows, "_STORED_ARRAY", 0)
     monkeypatch.setattr(shared_rows, "_STORED_OF_ARRAY", 0)
-    lazy = Rows.quantise(X, Domain.from_bounds(3.0, d))
+    lazy = Rows.quantize(X, Domain.from_bounds(3.0, d))
     for moved in (rows.about(origin), lazy.about(origin)):
         assert np.array_equal(all_of(moved), first - origin)
     assert np.array_equal(all_of(lazy), first)
@@ -69,7 +69,7 @@ def test_rows_are_moved_whatever_the_length_of_a_chunk(d, monkeypatch):
 
 def test_few_rows_are_kept_as_they_are_served_of_arrays_only():
     X = np.random.default_rng(4).normal(size=(100, 5))
-    rows = Rows.quantise(X, DOMAIN)
+    rows = Rows.quantize(X, DOMAIN)
     assert np.array_equal(rows.squares, np.square(all_of(rows)).sum(axis=1))
     moved = rows.about(np.full(5, 7.0))
     for one in (rows, moved):
@@ -89,12 +89,12 @@ def test_what_is_kept_of_an_array_takes_no_more_than_it_does(dtype, most, monkey
     monkeypatch.setattr(shared_rows, "_STORED_OF_ARRAY", 50)
     for n, kept in ((most // 5, most // 5), (most // 5 + 1, 10)):
         X = np.random.default_rng(4).normal(size=(n, 5)).astype(dtype)
-        assert len(Rows.quantise(X, DOMAIN)._stored) == kept
+        assert len(Rows.quantize(X, DOMAIN)._stored) == kept
 
 
 def test_what_has_to_be_read_is_kept_as_a_whole_or_not_at_all(monkeypatch):
     X = np.random.default_rng(4).normal(size=(100, 5))
-    known = all_of(Rows.quantise(X, DOMAIN))
+    known = all_of(Rows.quantize(X, DOMAIN))
     for most, kept in ((500, 100), (499, 0)):
         monkeypatch.setattr(shared_rows, "_STORED_ENTRIES", most)
         rows = Rows.of_source(Elsewhere(X), DOMAIN, 100)

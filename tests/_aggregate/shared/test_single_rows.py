@@ -12,7 +12,7 @@ from sklearn_dp._aggregate.shared.single_rows import (
     products,
     saturated,
 )
-from sklearn_dp._privacy._mechanisms import safe_norms
+from sklearn_dp._privacy._aggregates import safe_norms
 
 M = 1.7e308
 

@@ -41,7 +41,7 @@ def test_entries_that_are_stored_twice_add_up_and_stay_bounded():
     entries = np.array([1, 2, -3e38, -3e38], dtype=np.float32)
     twice = sparse.csr_array((entries, [1, 1, 0, 0], [0, 2, 4]), shape=(2, 2))
     assert as_rows(twice)[:].tolist() == [[0.0, 3.0], [-most, 0.0]]
-    rows = Rows.quantise(as_rows(twice), Domain.from_bounds(1.0, 2))
+    rows = Rows.quantize(as_rows(twice), Domain.from_bounds(1.0, 2))
     assert rows.squares.max() <= rows.ball**2  # an infinite entry would be no number here
 
 
@@ -57,10 +57,10 @@ def test_chunks_are_whole_blocks_and_cover_all_rows():
 def test_integer_rows_are_the_same_stored_or_made_anew(bounds, monkeypatch):
     X = table(300)
     domain = Domain.from_bounds(bounds, X.shape[1])
-    dense = Rows.quantise(X, domain)
-    stored = Rows.quantise(as_rows(sparse.csc_array(X)), domain)
+    dense = Rows.quantize(X, domain)
+    stored = Rows.quantize(as_rows(sparse.csc_array(X)), domain)
     monkeypatch.setattr(shared_rows, "_STORED_SPARSE", 0)
-    anew = Rows.quantise(as_rows(sparse.csc_array(X)), domain)
+    anew = Rows.quantize(as_rows(sparse.csc_array(X)), domain)
     assert len(stored._stored) == 300 and len(anew._stored) == 0
     for each in (dense, stored, anew):
         each.recenter(np.arange(5.0))

@@ -110,7 +110,7 @@ def test_a_part_that_cannot_be_read_ends_the_pass(error):
     assert "secret" not in str(caught.value) and caught.value.__context__ is None
     if not isinstance(error, PartError):
         assert str(caught.value) == (
-            f"part 1 could not be read, or computed on ({type(error).__name__})."
+            f"part 1 could not be read or processed ({type(error).__name__})."
         )
 
 

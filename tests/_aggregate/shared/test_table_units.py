@@ -138,7 +138,7 @@ def test_bad_groups_end_the_fit_with_their_part(bad):
     table = Table(
         LocalEngine([Piece(X[:1], [5], None), Piece(X[1:3], bad, None)]), 2, X.dtype, UnitFacts()
     )
-    with pytest.raises(PartError, match=r"^part 1 could not be read, or computed on \(\w+\)\.$"):
+    with pytest.raises(PartError, match=r"^part 1 could not be read or processed \(\w+\)\.$"):
         open_units(table, grouped=True)
 
 

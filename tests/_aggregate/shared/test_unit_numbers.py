@@ -70,7 +70,7 @@ def test_no_rows_with_a_weight_are_no_units(groups):
 
 
 def test_numbers_of_groups_follow_their_first_rows_whatever_order_parts_answer_in():
-    class Backwards(LocalEngine):
+    class Backward(LocalEngine):
         def reduce(self, function, *broadcast):
             total = None
             for number in reversed(range(self.n_parts)):
@@ -79,7 +79,7 @@ def test_numbers_of_groups_follow_their_first_rows_whatever_order_parts_answer_i
             return total
 
     pieces = [Piece(i, X[i : i + 1], GROUPS[i : i + 1], None) for i in range(N)]
-    table = Table(Backwards(pieces), 2, X.dtype, UnitFacts())
+    table = Table(Backward(pieces), 2, X.dtype, UnitFacts())
     open_units(table, grouped=True)
     numbers = [int(part.units.numbers[0]) for part in parts_in_memory(table)]
     assert numbers == Units(N, GROUPS).index.tolist()

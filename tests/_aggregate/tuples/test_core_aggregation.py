@@ -257,7 +257,7 @@ def test_broken_aggregators_are_caught(mutant, monkeypatch):
 
 
 def test_a_regular_polygon_turned_six_times_shows_that_one_fifth_is_sharp():
-    """Neighbours in the chain match at sin(30/k) / sin(150/k) degrees, always above 1/5."""
+    """Neighbors in the chain match at sin(30/k) / sin(150/k) degrees, always above 1/5."""
     for k, ratio in ((3, 0.22668), (10, 0.20221)):
         angle = np.arange(k) * 2 * np.pi / k
         turn = 2 * np.pi / k / 6

@@ -1,4 +1,4 @@
-"""Every aggregator and sampling mode: replays of neighbours, sharp pairs, broken copies."""
+"""Every aggregator and sampling mode: replays of neighbors, sharp pairs, broken copies."""
 
 import dataclasses
 import functools
@@ -25,8 +25,8 @@ from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._published.easy_instances import k_averages as _box_mean
 from sklearn_dp._published.easy_instances import noisy_centers as _noisy_centers
 from sklearn_dp._published.easy_instances import separated_balls as _partition
-from sklearn_dp.audit._claims import check_claims
 from sklearn_dp.audit._noise_law import noise_problems
+from sklearn_dp.audit._plan_consistency import check_claims
 from sklearn_dp.audit._player import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -96,7 +96,7 @@ def proposal_of(stage, seed):
 
 
 def pairs(stage, rng, n_pairs):
-    """Neighbouring databases, each with the map of their tuples."""
+    """Neighboring databases, each with the map of their tuples."""
     for i in range(n_pairs):
         t = stage.size
         if stage.relation == "add or remove":
@@ -137,14 +137,14 @@ def _equal(one, two):
 
 @pytest.mark.quick("friendly_core-disjoint-*", "noisy_centers-with_replacement-*")
 @pytest.mark.parametrize(("aggregator", "sampling", "relation"), MODES)
-def test_replays_of_neighbouring_databases(aggregator, sampling, relation, n_pairs=42):
+def test_replays_of_neighboring_databases(aggregator, sampling, relation, n_pairs=42):
     violations, voided, answers = audit(stage_of(aggregator, sampling, relation), n_pairs)
     assert violations == [] and voided <= n_pairs // 4 and answers >= n_pairs // 4
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("aggregator", "sampling", "relation"), MODES)
-def test_replays_of_300_neighbouring_databases(aggregator, sampling, relation):
+def test_replays_of_300_neighboring_databases(aggregator, sampling, relation):
     for k in (2, 3):
         violations, voided, answers = audit(
             stage_of(aggregator, sampling, relation, k), 400, seed=k
@@ -359,8 +359,8 @@ def _public_number(patch):
     patch.setattr(
         _tuples,
         "_private_core",
-        lambda session, prefix, friends: (
-            _tuples._fixed_core(session, prefix, friends)
+        lambda session, friends: (
+            _tuples._fixed_core(session, friends)
             if len(friends) > 1
             else np.zeros(len(friends), dtype=bool)
         ),

@@ -96,7 +96,7 @@ def test_other_weights_would_be_seen(weight, monkeypatch):
 
 
 def test_privacy_of_the_interior_point_is_arithmetic():
-    """easy_instances:A6: largest log-ratio of probabilities over random neighbours of all three
+    """easy_instances:A6: largest log-ratio of probabilities over random neighbors of all three
     kinds.
     """
     rng, worst = np.random.default_rng(1), 0.0
@@ -274,8 +274,8 @@ def test_two_references_give_the_same_sets():
 
 
 def test_public_rule_for_the_number_of_tuples():
-    assert not boxes_fit(1000, 2, 1, 450.0, 1e-4, 1.0, 0.5, 0.025)
-    assert boxes_fit(10**6, 2, 1, 200.0, 1e-4, 1.0, 0.5, 0.025)
+    assert not boxes_fit(1000, 2, 1, 450.0, 1e-4, 0.5, 0.025)
+    assert boxes_fit(10**6, 2, 1, 200.0, 1e-4, 0.5, 0.025)
 
 
 def runs_of_the_acceptance_list(t, runs):

@@ -1,4 +1,4 @@
-"""The paper's own rules for what is learnt from releases."""
+"""The paper's own rules for what is learned from releases."""
 
 import numpy as np
 import pytest

@@ -24,7 +24,7 @@ from sklearn_dp._published.feddp_kmeans.theory import (
     simplify_rounds,
     simplify_server_data,
 )
-from sklearn_dp.audit import neighbouring_pairs
+from sklearn_dp.audit import neighboring_pairs
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.federated._engines import LocalEngine
 
@@ -106,13 +106,13 @@ def test_the_whole_algorithm_answers_whatever_the_data():
         assert centers.shape == (3, 6) and np.isfinite(centers).all()
 
 
-def test_neighbours_of_the_whole_algorithm():
+def test_neighbors_of_the_whole_algorithm():
     X, _, server = far_clusters(2, n=120)
     facts = replace(FACTS, n_rows=120)
     with trace(Trace()) as recorder:
         centers, _ = cluster([X], server, 3, facts, epsilon=8.0, random_state=0)
     worst = {}
-    for pair in neighbouring_pairs(X, 0, points=centers, repeats=2):
+    for pair in neighboring_pairs(X, 0, points=centers, repeats=2):
         replay = Replay(recorder.events, pair.units)
         with trace(replay):
             again, _ = cluster(
@@ -196,7 +196,7 @@ def test_the_ball_holds_the_points_and_the_rows_next_to_them():
 
 
 def on_grid(X, domain):
-    return np.unique(Grid.for_radius(domain.radius).quantise(X, domain.radius), axis=0)
+    return np.unique(Grid.for_radius(domain.radius).quantize(X, domain.radius), axis=0)
 
 
 def test_server_points_without_rows_are_thinned_out():

@@ -63,7 +63,7 @@ def test_the_middle_changes_in_one_number():
         assert len(b) == min(size, len(values) + 1)
 
 
-def test_replay_of_neighbours():
+def test_replay_of_neighbors():
     rng = np.random.default_rng(2)
     for seed in range(60):
         values = rng.integers(-(2**15), 2**15, rng.integers(1, 40)).astype(float)

@@ -20,7 +20,7 @@ from sklearn_dp._published.separated_gaussians.terrific_points import (
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
 
-def neighbours(points, rng, replace):
+def neighbors(points, rng, replace):
     other = rng.integers(-6, 7, size=(1, points.shape[1])).astype(float)
     rest = np.delete(points, rng.integers(len(points)), axis=0)
     return np.concatenate([rest, other]) if replace else rest
@@ -38,7 +38,7 @@ def test_queries_move_by_at_most_two(replace):
         points = rng.integers(-4, 5, size=(n, int(rng.integers(1, 3)))).astype(float)
         pair = [
             radius_queries(each, radii, 2.0, t)
-            for each in (points, neighbours(points, rng, replace))
+            for each in (points, neighbors(points, rng, replace))
         ]
         moved = np.abs(pair[0] - pair[1]).max()
         assert moved <= 2 * t - 1 and min(each.min() for each in pair) >= 0

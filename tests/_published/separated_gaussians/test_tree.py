@@ -26,7 +26,7 @@ def test_every_row_is_in_one_leaf_and_the_tree_is_small():
         there = np.array([root.nodes == leaf.number for leaf in leaves])
         assert there.sum(axis=0).tolist() == [1] * len(X) and there.any(axis=1).all()
         domain = Domain.from_bounds(2 * np.linalg.norm(X, axis=1).max() + 2e-9, 2)
-        labels = leaf_labels(Rows.quantise(X, domain), root.cuts())
+        labels = leaf_labels(Rows.quantize(X, domain), root.cuts())
         assert np.array_equal(labels, np.argmax(there, axis=0))
         assert set(labels_of(parts)) <= set(range(k))
 

@@ -1,10 +1,10 @@
-"""Each estimator has a case, and its pairs are neighbours that move nearly all that is claimed."""
+"""Each estimator has a case, and its pairs are neighbors that move nearly all that is claimed."""
 
 import numpy as np
 import pytest
 
 from sklearn_dp import DPKMeans, DPOneCluster, DPOneHotEncoder
-from sklearn_dp.audit import Neighbour, all_estimators, replay_audit
+from sklearn_dp.audit import Neighbor, all_estimators, replay_audit
 from sklearn_dp.audit._certificate.cases import CASES, Detector, Pair, equal_rows, pairs_of
 from sklearn_dp.audit._certificate.likelihood import log_likelihood_ratio
 
@@ -15,8 +15,8 @@ def test_every_estimator_has_a_case():
 
 def replayed(estimator, pair, seed=0):
     """A pair and no strangers, of which there would be twice as many rows, and four for a pair."""
-    neighbour = Neighbour(pair.name, pair.other, None, pair.units_of_other)
-    return replay_audit(estimator, pair.X, [neighbour], random_state=seed, strangers=False)
+    neighbor = Neighbor(pair.name, pair.other, None, pair.units_of_other)
+    return replay_audit(estimator, pair.X, [neighbor], random_state=seed, strangers=False)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -29,7 +29,7 @@ def test_a_replay_of_the_pair_keeps_the_claim(name):
         assert not result.violations
 
 
-# What choices realise depends on the scores, and a friendly core is not compared.
+# What choices realize depends on the scores, and a friendly core is not compared.
 WHOLE = (
     "DPCoreset",
     "DPGaussianMixture",
@@ -44,7 +44,7 @@ WHOLE = (
 
 
 @pytest.mark.parametrize("name", WHOLE)
-def test_a_pair_realises_most_of_what_is_claimed(name):
+def test_a_pair_realizes_most_of_what_is_claimed(name):
     case = CASES[name]
     estimator = dict(all_estimators())[name](epsilon=case.epsilon, **case.params)
     pair = case.pairs[0]

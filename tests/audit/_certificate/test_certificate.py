@@ -12,7 +12,7 @@ from sklearn_dp import DPKMeans, FriendlyMean, PrivacyBudget, PrivacyLedger
 from sklearn_dp.audit import Certificate, Finding, Pair, all_estimators, certify
 from sklearn_dp.audit._certificate import certificate as module
 from sklearn_dp.audit._certificate.cases import CASES
-from sklearn_dp.audit._certificate.claims import GAUSSIAN, Claim, Rates
+from sklearn_dp.audit._certificate.epsilon_bounds import GAUSSIAN, Claim, Rates
 
 PAIR = Pair("zeros and a one", np.zeros((4, 1)), [1.0])
 

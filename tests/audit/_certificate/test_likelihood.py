@@ -88,7 +88,7 @@ def ratios(estimator, X, other, n=60):
 
 
 def test_a_whole_fit_has_the_privacy_loss_that_it_pays_for(make_toy):
-    """-mu^2/2 and mu on average; the toy's row realises 0.67 of rho. Error: five deviations."""
+    """-mu^2/2 and mu on average; the toy's row realizes 0.67 of rho. Error: five deviations."""
     X = np.zeros((5, 1))
     other = np.append(X, [[1.0]], axis=0)
     toy = make_toy(rho=2.0, bounds=1.0)

@@ -17,7 +17,7 @@ BUGS = {bug.name: bug for bug in MUTANTS}
 
 @pytest.fixture
 def fitted(make_toy, points):
-    """The toy, fitted under a mutant, which is gone afterwards."""
+    """The toy, fitted under a mutant, which is gone afterward."""
 
     def fit(name, X=points, **options):
         with BUGS[name].planted() as reached:

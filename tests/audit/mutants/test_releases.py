@@ -7,7 +7,7 @@ from kernel_tools import open_session
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._privacy.laws import gaussian
+from sklearn_dp._privacy.mechanisms import gaussian
 from sklearn_dp.audit import MUTANTS
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")

@@ -1,0 +1,154 @@
+"""Rows that come day by day: `partial_fit` beside what can be done without it.
+
+    python benchmarks/days.py [--seeds 4]
+
+prints its table and writes ``doc/benchmarks/days.md``, which says what is compared.
+"""
+
+import argparse
+import math
+import platform
+import warnings
+from pathlib import Path
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits
+
+from sklearn_dp import DPCoreset, DPKMeans, PrivacyBudget
+
+PAGE = Path(__file__).parents[1] / "doc" / "benchmarks" / "days.md"
+RHO = PrivacyBudget(1.0, 1e-6).to_rho()
+DRIFT_DAYS = 30  # in which a center moves by its width
+HALF_LIFE = 10
+INTRO = """# Rows that come day by day
+
+Made by `{made}` with {versions}; epsilon 1, delta 1e-6 for all days together, each row on one day.
+
+The cost of the last day's centers over that of k-means without privacy on all rows; for the drift,
+over that of the true centers of the last day on fresh rows of it.
+
+* blobs: 20,000 rows, 16 features, 16 clusters with a standard deviation of .05 in a cube of side 1;
+* digits: the 1,797 digits ten times over, 64 features, 10 clusters;
+* drift: 20,000 rows, 4 features, 8 clusters with a standard deviation of .1, each of which moves by
+  its width in 30 days.
+
+The ways:
+
+* by day: `partial_fit`; for the drift with a half-life of ten days. Rows are not kept;
+* refits: a fit of all rows so far on each day, with an equal part of rho each (what is shown is the
+  last one). All rows are kept, and the number of days has to be known;
+* coresets: a `DPCoreset` of each day with the whole budget, merged for weighted k-means;
+* one fit: no answer before the last day.
+
+`first ok` is the first day on which `status_` of the stream had nothing to complain of, and the
+cost of the centers on that day (for the drift, whose clusters were elsewhere then, the day only).
+"""
+
+
+def blobs(rng, n_days, n=20_000, k=16, d=16):
+    """Rows of each day."""
+    centers = rng.uniform(-0.5, 0.5, size=(k, d))
+    X = centers[rng.integers(k, size=n)] + 0.05 * rng.normal(size=(n, d))
+    return np.array_split(X, n_days), k, 0.6 * math.sqrt(d)
+
+
+def digits(rng, n_days):
+    """The same, of digits."""
+    X = np.tile(load_digits().data / 16 - 0.3, (10, 1))
+    return np.array_split(X[rng.permutation(len(X))], n_days), 10, 4.0
+
+
+def drift(rng, n_days, n=20_000, k=8, d=4):
+    """The same, of clusters that move; and fresh rows of the last day, with their true centers."""
+    centers, width = rng.uniform(-0.8, 0.8, size=(k, d)), 0.1
+    way = rng.normal(size=(k, d))
+    way *= width * math.sqrt(d) / DRIFT_DAYS / np.linalg.norm(way, axis=1, keepdims=True)
+
+    def rows(day, n):
+        return (centers + day * way)[rng.integers(k, size=n)] + width * rng.normal(size=(n, d))
+
+    days = [rows(day, n // n_days) for day in range(n_days)]
+    return days, k, 2.5, rows(n_days - 1, 5000), centers + (n_days - 1) * way
+
+
+def cost(X, centers):
+    """Sum of squared distances to the nearest center."""
+    return float(np.min([((X - center) ** 2).sum(axis=1) for center in centers], axis=0).sum())
+
+
+def by_day(days, k, bounds, judge, **options):
+    """Last centers; the first day with a status that is ok, and the cost on that day."""
+    model, first = DPKMeans(k, bounds=bounds), None
+    for number, rows in enumerate(days, 1):
+        model.partial_fit(rows, **options)
+        if first is None and model.trustworthy_:
+            first = number, judge(model.cluster_centers_)
+    return model.cluster_centers_, first
+
+
+def merged(days, k, bounds):
+    """Weighted k-means of the coresets of all days."""
+    fits = [DPCoreset(k, bounds=bounds).fit(rows) for rows in days]
+    points = np.vstack([fit.points_ for fit in fits])
+    weights = np.concatenate([fit.weights_ for fit in fits])
+    return KMeans(k, n_init=5, random_state=0).fit(points, sample_weight=weights).cluster_centers_
+
+
+def costs(make, n_days, seed):
+    """Relative cost of each way, and the first good day."""
+    days, k, bounds, *last = make(np.random.default_rng(seed), n_days)
+    X = np.vstack(days)
+    if last:
+        rows, best = last[0], cost(*last)
+    else:
+        rows, best = X, KMeans(k, n_init=5, random_state=0).fit(X).inertia_
+
+    def judge(centers):
+        return cost(rows, centers) / best
+
+    ours, first = by_day(days, k, bounds, judge, **({"half_life": HALF_LIFE} if last else {}))
+    refit = DPKMeans(k, epsilon=None, rho=RHO / n_days, bounds=bounds).fit(X)
+    one = DPKMeans(k, bounds=bounds).fit(X)
+    ways = ours, refit.cluster_centers_, merged(days, k, bounds), one.cluster_centers_
+    return [judge(centers) for centers in ways], first
+
+
+def lines(seeds):
+    """Rows of the table."""
+    for make in (blobs, digits, drift):
+        for n_days in (7, 30, 90):
+            found = [costs(make, n_days, seed) for seed in range(seeds)]
+            relative = np.array([each for each, _ in found])
+            good = [first for _, first in found if first is not None]
+            words = "none"
+            if good:
+                day, then = np.median(good, axis=0)
+                words = f"day {day:.0f}" + ("" if make is drift else f": {then:.2f}")
+            means = zip(relative.mean(axis=0), np.median(relative, axis=0), strict=True)
+            yield (
+                make.__name__,
+                n_days,
+                *(f"{mean:.3f} ({median:.3f})" for mean, median in means),
+                f"{words} ({len(good)} of {seeds})",
+            )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=4)
+    seeds = parser.parse_args().seeds
+    warnings.simplefilter("ignore")
+    head = "", "days", "by day: mean (median)", "refits", "coresets", "one fit", "first ok"
+    table = [head, ("---",) * len(head)]
+    for line in lines(seeds):
+        table.append(tuple(map(str, line)))
+        print("  ".join(table[-1]), flush=True)
+    text = "\n".join(f"| {' | '.join(line)} |" for line in table)
+    made = f"python benchmarks/days.py --seeds {seeds}"
+    versions = f"Python {platform.python_version()} and NumPy {np.__version__}"
+    PAGE.write_text(f"{INTRO.format(made=made, versions=versions)}\n{text}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""CPU time of fits and of what comes after them, beside what scikit-learn takes for the same.
+
+    python benchmarks/speed.py                 # all rows of the table: about two minutes
+    python benchmarks/speed.py --only predict  # those whose names hold the word
+
+One thread, and rows of both side by side in one process: a busy machine changes seconds more than
+ratios. Each figure is the median of several runs. Private fits have fixed seeds.
+"""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import time
+import warnings
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+import numpy as np  # noqa: E402
+from scipy.sparse import random_array  # noqa: E402
+from sklearn.cluster import KMeans  # noqa: E402
+from sklearn.covariance import EmpiricalCovariance  # noqa: E402
+from sklearn.decomposition import PCA, TruncatedSVD  # noqa: E402
+from sklearn.mixture import GaussianMixture  # noqa: E402
+
+from sklearn_dp import DPPCA, DPGaussianMixture, DPKMeans, FriendlyCovariance  # noqa: E402
+
+PRIVATE = {"epsilon": 1.0, "bounds": 10.0, "random_state": 0}
+
+
+def clusters(n, d, k, dtype=np.float64):
+    rng = np.random.default_rng(0)
+    noise = 0.1 * rng.normal(size=(n, d))
+    return (rng.normal(size=(k, d))[rng.integers(k, size=n)] + noise).astype(dtype)
+
+
+def cpu(task, least=0.3, most=9):
+    """Median CPU seconds of a few runs; the first one, which loads and makes things, left out."""
+    task()
+    times = []
+    while len(times) < 3 or (sum(times) < least and len(times) < most):
+        start = time.process_time()
+        task()
+        times.append(time.process_time() - start)
+    return statistics.median(times)
+
+
+def after_fits():
+    """(name, ours, theirs) of methods of clusterers that have the same centers."""
+    for n, d, k in ((10**5, 10, 10), (10**6, 10, 5), (10**6, 10, 10), (10**6, 10, 50)):
+        for dtype in (np.float64, np.float32):
+            for method in ("predict", "score", "transform"):
+                name = f"KMeans.{method}, {n:.0e} x {d}, k = {k}, {np.dtype(dtype).name}"
+                yield name, lambda at=(n, d, k, dtype, method): _after(*at)
+
+
+def _after(n, d, k, dtype, method):
+    X = clusters(n, d, k, dtype)
+    theirs = KMeans(k, n_init=1, max_iter=2, init=X[:k]).fit(X[:5000])
+    ours = DPKMeans(k, **PRIVATE).fit(X[:5000])
+    ours.cluster_centers_ = theirs.cluster_centers_
+    return cpu(lambda: getattr(ours, method)(X)), cpu(lambda: getattr(theirs, method)(X))
+
+
+def _fits(X, ours, theirs):
+    return cpu(lambda: ours.fit(X)), cpu(lambda: theirs.fit(X))
+
+
+def _sparse():
+    return random_array((50_000, 1000), density=0.01, format="csr", rng=np.random.default_rng(0))
+
+
+def _import():
+    """Loading everything, beside the modules of scikit-learn that have the same estimators."""
+    code = "import time; start = time.process_time(); {}; print(time.process_time() - start)"
+    theirs = ", ".join(f"sklearn.{name}" for name in ("cluster", "mixture", "decomposition"))
+    ours = f"import {theirs}; start = time.process_time(); from sklearn_dp import DPKMeans"
+    return [
+        statistics.median(
+            float(subprocess.check_output([sys.executable, "-c", code.format(line)]))
+            for _ in range(5)
+        )
+        for line in (ours, f"import {theirs}")
+    ]
+
+
+ROWS = {
+    **dict(after_fits()),
+    "DPKMeans, 1e5 x 10, k = 10": lambda: _fits(
+        clusters(10**5, 10, 10), DPKMeans(10, **PRIVATE), KMeans(10, random_state=0)
+    ),
+    "DPKMeans, n_jobs=2, over n_jobs=None, 1e5 x 10": lambda: _fits(
+        clusters(10**5, 10, 10), DPKMeans(10, n_jobs=2, **PRIVATE), DPKMeans(10, **PRIVATE)
+    ),
+    "DPKMeans, 1e5 x 10, k = 500": lambda: _fits(
+        clusters(10**5, 10, 500), DPKMeans(500, **PRIVATE), KMeans(500, random_state=0)
+    ),
+    "DPPCA, 1e6 x 10": lambda: _fits(clusters(10**6, 10, 10), DPPCA(3, **PRIVATE), PCA(3)),
+    "DPPCA, 5e4 x 768": lambda: _fits(clusters(50_000, 768, 10), DPPCA(10, **PRIVATE), PCA(10)),
+    "FriendlyCovariance, 1e6 x 10": lambda: _fits(
+        clusters(10**6, 10, 10), FriendlyCovariance(**PRIVATE), EmpiricalCovariance()
+    ),
+    "DPGaussianMixture, 1e5 x 10, k = 5": lambda: _fits(
+        clusters(10**5, 10, 5), DPGaussianMixture(5, **PRIVATE), GaussianMixture(5, random_state=0)
+    ),
+    "DPKMeans, sparse 5e4 x 1e3, 1 %": lambda: _fits(
+        _sparse(), DPKMeans(5, **PRIVATE), KMeans(5, random_state=0)
+    ),
+    "DPPCA, sparse 5e4 x 1e3, 1 %": lambda: _fits(
+        _sparse(), DPPCA(5, **PRIVATE), TruncatedSVD(5, random_state=0)
+    ),
+    "import, over that of scikit-learn's modules": _import,
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", metavar="WORD", help="rows whose names hold it")
+    word = parser.parse_args().only
+    warnings.simplefilter("ignore")
+    print("| CPU of | s | scikit-learn | ratio |\n|---|--:|--:|--:|")
+    for name, measure in ROWS.items():
+        if word in name:
+            ours, theirs = measure()
+            print(f"| {name} | {ours:.4f} | {theirs:.4f} | {ours / theirs:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

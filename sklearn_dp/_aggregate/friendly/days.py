@@ -1,0 +1,104 @@
+"""Means of rows that come day by day: released means, averaged by the precision of each column.
+
+Noise and sampling of days are independent, so their variances add up by the squares of the weights.
+What a clip takes from a long tail it takes every day: biases add up by the weights themselves. All
+of it is computed from releases.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from ..shared.advice import listed
+from .mean_facts import FriendlyMeanResult
+
+__all__ = ["Means", "combined"]
+
+_HIDDEN = 0.5  # part of its spread that a standard error is, above which little can be seen
+_LEAST = 1e-140  # of a standard error: squares of it are floats
+
+
+@dataclass(frozen=True)
+class Means:
+    """What some days have shown; of columns (d,), in the units of the table."""
+
+    precision: np.ndarray  # of all days that count
+    mean: np.ndarray
+    variance: np.ndarray  # of noise and sampling
+    bias: np.ndarray  # the most that clips may have moved the mean
+    spread: np.ndarray
+    size: float
+    size_variance: float
+
+    @classmethod
+    def of(cls, fitted: Any, weight: float) -> Self:
+        """Of a fitted estimator, which tells no bias: all of its error may be one."""
+        error = np.asarray(fitted.mean_std_error_, dtype=np.float64)
+        known = np.isfinite(error)
+        error = np.where(known, error, 0.0)
+        return cls(
+            known / np.square(np.maximum(error, _LEAST)),
+            np.asarray(fitted.mean_, dtype=np.float64),
+            np.zeros(len(error)),
+            error,
+            np.full(len(error), math.inf),
+            fitted.size_ / weight,
+            (fitted.size_std_error_ / weight) ** 2,
+        )
+
+    def and_one(self, day: FriendlyMeanResult, keep: float) -> Self:
+        """With one more day; a part `keep` of what earlier ones have shown counts."""
+        known = np.isfinite(day.std_error)
+        error = np.maximum(np.where(known, day.std_error, 1.0), _LEAST)
+        bias = np.minimum(day.bias, error)
+        precision = known / np.square(error)
+        total = keep * self.precision + precision
+        new = np.where(known, precision / np.where(total > 0, total, 1.0), 0.0)
+        old = 1 - new
+        spread = np.where(np.isfinite(self.spread), self.spread, day.spread)
+        return replace(
+            self,
+            precision=total,
+            mean=np.where(total > 0, old * self.mean + new * day.mean, day.mean),
+            variance=np.square(old) * self.variance + np.square(new) * (error**2 - bias**2),
+            bias=old * self.bias + new * bias,
+            spread=old * spread + new * day.spread,
+            size=keep * self.size + day.size,
+            size_variance=keep**2 * self.size_variance + day.size_sd**2,
+        )
+
+
+def combined(
+    day: FriendlyMeanResult, before: Means | None, keep: float, names: Any
+) -> tuple[FriendlyMeanResult, Means]:
+    """The result of all days, and what is kept of it for the next; `before` None on the first day.
+
+    A column that is lost in the noise of a day may be seen in all of them together.
+    """
+    nothing, infinite = np.zeros(len(day.mean)), np.full(len(day.mean), math.inf)
+    first = Means(nothing, nothing, nothing, nothing, infinite, 0.0, 0.0)
+    means = (first if before is None else before).and_one(day, keep)
+    if before is None:
+        return day, means
+    known = means.precision > 0
+    error = np.where(known, np.sqrt(means.variance + np.square(means.bias)), math.inf)
+    hidden = ~(error <= _HIDDEN * means.spread)
+    codes = np.where(
+        np.isin(day.codes, ["ok", "noise"]), np.where(hidden, "noise", "ok"), day.codes
+    )
+    lost, status = np.flatnonzero(codes == "noise"), day.status
+    if len(lost):
+        where = "" if len(lost) == len(codes) else f" of these columns: {listed(names, lost)}"
+        status = f"noise hides the means{where} in all days so far; more days would help"
+    elif (day.codes == "noise").any():
+        status = "ok"
+    size_sd = math.sqrt(means.size_variance)
+    changed: dict[str, Any] = {
+        "std_error": error,
+        "spread": means.spread,
+        "codes": codes,
+        "status": status,
+    }
+    return replace(day, mean=means.mean, size=means.size, size_sd=size_sd, **changed), means

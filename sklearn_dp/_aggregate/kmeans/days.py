@@ -1,0 +1,290 @@
+"""K-means of rows that come day by day: the rows of a day are seen on that day only.
+
+The first day is an ordinary fit. Each later one spends its whole budget on one look at its rows
+next to released centers: counts, sums of residuals and of squares (:func:`.lloyd.observe`), and the
+quality. Days with few rows go together: while centers stay where they are, the releases of several
+days add up, and so do their noises. A *window* of days ends when its rows stand out of its noise.
+Its sums are then one Lloyd iteration: the Kalman update moves the centers, clusters are merged and
+split, and the next window looks at rows next to these. What is shown meanwhile are the centers that
+the window would come to.
+
+So a stream is one long run of Lloyd's algorithm. Against the iterations of one fit,
+
+* rows are other ones each day: what a mean of few rows differs by is no movement of the centers,
+  and counts as noise;
+* what earlier rows have shown fades: what was counted next to centers that have moved since
+  (`_FADE`), and everything, where the data drift (`keep`).
+
+All that is kept from day to day is released, or computed from releases. That the stream costs what
+one day costs is proved in :mod:`sklearn_dp._days`; what a unit changes in a release, where that is
+made.
+"""
+
+import copy
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+
+from ..._privacy._domain import Domain
+from ..._privacy._grid import Grid
+from ..._privacy._plan import PlanEntry
+from ..._privacy._session import PrivacySession
+from ..shared.centering import Size
+from ..shared.grid_table import GridTable
+from ..shared.outlier_bound import is_ok
+from ..shared.table import Table
+from .engine import last_entries
+from .fit_context import Context
+from .kalman import update
+from .lloyd import ERRORS, LloydResult, Observation, lloyd_context, observe
+from .lloyd_state import Distances, LloydContext, LloydState
+from .missed_rows import FarRows
+from .quality import Quality
+from .result import EngineResult, assembled, measured
+from .split_merge import move_clusters
+from .tuning import TUNING
+
+__all__ = ["Stream", "day_entries", "fit_day"]
+
+_WINDOW = 2.5  # noise of a count that the rows of a typical cluster have to exceed in a window ...
+_LONGER = 0.1  # ... and the part of all days so far that a window has at the least
+_FADE = 3  # of a mean over t days, the last one has the weight 3 / (t + 2)
+_QUIET = 2  # windows without mergers and splits, from which on clusters are taken to be found
+_SETTLING = (
+    "clusters are still being found: some were merged or split on the last days, and more rows of "
+    "the next ones would help"
+)
+_DISTANCES = 0.7  # of the histogram of distances, that is kept from day to day
+
+
+@dataclass
+class _Sums:
+    """What fades: quality, and the number of units that it is of; with their variances."""
+
+    near: float
+    total: float
+    far: float
+    outside: float
+    n: float
+    variances: np.ndarray  # (4,), of all but the last
+
+    def added(self, part: float, day: Quality, n: float) -> "_Sums":
+        """A part of what is known, and a day."""
+        noise = np.square([day.near_sd, day.total_sd, day.far.sd, day.outside_sd])
+        return _Sums(
+            part * self.near + day.near,
+            part * self.total + day.total,
+            part * self.far + day.far.count,
+            part * self.outside + day.outside,
+            part * self.n + n,
+            part**2 * self.variances + noise,
+        )
+
+    def quality(self, size: float, day: Quality) -> Quality:
+        """The same of as many units as there are in all."""
+        times = size / max(self.n, 1.0)
+        near, total, far, outside = times * np.sqrt(self.variances)
+        return Quality(
+            times * self.near,
+            float(near),
+            times * self.total,
+            float(total),
+            FarRows(times * self.far, float(far), day.far.distance) if day.far.sd else FarRows(),
+            day.cap,
+            times * self.outside,
+            float(outside),
+        )
+
+
+@dataclass
+class Stream:
+    """What is known of a stream after some days: released values, in grid steps about the center.
+
+    The grid is that of the public bounds, so it is the same every day.
+    """
+
+    state: LloydState  # the centers that rows are compared with, and what is known of them
+    radius: float  # of the rows, as the first day has shown it
+    width: float  # root mean squared distance of a row from its center
+    size: float  # units that count: all of them, less what was forgotten ...
+    size_variance: float  # ... and the variance of its noise
+    sums: _Sums
+    days: float = 1.0  # that count
+    n_windows: int = 0
+    quiet: int = 0  # windows since clusters were last merged and split
+    window: Observation | None = None  # sums of the days since the centers have moved ...
+    window_days: int = 0
+    window_n: float = 0.0  # ... and of how many units they are
+    distances: Distances | None = None
+    now: LloydState = field(init=False)  # with what the window has shown so far
+
+    @classmethod
+    def of(cls, fitted: Any, domain: Domain, weight: float) -> Self:
+        """What the first day has shown: of a fitted estimator, whose units weigh `weight`."""
+        unit = Grid.for_radius(domain.radius).unit
+        state = LloydState((fitted.cluster_centers_ - domain.center) / unit)
+        error = fitted.cluster_centers_std_error_ / unit
+        radius = fitted.radius_ / unit
+        state.variance = np.minimum(np.square(error).mean(axis=1), radius**2)
+        state.count = np.maximum(fitted.cluster_weights_ / weight, 0.0)
+        state.count_sd = np.full(len(error), fitted.cluster_weights_std_error_.max() / weight)
+        near, near_sd = (
+            value / weight / unit**2 for value in (fitted.inertia_, fitted.inertia_std_error_)
+        )
+        size = max(fitted.size_ / weight, 1.0)
+        unexplained = max(1 - fitted.explained_, 1e-3)
+        noise = np.square([near_sd, near_sd / unexplained, 0.0, 0.0])
+        return cls(
+            state,
+            radius,
+            math.sqrt(max(near, near_sd) / size),
+            size,
+            (fitted.size_std_error_ / weight) ** 2,
+            _Sums(near * unit**2, near * unit**2 / unexplained, 0.0, 0.0, size, noise * unit**4),
+            quiet=_QUIET if is_ok(fitted.status_) else 0,
+        )
+
+
+def day_entries(rho: float, *, moves: bool) -> tuple[PlanEntry, ...]:
+    """Plan entries of :func:`fit_day`: those of Lloyd's iterations, and the quality."""
+    return last_entries(rho, rho, quality=True, moves=moves)
+
+
+def fit_day(
+    session: PrivacySession, table: Table, domain: Domain, stream: Stream, *, keep: float
+) -> tuple[EngineResult, Stream]:
+    """Look at the rows of one more day; the result of all days, and what is known then.
+
+    The session's plan holds `day_entries`. A part `keep` of what is known of earlier days counts.
+    """
+    stream = copy.deepcopy(stream)
+    rows = GridTable.quantize(table, domain)
+    centers = stream.state.centers = rows.inside(stream.state.centers)
+    context = _context(session, rows, stream)
+    spread = len(centers) > 2 and any(e.name == ERRORS for e in session.plan.entries)
+    seen = observe(context, centers, stream.state.reach, context.budget, spread=spread, last=True)
+    stream.distances = seen.clip.distances
+    # A row is in one cluster: counts add up to the number of the day.
+    n, variance = float(seen.counts.sum()), len(centers) * seen.counts_sd**2
+    likely = _likely(n, variance, context.size.n)
+    fade = keep * stream.days / (stream.days + _FADE)
+    stream.days = keep * stream.days + 1
+    stream.size = keep * stream.size + n
+    stream.size_variance = keep**2 * stream.size_variance + variance
+    stream.window = seen if stream.window is None else _together(stream.window, seen, stream)
+    stream.window_days, stream.window_n = stream.window_days + 1, stream.window_n + likely
+    _update(context, stream, fade, keep)
+    day = replace(context, size=replace(context.size, n=likely))
+    points, quality, loss = measured(day, _final(stream, likely), domain, len(centers), domain)
+    stream.sums = stream.sums.added(fade, quality, likely)
+    size = max(stream.size, math.sqrt(stream.size_variance), 1.0)
+    mu, sd = context.size.mu / math.sqrt(stream.days), math.sqrt(stream.size_variance)
+    whole = replace(context, size=replace(context.size, n=size, mu=mu, sd=sd))
+    known = points, stream.sums.quality(size, quality), loss * size / likely
+    result = assembled(whole, _final(stream, size), domain, "ok", len(centers), known)
+    if result.status == "ok" and spread and stream.quiet < _QUIET:
+        result = replace(result, status=_SETTLING)
+    # Sampling is in the variance already.
+    return replace(result, centers_sd=np.sqrt(stream.now.variance) * rows.unit), stream
+
+
+def _likely(n: float, variance: float, before: float) -> float:
+    """The number of units of a day, from a noisy one and that of a day before, half of it off.
+
+    >>> _likely(300.0, 1.0, 200.0) > 299, round(_likely(300.0, 1e9, 200.0))
+    (True, 200)
+    """
+    own, other = 1 / variance, 1 / (before / 2) ** 2
+    return max((own * n + other * before) / (own + other), 1.0)
+
+
+def _final(stream: Stream, n: float) -> LloydResult:
+    """Where the iterations are, with counts that add up to a number of units."""
+    now = stream.now
+    part = n / max(float(np.maximum(now.count, 0.0).sum()), 1.0)
+    return LloydResult(
+        now.centers,
+        now.variance,
+        part * now.count,
+        part * now.count_sd,
+        now.counted,
+        now.farthest,
+        now.spread,
+        now.spread_variance,
+        stream.n_windows,
+        now.error,
+        now.noise_share,
+    )
+
+
+def _context(session: PrivacySession, rows: GridTable, stream: Stream) -> LloydContext:
+    """A day is about as large as earlier ones: its own number of rows is known in the end."""
+    size = Size(max(stream.size / stream.days, 1.0), math.sqrt(2 * session.remaining()))
+    context = Context(
+        session=session,
+        rows=rows,
+        n_clusters=len(stream.state.centers),
+        radius=stream.radius,
+        size=size,
+        tuning=TUNING,
+    )
+    earlier = stream.distances and stream.distances.faded(_DISTANCES)
+    return replace(lloyd_context(context, None), earlier=earlier, width=stream.width)
+
+
+def _together(window: Observation, day: Observation, stream: Stream) -> Observation:
+    """The sums of several days next to the same centers; independent noises."""
+    days = stream.window_days
+    errors = None
+    if window.errors is not None and day.errors is not None:
+        errors = window.errors[0] + day.errors[0], np.hypot(window.errors[1], day.errors[1])
+    return Observation(
+        replace(day.clip, gain=(days * window.clip.gain + day.clip.gain) / (days + 1)),
+        errors,
+        window.counts + day.counts,
+        math.hypot(window.counts_sd, day.counts_sd),
+        window.sums + day.sums,
+        np.hypot(window.sums_sd, day.sums_sd),
+    )
+
+
+def _update(context: LloydContext, stream: Stream, fade: float, keep: float) -> None:
+    """Move the centers by what the window shows; where it ends, merge and split clusters too."""
+    seen, before, tuning = stream.window, stream.state, context.tuning
+    assert seen is not None
+    counts = np.maximum(before.count, 0.0)
+    # So many clusters of about the same size hold the rows: early on it may be a single one.
+    alike = float(counts.sum()) ** 2 / max(float(counts @ counts), 1e-300)
+    ends = stream.window_n > _WINDOW * max(alike, 1.0) * seen.counts_sd
+    ends = ends and stream.window_days >= _LONGER * stream.days
+    state = copy.deepcopy(before)
+    state.variance /= keep**stream.window_days
+    state.farthest, state.counted = seen.clip.reach, before.centers
+    state.count = fade * before.count + seen.counts
+    state.count_sd = np.hypot(fade * before.count_sd, seen.counts_sd)
+    n, _ = state.certain_counts(tuning.certain_count_sd)
+    # Sums are of the window, and counts of all days: as if the sums were of as many rows.
+    times = max(float(np.maximum(state.count, 0.0).sum()), 1.0) / stream.window_n
+    # The mean of m rows of mean squared distance v has the variance v / (d m) in each coordinate.
+    spread = np.where(_known(state), state.spread, stream.width**2)
+    sampling = np.square(seen.clip.gain) * n / times * spread / context.rows.n_features
+    sums_sd = times * np.sqrt(np.square(seen.sums_sd) + sampling)
+    _, way = update(state, times * seen.sums, sums_sd, seen.clip, tuning, relax=False)
+    if ends:
+        stream.n_windows += 1
+        if seen.errors is not None:
+            errors, errors_sd = (times * each for each in seen.errors)
+            moves = move_clusters(context, state, errors, errors_sd, way, stream.n_windows <= 2)
+            stream.quiet = 0 if moves else stream.quiet + 1
+            known = n * _known(state)
+            if known.any():
+                stream.width = math.sqrt(float(known @ state.spread / known.sum()))
+        stream.state, stream.window, stream.window_days, stream.window_n = state, None, 0, 0.0
+    stream.now = state
+
+
+def _known(state: LloydState) -> np.ndarray:
+    """Which clusters (k,) have a released spread."""
+    return np.isfinite(state.spread_variance) & (state.spread > 0)

@@ -1,0 +1,68 @@
+"""What all steps of one run of the k-means engine share, in one argument.
+
+A step that asks for rows releases something. What it may spend is named by an entry of the
+session's plan; the steps know the entry's plain name, and the context adds the prefix of the run.
+
+What is known grows in three steps, each a frozen class: a :class:`Run` has rows and a budget, a
+:class:`Context` also knows how many rows there are and how far they reach, and a
+:class:`.lloyd_state.LloydContext` also has what Lloyd's iterations start from.
+"""
+
+from dataclasses import dataclass
+
+from ..._privacy._session import PrivacySession
+from ..._privacy._units import UnitFacts
+from ..shared.centering import Size
+from ..shared.grid_table import GridTable
+from .tuning import TUNING, Tuning
+
+__all__ = ["Context", "Run", "coarse_pays"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """The rows of one run, who pays for it, and what is asked for."""
+
+    session: PrivacySession  # holds the plan and makes all releases
+    rows: GridTable  # unreleased: only sums with noise from the session may leave a step
+    n_clusters: int
+    prefix: str = ""  # begins the name of each plan entry, where a plan holds several runs
+    tuning: Tuning = TUNING
+
+    @property
+    def units(self) -> UnitFacts:
+        """What is public of the units."""
+        return self.rows.units
+
+    def name(self, entry: str) -> str:
+        """The full name of a plan entry."""
+        return self.prefix + entry
+
+    def left(self, entry: str) -> float:
+        """What an entry may still spend, in rho."""
+        return self.session.remaining(self.name(entry))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context(Run):
+    """A run that knows the released size and radius of its rows."""
+
+    size: Size  # released number of units, and what it means at this budget
+    # released distance from the origin that nearly all rows are within, in grid steps
+    radius: float
+
+    @property
+    def coarse(self) -> bool:
+        """Whether coarser choices pay, see `coarse_pays`."""
+        return coarse_pays(self, self.size)
+
+
+def coarse_pays(run: Run, size: Size) -> bool:
+    """Whether coarser choices pay: in small data, but for several clusters in a plane or so.
+
+    Up to 3 features cells are fine enough to show a cluster each, in small data too, and the finer
+    choices find more of them (`doc/development/kmeans_engine.md`, "Small data"). Next to no budget
+    shows none, and then they follow the noise.
+    """
+    few = run.n_clusters == 1 or size.signal < run.tuning.useless_signal
+    return size.small and (run.rows.n_features > 3 or few)

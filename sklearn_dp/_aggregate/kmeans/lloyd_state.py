@@ -1,0 +1,178 @@
+"""What the iterations of one run of Lloyd's algorithm share, and what they know of the centers.
+
+:func:`.lloyd.lloyd` makes a :class:`LloydContext` from a :class:`.fit_context.Context`. What
+changes from one iteration to the next is a :class:`LloydState`: post-processing of releases.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .coreset import Coreset
+from .fit_context import Context
+
+__all__ = ["Distances", "LloydContext", "LloydState", "certain_counts", "changed_sides"]
+
+
+def certain_counts(count: np.ndarray, sd: np.ndarray, sure: float) -> np.ndarray:
+    """Counts of at least `sure` standard deviations of their noise: what may be divided by.
+
+    >>> certain_counts(np.array([100.0, -3.0]), np.array([5.0, 5.0]), 2.0).tolist()
+    [100.0, 10.0]
+    """
+    return np.maximum(count, sure * sd)
+
+
+def changed_sides(before: np.ndarray, after: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """About how many rows each center (k,) gains or loses where centers move: to one neighbor.
+
+    Half of the rows of two clusters are taken to be spread evenly over the way between the centers;
+    the border moves by the mean of what these do.
+    """
+    way, most = np.linalg.norm(after - before, axis=1), np.maximum(counts, 0.0)
+    apart = np.linalg.norm(after[:, None] - after[None], axis=2)
+    both = way[:, None] / 2 + way[None] / 2
+    # At most all rows of the two.
+    part = both / np.maximum(np.maximum(apart, both / 2), 1e-300)
+    rows = (most[:, None] + most[None]) / 2 * np.where(np.eye(len(after), dtype=bool), 0.0, part)
+    return np.minimum(rows.max(axis=1), most.sum())
+
+
+@dataclass(frozen=True)
+class Distances:
+    """A noisy histogram of the distances of rows from their centers."""
+
+    counts: np.ndarray  # (n_bins,)
+    sd: float  # of the noise of each count
+    n: float  # released number of units that it is of
+
+    def __add__(self, other: "Distances") -> "Distances":
+        return Distances(
+            self.counts + other.counts, math.hypot(self.sd, other.sd), self.n + other.n
+        )
+
+    def faded(self, part: float) -> "Distances":
+        """Where each unit counts a part."""
+        return Distances(part * self.counts, part * self.sd, part * self.n)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LloydContext(Context):
+    """A run with released size and radius, and with what Lloyd's iterations start from."""
+
+    # tells widths of clusters, empty centers, and directions to split in; None where the start is
+    # not from one
+    coreset: Coreset | None = None
+    budget: float  # of all iterations, in rho
+    inside: float  # part of the rows that a clip leaves as they are
+    # of rows of earlier days: distances, and their root mean square; None where there are none
+    earlier: Distances | None = None
+    width: float | None = None
+
+    @property
+    def most_iterations(self) -> int:
+        """The number of iterations after which the centers are final."""
+        return self.tuning.small_most_iterations if self.size.small else self.tuning.most_iterations
+
+    @property
+    def share(self) -> float:
+        """Part of the budget that each iteration but the last may spend."""
+        return self.tuning.small_iteration_share if self.size.small else self.tuning.iteration_share
+
+    def asks_for_spread(self, iteration: int, n_centers: int) -> bool:
+        """Whether the spread of the clusters is released: two of them have no pair to merge."""
+        return (
+            iteration <= self.tuning.spread_iterations
+            and self.n_clusters > 2
+            and n_centers == self.n_clusters
+        )
+
+
+@dataclass
+class LloydState:
+    """Released centers, and what is known about them; changed by each Lloyd iteration.
+
+    Only released values come in, so all of it may decide what is done next.
+    """
+
+    centers: np.ndarray  # (k, d), released, in grid steps about the origin of the rows
+    counted: np.ndarray = field(init=False)  # (k, d), where the centers were at the last count
+    # (k,), of each coordinate of a center, in squared steps
+    variance: np.ndarray = field(init=False)
+    # (k,), numbers of units: the last release averaged with earlier ones, of which a part may be
+    # out of date
+    count: np.ndarray = field(init=False)
+    count_sd: np.ndarray = field(init=False)
+    # (k,), the mean of all releases since a move changed the cluster ...
+    old_count: np.ndarray = field(init=False)
+    old_count_variance: np.ndarray = field(init=False)  # ... of infinite variance before any
+    spread: np.ndarray = field(init=False)  # (k,), mean squared distance to the center ...
+    spread_variance: np.ndarray = field(init=False)  # ... of infinite variance while unknown
+    # (k,), factor of the clip radius of a cluster that creeps; at least 1
+    reach: np.ndarray = field(init=False)
+    # (k,), distance from each center that few of its rows are beyond; infinite while unknown
+    farthest: np.ndarray = field(init=False)
+    # (k,), counts, the unsure ones averaged with those of the cells ...
+    likely: np.ndarray = field(init=False)
+    likely_sd: np.ndarray = field(init=False)  # ... and their standard deviations
+    unseen: np.ndarray = field(init=False)  # (k,), where neither cells nor counts show a row
+    # (k,), for how many more iterations a cluster that came from a split is not to be merged
+    settling: np.ndarray = field(init=False)
+    error: float = math.nan  # sum of squared distances when last released; nan before
+    # part of a typical cluster's spread that is noise of its center; nan while unknown
+    noise_share: float = math.nan
+    moved: bool = False  # whether clusters were ever merged and split
+    idle: bool = False  # whether two centers seem to share a cluster
+    blocked: bool = False  # whether a split would gain, and an unsure count makes all mergers dear
+    precise: bool = False  # whether the centers are known far better than which of them is needed
+
+    def __post_init__(self) -> None:
+        # Centers are taken as they are: with a variance of zero the first update is a positive-part
+        # James-Stein estimate toward the start.
+        k, self.centers = len(self.centers), self.centers.copy()
+        self.counted = self.centers
+        self.variance, self.count, self.count_sd = np.zeros(k), np.zeros(k), np.zeros(k)
+        self.old_count, self.old_count_variance = np.zeros(k), np.full(k, np.inf)
+        self.spread, self.spread_variance = np.zeros(k), np.full(k, np.inf)
+        self.reach, self.farthest = np.ones(k), np.full(k, np.inf)
+        self.likely, self.likely_sd = np.zeros(k), np.zeros(k)
+        self.unseen, self.settling = np.zeros(k, dtype=bool), np.zeros(k, dtype=int)
+
+    def forget(self, which: list[int]) -> None:
+        """Drop the history of clusters that a move has changed."""
+        self.old_count_variance[which] = np.inf
+        self.spread_variance[which] = np.inf
+        self.reach[which] = 1.0
+
+    def widen(self, which: np.ndarray, most: float) -> None:
+        """Double the clip radii of some clusters, up to a factor; the others go back to theirs."""
+        self.reach = np.where(
+            which, np.minimum(2 * self.reach, most), np.maximum(self.reach / 2, 1.0)
+        )
+
+    def certain_counts(self, sure: float) -> tuple[np.ndarray, np.ndarray]:
+        """Counts of at least some standard deviations, and which of them are larger."""
+        return certain_counts(self.count, self.count_sd, sure), self.count > sure * self.count_sd
+
+    def update_counts(self, counts: np.ndarray, sd: float, memory: float) -> None:
+        """Average a release (k,), of noise `sd`, with the mean of the earlier ones.
+
+        `memory` is the part of an earlier count that may have changed since: adds to its standard
+        deviation. The mean of all releases (`old_count`) goes on without that addition: it is not
+        the estimate of this iteration, but what the next one averages with.
+        """
+        old = self.old_count_variance + np.square(memory * self.old_count)
+        weight = 1 / (1 / sd**2 + 1 / old)
+        self.count = weight * (counts / sd**2 + self.old_count / old)
+        self.count_sd = np.sqrt(weight)
+        variance = 1 / (1 / sd**2 + 1 / self.old_count_variance)
+        self.old_count = variance * (counts / sd**2 + self.old_count / self.old_count_variance)
+        self.old_count_variance = variance
+
+    def update_spread(self, spread: np.ndarray, sd: np.ndarray, memory: float) -> None:
+        """The same for the spread of the clusters, whose noise differs from one to the other."""
+        old = self.spread_variance + np.square(memory * self.spread)
+        weight = 1 / (1 / np.square(sd) + 1 / old)
+        self.spread = weight * (spread / np.square(sd) + self.spread / old)
+        self.spread_variance = weight

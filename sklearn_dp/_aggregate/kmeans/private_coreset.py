@@ -1,0 +1,164 @@
+"""A coreset as the answer: the first half of the engine, with all of the budget.
+
+The steps are those of :func:`.engine.fit_engine` up to the coreset, and nothing comes after them:
+bound, center and size, radius, axes, cells, means. What differs is the shares
+(:func:`private_coreset_tuning`), and that the public guesses are dropped: they help k-means where
+no cell is seen, but here they would be points that no row stands behind.
+
+All releases are Gaussian, so a fit is exactly mu-Gaussian-DP with mu = sqrt(2 rho). What is solved
+on the points afterward, as often as wanted, is post-processing.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..._privacy._domain import Domain
+from ..._privacy._plan import PlanEntry
+from ..._privacy._session import PrivacySession
+from ..shared.axes import BASIS_BITS, Axes
+from ..shared.bounds import known_or_paid
+from ..shared.grid_table import GridTable
+from ..shared.outlier_bound import upper_bound_outside
+from ..shared.table import Table
+from .coreset import Coreset, build_coreset
+from .engine import BOUND, CELLS, MEANS, axes_of, far_look_pays, first_entries, located
+from .fit_context import Context, Run
+from .status import Signs, coreset_in_words
+from .tuning import TUNING, Tuning
+
+__all__ = [
+    "PrivateCoreset",
+    "build_private_coreset",
+    "private_coreset_entries",
+    "private_coreset_tuning",
+]
+
+
+def private_coreset_tuning(n_features: int) -> Tuning:
+    """The engine's numbers with other shares, of sum one: there is no Lloyd iteration to pay."""
+    flat = n_features <= 3
+    return replace(
+        TUNING,
+        center_share=0.05,
+        radius_share=0.04,
+        radius_share_flat=0.05,
+        moment_share=0.15,
+        moment_cap=0.15,
+        wide_moment_share=0.15,
+        wide_moment_cap=0.15,
+        cells_share=0.60 if flat else 0.47,
+        cells_cap=0.60 if flat else 0.47,
+        means_share=0.30 if flat else 0.29,
+    )
+
+
+def private_coreset_entries(
+    rho: float, n_features: int, *, bounds_known: bool
+) -> tuple[PlanEntry, ...]:
+    """Plan entries of `build_private_coreset`: from parameters and public facts alone.
+
+    The sum of all of them stays below `rho`. Where the data have no public bound, finding one is
+    paid for. Their sensitivities are those of the engine's entries of the same names. The last one,
+    for the means, may also spend what levels of the tree that were not needed have left.
+    """
+    tuning = private_coreset_tuning(n_features)
+    *first, means = first_entries(rho, n_features, bounds_known=bounds_known, tuning=tuning)
+    return (*first, replace(means, max_rho=rho))
+
+
+@dataclass(frozen=True)
+class PrivateCoreset:
+    """Released weighted points, in lengths, by decreasing weight."""
+
+    points: np.ndarray  # (m, d), in the domain; at least one
+    weights: np.ndarray  # (m,), noisy numbers of units, positive
+    widths: np.ndarray  # (m, q), of the cells, along the axes
+    basis: np.ndarray | None  # (q, d), the axes, orthonormal up to 2**-20; None: the coordinates
+    # released mean squared length of the rows off the axes, for each direction off them
+    residual: float
+    size: float  # released number of units ...
+    size_sd: float  # ... and the standard deviation of its noise
+    domain: Domain  # public or released: what the rows were clipped to
+    status: str  # "ok", or why the points may be of little use
+    # the most units that may lie beyond the domain (95 %); None where that is public
+    beyond: float | None = None
+
+
+def build_private_coreset(
+    session: PrivacySession,
+    table: Table,
+    domain: Domain | None,
+    n_clusters: int,
+    callback: Callable[[str], object],
+) -> PrivateCoreset:
+    """Release weighted points that stand for the rows of a table that may have none.
+
+    The session's plan holds `private_coreset_entries`. Without a domain no public bound is known.
+    `n_clusters` is about how many groups will be asked for: the tree is as deep as they need.
+    `callback` is called with the name of each step when it is done.
+    """
+    domain, status, norms = known_or_paid(session, BOUND, table, domain)
+    run = Run(
+        session=session,
+        rows=GridTable.quantize(table, domain),
+        n_clusters=n_clusters,
+        tuning=private_coreset_tuning(table.n_features),
+    )
+    context = located(run, math.sqrt(2 * session.remaining()))
+    axes = axes_of(context)
+    callback("axes")
+    cells_rho, far_rho = _cell_shares(context, axes)
+    coreset = build_coreset(context, CELLS, MEANS, axes, cells_rho, far_rho)
+    callback("cells")
+    noise = math.sqrt(table.n_features) * n_clusters / context.size.signal
+    signs = Signs(context.size.signal, noise, coreset.n_leaves, False, math.nan)
+    status = coreset_in_words(signs, status, n_clusters, context.tuning, session.plan.epsilon)
+    found = _in_lengths(context, coreset, domain, status)
+    if norms is None:
+        return found
+    beyond = upper_bound_outside(norms, domain.radius, context.size.n, context.size.sd)
+    return replace(found, beyond=beyond)
+
+
+def _cell_shares(context: Context, axes: Axes) -> tuple[float, float]:
+    """What the cell tree may spend, and a last look at far rows: both from the share of cells.
+
+    No Lloyd iteration follows that could pay for the look. Rounded down twice: the two of them
+    then sum to at most the share.
+    """
+    rho = context.left(CELLS)
+    if not far_look_pays(context, axes, rho):
+        return rho, 0.0
+    tree = rho / (1 + context.tuning.far_cells) * (1 - 2.0**-40)
+    return tree, context.tuning.far_cells * tree
+
+
+def _in_lengths(context: Context, coreset: Coreset, domain: Domain, status: str) -> PrivateCoreset:
+    """The leaves as points of the domain, the heaviest first; where there is none, one point.
+
+    The one point is the released center of all rows; its cell is as wide as a uniform law of the
+    released spread (a standard deviation times the root of 12), so that samples spread as rows do.
+    """
+    rows, axes = context.rows, coreset.axes
+    points, weights = coreset.leaves
+    widths = coreset.widths
+    if not len(points):
+        points, weights = np.zeros((1, len(axes.spread))), np.array([context.size.n])
+        widths = math.sqrt(12) * axes.spread[None]
+    order = np.argsort(-weights, kind="stable")
+    lifted = (axes.lift(points[order]) + rows.origin) * rows.unit + domain.center
+    basis = axes.basis
+    return PrivateCoreset(
+        domain.clip_points(lifted),
+        weights[order],
+        widths[order] * rows.unit,
+        None if basis is None else basis.T * 2.0**-BASIS_BITS,
+        axes.rest * rows.unit**2 / max(rows.n_features - len(axes.spread), 1),
+        context.size.n,
+        context.size.sd,
+        domain,
+        status,
+    )

@@ -1,0 +1,246 @@
+"""From Lloyd's iterations to the answer: in lengths, with errors, and with how good it is.
+
+Where the plan has an entry for the quality of the answer,
+
+1. centers are shrunk toward one, where noise rules (:mod:`.fallback`), and put into the domain;
+2. how far the rows are from them is released (:mod:`.quality`);
+3. standard errors of centers and weights follow from the noise of the releases; those of centers
+   also have the part of drawing the rows;
+4. all of it together becomes the status in words (:mod:`.status`).
+
+Elsewhere the centers are taken as they are, and the status says what the iterations have shown.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from ..._privacy._aggregates import NoisyNorms
+from ..._privacy._domain import Domain
+from ..shared.bounds import NO_BOUND
+from ..shared.centering import Size, noise_sd
+from ..shared.grid_geometry import GridGeometry
+from ..shared.outlier_bound import clipped_in_words, upper_bound_outside
+from .candidates import Choice
+from .fallback import toward_one
+from .fit_context import Context
+from .lloyd import LloydResult
+from .lloyd_state import certain_counts, changed_sides
+from .missed_rows import far_limits, missed_in_words, weighted_quantile
+from .quality import QUALITY, Quality, measure_quality
+from .status import Signs, in_words
+from .tuning import Tuning
+
+__all__ = ["EngineResult", "assembled", "build_result", "measured"]
+
+
+@dataclass(frozen=True)
+class EngineResult:
+    """What the engine releases."""
+
+    centers: np.ndarray  # (k, d)
+    weights: np.ndarray  # (k,), noisy numbers of units
+    radius: float  # about which distance from their mean the data reach
+    status: str  # "ok", or why the answer may be of little use
+    n_iterations: int  # noisy Lloyd iterations
+    # noisy sum of squared distances, capped, after an early iteration; nan when not released
+    error: float
+    # how far the rows are from these centers; None where the plan has no such release
+    quality: Quality | None = None
+    # (k,), standard error of each coordinate of a center: noise and sampling
+    centers_sd: np.ndarray | None = None
+    weights_sd: np.ndarray | None = None  # (k,), standard deviation of the noise of a weight
+    # (k,), about how many units have come to other centers since they were counted
+    weights_since: np.ndarray | None = None
+    choice: Choice | None = None  # of k; None where it was given
+    # radius about the origin that rows were clipped to, where it was paid for
+    bound: float | None = None
+    beyond: float | None = None  # the most units that may lie beyond the bound
+    cut: bool = False  # whether rows are seen beyond it, or none was found: no center is a mean
+    square: float = 1.0  # what weights of rows multiply sampling variances by
+    size: float = math.nan  # noisy number of units
+    size_sd: float = math.nan
+
+    def chosen(self, choice: Choice | None) -> Self:
+        """With the choice of k; its status counts where nothing else is wrong."""
+        status = self.status
+        if choice is not None and status == "ok":
+            status = choice.status
+        return replace(self, choice=choice, status=status)
+
+    def bounded(
+        self, norms: NoisyNorms | None, domain: Domain, size: float, size_sd: float
+    ) -> Self:
+        """With what a released bound of the rows leaves open; the same for a public one."""
+        if norms is None:
+            return self
+        beyond, status = upper_bound_outside(norms, domain.radius, size, size_sd), self.status
+        if self.quality is not None:
+            inertia = self.quality.inertia + self.quality.inertia_sd
+            status = clipped_in_words(status, norms, domain.radius, inertia)
+        cut = status != self.status or status == NO_BOUND
+        return replace(self, bound=domain.radius, beyond=beyond, cut=cut, status=status)
+
+
+def build_result(
+    context: Context,
+    final: LloydResult,
+    domain: Domain,
+    status: str,
+    *,
+    n_leaves: int | None,
+    quality: bool = False,
+    bounds: Domain | None = None,
+) -> EngineResult:
+    """The answer that Lloyd's iterations come to; the context knows its size and radius.
+
+    `final` is of one center only, where several would be lost in the noise. `status` says what is
+    known to be missing, "ok" otherwise. `n_leaves` are the cells that stood out of the noise, None
+    where nobody looked for any. `quality`: whether the plan has an entry for the quality of the
+    answer, and `bounds` what rows beyond are counted of with it.
+    """
+    found = measured(context, final, domain, n_leaves, bounds) if quality else None
+    return assembled(context, final, domain, status, n_leaves, found)
+
+
+def assembled(
+    context: Context,
+    final: LloydResult,
+    domain: Domain,
+    status: str,
+    n_leaves: int | None,
+    quality: tuple[np.ndarray, Quality, float] | None,
+) -> EngineResult:
+    """The same, where the quality has been released: what :func:`measured` gives, or None."""
+    n_clusters, tuning, unit = context.n_clusters, context.tuning, context.rows.unit
+    noise = math.sqrt(final.centers.shape[1]) * n_clusters / max(context.size.signal, 1e-300)
+    one_center = len(final.centers) < n_clusters
+    signs = Signs(context.size.signal, noise, n_leaves, one_center, final.noise_share)
+    points = _points(final.centers, context.rows, domain)
+    found: dict[str, Any] = {}
+    if quality is not None:
+        points, seen, loss = quality
+        light = bool(np.any(final.counts < tuning.far_light * final.counts_sd))
+        near = (seen.near, seen.near_sd)
+        signs = replace(
+            signs,
+            loss=loss * unit**2 / max(seen.inertia, seen.inertia_sd),
+            light=float(np.mean(final.counts < tuning.certain_count_sd * final.counts_sd)),
+            uneven=_uneven(final, tuning),
+            explained=seen.explained,
+            explained_sd=seen.explained_sd,
+            missed=missed_in_words(seen.far, near, context.size.n, light, tuning),
+        )
+        inertia = seen.near / unit**2, seen.near_sd / unit**2
+        sd = _centers_sd(final, *inertia, context.size, tuning) * unit
+        # The rows were counted next to the centers before the last update.
+        after = (points - domain.center) / unit - context.rows.origin
+        found = {
+            "quality": seen,
+            "centers_sd": sd,
+            "weights_sd": final.counts_sd,
+            "weights_since": changed_sides(final.counted, after, final.counts),
+        }
+    result = EngineResult(
+        points,
+        final.counts,
+        context.radius * unit,
+        context.size.weights.told(in_words(signs, status, tuning, context.session.plan.epsilon)),
+        final.n_iterations,
+        final.error * unit**2,
+        square=context.size.weights.square,
+        size=context.size.n,
+        size_sd=context.size.sd,
+        **found,
+    )
+    return _for_each(result, n_clusters) if quality is not None else result
+
+
+def measured(
+    context: Context,
+    final: LloydResult,
+    domain: Domain,
+    n_leaves: int | None,
+    bounds: Domain | None,
+) -> tuple[np.ndarray, Quality, float]:
+    """Released centers (k, d), in lengths, their quality, and what their noise adds to the squares.
+
+    The last, the loss, is in squared steps. Noise that moves a center by e adds n |e|^2 to the sum
+    of squares about a mean: in expectation n d times the variance of a coordinate.
+    """
+    rows, tuning = context.rows, context.tuning
+    centers, middle, _ = toward_one(final, n_leaves, tuning)
+    points = _points(centers, rows, domain)
+    # Rounded to the grid: what is measured is what is released, up to half a step.
+    steps = np.rint((points - domain.center) / rows.unit) - rows.origin
+    # The caps: a center that was shrunk is farther from its rows, by the way that it went.
+    most = tuning.one_center_reach * context.radius
+    way = np.linalg.norm(final.centers - centers, axis=1)
+    caps = np.minimum(final.reach + way, most)
+    counts = certain_counts(final.counts, final.counts_sd, tuning.certain_count_sd)
+    loss = centers.shape[1] * float(counts @ final.variance)
+    count_sd = noise_sd(context.left(QUALITY))
+    limits = way + far_limits(final, context.size.n, count_sd, context.radius, tuning)
+    caps = np.minimum(caps, limits)
+    return points, measure_quality(context, steps, middle, caps, most, limits, bounds), loss
+
+
+def _points(centers: np.ndarray, rows: GridGeometry, domain: Domain) -> np.ndarray:
+    """Centers in steps about the origin of the rows, as points of the domain."""
+    return domain.clip_points((centers + rows.origin) * rows.unit + domain.center)
+
+
+def _centers_sd(
+    final: LloydResult, inertia: float, inertia_sd: float, size: Size, tuning: Tuning
+) -> np.ndarray:
+    """Standard error (k,) of a coordinate: the noise of the center, and that of drawing its rows.
+
+    In steps; `inertia`, the released sum of squared distances to the centers, is in squared steps.
+    The size is released.
+
+    The mean of m rows of mean squared distance v has the variance v / (d m) in each coordinate; of
+    rows of unequal weights of sum m, that times the sum of their squares over m. v is the cluster's
+    own noisy one, averaged with that of all clusters, which is noisy, too: clusters are taken to
+    differ from it by the part `spreads_differ`. It is at least what the noise of both may hide.
+    """
+    d = final.centers.shape[1]
+    counts = certain_counts(final.counts, final.counts_sd, tuning.certain_count_sd)
+    common, noise = inertia / size.n, inertia_sd / size.n
+    own = 1 / final.spread_variance
+    prior = 1 / max((tuning.spreads_differ * common) ** 2 + noise**2, 1e-300)
+    spread = (own * final.spread + prior * common) / (own + prior)
+    spread = np.maximum(spread, 1 / np.sqrt(own + prior))
+    return np.sqrt(final.variance + size.weights.square * spread / (d * counts))
+
+
+def _uneven(final: LloydResult, tuning: Tuning) -> float:
+    """The part of the sum of squares that clusters have beyond what they had if all were alike.
+
+    A cluster that took in another one is wide. Alike: as wide as the one in which the row in the
+    middle is, by width.
+    """
+    sure = (final.counts > tuning.certain_count_sd * final.counts_sd) & np.isfinite(final.spread)
+    if not sure.any():
+        return 0.0
+    counts, spread = final.counts[sure], final.spread[sure]
+    beyond = counts * (spread - weighted_quantile(spread, counts, 0.5))
+    return float(np.maximum(beyond, 0.0).sum() / max(counts @ spread, 1e-300))
+
+
+def _for_each(result: EngineResult, n_clusters: int) -> EngineResult:
+    """One center for all clusters, where there is one only: the first of them has all the rows."""
+    missing = n_clusters - len(result.centers)
+    if not missing:
+        return result
+    assert result.centers_sd is not None
+    assert result.weights_sd is not None and result.weights_since is not None
+    return replace(
+        result,
+        centers=np.repeat(result.centers, n_clusters, axis=0),
+        centers_sd=np.repeat(result.centers_sd, n_clusters),
+        weights=np.append(result.weights, np.zeros(missing)),
+        weights_sd=np.append(result.weights_sd, np.zeros(missing)),
+        weights_since=np.append(result.weights_since, np.zeros(missing)),
+    )

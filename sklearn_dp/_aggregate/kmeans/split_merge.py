@@ -1,0 +1,343 @@
+"""Merge and split moves between noisy Lloyd iterations: post-processing of released statistics.
+
+Lloyd's algorithm stays where two centers share one cluster and a third one holds two. A *move*
+repairs this: it merges the pair that costs least, and splits the cluster that gains most.
+
+* Merging clusters a and b raises the sum of squares by n_a n_b / (n_a + n_b) |c_a - c_b|^2 (Ward).
+  Noise must not make this look cheap, so unsure counts enter with a lower bound.
+* Splitting a cluster gains its spread beyond the typical one. Noise must not make this look large,
+  so it has to gain by some standard deviations. How many depends on the price: where a pair costs
+  next to nothing to merge, a wrong split loses next to nothing.
+* Even a round cluster is worth dividing where a center stands in empty space: that one goes for
+  next to nothing, and several at a time. What was split is not merged again before it has settled.
+
+Without moves a fit of separated clusters ends at twice the best cost now and then ("no moves" in
+`doc/benchmarks/ablation.md`: the worst fits).
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..shared.weighted_kmeans import weighted_kmeans
+from .coreset_statistics import likely_counts
+from .lloyd_state import LloydContext, LloydState
+from .tuning import Tuning
+
+__all__ = [
+    "Gains",
+    "cheapest_cost",
+    "merge_and_split",
+    "move_clusters",
+    "reduce_centers",
+    "split_direction",
+]
+
+
+def move_clusters(
+    context: LloydContext,
+    state: LloydState,
+    errors: np.ndarray,
+    errors_sd: np.ndarray,
+    displacement: np.ndarray,
+    first: bool,
+) -> int:
+    """Merge and split clusters by their spread; returns the number of moves.
+
+    Changes the estimate in place: the spread of the clusters, what it says, and the clusters that
+    move. `errors` and `errors_sd` (k,), in squared steps, are released sums of squared distances to
+    the centers before this iteration, and their noise. `displacement` (k,) is the squared way of
+    each center in this iteration: the mean squared distance to the new center is smaller by that.
+    The centers of the first iteration are the least settled.
+    """
+    tuning, d = context.tuning, context.rows.n_features
+    evidence = tuning.small_evidence if context.coarse else tuning.evidence
+    evidence = tuning.first_evidence if first else evidence
+    n, sure = state.certain_counts(tuning.certain_count_sd)
+    state.error = float(np.maximum(errors, 0.0).sum())
+    state.update_spread(
+        np.maximum(errors / n - displacement, 0.0), errors_sd / n, tuning.spread_memory
+    )
+    noise_share = d * n * state.variance / np.maximum(errors, errors_sd)
+    state.noise_share = float(np.median(np.minimum(noise_share, 1.0)))
+    likely, likely_sd, seen = likely_counts(context, state)
+    # Up to 3 features the tree has cells for each cluster. With more, a cell may hold several, and
+    # what it counts would make two centers that share one of them dear to merge: counts rule.
+    fine = context.coreset is not None and context.coreset.axes.basis is None
+    state.likely = likely if fine else state.count
+    state.likely_sd = likely_sd if fine else state.count_sd
+    # A center on its way to a light cluster may be next to no leaf yet.
+    state.unseen = ~seen & (state.count < state.count_sd) if fine else ~seen
+    excess = state.spread - np.median(state.spread)
+    sd = n * np.sqrt(state.spread_variance)
+    half = _half_a_cluster(state, n, d)
+    noisy = state.noise_share > tuning.noisy  # then the smallest merger says nothing
+    # Dividing a round cluster moves each half by sqrt(2 v / (pi d)), see `_half_a_cluster`.
+    halves = 2 / (np.pi * d) * state.spread
+    round_part = 0.0 if noisy else tuning.round_gain * 2 / (np.pi * d)
+    gain = Gains(
+        np.where(sure, n * excess, 0.0),
+        sd,
+        np.where(sure, round_part * (n * state.spread - evidence * sd), 0.0),
+    )
+
+    def needed(cost: float) -> float:
+        if noisy or cost >= half:
+            return evidence
+        return max(tuning.least_evidence, evidence * cost / half)
+
+    n_moves = merge_and_split(
+        state,
+        np.maximum(excess, halves),
+        gain,
+        needed,
+        _Directions(context, state.centers),
+        tuning,
+        most=max(1, int(tuning.moves * context.n_clusters)),
+        free=max(1, int(tuning.free_moves * context.n_clusters)),
+        part=1.0 if context.width is None else min(1.0, math.sqrt(3 / (math.pi * d))),
+    )
+    state.moved = state.moved or n_moves > 0
+    state.idle = not noisy and cheapest_cost(state, tuning) < tuning.shared_cluster * half
+    precise = state.noise_share < tuning.precise_centers
+    state.blocked = precise and _blocked(state, gain, evidence, tuning)
+    unsettled = bool(state.settling.any())
+    state.precise = precise and (unsettled or state.blocked or state.idle)
+    return n_moves
+
+
+def _blocked(state: LloydState, gain: "Gains", evidence: float, tuning: Tuning) -> bool:
+    """Whether a split would gain, and only the noise of a small count makes all mergers dear."""
+    unsure = state.count < tuning.merge_sure * state.count_sd
+    best = np.max(gain.mean - evidence * gain.sd)
+    return bool(unsure.any() and best > tuning.blocked * state.error)
+
+
+def _half_a_cluster(state: LloydState, n: np.ndarray, d: int) -> float:
+    """About what dividing a typical round cluster in two would save.
+
+    A pair that costs less to merge shares a cluster, so that another one is missed; then a wrong
+    split costs next to nothing.
+
+    A normal cluster of n rows and mean squared distance v has the variance v / d along each axis.
+    The means of its halves are sqrt(2 v / (pi d)) from its own, so dividing it saves
+    (2 / pi) n v / d. Returned is n v / d; what is compared with it has the factor `shared_cluster`.
+    """
+    return float(np.median(n * state.spread)) * min(1.0, 2.0 / d) / 2
+
+
+class _Directions:
+    """Directions to split clusters in: between two groups of coreset points, if there are any.
+
+    Elsewhere a direction is drawn; in many features such a one is nearly orthogonal to the line
+    between two true clusters.
+    """
+
+    def __init__(self, context: LloydContext, centers: np.ndarray) -> None:
+        self._session = context.session
+        self._coreset, self._centers = context.coreset, centers.copy()
+
+    @cached_property
+    def _rng(self) -> Any:
+        return self._session.rng("split")
+
+    @cached_property
+    def _labels(self) -> np.ndarray:
+        """The nearest center of each point of the coreset: for hundreds of clusters, made once."""
+        assert self._coreset is not None
+        flat = self._coreset.axes.flatten(self._centers)
+        scores = np.einsum("ij,ij->i", flat, flat) - 2 * self._coreset.points @ flat.T
+        return np.argmin(scores, axis=1)
+
+    def __call__(self, j: int) -> np.ndarray:
+        """A unit vector of shape (d,) for cluster j."""
+        if self._coreset is not None:
+            near = self._labels == j
+            points, weights = self._coreset.points[near], self._coreset.weights[near]
+            vector = split_direction(points, weights, self._rng)
+            if vector is not None:
+                return self._coreset.axes.lift(vector)
+        guess = self._rng.random(self._centers.shape[1]) - 0.5
+        return guess / np.linalg.norm(guess)
+
+
+@dataclass(frozen=True)
+class Gains:
+    """What splitting each cluster saves."""
+
+    mean: np.ndarray  # (k,), by its spread beyond the typical one ...
+    sd: np.ndarray  # ... and the standard deviation of that
+    round: np.ndarray  # (k,), at the least: where it is one round cluster
+
+
+def merge_and_split(
+    state: LloydState,
+    excess: np.ndarray,
+    gain: Gains,
+    needed: Callable[[float], float],
+    direction: Callable[[int], np.ndarray],
+    tuning: Tuning,
+    *,
+    most: int,
+    free: int,
+    part: float = 1.0,
+) -> int:
+    """Merge the cheapest pair to split the cluster that gains most, while it pays.
+
+    Changes the estimate in place, and returns the number of moves. `excess` (k,) is the squared way
+    of the halves from the center of each cluster. `needed` is from the cost of the cheapest merger
+    to the number of standard deviations that a gain must exceed; `direction` from the index of a
+    cluster to a unit vector to split it along.
+
+    At most `most` moves are by the spread beyond the typical one, and `free` of all: the last ones
+    pay even where clusters are round.
+
+    The halves go a `part` of their way. From day to day there is no coreset that knows where they
+    are: along an axis that is drawn they go about as far as a round cluster reaches (times the root
+    of 1.5), and the next days see the rest.
+    """
+    done, kept = 0, state.settling > 0
+    frozen = np.zeros(len(kept), dtype=bool)
+    state.settling = np.maximum(state.settling - 1, 0)
+    while done < free:
+        worth = gain.round
+        if done < most:
+            cost = _cheapest_pair(state, frozen | kept, tuning)[1]
+            worth = np.maximum(worth, gain.mean - needed(cost) * gain.sd)
+        j = int(np.argmax(np.where(frozen, -np.inf, worth)))
+        if frozen[j] or worth[j] <= 0:
+            break
+        pair, cost = _cheapest_pair(state, frozen | kept, tuning, split=j)
+        gained = gain.mean[j] - needed(cost) * gain.sd[j] if done < most else 0.0
+        if cost > tuning.merge_gain * max(gained, gain.round[j]):
+            break
+        offset = part * np.sqrt(excess[j]) * direction(j)
+        if pair[0] != j:
+            _merge(state, *pair)
+        _split(state, j, pair[1], offset, part)
+        state.settling[[j, pair[1]]] = tuning.settling
+        frozen[[j, *pair]] = True
+        done += 1
+    return done
+
+
+def cheapest_cost(state: LloydState, tuning: Tuning) -> float:
+    """By how much the cheapest merger of a pair raises the cost."""
+    return _cheapest_pair(state, np.zeros(len(state.centers), dtype=bool), tuning)[1]
+
+
+def _cheapest_pair(
+    state: LloydState, excluded: np.ndarray, tuning: Tuning, split: int | None = None
+) -> tuple[tuple[int, int], float]:
+    """The pair whose merger raises the cost least, with a lower confidence bound of counts.
+
+    A center in empty space has a count of noise. With that count, far away from all the others, it
+    would look more expensive to merge than two true clusters that are close to each other.
+
+    The cluster that is to be split stays out, but for one thing: it may take in the rows of a
+    center whose count is unsure. Then it is the first one of the pair.
+    """
+    count, sd = state.likely, state.likely_sd
+    n = np.where(count < tuning.merge_sure * sd, count - tuning.merge_doubt * sd, count)
+    # Cells tell little of a center on its way to its rows: they never make it cheaper than a low
+    # count would.
+    n = np.maximum(n, state.count - state.count_sd)
+    n = np.maximum(n, tuning.merge_floor * sd)
+    # No count and no cell: next to nothing, however far away.
+    n = np.where(state.unseen, np.minimum(n, tuning.unseen_floor * sd), n)
+    square = np.einsum("ij,ij->i", state.centers, state.centers)
+    distance = square[:, None] + square - 2 * state.centers @ state.centers.T
+    cost = n[:, None] * n / (n[:, None] + n) * np.maximum(distance, 0.0)
+    cost[excluded] = np.inf
+    cost[:, excluded] = np.inf
+    np.fill_diagonal(cost, np.inf)
+    if split is not None:
+        light = (count < tuning.merge_sure * sd) & (np.arange(len(count)) != split)
+        cost[split], cost[:, split] = np.where(light, cost[split], np.inf), np.inf
+    a, b = np.unravel_index(np.argmin(cost), cost.shape)
+    return (int(a), int(b)), cost[a, b]
+
+
+def _merge(state: LloydState, a: int, b: int) -> None:
+    """Put the pair into slot a: the mean by counts, with the variance of a mean."""
+    weight = np.maximum(state.count[[a, b]], 1e-9)
+    weight = weight / weight.sum()
+    state.centers[a] = weight @ state.centers[[a, b]]
+    state.variance[a] = np.square(weight) @ state.variance[[a, b]]
+    state.count[a] = max(state.count[a], 0.0) + max(state.count[b], 0.0)
+    state.forget([a])
+
+
+def _split(state: LloydState, j: int, free: int, offset: np.ndarray, part: float) -> None:
+    """Put the halves of cluster j into slot j and the free one, at the offset on either side.
+
+    Where the halves really are is known up to about the offset of which this is a `part`: it
+    becomes their variance, so that the next Kalman update believes nearly all that it sees.
+    """
+    state.centers[free] = state.centers[j] - offset
+    state.centers[j] = state.centers[j] + offset
+    state.count[[j, free]] = state.count[j] / 2
+    state.unseen[free] = False
+    state.variance[[j, free]] = offset @ offset / len(offset) / part**2
+    state.forget([j, free])
+
+
+def split_direction(
+    points: np.ndarray, weights: np.ndarray, rng: np.random.Generator
+) -> np.ndarray | None:
+    """Unit vector between the centers of a 2-means of weighted points, or None.
+
+    The points (m, q) are released. None for fewer than two points, or points in one place. The
+    generator is of restarts: no noise.
+    """
+    if len(points) < 2:
+        return None
+    pair = weighted_kmeans(points, weights, 2, rng, n_starts=5)
+    vector = pair[1] - pair[0]
+    length = np.linalg.norm(vector)
+    return vector / length if length > 0 else None
+
+
+def reduce_centers(context: LloydContext, state: LloydState) -> None:
+    """From more centers than asked for to the number asked for: k-means of them, by their counts.
+
+    Once, after the first iteration: the start has up to 1.5 k centers, because noise hides some
+    clusters from the coreset, and the counts of this iteration tell which centers hold rows.
+
+    There is a coreset: they are compared along its axes, where noise is smallest. The estimate is
+    changed in place: k0 > k centers before, k afterward. The mean of a group, by weights w that
+    sum to one, has the variance sum w^2 P of its members' P. Spreads and clip factors start again.
+    """
+    assert context.coreset is not None
+    tuning, axes = context.tuning, context.coreset.axes
+    flat = axes.flatten(state.centers)
+    floor = tuning.reduce_floor * float(np.mean(state.count_sd))
+    likely, _, seen = likely_counts(context, state)
+    # A center where neither cells nor counts show a row must not cost two that are close.
+    weight = np.maximum(likely, np.where(seen, floor, tuning.reduce_unseen * floor))
+    # A floor keeps a cluster whose count happens to be negative in the game.
+    groups = weighted_kmeans(flat, weight, context.n_clusters, context.session.rng("reduce"))
+    square = np.einsum("ij,ij->i", groups, groups) - 2 * flat @ groups.T
+    member = np.zeros((context.n_clusters, len(flat)))
+    member[np.argmin(square, axis=1), np.arange(len(flat))] = 1.0
+    share = member * weight
+    share /= np.maximum(share.sum(axis=1, keepdims=True), 1e-300)
+    empty = ~member.any(axis=1)
+    state.centers = share @ state.centers
+    state.centers[empty] = axes.lift(groups[empty])
+    state.counted = state.centers
+    state.variance = np.square(share) @ state.variance
+    old = member @ state.old_count, member @ state.old_count_variance
+    state.count = member @ state.count
+    state.count_sd = np.sqrt(member @ state.count_sd**2)
+    state.old_count, state.old_count_variance = old[0], np.where(empty, np.inf, old[1])
+    state.reach = np.ones(context.n_clusters)
+    state.settling = np.zeros(context.n_clusters, dtype=int)
+    state.spread, state.spread_variance = (
+        np.zeros(context.n_clusters),
+        np.full(context.n_clusters, np.inf),
+    )

@@ -1,0 +1,126 @@
+"""The plan of a mixture: which entries there are, from public facts only.
+
+Three things are paid for: the location (5 % of rho), the partition, and the components (5 % for
+the radii of the start, and all that is left for the rounds of moments). With halves ("k_tuples",
+and the spherical case of "partition") the entries are on two paths: a unit is in one half, so
+each half may spend the whole budget. Where a partition does not spend what it could have, for
+instance as a k-tuple stage left the fallback unused, the moments may have it: their entries have
+the rest of the budget for a cap.
+"""
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any
+
+from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._rounding import sum_down
+from ..._published.easy_instances.k_tuple_mixture import tuple_stage
+from ..._published.separated_gaussians.partition import partition_entries
+from ..._published.separated_gaussians.spherical import spherical_entries
+from ..kmeans.engine import engine_entries
+from ..moments.moment_releases import DISTANCES, moment_entries
+from ..shared.adaptive_center import center_radius_entries
+from ..shared.columns import column_entries
+from ..tuples.stage import TupleStage
+from .parts import Settings
+
+__all__ = ["PREFIX", "RADII", "failure_delta", "mixture_entries", "stage_of"]
+
+PREFIX = "partition/"
+RADII = "component radii"
+_LOCATION_SHARE, _PARTITION_SHARE, _RADII_SHARE = 0.05, 0.25, 0.05
+_COLUMN_SHARE = 0.06
+_TREE_SHARE = 0.35  # of a partition by terrific balls
+_SPHERICAL_SHARE = 0.5  # balls are costly, and spherical covariances cheap
+_FAILURES = {"k_tuples": 0.5, "partition": 0.1}  # shares of delta
+_ALL, _FIRST, _SECOND = (), ("first half",), ("second half",)
+
+
+def failure_delta(delta: float, settings: Settings, *, whole: bool = False) -> float:
+    """What of delta is for failures of what is no Gaussian mechanism.
+
+    0 where all releases are Gaussian, or of pure DP as joint balls are. `whole`: the budget is in
+    zCDP, so that all of delta is for failures. Otherwise some of it has to be left for the
+    conversion of zCDP to (epsilon, delta).
+    """
+    if settings.n_components == 1 or settings.method == "coreset":
+        return 0.0
+    partition = settings.method == "partition" and not settings.spherical
+    if partition and settings.options.balls == "joint":
+        return 0.0
+    return (1.0 if whole else _FAILURES[settings.method]) * delta * (1 - 1e-9)
+
+
+def mixture_entries(
+    rho: float, delta: float, n_features: int, settings: Settings
+) -> tuple[PlanEntry, ...]:
+    """Plan entries of `fit_mixture`, worth at most `rho` and `delta`.
+
+    `rho` is for everything, `delta` for failures: `failure_delta`.
+    """
+    location = center_radius_entries(rho, _LOCATION_SHARE)
+    if settings.columns_released(n_features):
+        location = (*column_entries(_COLUMN_SHARE * rho), *location)
+    rest = sum_down([rho, *(-entry.rho for entry in location)])
+    if settings.n_components == 1:
+        return (*location, *moment_entries(rest))
+    halves, found = _split_entries(rho, rest, delta, n_features, settings)
+    paths = _SECOND if halves else _ALL
+    radii = PlanEntry(
+        RADII,
+        Mechanism.GAUSSIAN,
+        _RADII_SHARE * rho,
+        paths=paths,
+        sensitivity="a unit adds 1 to the histograms of distances from its center",
+    )
+    spent = [-entry.rho for entry in found if entry.paths == paths]
+    left = sum_down([rest, *spent, -radii.rho])
+    # Where a path leaves something, it goes to the moments.
+    most = sum_down([rest, -radii.rho])
+    moments = [
+        dataclasses.replace(
+            entry, paths=paths, max_rho=entry.max_rho if entry.name == DISTANCES else most
+        )
+        for entry in moment_entries(left)
+    ]
+    return (*location, *found, radii, *moments)
+
+
+def _split_entries(
+    rho: float, rest: float, delta: float, n_features: int, settings: Settings
+) -> tuple[bool, tuple[PlanEntry, ...]]:
+    """Whether there are two halves of units, and the entries of the partition.
+
+    `rho` is that of everything, and `rest` what the location leaves of it.
+    """
+    if settings.spherical:
+        second = _SPHERICAL_SHARE * rho
+        return True, spherical_entries(second, delta, rest, settings, n_features, PREFIX)
+    if settings.method == "partition":
+        return False, partition_entries(_TREE_SHARE * rho, delta, settings, n_features, PREFIX)
+    engine = engine_entries(
+        _PARTITION_SHARE * rho,
+        n_features,
+        bounds_known=True,
+        prefix=PREFIX,
+        n_clusters=settings.n_components,
+    )
+    stage = stage_of(rho, delta, settings, n_features)
+    if stage is None or not stage.size:
+        return False, engine
+    return True, (*_on(stage.entries(), _FIRST), *_on(engine, _SECOND))
+
+
+def _on(entries: Iterable[PlanEntry], paths: Any) -> tuple[PlanEntry, ...]:
+    return tuple(dataclasses.replace(entry, paths=paths) for entry in entries)
+
+
+def stage_of(rho: float, delta: float, settings: Settings, n_features: int) -> TupleStage | None:
+    """The aggregation of tuples, which has the whole budget but for the location; or None.
+
+    None for other methods. `rho` and `delta` are as for `mixture_entries`.
+    """
+    if settings.method != "k_tuples":
+        return None
+    spent = sum_down([rho, *(-entry.rho for entry in center_radius_entries(rho, _LOCATION_SHARE))])
+    return tuple_stage(spent, delta, settings, n_features)

@@ -1,0 +1,193 @@
+"""Where the data are and how far they reach, at any scale: what moments are taken about.
+
+The radius that rows are clipped to has to fit them: too large, and the noise drowns the answer; too
+small, and the clip bends it. Nothing is known about the scale, so it is found in rounds: a released
+mean of the rows in the present ball, then a released radius about it that most rows are within, on
+a public grid of all scales. The noise of a mean is proportional to the ball that its rows are
+clipped to, so each round sees more. :func:`adaptive_center_radius` says when another round follows.
+
+Who calls: `FriendlyCovariance`, `DPPCA` and the mixtures, before their own releases.
+
+Shapes and units: rows of shape (n, d) in the user's unit come in. What goes out is in grid steps of
+the last domain (see :mod:`.rows`), except for the domain itself, which is in the user's unit.
+
+Why three entries. "bound" is a radius about a public center, so it is large where the data are far
+from there. "location" is a mean within the present ball, "reach" a radius about that mean. The last
+two are repeated: each has paid for three rounds, in equal parts, and unused rounds are simply not
+spent.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..._privacy._domain import Domain
+from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._session import PrivacySession
+from .bounds import radius_about
+from .centering import center_and_count, noise_sd
+from .grid_table import GridTable
+from .outlier_bound import upper_bound_outside
+from .table import Table
+from .weights import Weights
+
+__all__ = ["CenterRadius", "about_origin", "adaptive_center_radius", "center_radius_entries"]
+
+_BOUND, _CENTER, _REACH = "bound", "location", "reach"
+_ROUNDS = 3
+_NOT_SEEN = "too few rows for this budget: no radius found"
+_WORDS = {
+    # Sensitivities in words, for the plan; the proofs stand where the numbers are computed:
+    # `centering` for the mean and the count, `private_radius` for the histograms.
+    _BOUND: "a unit adds 1 to the histogram of norms",
+    _CENTER: "sqrt(5)/2 radius: the sum moves by the radius, half a radius times the count too",
+    _REACH: "a unit adds 1 to the histogram of distances from the location",
+}
+
+
+@dataclass(frozen=True)
+class CenterRadius:
+    """Where most of the rows are."""
+
+    rows: GridTable  # about the released center, clipped to the domain, on its grid
+    domain: Domain
+    # of the released ball about the center that holds most of the rows, in grid steps
+    radius: float
+    size: float  # released number of units, positive
+    status: str
+    beyond: float  # the most units that may lie beyond the radius of the domain (95 %)
+    # (d,), standard deviation of the noise of the center, in the user's unit; 0 where it is known
+    error: np.ndarray
+    size_sd: float  # standard deviation of the size; infinite where that is
+    weights: Weights = Weights()  # what was released of the weights of rows
+
+
+def center_radius_entries(
+    rho: float, share: float, *, centered: bool = False
+) -> tuple[PlanEntry, ...]:
+    """Plan entries of `adaptive_center_radius`, or of `about_origin`: at most ``share * rho``, in
+    equal parts.
+
+    `nextafter` rounds each part down, so that the parts do not come to more than the share.
+    `centered`: the mean is known to be the origin, so only the reach is released.
+    """
+    names = (_REACH,) if centered else (_BOUND, _CENTER, _REACH)
+    part = math.nextafter(rho * share / len(names), 0.0)
+    return tuple(
+        PlanEntry(
+            name,
+            Mechanism.GAUSSIAN,
+            part,
+            uses=1 if name == _BOUND else _ROUNDS,
+            sensitivity=_WORDS[name],
+        )
+        for name in names
+    )
+
+
+def adaptive_center_radius(
+    session: PrivacySession,
+    table: Table,
+    domain: Domain | None,
+    *,
+    fraction: float = 0.99,
+    wider: float = 1.0,
+) -> CenterRadius:
+    """Find a ball about the mean that holds most of the rows.
+
+    In order:
+
+    1. Release a radius about the public center (or the origin) that 99.9 % of the units are within,
+       and clip to it.
+    2. Release the mean and the count of the clipped rows.
+    3. Release the radius about that mean that holds `fraction` of the units. It may be found as
+       large as twice the ball before: a mean at its border can have rows at the opposite one.
+    4. If the radius is at most a quarter of the one before, go on with 2; three rounds at most.
+    5. Widen the ball by `wider`, how much farther rows may reach, and put the rows on its grid.
+
+    A radius that is not found (too few rows for the noise) leaves the ball as it was. All of these
+    decisions follow from releases, so they cost nothing. The plan holds `center_radius_entries`.
+
+    Even where there is a public bound, most rows may be much nearer, so a radius about its center
+    is released first. A round then releases the mean of the rows in the present ball and the
+    distance from it that holds most of them, on a public grid of all scales. From far away the
+    noise of the first mean is large, so there are up to three rounds; as long as the ball shrinks
+    much another one follows, which is decided by released radii.
+    """
+    known, center, most = domain, *_known(table, domain)
+    ball = Domain(center, most)
+    radius, _ = radius_about(session, _BOUND, table, ball, known, fraction=0.999)
+    status = "ok" if radius is not None else _NOT_SEEN
+    domain = _box(center, _least(radius, most))
+    # A third of an entry for each round, and less by more than rounding could add up to.
+    rho = [session.plan[name].rho / _ROUNDS * (1 - 1e-12) for name in (_CENTER, _REACH)]
+    for _ in range(_ROUNDS):
+        rows = GridTable.quantize(table, domain, known)
+        origin, count, variance, weights = center_and_count(session, _CENTER, rows, rho[0])
+        before, sd = domain.radius, math.sqrt(variance)
+        # Of the count of noise `sd` the sum has half a radius for each coordinate.
+        size = max(count, 4 * sd)
+        error = np.hypot(rows.limit / 2, origin) * (sd / size * rows.unit)
+        domain = _box(domain.center + origin * rows.unit, 2 * before)
+        radius, norms = radius_about(
+            session, _REACH, table, domain, known, rho=rho[1], fraction=fraction
+        )
+        domain = _box(domain.center, before if radius is None else min(radius, 2 * before))
+        # The noise of the mean was proportional to the ball before: one that has hardly shrunk
+        # has nothing more to give.
+        if domain.radius > before / 4:
+            break
+    if count < 5 * max(sd, noise_sd(rho[1])) and status == "ok":
+        status = "too few rows for this budget: the answer is mostly noise"
+    domain = _box(domain.center, wider * domain.radius)
+    rows = GridTable.quantize(table, domain, known)
+    # Rows beyond twice the ball before were moved toward it, before their norms were taken.
+    beyond = upper_bound_outside(norms, min(domain.radius, 2 * before), count, sd)
+    size = max(size, 1.0)
+    return CenterRadius(rows, domain, rows.ball / wider, size, status, beyond, error, sd, weights)
+
+
+def about_origin(
+    session: PrivacySession,
+    table: Table,
+    domain: Domain | None,
+    *,
+    fraction: float = 0.99,
+    wider: float = 1.0,
+) -> CenterRadius:
+    """As :func:`adaptive_center_radius`, where the origin is known to be the mean; the size is
+    infinite.
+
+    With the mean known, only the radius is to be found. A ball about the origin that holds public
+    bounds has the radius of these plus the distance of their center. The plan holds
+    ``center_radius_entries(..., centered=True)``.
+    """
+    known, center, most = domain, *_known(table, domain)
+    most, center = most + float(np.linalg.norm(center)), np.zeros(table.n_features)
+    radius, norms = radius_about(session, _REACH, table, None, known, fraction=fraction)
+    status = "ok" if radius is not None else _NOT_SEEN
+    domain = _box(center, wider * _least(radius, most))
+    rows = GridTable.quantize(table, domain, known)
+    beyond = upper_bound_outside(norms, domain.radius, math.inf, math.inf)
+    known_center, size = np.zeros(table.n_features), math.inf
+    return CenterRadius(rows, domain, rows.ball / wider, size, status, beyond, known_center, size)
+
+
+def _known(table: Table, domain: Domain | None) -> tuple[np.ndarray, float]:
+    """The center (d,) and radius of public bounds, if there are any; infinite without bounds."""
+    if domain is None:
+        return np.zeros(table.n_features), math.inf
+    return domain.center, domain.radius
+
+
+def _least(radius: float | None, most: float) -> float:
+    """The released radius within the public one; the unit ball when there is neither."""
+    if radius is None:
+        return most if most < math.inf else 1.0
+    return min(radius, most)
+
+
+def _box(center: np.ndarray, radius: float) -> Domain:
+    """Rows are cut to a box first, so that no difference overflows, and then to the ball in it."""
+    return Domain(center, radius, center - radius, center + radius)

@@ -1,0 +1,94 @@
+"""What a status says about answers that the noise hides, and what would help: words and numbers.
+
+A standard error falls about in proportion to the number of units, and to epsilon, as long as the
+noise is most of it. All of it is made of released values.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+__all__ = ["hidden_in_noise", "listed", "plain", "advice"]
+
+_HIDDEN = 0.5  # part of a spread that a standard error is, above which little can be seen
+_ENOUGH = 0.2  # the part that a remedy leads to
+_MOST_TIMES = 1000.0  # what is asked for at most: more would be no advice
+
+
+def advice(times: float, epsilon: float, size: float | None = None, units: str = "rows") -> str:
+    """So many times the units, or a larger epsilon: the end of a status.
+
+    `times` is by how much the noise is too large; empty if more than a thousand times. `size` is
+    the released number of units, where it is known well: the words then say how many there should
+    be. `units` are what there should be more of.
+
+    >>> advice(2.5, 0.1)
+    '; about 2.5 times the rows, or an epsilon of about 0.25, would help'
+    >>> advice(2.5, 0.1, 480.0)
+    '; about 2.5 times the rows (1200), or an epsilon of about 0.25, would help'
+    """
+    if not times < _MOST_TIMES:
+        return ""
+    number = "" if size is None else f" ({plain(times * size)})"
+    return (
+        f"; about {plain(times)} times the {units}{number}, or an epsilon of about "
+        f"{plain(times * epsilon)}, would help"
+    )
+
+
+def hidden_in_noise(
+    what: str,
+    error: float,
+    spread: float,
+    epsilon: float,
+    size: float,
+    least: float,
+    power: float = 1.0,
+    units: str = "rows",
+) -> str:
+    """The status of an answer whose standard error is about as large as what it is to tell.
+
+    "ok" where the error, released, is less than half of the released spread, of what `what` says.
+    `size` is the number of units that the error was divided by, and `least` what there is at least,
+    by its noise. Where there may be none, the error says nothing. `power`: an error of several
+    spreads falls with this root of the number of units: less than one where clips follow the noise
+    of earlier steps, which makes the noise of all later ones.
+
+    >>> hidden_in_noise("the rows", 0.1, 1.0, 1.0, 1000.0, 980.0)
+    'ok'
+    >>> hidden_in_noise("the rows", 0.8, 1.0, 1.0, 50.0, 30.0)  # doctest: +NORMALIZE_WHITESPACE
+    'mostly noise: the standard error is about 80 % of the spread of the rows;
+    about 4 times the rows (200), or an epsilon of about 4, would help'
+    >>> hidden_in_noise("the rows", 0.8, 1.0, 1.0, 50.0, -8.0)
+    'too few rows for this budget: their number is lost in the noise; about 250 rows would help'
+    """
+    part = error / spread if spread > 0 else math.inf
+    if not least > 0:
+        found = f"too few {units} for this budget: their number is lost in the noise"
+        # Error times size does not depend on the size as long as it is noise.
+        return f"{found}; about {plain(max(part, 1.0) / _ENOUGH * size)} {units} would help"
+    if not part > _HIDDEN:
+        return "ok"
+    words = f"about {100 * part:.0f} % of" if part < 10 else "many times"
+    found = f"mostly noise: the standard error is {words} the spread of {what}"
+    return found + advice(min(part, part**power) / _ENOUGH, epsilon, size, units)
+
+
+def listed(names: Sequence[object], places: Sequence[int] | np.ndarray, most: int = 5) -> str:
+    """The names at some places, in a sentence.
+
+    >>> listed(["age", "pay", "hours"], [0, 2]), listed(range(9), range(7))
+    ('age, hours', '0, 1, 2, 3, 4 and 2 more')
+    """
+    more = f" and {len(places) - most} more" if len(places) > most else ""
+    return ", ".join(str(names[place]) for place in places[:most]) + more
+
+
+def plain(number: float, digits: int = 2) -> str:
+    """A number in a sentence, as people write it; more digits are seldom known.
+
+    >>> plain(1234.5), plain(0.256), plain(100.4), plain(1234.5, 3)
+    ('1200', '0.26', '100', '1230')
+    """
+    return f"{float(f'{number:.{digits}g}'):.12g}"

@@ -1,0 +1,327 @@
+"""What released means and centers say about public bounds that are too narrow.
+
+Rows beyond bounds are clipped to them, and then no mean is that of the rows. Most
+releases do not show how many there are, but what is next to a bound tells that there may be many:
+
+* a mean within its error of a bound: all rows may be there, and it is no answer;
+* a mean that is few spreads from a bound: many rows are at it, or next to it, which is told.
+
+And one box for columns of different units has the noise of the widest in all of them.
+
+Some columns are like that by nature: many end at zero, which is no sign; some have two values, and
+some rows have one length. Where rows beyond the bounds have been counted, their number decides.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..._privacy._domain import Domain
+from .advice import listed, plain
+from .outlier_bound import is_ok
+
+__all__ = [
+    "at_bounds",
+    "at_bounds_in_words",
+    "cut_by_bounds",
+    "near_bounds",
+    "told_of_hidden",
+    "told_of_balls",
+    "told_of_centers",
+    "told_of_cuts",
+    "told_of_outside",
+    "told_of_points",
+]
+
+_NEAR, _SMALL = 2.0, 0.02  # standard errors from a bound, if they are small parts of the side
+_EQUAL = 1e-5  # of a side: what grids and whitening round by
+_CUT = 1.25  # spreads from a bound, that the mean of a column has where many rows are at it
+_TWO_VALUES = 0.8  # of the largest variance of a column in bounds
+_OF_SIDE = 0.001  # of the side of a box: what the mean of points with weights is known by
+_OF_BALL = 0.25  # of the radius of a ball: the spread of its rows in a column
+_FILLED = 0.9, 0.98  # of the radius of a ball: typical lengths of rows that may be cut, or are
+_HIDDEN, _SMALLER = 3.0, 0.25  # sds of a variance that noise hides; part of another variance
+_STANDS_OUT = 4.0  # standard deviations of its noise that a number of rows beyond exceeds
+_MANY, _FEW = 0.25, 0.01  # of the rows, beyond bounds: no mean is left, and nothing to speak of
+
+
+def at_bounds(
+    status: str, domain: Domain | None, means: np.ndarray, errors: np.ndarray, names: Sequence
+) -> str:
+    """The status, or that means of shape (..., d) are within their errors of public bounds.
+
+    Such a mean is a sign that the bounds are too narrow, and no answer. Zero is a bound that many
+    columns have by nature.
+
+    >>> box = Domain.from_bounds((0.0, [80.0, 400.0]), 2)
+    >>> means, errors = np.array([[40.0, 400.0], [1.0, 90.0]]), np.ones((2, 2))
+    >>> at_bounds("ok", box, means, errors, ["age", "pay"])  # doctest: +NORMALIZE_WHITESPACE
+    'the means of these columns are at a bound, and rows may lie beyond it: pay (try wider bounds)'
+    """
+    near = near_bounds(domain, means, errors)
+    if domain is None or not near.any():
+        return status
+    places = None if domain.low is None else _any_row(near)
+    return _said_first(at_bounds_in_words(places, names), status)
+
+
+def at_bounds_in_words(near: np.ndarray | None, names: Sequence) -> str:
+    """Of columns (d,) whose means are at a bound; None for the mean in a ball."""
+    if near is None:
+        return "the mean is at the bound, and rows may lie beyond it (try wider bounds)"
+    return (
+        "the means of these columns are at a bound, and rows may lie beyond it: "
+        f"{listed(names, np.flatnonzero(near))} (try wider bounds)"
+    )
+
+
+def near_bounds(domain: Domain | None, means: np.ndarray, errors: np.ndarray) -> np.ndarray:
+    """Which of the coordinates (..., d) are within their errors of public bounds.
+
+    Where all bounds are the radius of a ball, those of the means that are.
+    """
+    if domain is None or not np.isfinite(errors).all():
+        return np.zeros(means.shape, dtype=bool)
+    side = domain.radius if domain.low is None else domain.high - domain.low
+    off = np.where(errors < _SMALL * side, _NEAR * errors, 0.0) + _EQUAL * side
+    if domain.low is None or domain.high is None:
+        near = np.linalg.norm(means, axis=-1) + np.linalg.norm(off, axis=-1) >= domain.radius
+        return np.broadcast_to(near[..., None], means.shape)
+    below, above = means - off <= domain.low, means + off >= domain.high
+    return (below & (domain.low != 0) | above & (domain.high != 0)) & (side > 0)
+
+
+def cut_by_bounds(domain: Domain | None, means: np.ndarray, spreads: np.ndarray) -> np.ndarray:
+    """Whether the mean is so few spreads from a bound that many rows are at it; of shape (..., d).
+
+    A uniform column is 1.7 of them from both of its ends, and one of which a third is at a bound
+    about one. A column of the two bounds alone, whose variance is the largest that there may be,
+    has them by nature, and any column may end at zero.
+
+    >>> box = Domain.from_bounds((0.0, [60.0, 60.0, 1.0]), 3)
+    >>> cut_by_bounds(box, np.array([47.0, 30.0, 0.7]), np.array([14.0, 17.0, 0.46]))
+    array([ True, False, False])
+    """
+    if domain is None or domain.low is None or domain.high is None:
+        return np.zeros(means.shape, dtype=bool)
+    below, above = means - domain.low, domain.high - means
+    several = np.square(spreads) < _TWO_VALUES * below * above
+    near = (below < _CUT * spreads) & (domain.low != 0)
+    return several & (near | (above < _CUT * spreads) & (domain.high != 0))
+
+
+def told_of_cuts(
+    status: str,
+    codes: np.ndarray,
+    domain: Domain | None,
+    means: np.ndarray,
+    spreads: np.ndarray,
+    names: Sequence,
+) -> str:
+    """A status that has nothing to complain of, with the columns of which many rows are at a bound.
+
+    Means and spreads (..., d) are of columns, in the units of the table. Of a ball it is told where
+    a typical row is that long: rows of one length have that by nature, but these do not all point
+    the same way.
+
+    >>> box = Domain.from_bounds((0.0, [60.0, 90.0]), 2)
+    >>> place = np.array([47.0, 30.0]), np.array([14.0, 17.0])
+    >>> told_of_cuts("ok", np.array(["bound", "ok"]), box, *place, ["pay", "age"])
+    'ok, but many rows are at or next to a bound of these columns, and may lie beyond it: pay'
+    >>> ball = Domain.from_bounds(60.0, 2)
+    >>> place = np.array([40.0, 20.0]), np.array([30.0, 14.0])
+    >>> told_of_cuts("ok", np.array(["ok", "ok"]), ball, *place, ["pay", "age"])
+    'ok, but the typical row is 93 % as long as the bound, and rows may lie beyond it'
+    """
+    if domain is None or not is_ok(status):
+        return status
+    if domain.low is None:
+        least, most = _FILLED
+        along = float(np.linalg.norm(means, axis=-1).min()) / domain.radius
+        part = math.sqrt(float(np.square(means).sum(-1).max() + np.square(spreads).sum(-1).max()))
+        part /= domain.radius
+        if not part > least:
+            return status
+        words = (
+            f"the typical row is {plain(100 * min(part, 1.0))} % as long as the bound, and rows "
+            "may lie beyond it"
+        )
+        if part > most and along > least:
+            return words + " (try wider bounds)"
+    else:
+        cut = cut_by_bounds(domain, means, spreads) & (codes == "bound")
+        if not cut.any():
+            return status
+        where = listed(names, np.flatnonzero(_any_row(cut)))
+        words = (
+            f"many rows are at or next to a bound of these columns, and may lie beyond it: {where}"
+        )
+    told = status if words in status else f"{status}; {words}"
+    return f"ok, but {words}" if status == "ok" else told
+
+
+def told_of_hidden(
+    status: str,
+    codes: np.ndarray,
+    domain: Domain | None,
+    variances: np.ndarray,
+    noise: float,
+    names: Sequence,
+) -> tuple[str, np.ndarray]:
+    """The status and codes (d,), with columns whose spread is hidden beside those of wider ones.
+
+    Released variances, with noise of the standard deviation `noise`, in a box of equal sides: where
+    one stands out, others that are surely far smaller are of columns whose means may be noise.
+
+    >>> box, codes = Domain.from_bounds((0.0, 1e5), 2), np.array(["ok", "ok"], dtype="<U8")
+    >>> told_of_hidden("ok", codes, box, np.array([3e8, -1e6]), 1e6, ["pay", "age"])[1].tolist()
+    ['ok', 'unknown']
+    >>> told_of_hidden("ok", codes, box, np.array([3e8, 9e7]), 1e7, ["pay", "age"])[0]
+    'ok'
+    """
+    if domain is None or domain.low is None or domain.high is None or len(codes) < 2:
+        return status, codes
+    sides, widest = domain.high - domain.low, float(np.max(variances))
+    hidden = (variances < _HIDDEN * noise) & (variances + _HIDDEN * noise < widest * _SMALLER)
+    hidden &= (codes == "ok") & (np.ptp(sides) <= _EQUAL * sides.max())
+    if not hidden.any() or not is_ok(status):
+        return status, codes
+    where = listed(names, np.flatnonzero(hidden))
+    words = (
+        f"noise hides the spreads of these columns, and their means may be noise, too: {where} "
+        "(bounds of their own for columns of other units would help)"
+    )
+    codes = np.where(hidden, "unknown", codes)
+    return f"ok, but {words}" if status == "ok" else f"{status}; {words}", codes
+
+
+def told_of_centers(
+    status: str,
+    domain: Domain,
+    centers: np.ndarray,
+    errors: np.ndarray,
+    means: np.ndarray,
+    spread: np.ndarray,
+    names: Sequence,
+) -> tuple[str, np.ndarray]:
+    """A status of centers (k, d), and which columns (d,) the bounds cut, where no rows are counted.
+
+    Centers that are all at a side of a box are no answer. Means (..., d) and spreads (d,) are those
+    of columns, as far as they are known.
+
+    >>> box = Domain.from_bounds((0.0, 100.0), 2)
+    >>> centers, ones = np.array([[40.0, 100.0], [60.0, 100.0]]), np.ones((2, 2))
+    >>> place = centers, ones, centers, 10 * ones[0]
+    >>> told_of_centers("ok", box, *place, ["age", "pay"])[0].split(" (")[0]
+    'the means of these columns are at a bound, and rows may lie beyond it: pay'
+    """
+    at = _at_sides(domain, centers, errors)
+    if at.any():
+        return _said_first(at_bounds_in_words(at, names), status), at
+    if not len(centers):
+        return status, at
+    cut = cut_by_bounds(domain, means, spread)
+    status = told_of_cuts(status, np.where(cut, "bound", "ok"), domain, means, spread, names)
+    return status, _any_row(cut)
+
+
+def told_of_balls(
+    status: str,
+    domain: Domain | None,
+    centers: np.ndarray,
+    hidden: np.ndarray,
+    radius: float,
+    names: Sequence,
+) -> tuple[str, np.ndarray]:
+    """The same of balls of a typical radius about centers (k, d), of columns that are not `hidden`.
+
+    Rows of one length have small balls at the bound of a ball: that is told, and no complaint.
+    """
+    if domain is None or not is_ok(status):  # what is lost in noise may be anywhere
+        return status, np.zeros(len(names), dtype=bool)
+    centers = np.where(hidden, domain.center, centers)
+    spread, none = np.full(len(names), _OF_BALL * radius), np.zeros(centers.shape)
+    told, cut = told_of_centers(status, domain, centers, none, centers, spread, names)
+    return told if domain.low is not None or is_ok(told) else f"ok, but {told}", cut
+
+
+def told_of_points(
+    status: str, domain: Domain, points: np.ndarray, weights: np.ndarray, names: Sequence
+) -> str:
+    """The status of points (m, d) with weights, by the means and the spreads that they have."""
+    weights = np.maximum(weights, 1e-300)
+    mean = np.average(points, axis=0, weights=weights)
+    spread = np.sqrt(np.average(np.square(points - mean), axis=0, weights=weights))
+    side = domain.radius if domain.low is None else domain.high - domain.low
+    errors = np.broadcast_to(_OF_SIDE * side, mean.shape)
+    return told_of_centers(status, domain, mean[None], errors[None], mean, spread, names)[0]
+
+
+def told_of_outside(
+    status: str,
+    domain: Domain,
+    centers: np.ndarray,
+    errors: np.ndarray,
+    spread: np.ndarray,
+    beyond: np.ndarray,
+    outside: tuple[float, float],
+    names: Sequence,
+) -> tuple[str, np.ndarray]:
+    """A status that knows of rows beyond public bounds, and the columns (d,) that they are in.
+
+    The centers (k, d) are those of clusters that surely have rows; `spread` (d,) of the columns is
+    one of all of them at least; `beyond` (d,) are shares of rows where these are known. `outside`
+    is the share of all rows, and its standard deviation. Centers that are all at a bound are no
+    answer, unless as many rows are surely within the bounds.
+
+    >>> box = Domain.from_bounds((0.0, 100.0), 2)
+    >>> centers, ones, none = np.array([[40.0, 100.0], [60.0, 100.0]]), np.ones(2), np.zeros(2)
+    >>> known = box, centers, np.ones((2, 2)), 10 * ones, none
+    >>> told_of_outside("ok", *known, (0.99, 0.01), ["age", "pay"])[0][:60]
+    'about 99 % of the rows are beyond the bounds and are clipped'
+    >>> told_of_outside("ok", *known, (0.0, 0.01), ["age", "pay"])[0]
+    'ok'
+    """
+    share, sd = outside
+    at = _at_sides(domain, centers, errors)
+    none = np.zeros(len(at), dtype=bool)
+    if not share > max(_STANDS_OUT * sd, _FEW):
+        if not at.any() or share + _NEAR * sd < _MANY:
+            return status, none
+        return _said_first(at_bounds_in_words(at, names), status), at
+    columns = at | (beyond > 0)
+    if not columns.any() and len(centers):
+        columns = cut_by_bounds(domain, centers.mean(axis=0), spread)
+    where = listed(names, np.flatnonzero(columns)) if domain.low is not None else ""
+    columns = columns if where else none | (domain.low is None)  # all columns of a ball
+    words = (
+        f"about {plain(100 * min(share, 1.0))} % of the rows are beyond the bounds and "
+        f"are clipped to them{': ' if where else ''}{where} (wider bounds would help)"
+    )
+    if share > _MANY:
+        return _said_first(words, status), columns
+    if beyond.any() or not is_ok(status):
+        return status, columns
+    return f"ok, but {words}" if status == "ok" else f"{status}; {words}", columns
+
+
+def _at_sides(domain: Domain, centers: np.ndarray, errors: np.ndarray) -> np.ndarray:
+    """Columns (d,) in which all centers are at a side of a box, and no noise has put them there.
+
+    Rows of one length fill a ball: nothing is said of one.
+    """
+    if domain.low is None or domain.high is None or not len(centers):
+        return np.zeros(centers.shape[1], dtype=bool)
+    known = errors < _SMALL * (domain.high - domain.low)
+    return np.asarray((near_bounds(domain, centers, errors) & known).all(axis=0))
+
+
+def _any_row(found: np.ndarray) -> np.ndarray:
+    """Columns (d,) that are found (..., d) in any place."""
+    return np.asarray(found.reshape(-1, found.shape[-1]).any(axis=0))
+
+
+def _said_first(words: str, status: str) -> str:
+    """What is wrong, before a status that has something else to complain of."""
+    return words if is_ok(status) else f"{words}; {status}"

@@ -1,0 +1,328 @@
+"""`partial_fit`: rows that come day by day, under one guarantee, none of them kept.
+
+**Theorem.** Let each unit have rows on one day. On each day a mechanism reads the rows of that day,
+and the releases of all days before; for any such releases it satisfies a guarantee: it is
+(epsilon, delta)-DP, rho-zCDP up to a failure delta, or mu-GDP. Then the releases of all days
+together satisfy the same guarantee, however many days there are, and whoever chooses the rows,
+the parameters and the day of the unit as the releases come.
+
+Proof (parallel composition, adaptively). Let two streams differ in one unit, of day s. Up to day
+s - 1 both have the same rows, so their releases a have one law. Given a, the releases b of day s
+have laws P_a and Q_a that satisfy the guarantee. Later days read the same rows and a, b: what they
+release is a random function of (a, b) that is the same for both streams. That is post-processing,
+so only the pair (a, b) matters. A test of "with" against "without" that sees it is, for each a, a
+test of P_a against Q_a, with errors alpha_a and beta_a >= f(alpha_a), where f is the trade-off
+function of the guarantee. f is convex, so by Jensen E beta_a >= f(E alpha_a): (a, b) satisfies the
+guarantee too. An (epsilon, delta) guarantee is one of these functions. For rho-zCDP, failures
+aside, the moment E exp((q - 1) loss) is the mean over a of moments of at most exp(q (q - 1) rho).
+Where the day s is chosen as the releases come, it is a stopping time: what came before is still a,
+and the proof is the same, word by word.
+
+A unit with rows on up to `n_days` days: each day gets the part of the budget of which `n_days`
+compose to the whole (zCDP or GDP, adaptively: the budgets are fixed beforehand).
+
+So a ledger is charged on the first day, for all days: the plan of the first day has an entry for
+the other days of a unit, where there are any. Nobody can check that units come once: the user
+states it, as with groups.
+
+What is kept from day to day are releases, and what follows from them. A day that fails half-way has
+shown nothing but its error: the result is that of the day before, and the day counts as begun. Its
+name is not taken again, since its rows have been looked at.
+"""
+
+from dataclasses import dataclass, replace
+from operator import index
+from types import SimpleNamespace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.metaestimators import available_if
+
+from ._base import BaseDPEstimator, check_integer, check_real, fits_inside
+from ._partitions import engine_of
+from ._privacy._budget import PrivacyBudget
+from ._privacy._checks import is_integer
+from ._privacy._disjoint import payers_in_words
+from ._privacy._ledger import PrivacyLedger
+from ._privacy._plan import PrivacyPlan
+from ._privacy._report import PrivacyReport
+from ._privacy._rounding import round_down
+from ._privacy._session import PrivacySession
+from ._privacy._units import unit_of
+from ._privacy.mechanisms.fits import lump
+from ._sklearn_compat import with_callbacks
+
+__all__ = ["Days", "BaseByDays"]
+
+_OTHERS = "other days of a unit"
+_FREE = ("ledger", "n_jobs", "random_state")  # parameters that may change from day to day
+_MOST_DAYS = 10**4
+_NOTE = (
+    "rows that come day by day: a unit comes on {} at most, so all days together cost no more; the "
+    "first one is charged for all"
+)
+
+
+@dataclass(frozen=True)
+class Days:
+    """What is kept from day to day: public facts and released values.
+
+    Attributes
+    ----------
+    number : int
+        Days that the result is of.
+    last : object
+        Name of the last day that was begun; None without names.
+    """
+
+    number: int
+    last: Any
+    n_days: int  # of a unit, at most
+    unit: str
+    cost: tuple[float, float, float]  # epsilon, delta and rho of a day
+    parameters: dict[str, Any]
+    payers: str | None = None  # whom the ledger of the first day has charged; None without one
+    state: Any = None  # of the estimator, from releases
+
+    def __repr__(self) -> str:
+        last = "" if self.last is None else f", last={self.last!r}"
+        return f"Days(number={self.number}{last})"
+
+
+@dataclass
+class _Today:
+    """A day while it is fitted."""
+
+    days: Days | None  # before it; None on the first day
+    n_days: int
+    keep: float
+    fitted: SimpleNamespace  # the attributes of the day before
+    gaussian: bool = True  # whether all releases are, and never fail, as far as is known
+    plan: PrivacyPlan | None = None  # of this day alone
+    state: Any = None
+
+
+def _takes_days(estimator: Any) -> bool:
+    reason = estimator._no_days()
+    if reason is not None:
+        raise AttributeError(f"{type(estimator).__name__} has no partial_fit {reason}")
+    return True
+
+
+class BaseByDays(BaseDPEstimator):
+    """Base class of estimators that can be fitted day by day.
+
+    A subclass reads `_later` in its plan and its fit, or gives `_joined`.
+    """
+
+    days_: Days
+    _today: Any = None  # a _Today, while a day is fitted
+
+    def _no_days(self) -> str | None:
+        """Why there is no `partial_fit` with these parameters."""
+        return None
+
+    @property
+    def _later(self) -> bool:
+        """Whether this is a fit of a day that is not the first."""
+        return self._today is not None and self._today.days is not None
+
+    @available_if(_takes_days)
+    @with_callbacks
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: object = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
+        day: Any = None,
+        half_life: float | None = None,
+        n_days: int = 1,
+    ) -> Self:
+        """Fit the rows of one more day; all days together are as private as one fit.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows of one day, in memory. They are not kept, and may be deleted.
+        y : Ignored
+            For the interface of scikit-learn.
+        sample_weight : float or array-like of shape (n_samples,), optional
+            As in `fit`.
+        groups : array-like of shape (n_samples,), optional
+            As in `fit`: the rows of a group are those of one unit.
+        day : date, str or int, optional
+            Name of the day, such as "2026-03-01". It must be larger than the one before, so that no
+            day is fitted twice by mistake.
+        half_life : float, optional
+            Days after which what earlier rows have shown counts half, for data that drift. None:
+            all days count alike.
+        n_days : int, default=1
+            On how many days a unit may have rows; public. Each day has a part of the budget of
+            which this many make the whole.
+
+        Returns
+        -------
+        self : object
+            The estimator, with the result of all days so far.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For invalid input, parameters that are not those of the first day, and a ledger of units
+            that the first day has not charged. The result is then that of the day before.
+        BudgetExceededError
+            On the first day, if `ledger` does not hold enough. Later days are not charged.
+
+        Notes
+        -----
+        Each unit has rows on one day (or on `n_days`): that is up to the caller, and no fit can
+        tell. The number of days need not be known. A `fit` can be the first day.
+        """
+        if engine_of(X, groups, sample_weight) is not None:
+            raise TypeError("X: partial_fit takes the rows of a day in memory, no table in parts.")
+        n_days = check_integer(n_days, "n_days", low=1, high=_MOST_DAYS)
+        keep = 1.0
+        if half_life is not None:
+            keep = 0.5 ** (1 / check_real(half_life, "half_life", low=0.1, high=1e9))
+        days, unit = self._days_before(n_days, unit_of(groups)), unit_of(groups)
+        if days is not None and day is not None:
+            if days.last is not None and not day > days.last:
+                raise ValueError("day: this day or a later one has been fitted, or begun.")
+            days = replace(days, last=day)
+        before = {**vars(self), **({} if days is None else {"days_": days})}
+        self._today = _Today(days, n_days, keep, SimpleNamespace(**before))
+        try:
+            with fits_inside(self._opened):
+                self._fit_validated(X, groups, sample_weight)
+            today = self._today
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        finally:
+            self.__dict__.pop("_today", None)
+        assert today.plan is not None
+        if days is None:
+            kept = self._kept_parameters(), _payers(self.privacy_report_)
+            days = Days(0, day, n_days, unit, _cost(today.plan), *kept)
+        self.days_ = replace(days, number=days.number + 1, state=today.state)
+        return self
+
+    def _days_before(self, n_days: int, unit: str) -> Days | None:
+        """The days so far, checked against what is asked for; None before the first one."""
+        if not hasattr(self, "privacy_report_"):
+            return None
+        report, days = self.privacy_report_, vars(self).get("days_")
+        if days is None:  # `fit` was the first day, with all of its budget
+            cost = report.epsilon, report.delta, report.rho
+            kept = self._kept_parameters(), _payers(report)
+            days = Days(1, None, 1, report.unit, cost, *kept)
+        parameters = self._kept_parameters() | {"n_days": n_days, "groups": unit == "group"}
+        known = days.parameters | {"n_days": days.n_days, "groups": days.unit == "group"}
+        for name, value in parameters.items():
+            if not _same(value, known.get(name)):
+                raise ValueError(f"{name} must not change from one day to the next.")
+        self._check_ledger(days.payers)
+        return days
+
+    def _check_ledger(self, payers: str | None) -> None:
+        """Later days are not charged: refuse a ledger whose units the first day has not charged."""
+        ledger = self.ledger
+        if ledger is None or payers == "":  # all units have paid
+            return
+        if payers is None:
+            raise ValueError("ledger: the first day has charged none, and later days charge none.")
+        if not isinstance(ledger, PrivacyLedger) or payers_in_words(ledger.payers) != payers:
+            raise ValueError(f"ledger: the first day has charged that of {payers}, for all days.")
+
+    def _kept_parameters(self) -> dict[str, Any]:
+        parameters = self.get_params(deep=False)
+        return {name: value for name, value in parameters.items() if name not in _FREE}
+
+    # -- what a day does otherwise than a fit -----------------------------------------------------
+
+    def _target(self) -> PrivacyBudget:
+        """Of a day: what `n_days` of them compose to is the whole."""
+        whole, today = super()._target(), self._today
+        if today is None or today.n_days == 1:
+            return whole
+        if today.gaussian:
+            rho = round_down(whole.to_rho() / today.n_days)  # which adds up over days
+            return PrivacyBudget(rho=rho, delta=whole.delta)
+        return whole.split([1 / today.n_days])[0]
+
+    def _make_plan(self, n_features: int, unit: str, **public: Any) -> PrivacyPlan:
+        today, plan = self._today, super()._make_plan(n_features, unit, **public)
+        if today is None:
+            return plan
+        if today.n_days > 1 and not (plan.gaussian and plan.delta_failure == 0):
+            today.gaussian = False  # epsilon and delta add up, and so do failures
+            plan = super()._make_plan(n_features, unit, **public)
+        if today.days is not None and not _covered(plan, today.days.cost):
+            raise ValueError("the budget of a day must not be larger than that of the first one.")
+        today.plan = plan
+        words = "one day" if today.n_days == 1 else f"{today.n_days} days"
+        plan = replace(plan, notes=(*plan.notes, _NOTE.format(words)))
+        if today.n_days == 1:
+            return plan
+        entries = (lump(_OTHERS, self._others(plan, today.n_days)), *plan.entries)
+        return replace(plan, target=super()._target(), entries=entries)
+
+    def _others(self, plan: PrivacyPlan, n_days: int) -> PrivacyPlan:
+        """What the other days of a unit cost."""
+        plans = [plan] * (n_days - 1)
+        return replace(plan, target=super()._target(), entries=(lump("days", plans, n_days - 1),))
+
+    def _opened(self, plan: PrivacyPlan) -> PrivacySession:
+        """The session of a day: the first one is charged for all."""
+        today, seed = self._today, self.random_state
+        assert today is not None and today.plan is not None
+        number = 0 if today.days is None else today.days.number
+        if number and is_integer(seed):
+            seed = index(seed) + (number << 128)  # noise of its own
+        ledger = None if number else self.ledger
+        session = PrivacySession(plan, random_state=seed, ledger=ledger, label=type(self).__name__)
+        if today.n_days > 1:
+            session.inner(_OTHERS, self._others(today.plan, today.n_days), _OTHERS)
+        return session
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Nothing of a day that is being fitted: what a callback pickles may hold old labels."""
+        return {name: value for name, value in super().__getstate__().items() if name != "_today"}
+
+    def _forget(self) -> None:
+        """Later days have the columns of the first one."""
+        names = {"n_features_in_", "feature_names_in_"} if self._later else set()
+        columns = {name: vars(self)[name] for name in names & {*vars(self)}}
+        super()._forget()
+        self.__dict__.update(columns)
+
+    def _validated(self, X: Any, **options: Any) -> Any:
+        return super()._validated(X, **({"reset": False} if self._later else {}) | options)
+
+
+def _payers(report: PrivacyReport) -> str | None:
+    return report.payers if report.ledger else None
+
+
+def _cost(plan: PrivacyPlan) -> tuple[float, float, float]:
+    return plan.epsilon, plan.target.delta, plan.rho
+
+
+def _covered(plan: PrivacyPlan, most: tuple[float, float, float]) -> bool:
+    """Whether the plan costs no more than that of the first day.
+
+    Where not all is Gaussian it has to cost the same: then it fails with the same probability.
+    """
+    cost = _cost(plan)
+    return cost == most or (plan.gaussian and all(a <= b for a, b in zip(cost, most, strict=True)))
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two values of a parameter are equal; of arrays too."""
+    if isinstance(a, tuple | list) and isinstance(b, tuple | list):
+        return len(a) == len(b) and all(map(_same, a, b))
+    return bool(np.array_equal(np.asarray(a), np.asarray(b)))

@@ -1,0 +1,306 @@
+"""Releases that the algorithms are made of, each with the proof of its sensitivity.
+
+Every function takes the session and the name of the plan entry that pays. Data arrive as integer
+rows on a public grid (see `_grid`), with `Units` (see `_units`) that say which rows belong to one
+unit. Neighboring data sets differ by one unit; its rows together carry a weight of at most one,
+so by the triangle inequality whatever bounds the contribution of a row bounds that of a unit.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csc_array
+
+from ._grid import clip_integer_rows, sum_type
+from ._rounding import exact_integers, round_up
+from ._session import PrivacySession
+from ._units import UnitFacts, Units
+
+__all__ = [
+    "NoisyNorms",
+    "count",
+    "exact_gram",
+    "gram",
+    "noisy_count_and_totals",
+    "noisy_counts",
+    "norm_counts",
+    "private_radius",
+    "quantile_from_histogram",
+    "radius_from_bins",
+    "safe_norms",
+    "vector_sum",
+    "weighted_bincount",
+]
+
+_GRAM_LIMIT = 2**15  # norm of a row in a second moment
+_LONGEST = 1e308  # norm of a row
+_CHUNK = 2**16  # rows; float64 sums of a chunk stay below 2**53
+_CHUNK_ENTRIES = 2**18
+# Public bins of norms: 2**-100 .. 2**100, two edges an octave, and one down to 0.
+_FAR = 1000.0  # times the radius of the fullest bin: more than rows of one kind differ by
+_NORMS = np.concatenate([[0.0], 2.0 ** (-100 + np.arange(401) / 2)])
+
+
+def weighted_bincount(cells: np.ndarray, units: Units, n_cells: int) -> np.ndarray:
+    """Exact weight in each cell, as int64 steps; negative cells are left out."""
+    counts = np.zeros(n_cells, dtype=np.int64)
+    for start in range(0, len(cells), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        own, weights = cells[part], None if units.weights is None else units.weights[part]
+        inside = own >= 0
+        if not inside.all():
+            own, weights = own[inside], None if weights is None else weights[inside]
+        if n_cells > _CHUNK:  # an array of counts for each piece would take longer
+            np.add.at(counts, own, 1 if weights is None else weights)
+            continue
+        # Weights are integers and their sum stays below 2**53: bincount's float64 sums are exact.
+        counts += exact_integers(np.bincount(own, weights, minlength=n_cells))
+    return counts
+
+
+def count(session: PrivacySession, entry: str, units: Units, rho: float | None = None) -> float:
+    """A noisy number of units, of shape ()."""
+    # One unit adds between 0 and `scale` steps of weight.
+    weight = int(units.totals[0])
+    return float(session.gaussian(entry, weight, sensitivity=units.scale, unit=units.step, rho=rho))
+
+
+def noisy_count_and_totals(
+    session: PrivacySession, entry: str, number: int, totals: np.ndarray, units: Units
+) -> tuple[float, np.ndarray]:
+    """A noisy number of units, and their noisy `Units.totals`, in units, of the exact ones.
+
+    All that the entry has left is spent. The number is the weight where rows have none of their
+    own; else each of the four has twice the noise of one release.
+    """
+    if not units.own_weights:
+        # The weights of a unit sum to between 0 and `scale` steps, nearly as many: its number.
+        weight = int(totals[0])
+        noisy = session.gaussian(entry, weight, sensitivity=units.scale, unit=units.step)
+        return float(noisy), np.array([noisy])
+    # A unit adds one to the number and at most `scale` steps to each of the three totals. Each over
+    # its claim: four quarters, whose sum is the square of the length of the change.
+    noisy = session.gaussian(
+        entry,
+        np.append(number, totals),
+        sensitivity=2.0 * np.array([1, units.scale, units.scale, units.scale]),
+        unit=np.array([1.0, units.step, units.step, units.step]),
+    )
+    return float(noisy[0]), noisy[1:]
+
+
+def noisy_counts(
+    session: PrivacySession,
+    entry: str,
+    counts: np.ndarray,
+    units: Units | UnitFacts,
+    rho: float | None = None,
+) -> np.ndarray:
+    """Noisy weights (n_cells,) of disjoint cells.
+
+    `counts` are those of :func:`weighted_bincount`, of one part of the rows or added up over parts.
+    """
+    # A row is in at most one cell, so a unit adds a non-negative vector of l1 norm at most
+    # `scale`, and the l2 norm is no larger.
+    return session.gaussian(entry, counts, sensitivity=units.scale, unit=units.step, rho=rho)
+
+
+def label_sums(rows: np.ndarray, labels: np.ndarray, n_labels: int) -> np.ndarray:
+    """Exact sums of integer rows for each label, as integers of shape (n_labels, d)."""
+    total = np.zeros((n_labels, rows.shape[1]), dtype=sum_type(len(rows), 26))
+    for start in range(0, len(rows), _CHUNK):
+        part = rows[start : start + _CHUNK]
+        ones = np.ones(len(part))
+        pick = csc_array(
+            (ones, labels[start : start + _CHUNK], np.arange(len(part) + 1)),
+            shape=(n_labels, len(part)),
+        )
+        # Integers of at most 2**26, at most 2**18 of them: every partial sum is below 2**53.
+        total += exact_integers(pick @ part)
+    return total
+
+
+def vector_sum(
+    session: PrivacySession,
+    entry: str,
+    rows: np.ndarray,
+    limit: float,
+    units: Units,
+    unit: float = 1.0,
+) -> np.ndarray:
+    """Noisy sum (d,) of integer rows, clipped here to norm `limit`.
+
+    `limit` is in steps of length `unit`, public or released.
+    """
+    rows = units.weigh(clip_integer_rows(rows, limit))
+    # A row has norm at most limit; a unit is a combination of rows with weights of sum at most one,
+    # so the sum moves by at most limit.
+    total = label_sums(rows, np.zeros(len(rows), dtype=np.int64), 1)[0]
+    return session.gaussian(entry, total, sensitivity=float(limit), unit=unit)
+
+
+def gram(
+    session: PrivacySession,
+    entry: str,
+    exact: Callable[[float], np.ndarray],
+    n_features: int,
+    limit: float,
+    *,
+    unit: float = 1.0,
+    rho: float | None = None,
+) -> np.ndarray:
+    """Noisy second moment sum_i x_i x_i^T, a symmetric matrix, in squared lengths.
+
+    `exact` gives for a coarse step what :func:`exact_gram` does, for the same limit and added up
+    over all parts of the rows. `limit` is in steps of length `unit`, at most 2**24.
+
+    Released as the vector (x_a^2, sqrt(2) x_a x_b for a < b), whose norm is exactly |x|^2. So the
+    noise has the standard deviation limit^2 / sqrt(2 rho) on the diagonal and 1/sqrt(2) of that
+    off it: isometric in the Frobenius norm.
+    """
+    coarse = max(1.0, 2.0 ** math.ceil(math.log2(limit / _GRAM_LIMIT)))
+    upper = np.triu_indices(n_features)
+    # For the change M of the sum under one unit: sum_a M_aa^2 + 2 sum_{a<b} M_ab^2 = |M|_F^2,
+    # and |M|_F <= sum_i w_i |x_i|^2 <= limit^2. With s = limit^2 on the diagonal and
+    # limit^2 / sqrt(2) off it, sum (M_ab / s_ab)^2 = |M|_F^2 / limit^4 <= 1.
+    square = (limit / coarse) ** 2
+    sensitivity = np.where(
+        upper[0] == upper[1], round_up(square), round_up(square * math.sqrt(0.5))
+    )
+    noisy = session.gaussian(
+        entry, exact(coarse)[upper], sensitivity=sensitivity, unit=(coarse * unit) ** 2, rho=rho
+    )
+    matrix = np.zeros((n_features, n_features))
+    matrix[upper] = noisy
+    return matrix + np.triu(matrix, 1).T
+
+
+def exact_gram(
+    parts: Iterable[tuple[slice, np.ndarray, np.ndarray | None]],
+    n_features: int,
+    limit: float,
+    coarse: float,
+    units: Units,
+) -> np.ndarray:
+    """X^T W X as integers, in squared coarse steps; rounding to them toward zero lengthens no row.
+
+    A part is at most 2**16 integer-valued rows, clipped here to norm `limit`: where they are among
+    all rows, the rows, and their squared norms where these are known.
+    """
+    total = np.zeros((n_features, n_features), dtype=sum_type(units.n_rows, 30))
+    for place, rows, squares in parts:
+        rows = np.trunc(clip_integer_rows(rows, limit, squares) * (1 / coarse))
+        if units.weights is not None:
+            # The root of the weight scales the row, rounded toward zero: the rows of a unit then
+            # have squared norms of sum at most limit^2.
+            root = np.floor(np.sqrt(units.weights[place] * units.step) * 2.0**20) * 2.0**-20
+            rows = np.trunc(rows * root[:, None])
+        # Integers of at most 2**30, at most 2**16 of them: exact sums.
+        total += exact_integers(rows.T @ rows)
+    return total
+
+
+def quantile_from_histogram(
+    counts: np.ndarray, edges: np.ndarray, noise_sd: float, target: float
+) -> float | None:
+    """The point above which about `target` units lie, from a noisy histogram (post-processing).
+
+    Bin i is [edges[i], edges[i+1]), its noise has the standard deviation `noise_sd`. From the top
+    bin down; the limit is max(target, 1.5 sd sqrt(bins summed)), so that noise alone seldom stops
+    the search; log-linear interpolation inside the bin that crosses it. None when the histogram is
+    nothing but noise: no prefix from the top ever exceeds the limit.
+    """
+    above = np.cumsum(counts[::-1])[::-1]
+    summed = len(counts) - np.arange(len(counts))
+    limit = np.maximum(target, 1.5 * noise_sd * np.sqrt(summed))
+    crossing = np.flatnonzero(above > limit)
+    if crossing.size == 0:
+        return None
+    i = crossing[-1]
+    over = above[i + 1] if i + 1 < len(counts) else 0.0
+    share = np.clip((limit[i] - over) / max(above[i] - over, 1e-300), 0.0, 1.0)
+    low = edges[i] if edges[i] > 0 else edges[i + 1] / 2
+    return float(edges[i + 1] * (low / edges[i + 1]) ** share)
+
+
+def norm_counts(
+    X: Any, units: Units, prepared: Callable[[np.ndarray], np.ndarray] | None = None
+) -> np.ndarray:
+    """Exact weights in 400 public bins of the norms of rows: what :func:`private_radius` releases.
+
+    `X` holds finite rows, or is what gives such rows for a slice, and has a length and a shape.
+    `prepared` is done to rows first, to each on its own.
+    """
+    bins = np.empty(len(X), dtype=np.int32)
+    step = max(1, min(_CHUNK, _CHUNK_ENTRIES // max(1, X.shape[1])))
+    for start in range(0, len(X), step):
+        rows = X[start : start + step]
+        norms = safe_norms(rows if prepared is None else prepared(rows))
+        bins[start : start + step] = np.searchsorted(_NORMS[1:-1], norms, side="right")
+    return weighted_bincount(bins, units, len(_NORMS) - 1)
+
+
+class NoisyNorms(NamedTuple):
+    """Released weights of units in public bins of norms."""
+
+    # (b,), noisy, in whole units; bin i is [edges[i], edges[i + 1]), the last one all beyond
+    counts: np.ndarray
+    edges: np.ndarray  # (b + 1,), increasing from 0
+    sd: float  # standard deviation of the noise of one bin
+
+
+def private_radius(
+    session: PrivacySession,
+    entry: str,
+    counts: np.ndarray,
+    units: Units | UnitFacts,
+    *,
+    rho: float | None = None,
+    fraction: float = 0.99,
+) -> tuple[float | None, NoisyNorms]:
+    """A radius about the origin that holds most of the rows, with no public bound at all.
+
+    `fraction` is the share of the units that should lie inside. `counts` are those of
+    :func:`norm_counts`, added up over all parts of the rows. Releases a noisy histogram of the
+    norms over disjoint public bins, which is returned too; the end bins take everything beyond.
+    None when there are too few units to see any.
+    """
+    rho = session.remaining(entry) if rho is None else rho
+    noisy = noisy_counts(session, entry, counts, units, rho)
+    norms = NoisyNorms(noisy, _NORMS, 1 / math.sqrt(2 * rho))
+    return radius_from_bins(*norms, fraction), norms
+
+
+def safe_norms(X: np.ndarray) -> np.ndarray:
+    """Norms of rows; each a function of its row alone, elementwise in a fixed order."""
+    columns = np.ascontiguousarray(X.T)  # one long line after the other: short rows are slow
+    ends = columns.max(axis=0, initial=0.0), columns.min(axis=0, initial=0.0)
+    largest = np.maximum(ends[0], np.abs(ends[1])).astype(np.float64)
+    safe = np.where(largest > 0, largest, 1.0)  # scaled first, so that no square overflows
+    total = np.zeros(len(X))
+    for column in columns:
+        total += np.square(column / safe)
+    # The root is between 1 and that of the number of columns: no product overflows.
+    return np.minimum(largest, _LONGEST / math.sqrt(X.shape[1])) * np.sqrt(total)
+
+
+def radius_from_bins(
+    noisy: np.ndarray, edges: np.ndarray, noise_sd: float, fraction: float
+) -> float | None:
+    """A radius (or None) from noisy bins of norms: those that stand out from the noise, and the
+    quantile among them. Post-processing.
+    """
+    # Noise is rounded to whole units: half a unit more, or little noise would show as one. One bin
+    # of noise in 200 histograms exceeds the first level. Where it is a thousand times as far out
+    # as the fullest bin, all rows would lie in one step of the grid: the second level, which is
+    # exceeded in one of 100,000.
+    near, far = (noise_sd * math.sqrt(2 * math.log(q * len(noisy))) + 0.5 for q in (20, 1e4))
+    beyond = edges[:-1] > _FAR * edges[np.argmax(noisy[1:]) + 2]  # zeros have no scale
+    seen = np.where(noisy > np.where(beyond, far, near), noisy, 0.0)
+    if not seen.any():
+        return None
+    above = np.cumsum(seen[::-1])[::-1]
+    last = np.flatnonzero(above > (1 - fraction) * seen.sum())[-1]
+    return float(edges[last + 1])

@@ -1,0 +1,42 @@
+"""What neighboring data sets differ in: the unit, and what they do with it.
+
+A guarantee is about one unit and one relation; guarantees about others do not add up with it. Of
+"add or remove" and "replace" neither implies the other at the same cost: two neighbors of the
+second kind are two steps of the first apart, and of the first they have different sizes.
+
+"add or remove" is what nearly all fits protect: the number of rows is then as private as the rows.
+"replace" is for blocks and tuples of a public number. "... the rows of" is for clients that are
+known to take part: the neighbor's client stays, with no rows or with others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ._checks import check_choice
+
+__all__ = ["RELATIONS", "UNITS", "check_relation", "check_unit", "in_words"]
+
+UNITS = ("row", "group")
+
+# The last two: the units are clients that take part, and add noise, whatever rows they hold.
+RELATIONS = ("add or remove", "replace", "add or remove the rows of", "replace the rows of")
+
+
+def check_unit(unit: object) -> None:
+    """Raise unless this is a unit."""
+    check_choice("unit", unit, UNITS)
+
+
+def check_relation(relation: object, choices: Sequence[str] = RELATIONS) -> None:
+    """Raise unless this is one of `choices`; a record of old may also say that it does not know."""
+    check_choice("relation", relation, choices)
+
+
+def in_words(relation: str, unit: str) -> str:
+    """What neighbors do, for reports and errors.
+
+    >>> in_words("add or remove", "row")
+    'add or remove one row'
+    """
+    return f"{relation} one {unit}"

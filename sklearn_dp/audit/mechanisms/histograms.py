@@ -1,0 +1,136 @@
+"""Histograms of many cells: sparse ones over public candidates, and those of seen cells only.
+
+The exact statistic is a pair of arrays (codes of occupied cells, their counts). What is claimed,
+for rounded Gaussian noise on every count:
+
+* *sparse*: a public number of candidate cells, nearly all of them empty. Published is every cell
+  whose noisy count reaches the public level `low`, occupied or not, with its noisy count. That is
+  post-processing of a release of all the counts, so only their l2 distance matters. Every empty
+  cell has noise too: how many of them are published, and with which values, is tested as well
+  (`_sparse`);
+* *stability*: cells that nobody could list in advance. Only occupied cells can be published, so a
+  cell that only one of two neighbors has must stay below `low` but for the probability delta. Such
+  a cell holds one unit.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy.special import betaincc, ndtr
+
+from ._law import Law, around, too_little
+
+__all__ = ["LAWS"]
+
+
+def _counts(event: Any) -> dict[Any, int]:
+    """Counts by cell, of the cells that are occupied."""
+    return dict(zip(*map(np.ndarray.tolist, event.value), strict=True))
+
+
+def _claims(event: Any) -> Iterator[str]:
+    """sigma >= sensitivity / sqrt(2 rho)."""
+    return too_little(event, np.asarray(event.scale) * math.sqrt(2 * event.cost))
+
+
+def _claims_stability(event: Any) -> Iterator[str]:
+    """And 1 + noise reaches the threshold with probability at most delta.
+
+    ``round(1 + scale Z) >= low`` for an integer `low` is ``scale Z >= low - 3/2``.
+    """
+    yield from _claims(event)
+    tail = float(ndtr(-(event.public["low"] - 1.5) / event.scale))
+    if tail > event.public["delta"] * (1 + 1e-9):
+        yield f"{event.entry}: its threshold shows cells of a single unit"
+
+
+def _replay_sparse(player: Any, known: Any, event: Any) -> Any:
+    """l2 distance over all the cells: an empty one has the count 0."""
+    before, after = _counts(known), _counts(event)
+    square = float(
+        sum((after.get(c, 0) - before.get(c, 0)) ** 2 for c in before.keys() | after.keys())
+    )
+    player.account(event, math.sqrt(square) / event.sensitivity, square / event.scale**2 / 2)
+    return known.output
+
+
+def _replay_stability(player: Any, known: Any, event: Any) -> Any:
+    """A cell that only one data set has may not be seen, and holds one unit.
+
+    If the recording published one that the neighbor does not have, it is one of the outcomes that
+    delta pays for, and the pair shows nothing. The other cells are compared in l2; the lone one is
+    compared with the claim alone, as its noise is not what protects it.
+    """
+    before, after = _counts(known), _counts(event)
+    if set(known.output[0].tolist()) - after.keys():
+        player.voided.append(event.entry)
+    both = before.keys() & after.keys()
+    square = float(sum((after[c] - before[c]) ** 2 for c in both))
+    lone = [[d[c] for c in d.keys() - both] for d in (before, after)]
+    alone = max(sum(counts) for counts in lone)
+    player.account(
+        event, max(math.sqrt(square), alone) / event.sensitivity, square / event.scale**2 / 2
+    )
+    return known.output
+
+
+def _published(event: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Occupied cells: the noisy count where it was published, else only that it is below `low`.
+
+    A count below `low` may not be published: its chance is zero. For a hidden cell the whole piece
+    of [0, 1] below the level.
+    """
+    codes, counts = event.value
+    cells, values = event.output
+    place = np.searchsorted(cells, codes)
+    seen = np.isin(codes, cells)
+    noise = np.where(
+        seen, values[np.minimum(place, max(len(cells) - 1, 0))] - counts if len(cells) else 0, 0
+    ).astype(np.float64)
+    low, high = around(
+        np.where(noise + counts < event.public["low"], -np.inf, noise), event.scale, ndtr
+    )
+    hidden = ndtr((event.public["low"] - counts - 0.5) / event.scale)
+    return np.where(seen, low, 0.0), np.where(seen, high, hidden)
+
+
+def _sparse(event: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Occupied cells one by one; the number of empty ones, and the values of these.
+
+    If empty cells were visited one by one, their number above the level would be binomial, and each
+    value Gaussian given that it is above. That is what is asked of whatever the kernel does
+    instead.
+    """
+    low, high = _published(event)
+    cells, values = event.output
+    empty = ~np.isin(cells, event.value[0])
+    chance = ndtr(-(event.public["low"] - 0.5) / event.scale)
+    size, found = event.public["n_candidates"] - len(event.value[0]), int(empty.sum())
+    # Given that an empty cell is published, in the upper tail: 1 - P[noise > v] / P[published].
+    tail = [1 - ndtr(-(values[empty] + side) / event.scale) / chance for side in (-0.5, 0.5)]
+    number = [_binomial_cdf(k, size, chance) for k in (found - 1, found)]
+    return (
+        np.concatenate([low, number[:1], np.maximum(tail[0], 0.0)]),
+        np.concatenate([high, number[1:], tail[1]]),
+    )
+
+
+def _binomial_cdf(k: int, n: int, p: float) -> float:
+    """P[at most k of n]; n may be 2^50, so it is an incomplete beta function and no sum.
+
+    >>> [round(float(_binomial_cdf(k, 4, 0.5)), 6) for k in (-1, 1, 4)]
+    [0.0, 0.3125, 1.0]
+    """
+    if 0 <= k < n:
+        return betaincc(k + 1.0, float(n - k), p)
+    return float(k >= n)
+
+
+LAWS = {
+    "sparse": Law(_replay_sparse, _sparse, _claims, rho=lambda event: event.cost, in_rho=True),
+    "stability": Law(
+        _replay_stability, _published, _claims_stability, rho=lambda event: event.cost, in_rho=True
+    ),
+}

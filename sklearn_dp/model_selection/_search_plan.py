@@ -1,0 +1,256 @@
+"""A search before it sees data: its candidates, what each may spend, and the plan of it all.
+
+How :func:`plan_search` goes, in order:
+
+1. Each combination of parameters becomes a `Candidate`. What would void the guarantee is refused
+   here: a step that learns without privacy, a budget in the grid, a cache (`_candidates`).
+2. The leading steps that all candidates share are found. They are fitted once.
+3. The scorer is made from public limits of the rows (`_scorers`).
+4. Every private step is asked for a plan, to see whether all its releases are Gaussian. Only then
+   can the search release its best run alone, which is what Theorem 1 is about.
+5. The budget is divided by public numbers (`_budget_split`): what the shared steps, each run and
+   the last fit may spend.
+6. Each fit gets a `PrivacyPlan` (`_candidate_plan`): an entry for each private step, and one for
+   the score.
+7. The plan of the whole search is made of these. It is what the ledger is charged, once.
+
+No row is looked at: everything here is a function of the parameters, of the ledger's terms, of the
+number of columns and of the unit. So an error that is raised here tells nothing about rows, and it
+costs nothing, because the ledger is charged later.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sklearn.base import is_clusterer
+from sklearn.pipeline import Pipeline
+
+from .._base import budget_of
+from .._privacy._budget import PrivacyBudget
+from .._privacy._checks import check_choice
+from .._privacy._ledger import open_ledger
+from .._privacy._plan import Mechanism, PrivacyPlan
+from .._privacy.mechanisms.fits import lump
+from .._validation import names_of
+from ._budget_split import BestOf, BudgetSplit, Shares, one_step, release_all, release_best
+from ._candidate_plan import Fit, Maker, releases_are_gaussian
+from ._candidates import (
+    Candidate,
+    Limits,
+    candidate,
+    shared_prefix,
+    step_weights,
+)
+from ._scorers import check_scoring, scorer_of
+from ._widths import widths
+
+__all__ = ["SearchPlan", "plan_search"]
+
+_FEW = 8
+"""Up to so many candidates it is better to release all of them and to fit again: see the table of
+costs in doc/development/private_search.md."""
+_NOT_BOTH = (
+    "selection='best' needs a target in epsilon: a (rho, delta) target cannot be met by a random "
+    "number of runs; give epsilon, or use selection='all'."
+)
+
+
+@dataclass(frozen=True)
+class SearchPlan:
+    """Everything about a search that is known before data are read.
+
+    Two forms, told apart by `best_of`:
+
+    * None: every candidate is run once, and all models and scores are released. `plan` has the
+      entries "first steps", "candidates" and "last fit", as far as there are such fits.
+    * a `BestOf`: `plan` has one entry, "selection", an (epsilon, delta)-DP step of the whole
+      target. The budgets of the inner fits are in a note of the plan, as they do not add up to it:
+      Theorem 1 of doc/development/private_search.md covers them together.
+    """
+
+    candidates: list[Candidate]
+    prefix: Fit | None  # the shared first steps
+    runs: list[Fit]  # one for each candidate; empty where there is nothing to choose
+    refits: list[Fit] | None  # one for each candidate, of which the chosen one is made
+    split: BudgetSplit
+    scorer: Any  # `Scorer`, or None
+    plan: PrivacyPlan  # of the whole search: what the ledger is charged
+    best_of: Any  # `BestOf`; None: all candidates are released
+
+
+def plan_search(
+    search: Any, params: list[dict[str, Any]], n_features: int, unit: str
+) -> SearchPlan:
+    """Check the parameters of a search and plan all of its fits, with these candidates."""
+    target = budget_of(search.epsilon, search.delta, search.rho)
+    check_scoring(search.scoring)
+    public = names_of(search.public_steps, "public_steps")
+    candidates = [candidate(search.estimator, each, public, search._space) for each in params]
+    shares = Shares() if search.shares is None else search.shares
+    if not isinstance(shares, Shares):
+        raise TypeError("shares must be None or of the class Shares.")
+    size = shared_prefix(candidates)
+    several = len(candidates) > 1
+    scoring = _scoring(search.scoring, params, candidates[0].steps[-1].estimator)
+    scorer = scorer_of(scoring, _limits(search, n_features)) if several else None
+    gaussian = all(
+        releases_are_gaussian(step, target.delta, columns, unit)
+        for each in candidates
+        for step, columns in widths(each.steps, n_features)
+        if step.private
+    )
+    best_of = _selection(search, len(candidates), gaussian)
+    refit = _final(search, best_of)
+    weights = [step_weights(each.private, shares.steps) for each in candidates]
+    prefix_share = sum(weights[0][step.name] for step in candidates[0].steps[:size] if step.private)
+    if best_of is None:
+        # Fits of single steps: those of the candidates, the last fit and the shared ones.
+        n_fits = (len(candidates) + 1) * max(len(each.private) for each in candidates) + size
+        split = release_all(
+            target, len(candidates), prefix_share, shares, refit, 0 if gaussian else n_fits
+        )
+    else:
+        split = release_best(target, len(candidates), prefix_share, best_of, refit)
+    make = Maker(target, split, n_features, unit, shares.score)
+    prefix = make.prefix([each.steps[:size] for each in candidates], weights[0])
+    runs = [
+        make.fit(each.steps, size, weight, split.run, scored=True)
+        for each, weight in zip(candidates, weights, strict=True)
+        if several
+    ]
+    refits = (
+        [
+            make.fit(each.steps, size, weight, split.refit, scored=False)
+            for each, weight in zip(candidates, weights, strict=True)
+        ]
+        if split.refit
+        else None
+    )
+    outer = _outer(target, unit, prefix, runs, refits, best_of, split)
+    return SearchPlan(candidates, prefix, runs, refits, split, scorer, outer, best_of)
+
+
+def _scoring(scoring: Any, params: list[dict[str, Any]], final: Any) -> Any:
+    """What the user has set. By default a score with a maximum inside the grid where k varies.
+
+    The default has to be a score that is comparable between candidates:
+
+    * a mixture has a density, which compares models of any shape and number of components;
+    * "silhouette" has its maximum inside the range of `n_clusters`, while the cost of k-means falls
+      with every further center, so it chooses the largest number;
+    * "cost" is what clusterers minimize, and fair where all have as many centers;
+    * what is left can at least be transformed and transformed back.
+
+    `final` is the last step of a candidate.
+    """
+    names = {key.rpartition("__")[2] for each in params for key in each}
+    if scoring is not None:
+        if isinstance(scoring, str) and scoring == "cost" and "n_clusters" in names:
+            raise ValueError(
+                "scoring='cost' cannot choose n_clusters: it falls with every cluster more. Use "
+                "'silhouette' or DPKMeans(n_clusters='auto')."
+            )
+        return scoring
+    if hasattr(final, "score_samples"):
+        return "log_density"
+    if "n_clusters" in names:
+        return "silhouette"
+    return "cost" if is_clusterer(final) else "reconstruction"
+
+
+def _limits(search: Any, n_features: int) -> Limits:
+    """What scorers may know of the rows.
+
+    `bounds` are those of the first step, because rows reach later steps transformed, where no
+    public bound is known to the search.
+    """
+    first = search.estimator
+    if isinstance(first, Pipeline):
+        first = first.steps[0][1]
+    return Limits(search.max_distance, getattr(first, "bounds", None), n_features)
+
+
+def _selection(search: Any, n_candidates: int, gaussian: bool) -> BestOf | None:
+    """How candidates are compared: None where all are released, else `BestOf`.
+
+    The best of secretly many runs needs four things:
+
+    1. All releases of all candidates are Gaussian: Theorem 1 bounds the winner's loss by that of a
+       pair of normal laws, into which every run can be turned.
+    2. A target in epsilon. The result is one (epsilon, delta)-DP step, no zCDP statement, so a
+       target in rho cannot be met.
+    3. A ledger that can add up such a step: not one of composition "gaussian".
+    4. More than one candidate; with one there is nothing to choose, whatever was asked for.
+
+    "auto" takes it only beyond eight candidates and with a ledger of composition "basic", or none.
+    An explicit "best" that misses one of the first three is an error, and no silent change to
+    "all".
+    """
+    asked = search.selection
+    if not isinstance(asked, BestOf):
+        check_choice("selection", asked, ("auto", "all", "best"))
+    book = open_ledger(search.ledger)
+    composition = "basic" if book is None else book.state().terms.composition
+    if asked == "all" or n_candidates == 1:
+        return None
+    if asked == "auto":
+        free = gaussian and composition == "basic" and search.rho is None
+        return BestOf() if n_candidates > _FEW and free else None
+    if search.rho is not None:
+        raise ValueError(_NOT_BOTH)
+    if not gaussian:
+        raise ValueError(
+            "selection='best' needs candidates whose releases are all Gaussian: use "
+            "selection='all'."
+        )
+    if composition == "gaussian":
+        raise ValueError(
+            "a ledger of composition 'gaussian' cannot hold selection='best': use selection='all'."
+        )
+    return asked if isinstance(asked, BestOf) else BestOf()
+
+
+def _final(search: Any, best_of: BestOf | None) -> bool:
+    """Whether the chosen candidate is fitted again.
+
+    Refitting is worth its budget where all runs are released: each of these has had a small part.
+    Where only the winner is released, a refit lowers what each run may spend, so "auto" does
+    without.
+    """
+    check_choice("final", search.final, ("auto", "refit", "winner"))
+    return search.final == "refit" or (search.final == "auto" and best_of is None)
+
+
+def _outer(
+    target: PrivacyBudget,
+    unit: str,
+    prefix: Fit | None,
+    runs: list[Fit],
+    refits: list[Fit] | None,
+    best_of: BestOf | None,
+    split: BudgetSplit,
+) -> PrivacyPlan:
+    """The plan of the whole search.
+
+    Where all is released, the parts are plain entries in sequence. One part that is not Gaussian
+    makes all of them `SEVERAL`: accounting as Gaussian needs that everything is.
+    """
+    if best_of is not None:
+        before = f"first steps: rho = {split.prefix:.4g}; " if prefix is not None else ""
+        after = f"; last fit: rho = {split.refit:.4g}" if refits else ""
+        note = (
+            f"selection among {len(runs)} candidates: {before}each run: rho = {split.run:.4g}, "
+            f"score included, by the rule {split.rule}{after}; covered together by Theorem 1 "
+            "of doc/development/private_search.md"
+        )
+        return one_step(target, unit, (note,))
+    entries = []
+    if prefix is not None:
+        entries.append(lump("first steps", prefix.plan))
+    if runs:
+        entries.append(lump("candidates", [run.plan for run in runs], uses=len(runs)))
+    if refits:
+        entries.append(lump("last fit", [fit.plan for fit in refits]))
+    if not all(entry.mechanism is Mechanism.GAUSSIAN for entry in entries):
+        entries = [replace(entry, mechanism=Mechanism.SEVERAL) for entry in entries]
+    return PrivacyPlan(target, tuple(entries), unit)

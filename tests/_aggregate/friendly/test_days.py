@@ -1,0 +1,71 @@
+"""Released means of several days: independent noises fall, biases of clips do not."""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from sklearn_dp._aggregate.friendly.days import Means, combined
+from sklearn_dp._aggregate.friendly.mean_facts import FriendlyMeanResult
+from sklearn_dp._aggregate.shared.columns import Columns
+
+
+def day(mean, error, bias=0.0, size=100.0, spread=1.0, codes="ok", status="ok"):
+    one = np.ones(2)
+    columns = Columns(np.zeros(2), one, True)
+    return FriendlyMeanResult(
+        mean * one, 1.0, size, 1.0, status, "", 3.0, error * one, spread * one, one, columns,
+        np.array([codes] * 2, dtype="<U8"), bias * one,
+    )  # fmt: skip
+
+
+def together(*days, keep=1.0):
+    means = None
+    for each in days:
+        result, means = combined(each, means, keep, ["a", "b"])
+    return result
+
+
+def test_days_are_averaged_by_precision():
+    result = together(day(0.0, 0.1), day(5.0, 0.2))
+    assert np.allclose(result.mean, 1.0)
+    assert np.allclose(result.std_error, 0.1 / np.sqrt(1.25))
+    assert result.size == 200 and np.isclose(result.size_sd, 3 * np.sqrt(2))
+
+
+def test_a_bias_is_that_of_every_day():
+    result = together(*(day(0.0, 0.1, bias=0.06) for _ in range(100)))
+    assert np.allclose(result.std_error, np.hypot(0.06, 0.008))
+
+
+def test_a_day_that_found_nothing_changes_nothing():
+    nothing = day(0.0, np.inf, size=7.0, codes="noise", status="no location found")
+    for days in ((day(2.0, 0.1), nothing), (nothing, day(2.0, 0.1))):
+        result = together(*days)
+        assert np.allclose(result.mean, 2.0) and np.allclose(result.std_error, 0.1)
+        assert result.status == "ok" and result.codes.tolist() == ["ok", "ok"]
+    result = together(nothing, nothing)
+    assert np.isinf(result.std_error).all() and result.codes.tolist() == ["noise"] * 2
+    assert result.status.startswith("noise hides the means in all days so far")
+
+
+def test_columns_lost_on_each_day_may_be_seen_in_all():
+    faint = [day(0.0, 0.8, codes="noise", status="noise hides the rows")] * 4
+    assert together(*faint[:2]).status != "ok" and together(*faint).status == "ok"
+
+
+def test_what_is_forgotten_counts_less():
+    result = together(day(0.0, 0.1), day(1.0, 0.1), keep=0.25)
+    assert np.allclose(result.mean, 0.8) and result.size == 125.0
+    assert np.allclose(result.std_error, 0.1 * np.hypot(0.8, 0.2))
+
+
+def test_of_a_fit_before_all_error_may_be_bias():
+    fitted = SimpleNamespace(
+        mean_=np.ones(2), mean_std_error_=np.array([0.1, np.inf]), size_=50.0, size_std_error_=6.0
+    )
+    means = Means.of(fitted, 2.0)
+    assert means.bias.tolist() == [0.1, 0.0] and means.precision[1] == 0
+    assert (means.size, means.size_variance) == (25.0, 9.0)
+    result, _ = combined(day(3.0, 0.1), means, 1.0, ["a", "b"])
+    assert np.allclose(result.mean, [2.0, 3.0])
+    assert np.allclose(result.std_error, [np.hypot(0.05, 0.05), 0.1])

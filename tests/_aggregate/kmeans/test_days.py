@@ -1,0 +1,147 @@
+"""One long run of Lloyd's algorithm, on other rows each day."""
+
+import copy
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from sklearn_dp._aggregate.kmeans import days
+from sklearn_dp._aggregate.kmeans.clip import Clip
+from sklearn_dp._aggregate.kmeans.days import Stream, day_entries, fit_day
+from sklearn_dp._aggregate.kmeans.lloyd import Observation
+from sklearn_dp._aggregate.kmeans.lloyd_state import Distances
+from sklearn_dp._aggregate.shared.table import Table
+from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._privacy._plan import PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._privacy._units import Units
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+K, D, SPREAD = 8, 8, 0.05
+DOMAIN = Domain.from_bounds(2.0, D)
+
+
+def truth(seed):
+    return np.random.default_rng(seed).uniform(-0.5, 0.5, size=(K, D))
+
+
+def one_center():
+    """What a first day of next to no rows has shown: one center for all."""
+    return SimpleNamespace(
+        cluster_centers_=np.zeros((K, D)),
+        cluster_centers_std_error_=np.full((K, D), 0.1),
+        cluster_weights_=np.array([200.0] + [0.0] * (K - 1)),
+        cluster_weights_std_error_=np.array([5.0] + [0.0] * (K - 1)),
+        inertia_=130.0,
+        inertia_std_error_=20.0,
+        explained_=0.0,
+        size_=200.0,
+        size_std_error_=10.0,
+        radius_=1.5,
+        status_="mostly noise",
+    )
+
+
+def followed(n_days, seed=0, n=200, keep=1.0, drift=0.0, epsilon=1.0, moves=True):
+    """Centers at the end, the result, and the stream."""
+    rng, centers = np.random.default_rng(seed), truth(seed)
+    way = rng.normal(size=centers.shape)
+    way *= drift / np.linalg.norm(way, axis=1, keepdims=True)
+    stream, target = Stream.of(one_center(), DOMAIN, 1.0), PrivacyBudget(epsilon, 1e-6)
+    plan = PrivacyPlan(target, day_entries(target.to_rho(), moves=moves))
+    for day in range(n_days):
+        centers = centers + way
+        X = centers[rng.integers(K, size=n)] + SPREAD * rng.normal(size=(n, D))
+        session = PrivacySession(plan, random_state=1000 * seed + day)
+        table = Table.in_memory(X, Units(n, None), None)
+        result, stream = fit_day(session, table, DOMAIN, stream, keep=keep)
+    return centers, result, stream
+
+
+def cost(centers, result):
+    """Sum of squares per row and coordinate, over that about the true centers."""
+    distance = np.linalg.norm(centers[:, None] - result.centers, axis=2)
+    return 1 + float(np.mean(distance.min(axis=1) ** 2)) / (D * SPREAD**2)
+
+
+def test_few_rows_a_day_find_all_clusters_from_a_single_center():
+    """25 rows of each cluster a day, beside a noise of 14 in each count."""
+    centers, result, stream = followed(40)
+    assert cost(centers, result) < 1.1 and result.status == "ok"
+    assert stream.n_windows > 5 and stream.days == 41
+    assert abs(result.size - 8200) < 5 * result.size_sd
+    assert (
+        abs(result.weights.sum() - result.size) < 1e-6 * result.size + K * result.weights_sd.max()
+    )
+    assert result.quality.explained > 0.9
+    centers, result, _ = followed(5)
+    assert cost(centers, result) > 2 and result.status != "ok"  # and says so while it has not
+
+
+def test_without_mergers_and_splits_they_are_not_found(monkeypatch):
+    monkeypatch.setattr(days, "move_clusters", lambda *args: 0)
+    centers, result, _ = followed(40)
+    assert cost(centers, result) > 2
+
+
+def test_errors_are_those_of_the_combination():
+    errors, stated = [], []
+    for seed in range(3):
+        centers, result, _ = followed(40, seed, n=400)
+        distance = np.linalg.norm(centers[:, None] - result.centers, axis=2)
+        errors.append(np.sqrt(distance.min(axis=1) ** 2 / D))
+        stated.append(result.centers_sd)
+    ratio = math.sqrt(np.mean(np.square(errors)) / np.mean(np.square(stated)))
+    assert 0.5 < ratio < 1.5 and np.mean(stated) < 0.02
+
+
+def test_what_is_forgotten_follows_a_drift():
+    """A width in ten days."""
+    old, new = (followed(60, drift=SPREAD / 10, keep=keep, n=400) for keep in (1.0, 0.9))
+    assert cost(*new[:2]) < cost(*old[:2]) + 0.02 and cost(*new[:2]) < 1.15
+    assert new[2].days < 10.1 and new[1].size < 4100 * 1.1
+    assert new[1].centers_sd.mean() > old[1].centers_sd.mean()
+
+
+def test_given_centers_are_not_merged_and_split():
+    centers, result, stream = followed(3, moves=False)
+    assert stream.n_windows and not stream.state.moved
+
+
+def test_a_day_leaves_what_was_known_before_as_it_was():
+    """So a day that fails leaves the day before."""
+    _, _, stream = followed(4)
+    before = copy.deepcopy(stream)
+    target = PrivacyBudget(1.0, 1e-6)
+    plan = PrivacyPlan(target, day_entries(target.to_rho(), moves=True))
+    session = PrivacySession(plan, random_state=0)
+    X = np.zeros((50, D))
+    fit_day(session, Table.in_memory(X, Units(50, None), None), DOMAIN, stream, keep=0.5)
+    for name, value in vars(before.state).items():
+        assert np.array_equal(value, getattr(stream.state, name), equal_nan=True), name
+    assert (stream.size, stream.days, stream.window_n) == (
+        before.size,
+        before.days,
+        before.window_n,
+    )
+
+
+def test_days_of_a_window_add_up_and_so_do_their_noises():
+    def seen(gain, sd):
+        one, clip = np.ones(2), Clip(np.ones(2), gain, np.ones(2))
+        return Observation(clip, (one, sd * one), one, sd, np.ones((2, 1)), sd * one)
+
+    day, other = seen(0.5, 3.0), seen(1.0, 4.0)
+    both = days._together(day, other, SimpleNamespace(window_days=1))
+    assert both.counts.tolist() == both.sums.ravel().tolist() == both.errors[0].tolist() == [2, 2]
+    assert both.counts_sd == 5.0 and both.clip.gain == 0.75
+    assert both.sums_sd.tolist() == both.errors[1].tolist() == [5.0, 5.0]
+
+
+def test_distances_fade_and_add_up():
+    seen = Distances(np.array([4.0, 2.0]), 3.0, 6.0)
+    both = seen.faded(0.5) + Distances(np.array([1.0, 0.0]), 2.0, 1.0)
+    assert both.counts.tolist() == [3.0, 1.0] and (both.sd, both.n) == (2.5, 4.0)

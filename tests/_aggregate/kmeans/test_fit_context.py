@@ -1,0 +1,62 @@
+"""Names of plan entries under a prefix, and what they have left."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from kernel_tools import open_session
+
+from sklearn_dp._aggregate.kmeans.fit_context import Context, Run
+from sklearn_dp._aggregate.kmeans.tuning import TUNING
+from sklearn_dp._aggregate.shared.centering import Size
+from sklearn_dp._aggregate.shared.grid_table import GridTable
+from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._privacy._plan import PlanEntry
+from sklearn_dp._privacy._units import Units
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+
+
+def run_of(prefix):
+    entries = [PlanEntry(name, "gaussian", rho) for name, rho in (("sum", 0.5), ("a sum", 0.25))]
+    rows = GridTable.of(Rows.of(np.zeros((0, 2)), 8.0), Units(0))
+    return Run(session=open_session(*entries), rows=rows, n_clusters=3, prefix=prefix)
+
+
+@pytest.mark.parametrize(("prefix", "name", "rho"), [("", "sum", 0.5), ("a ", "a sum", 0.25)])
+def test_a_step_spends_the_entry_of_its_own_run(prefix, name, rho):
+    run = run_of(prefix)
+    assert run.name("sum") == name and run.left("sum") == rho
+    run.session.gaussian(name, 1, sensitivity=1)
+    assert run.left("sum") == 0 and run.session.spent == rho
+
+
+def test_a_run_that_knows_more_is_still_the_same_run():
+    run = run_of("a ")
+    shared = {field.name: getattr(run, field.name) for field in dataclasses.fields(run)}
+    known = Context(**shared, size=Size(10.0, 0.5), radius=3.0)
+    assert known.name("sum") == "a sum" and known.rows is run.rows and known.tuning is TUNING
+    assert (known.size.signal, known.radius) == (5.0, 3.0)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        known.radius = 4.0
+
+
+@pytest.mark.parametrize(
+    ("d", "k", "n", "coarse"),
+    [
+        (3, 2, 100.0, False),
+        (3, 2, 50.0, True),
+        (3, 1, 100.0, True),
+        (4, 2, 100.0, True),
+        (4, 2, 1e5, False),
+    ],
+)
+def test_coarse_choices_are_for_small_data_of_many_features_of_one_cluster_or_next_to_none(
+    d, k, n, coarse
+):
+    run = run_of("")
+    shared = {field.name: getattr(run, field.name) for field in dataclasses.fields(run)}
+    rows = GridTable.of(Rows.of(np.zeros((0, d)), 8.0), Units(0))
+    shared |= {"rows": rows, "n_clusters": k}
+    known = Context(**shared, size=Size(n, 0.5), radius=3.0)
+    assert known.coarse is coarse

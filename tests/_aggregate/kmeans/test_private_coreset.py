@@ -1,0 +1,64 @@
+"""The money of a coreset that is the answer."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from sklearn_dp import DPCoreset
+from sklearn_dp._aggregate.kmeans.private_coreset import private_coreset_entries
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
+FLAT = {"sum and count": 0.05, "radius": 0.05, "cells": 0.60, "cell means": 0.30}
+WIDE = {
+    "sum and count": 0.05,
+    "radius": 0.04,
+    "second moment": 0.15,
+    "cells": 0.47,
+    "cell means": 0.29,
+}
+
+
+@pytest.mark.parametrize("d", [1, 3, 4, 10, 11, 100])
+@pytest.mark.parametrize("known", [True, False])
+def test_entries_sum_to_the_budget_and_no_more(d, known):
+    for rho in (0.01922, 1 / 3, 7e-7, 123.456):
+        entries = private_coreset_entries(rho, d, bounds_known=known)
+        total = sum(Fraction(entry.rho) for entry in entries)
+        assert Fraction(rho) * (1 - Fraction(1, 10**9)) < total <= Fraction(rho)
+        assert all(entry.mechanism == "gaussian" and entry.cap <= rho for entry in entries)
+        assert all(entry.sensitivity for entry in entries)
+        shares = {entry.name: entry.rho / rho for entry in entries if entry.name != "bound"}
+        assert ("bound" in {entry.name for entry in entries}) != known
+        part = 1.0 if known else 0.95
+        wanted = {name: share * part for name, share in (FLAT if d <= 3 else WIDE).items()}
+        assert shares == pytest.approx(wanted, rel=1e-9)
+
+
+@pytest.mark.parametrize("d", [2, 5, 20])
+def test_the_means_spend_what_the_tree_has_left(d):
+    """A level that is not released costs nothing: its share is not lost."""
+    X = np.random.default_rng(0).normal(size=(5000, d))
+    coreset = DPCoreset(3, epsilon=1.0, bounds=6.0, random_state=0).fit(X)
+    plan = DPCoreset(3, epsilon=1.0, bounds=6.0).privacy_plan(d)
+    spent = sum(coreset.privacy_report_.to_frame()["rho"])
+    assert plan.rho * (1 - 1e-6) <= spent <= plan.rho * (1 + 1e-12)
+
+
+def test_a_look_at_far_rows_is_paid_by_the_cells():
+    """One row in thirty very far out: the look is made, and the plan holds."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 5))
+    X[::30] = 40 + 0.1 * rng.normal(size=X[::30].shape)
+    X[1::300] = -60 + 0.1 * rng.normal(size=X[1::300].shape)
+    coreset = DPCoreset(5, epsilon=2.0, bounds=200.0, random_state=0).fit(X)
+    near = [np.linalg.norm(coreset.points_ - place, axis=1).min() for place in (0, 40, -60)]
+    assert max(near) < 15
+    frame = coreset.privacy_report_.to_frame()
+    cells = frame[frame["release"] == "cells"]["rho"]
+    plan = {entry.name: entry.rho for entry in coreset.privacy_plan(5).entries}
+    assert cells.sum() <= plan["cells"] / 0.95 * (1 + 1e-9)
+    assert cells.nunique() == 2  # the levels of the tree, and the look

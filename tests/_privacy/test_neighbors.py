@@ -1,0 +1,29 @@
+"""Units and relations are known by name."""
+
+import pytest
+
+from sklearn_dp._privacy._neighbors import (
+    RELATIONS,
+    UNITS,
+    check_relation,
+    check_unit,
+    in_words,
+)
+
+
+def test_all_names_are_accepted_and_read_as_sentences():
+    for unit in UNITS:
+        check_unit(unit)
+        for relation in RELATIONS:
+            check_relation(relation)
+            assert in_words(relation, unit) == f"{relation} one {unit}"
+
+
+@pytest.mark.parametrize("value", ["person", "", None, 1, ["row"]])
+def test_other_names_are_refused(value):
+    with pytest.raises(ValueError, match="unit must be one of 'row', 'group'"):
+        check_unit(value)
+    with pytest.raises(ValueError, match="relation must be one of"):
+        check_relation(value)
+    with pytest.raises(ValueError, match="relation must be one of 'replace'"):
+        check_relation("add or remove", ("replace",))

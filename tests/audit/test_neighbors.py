@@ -1,0 +1,107 @@
+"""Neighbors differ by one unit, and say which."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from sklearn_dp import audit
+from sklearn_dp.audit import Neighbor, neighboring_pairs
+from sklearn_dp.audit._neighbors import KINDS, unrelated
+
+
+def as_units(X, groups):
+    """The rows of each unit, in the order of the units."""
+    names = list(range(len(X)) if groups is None else groups)
+    return [
+        X[[i for i, other in enumerate(names) if {other} == {name}]]
+        for name in dict.fromkeys(names)
+    ]
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        None,
+        [4, 4, -1, 9, 9, 9, 0, 4],
+        list("bbadddcb"),
+        [2**53, 2**53 + 1, 2**53, -1, -2, "1", 1, 1.0],
+        [frozenset({i % 3, -1}) for i in range(8)],
+        np.array([1, 2, 2, 1, 3, 3, 0, 0], np.uint64),
+        np.array(["a", "b", "bb", "a", "c", "c", "b", "a"]),
+        np.array([True, False] * 4),
+        np.array([5, 5, 1, 1, 2, 2, 2, 9], "datetime64[ns]"),
+        pd.Series(["a", "b", "a", "c"] * 2, dtype="category"),
+        pl.Series([7, 8, 8, 9] * 2),
+    ],
+    ids=str,
+)
+def test_the_units_of_both_data_sets_are_matched(groups):
+    X = np.random.default_rng(0).uniform(-1, 1, size=(8, 2))
+    before = as_units(X, groups)
+    seen = set()
+    for pair in neighboring_pairs(X, 1, groups=groups, points=X[:2] / 3, repeats=20):
+        after = as_units(pair.X, pair.groups)
+        assert len(after) == len(pair.units)
+        for rows, origin in zip(after, pair.units, strict=True):
+            assert origin < 0 or np.array_equal(rows, before[origin])
+        common = pair.units[pair.units >= 0]
+        assert np.array_equal(common, np.unique(common))
+        assert abs(len(after) - len(before)) == 1 and len(common) == min(len(after), len(before))
+        seen.add(pair.kind)
+    assert seen == set(KINDS)
+
+
+def test_first_last_and_removals_are_where_they_say():
+    X = np.random.default_rng(0).uniform(size=(5, 2))
+    pairs = {pair.kind: pair.units.tolist() for pair in neighboring_pairs(X, 0)}
+    assert pairs["first"] == [-1, 0, 1, 2, 3, 4]
+    assert pairs["last"] == [0, 1, 2, 3, 4, -1]
+    assert pairs["remove_first"] == [1, 2, 3, 4]
+    assert pairs["remove_last"] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("groups", [None, []])
+def test_an_empty_data_set_has_neighbors_with_one_unit(groups):
+    pairs = list(neighboring_pairs(np.empty((0, 3)), 0, groups=groups))
+    assert [pair.kind for pair in pairs] == [k for k in KINDS if not k.startswith("remove")]
+    assert all(pair.units.tolist() == [-1] and np.isfinite(pair.X).all() for pair in pairs)
+
+
+def test_a_data_set_of_one_unit_has_an_empty_neighbor():
+    (pair,) = neighboring_pairs(np.ones((3, 2)), 0, kinds=["remove"], groups=[1, 1, 1])
+    assert pair.X.shape == (0, 2) and len(pair.units) == 0
+
+
+def test_unrelated_data_share_no_unit():
+    others = list(unrelated(np.ones((4, 2)), np.random.default_rng(0), groups=np.arange(4)))
+    assert others and all((other.units == -1).all() for other in others)
+    assert all(len(other.units) == len(np.unique(other.groups)) for other in others)
+
+
+def test_the_farthest_rows_overflow_whatever_is_done_to_them():
+    pairs = neighboring_pairs(np.zeros((3, 4)), 0, kinds=["farthest"], repeats=20)
+    rows = np.array([pair.X[pair.units < 0][0] for pair in pairs])
+    assert (np.abs(rows) == 1.7e308).all()
+    assert (np.sign(rows).min(axis=1) < np.sign(rows).max(axis=1)).sum() > 10, "of mixed signs"
+    far = np.full((3, 4), 1.7e308)
+    assert all(np.isfinite(pair.X).all() for pair in neighboring_pairs(far, 0, repeats=5))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "value"),
+    [
+        ("Neighbour", "Neighbor", Neighbor),
+        ("neighbouring_pairs", "neighboring_pairs", neighboring_pairs),
+    ],
+)
+def test_former_names_work_and_warn(old, new, value):
+    expected = f"`{old}` is deprecated and will be removed in version 0.3.0; use `{new}`"
+    with pytest.warns(FutureWarning, match=expected):
+        assert getattr(audit, old) is value
+    assert old not in audit.__all__
+
+
+def test_a_name_that_never_was_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="has no attribute 'neighbors_of'"):
+        audit.neighbors_of  # noqa: B018

@@ -1,0 +1,120 @@
+"""A recording is held against its plan and its report."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp.audit._plan_consistency import check_claims, paid, rho_of
+
+
+@pytest.fixture(scope="module")
+def fit():
+    """Events, plan and report of a session with a release of every kind."""
+    from sklearn_dp._privacy._budget import PrivacyBudget
+
+    names = [
+        "gaussian",
+        "sparse",
+        "stability",
+        "laplace",
+        "choice",
+        "threshold",
+        "filter",
+        "bernoulli",
+    ]
+    plan = PrivacyPlan(
+        PrivacyBudget(rho=100.0, delta=0.1),
+        tuple(PlanEntry(name, "friendly core", 1.0, delta=1e-3) for name in names),
+    )
+    with trace(Trace()) as recorder:
+        session = PrivacySession(plan, random_state=0)
+        release_all(session)
+    return recorder.events, plan, session.report()
+
+
+def release_all(session):
+    import numpy as np
+
+    counts = np.array([5, 3]), np.array([40, 2])
+    session.gaussian("gaussian", [1, 2, 3], sensitivity=2.0, rho=0.3)
+    session.sparse_histogram(
+        "sparse", *counts, n_candidates=9, threshold=3, sensitivity=1.0, rho=0.3
+    )
+    session.stability_histogram("stability", *counts, rho=0.3, delta=1e-3)
+    session.laplace("laplace", 7, sensitivity=3.0, epsilon=0.5)
+    session.exponential("choice", [3, 9, 4], sensitivity=2.0, epsilon=0.5)
+    session.above_threshold("threshold", [3, 9, 4], 5, sensitivity=2.0, epsilon=0.5)
+    session.friendly_core_filter(
+        "filter", [3, 9], sigma=4.0, threshold=5, bad=1, sensitivity=1.0, rho=0.3, delta=1e-3
+    )
+    session.unit_bernoulli("bernoulli", [3, 9], 9, sensitivity=1.0, rho=0.3, delta=1e-3)
+    session.unit_draws(5)
+
+
+def test_honest_releases_have_no_problems(fit):
+    assert check_claims(*fit) == []
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "sparse", "stability", "laplace", "choice"])
+def test_too_little_noise_for_the_sensitivity_is_found(fit, kind):
+    events, plan, report = fit
+    for factor, found in ((1 + 1e-9, True), (1 - 1e-9, False)):
+        changed = [replace(event) for event in events]
+        for event in changed:
+            if event.kind == kind:
+                event.sensitivity = event.sensitivity * factor
+        texts = check_claims(changed, plan, report)
+        assert any("too little noise" in text for text in texts) == found
+
+
+def test_a_report_that_tells_less_is_found(fit):
+    events, plan, report = fit
+    cheaper = [dict(row, rho=row["rho"] / 2) for row in report.releases]
+    for wrong in (
+        replace(report, releases=report.releases[1:]),
+        replace(report, releases=tuple(cheaper)),
+        replace(report, spent_rho=0.1),
+    ):
+        assert check_claims(events, plan, wrong)
+
+
+def test_overspending_is_found(fit):
+    events, plan, report = fit
+    again = [event for event in paid(events) if event.entry == "gaussian"]
+    assert any("spends more" in text for text in check_claims(events + again, plan, report))
+    smaller = PrivacyPlan(plan.target, tuple(replace(e, rho=0.02) for e in plan.entries))
+    texts = check_claims(events, smaller, report)
+    assert "the releases spend more than the whole plan" in texts
+    unknown = PrivacyPlan(plan.target, plan.entries[1:])
+    assert "gaussian: not in the plan" in check_claims(events, unknown, report)
+
+
+def test_every_cost_is_counted_in_rho(fit):
+    """By other formulas than the kernel's, which rounds up."""
+    events, _, report = fit
+    told = [row["rho"] for row in report.releases]
+    assert [rho_of(event) for event in paid(events)] == pytest.approx(told, rel=1e-12)
+
+
+def test_a_cost_that_is_told_a_little_too_low_or_too_high_is_found(fit):
+    events, plan, report = fit
+    for number in range(len(report.releases)):
+        for factor in (1 - 1e-11, 1 + 1e-11):
+            rows = [dict(row) for row in report.releases]
+            rows[number]["rho"] *= factor
+            texts = check_claims(events, plan, replace(report, releases=tuple(rows)))
+            assert "the report does not tell the releases that were made" in texts
+
+
+def test_what_the_fit_says_that_it_spent_is_held_against_the_caps(fit):
+    """Exactly, although the audit's own costs are a place or two smaller."""
+    events, plan, report = fit
+    laplace = report.releases[3]["rho"]
+    for cap, fits in ((laplace, True), (math.nextafter(laplace, 0.0), False)):
+        entries = [replace(e, rho=cap) if e.name == "laplace" else e for e in plan.entries]
+        texts = check_claims(events, PrivacyPlan(plan.target, tuple(entries)), report)
+        assert ("laplace: spends more than the plan allows" not in texts) == fits

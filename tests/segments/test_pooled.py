@@ -1,0 +1,88 @@
+"""Where the fits of segments start, and whether that start may mislead them."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from sklearn_dp import DPBySegment, DPKMeans
+from sklearn_dp._aggregate.kmeans import engine
+from sklearn_dp.audit import replay_audit
+from sklearn_dp.segments._pooled import CommonStart
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
+
+
+def fitted(centers, error=1e-6):
+    centers = np.array(centers, dtype=float)
+    errors = np.full(centers.shape, error)
+    return SimpleNamespace(cluster_centers_=centers, cluster_centers_std_error_=errors)
+
+
+def test_misplaced_centers_by_hand():
+    """Centers 4 apart along one column, which scatter by 1 there and by 3 along the other."""
+    start = CommonStart(fitted([[0.0, 0.0], [4.0, 0.0]]))
+    assert start.misplaced() == 0.0
+    start.learn(fitted([[5.0, -3.0], [1.0, 3.0]]))  # in the other order
+    assert start.misplaced() == pytest.approx(2 * ndtr(-4 / 2))
+    start.learn(fitted([[0.0, 0.0], [4.0, 0.0]]))
+    assert start.misplaced() == pytest.approx(2 * ndtr(-4 / 2 / np.sqrt(0.5)))
+    start.learn(fitted([[900.0, 0.0], [4.0, 0.0]], error=np.inf))
+    assert start.misplaced() == pytest.approx(2 * ndtr(-4 / 2 / np.sqrt(0.5)))
+
+
+def test_errors_are_no_distance_between_segments():
+    start = CommonStart(fitted([[0.0], [4.0]], error=0.6))
+    start.learn(fitted([[1.0], [3.0]], error=0.8))
+    assert start.misplaced() == 0.0
+
+
+@pytest.mark.parametrize("unit", [[1.0, 1e150], [1e-150, 1e-150], [1e250, 1e250]])
+def test_units_of_columns_do_not_matter_alone(unit):
+    """A common one changes nothing; where one rules all distances only its scatter counts."""
+    common, found = np.array([[0.0, 0.0], [4.0, 4.0]]), np.array([[1.0, 1.0], [5.0, 5.0]])
+    start = CommonStart(fitted(common * unit, 0.0))
+    start.learn(fitted(found * unit, 0.0))
+    length = np.sqrt(32) if unit[0] == unit[1] else 4.0
+    assert start.misplaced() == pytest.approx(2 * ndtr(-length / 2))
+
+
+def different_regions(number=6, n=3000):
+    """Regions whose clusters lie two and a half widths from the common ones, with their key."""
+    rng = np.random.default_rng(1)
+    common = rng.uniform(-1, 1, size=(5, 4))
+    centers = common + 0.3 * rng.normal(size=(number, 5, 4))
+    region = np.repeat(np.arange(number), n)
+    X = centers[region, rng.integers(5, size=len(region))]
+    return np.c_[X + 0.12 * rng.normal(size=X.shape), region], centers
+
+
+def test_regions_that_are_very_different_find_starts_of_their_own():
+    """A start from the common centers leaves two clusters of some regions in one (cost 1.5)."""
+    X, centers = different_regions()
+    model = DPBySegment(DPKMeans(5, bounds=2.5), values=range(6), by=4, random_state=0).fit(X)
+    for number in range(1, 6):
+        distances = np.abs(
+            centers[number][:, None] - model.estimators_[number].cluster_centers_
+        ).max(axis=2)
+        assert distances.min(axis=1).max() < 0.15
+
+
+def test_replays_of_starts_of_their_own(monkeypatch):
+    """With this budget the second region finds one, because of what the first one has shown."""
+    found, own = [], engine._misleads
+
+    def noted(*given):
+        found.append(own(*given))
+        return found[-1]
+
+    monkeypatch.setattr(engine, "_misleads", noted)
+    X, _ = different_regions(3, 25)
+    model = DPBySegment(DPKMeans(5, bounds=2.5), values=range(3), by=4, epsilon=5000.0)
+    result = replay_audit(model, X)
+    assert result.violations == [] and set(found) == {False, True}
+    assert result.ratios["cells"] > 0.5 < result.ratios["lloyd sums"]

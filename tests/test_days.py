@@ -1,0 +1,373 @@
+"""Rows that come day by day: one guarantee, one charge, releases as the only memory."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from day_tools import evening, problems, recorded
+from scipy.sparse import csr_array
+from sklearn.base import clone
+
+from sklearn_dp import DPBySegment, DPKMeans, FriendlyMean, PrivacyBudget, PrivacyLedger
+from sklearn_dp._days import BaseByDays
+from sklearn_dp.audit import neighboring_pairs
+from sklearn_dp.exceptions import BudgetExceededError
+from sklearn_dp.model_selection import DPGridSearch
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
+CENTERS = np.random.default_rng(7).uniform(-0.5, 0.5, size=(4, 3))
+
+
+def rows_of(day, n=300):
+    rng = np.random.default_rng([1, day])
+    return CENTERS[rng.integers(4, size=n)] + 0.05 * rng.normal(size=(n, 3))
+
+
+def kmeans(**options):
+    return DPKMeans(4, **{"bounds": 1.0, "random_state": 0, **options})
+
+
+def stream(model, n_days, **options):
+    for day in range(n_days):
+        model.partial_fit(rows_of(day), **options)
+    return model
+
+
+def test_days_add_up():
+    model = stream(kmeans(), 10)
+    assert model.days_.number == 10 and repr(model.days_) == "Days(number=10)"
+    assert abs(model.size_ - 3000) < 5 * model.size_std_error_
+    assert 80 < model.size_std_error_ < 200  # ten days of some thirty each
+    distance = np.linalg.norm(CENTERS[:, None] - model.cluster_centers_, axis=2)
+    near = model.cluster_centers_[distance.argmin(axis=1)]
+    errors = model.cluster_centers_std_error_[distance.argmin(axis=1)]
+    assert (np.abs(near - CENTERS) < 5.5 * errors).all() and errors.max() < 0.02
+    assert model.status_ == "ok" and model.explained_ > 0.9
+    assert model.labels_.shape == (300,)  # of the last day, in memory only
+    assert not hasattr(evening(model), "labels_")
+
+
+def test_a_stream_is_charged_on_its_first_day():
+    ledger = PrivacyLedger(PrivacyBudget(1.0, 1e-6))
+    model = stream(kmeans(ledger=ledger), 3)
+    (charge,) = ledger.entries
+    assert charge.epsilon <= 1.0 and charge.label == "DPKMeans"
+    assert model.privacy_report_.epsilon <= 1.0
+    assert any("one day at most" in note for note in model.privacy_report_.notes)
+    with pytest.raises(BudgetExceededError):
+        kmeans(ledger=ledger).partial_fit(rows_of(0))
+
+
+def test_the_ledger_of_later_days_need_not_be_there(tmp_path):
+    path = str(tmp_path / "ledger.db")
+    PrivacyLedger(PrivacyBudget(1.0, 1e-6), path=path)
+    model = kmeans(ledger=path).partial_fit(rows_of(0))
+    model = evening(model).partial_fit(rows_of(1))
+    assert len(PrivacyLedger(path=path).entries) == 1 and model.days_.number == 2
+
+
+@pytest.mark.parametrize("first", ["fit", "partial_fit"])
+def test_a_ledger_that_has_not_been_charged_is_refused(first):
+    """Units of the south would come for nothing on the second day of the north."""
+    region = PrivacyLedger(PrivacyBudget(1.0, 1e-6)).disjoint("region", values=["north", "south"])
+    model = getattr(kmeans(ledger=region["north"]), first)(rows_of(0))
+    for other in (region["south"], region.ledger):
+        with pytest.raises(ValueError, match="^ledger: the first day has charged that of region"):
+            model.set_params(ledger=other).partial_fit(rows_of(1))
+    for same in (region["north"], None):
+        model.set_params(ledger=same).partial_fit(rows_of(1))
+    with pytest.raises(ValueError, match="^ledger: the first day has charged none"):
+        getattr(kmeans(), first)(rows_of(0)).set_params(ledger=region.ledger).partial_fit(
+            rows_of(1)
+        )
+
+
+def test_a_fit_is_a_first_day():
+    ledger = PrivacyLedger(PrivacyBudget(1.0, 1e-6))
+    fitted = kmeans(ledger=ledger).fit(rows_of(0)).partial_fit(rows_of(1))
+    by_days = stream(kmeans(), 2)
+    assert np.array_equal(fitted.cluster_centers_, by_days.cluster_centers_)
+    assert len(ledger.entries) == 1 and fitted.days_.number == 2
+    # A fit after days begins anew, and is charged.
+    with pytest.raises(BudgetExceededError):
+        fitted.fit(rows_of(2))
+
+
+def test_a_pickle_goes_on_where_the_model_was():
+    model = stream(kmeans(), 4)
+    other = kmeans()
+    for day in range(4):
+        other = evening(other.partial_fit(rows_of(day)))
+    assert np.array_equal(model.cluster_centers_, other.cluster_centers_)
+    assert not hasattr(clone(model), "days_")
+
+
+def test_no_day_is_fitted_twice():
+    model = kmeans().partial_fit(rows_of(0), day="2026-03-01")
+    centers = model.cluster_centers_
+    with pytest.raises(ValueError, match="^day: this day or a later one"):
+        model.partial_fit(rows_of(0), day="2026-03-01")
+    assert model.cluster_centers_ is centers
+    model.partial_fit(rows_of(1), day="2026-03-02")
+    assert repr(model.days_) == "Days(number=2, last='2026-03-02')"
+
+
+@pytest.mark.parametrize("broken", [np.full((5, 3), np.nan), np.zeros((5, 2)), np.zeros((0, 3))])
+def test_a_day_that_fails_counts_as_begun_and_leaves_the_day_before(broken):
+    model = kmeans().partial_fit(rows_of(0), day=1)
+    before = {name: value for name, value in vars(model).items() if name != "days_"}
+    with pytest.raises(ValueError):
+        model.partial_fit(broken, day=2)
+    assert {name: value for name, value in vars(model).items() if name != "days_"} == before
+    with pytest.raises(ValueError, match="^day:"):  # its rows have been looked at
+        model.partial_fit(rows_of(1), day=2)
+    assert model.partial_fit(rows_of(1), day=3).days_.number == 2
+
+
+def test_a_crash_between_charge_and_release_leaves_the_charge(monkeypatch):
+    ledger = PrivacyLedger(PrivacyBudget(1.0, 1e-6))
+
+    def crash(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(DPKMeans, "_fit_table", crash)
+    model = kmeans(ledger=ledger)
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(rows_of(0))
+    assert len(ledger.entries) == 1 and not hasattr(model, "days_")
+    assert not hasattr(model, "n_features_in_") and "_today" not in vars(model)
+
+
+def test_columns_are_those_of_the_first_day():
+    first = pd.DataFrame(rows_of(0), columns=["a", "b", "c"])
+    model = kmeans().partial_fit(first).partial_fit(first)
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+    with pytest.raises(ValueError, match="feature names"):
+        model.partial_fit(first.rename(columns={"a": "x"}))
+    with pytest.raises(ValueError, match="X has 2 features, but DPKMeans is expecting 3"):
+        model.partial_fit(rows_of(1)[:, :2])
+
+
+@pytest.mark.parametrize(
+    "change, options",
+    [
+        ({"epsilon": 2.0}, {}),
+        ({"bounds": ([-1.0] * 3, [1.0] * 3)}, {}),
+        ({"n_clusters": 5}, {}),
+        ({"max_weight": 2.0}, {}),
+        ({}, {"n_days": 2}),
+        ({}, {"groups": np.arange(300)}),
+    ],
+)
+def test_what_a_day_costs_and_means_does_not_change(change, options):
+    model = kmeans().partial_fit(rows_of(0)).set_params(**change)
+    (name,) = change or options
+    with pytest.raises(ValueError, match=f"^{name} must not change"):
+        model.partial_fit(rows_of(1), **options)
+    model.set_params(**{**{name: getattr(kmeans(), name) for name in change}, "n_jobs": 2})
+    assert model.partial_fit(rows_of(1)).days_.number == 2
+
+
+def test_a_larger_budget_than_that_of_the_fit_before_is_refused():
+    model = kmeans(epsilon=0.5).fit(rows_of(0)).set_params(epsilon=1.0)
+    with pytest.raises(ValueError, match="budget of a day"):
+        model.partial_fit(rows_of(1))
+
+
+def test_a_person_of_several_days():
+    """Each day has a part of rho; a unit pays so many of them, and the first day all at once."""
+    target = PrivacyBudget(1.0, 1e-6)
+    ledger = PrivacyLedger(target)
+    model = kmeans(ledger=ledger)
+    for day in range(3):
+        model.partial_fit(rows_of(day), n_days=7)
+        report = model.privacy_report_
+        (others,) = [line for line in report.releases if line["release"] == "other days of a unit"]
+        day_rho = sum(line["rho"] for line in report.releases) - others["rho"]
+        assert day_rho <= model.days_.cost[2] * (1 + 1e-9) <= target.to_rho() / 7 * (1 + 1e-9)
+        assert others["rho"] == pytest.approx(6 * model.days_.cost[2], rel=1e-12)
+        assert 0.999 < report.epsilon <= 1.0
+    (charge,) = ledger.entries
+    assert 0.999 < charge.epsilon <= 1.0
+    assert charge.rho == pytest.approx(7 * model.days_.cost[2], rel=1e-12)
+    assert charge.rho <= target.to_rho()
+
+
+def test_groups_weights_and_sparse_rows():
+    ids = np.arange(300) // 3
+    model = stream(kmeans(), 3, groups=ids)
+    assert model.privacy_report_.unit == "group" and abs(model.size_ - 300) < 500
+    weighted = kmeans(max_weight=2.0)
+    for day in range(3):
+        weighted.partial_fit(rows_of(day), sample_weight=np.full(300, 1.0))
+    assert abs(weighted.size_ - 900) < 6 * weighted.size_std_error_
+    sparse, dense = kmeans(), stream(kmeans(), 2)
+    for day in range(2):
+        sparse.partial_fit(csr_array(rows_of(day)))
+    assert np.array_equal(sparse.cluster_centers_, dense.cluster_centers_)
+
+
+def test_seeded_days_have_noise_of_their_own():
+    model = kmeans().partial_fit(rows_of(0)).partial_fit(rows_of(1))
+    first = model.size_
+    model.partial_fit(rows_of(1))
+    assert model.size_ - first != first - kmeans().partial_fit(rows_of(0)).size_
+
+
+def test_what_has_no_days_says_so():
+    for other in (DPBySegment(FriendlyMean()), DPGridSearch(kmeans(), {"n_clusters": [2, 3]})):
+        assert not hasattr(other, "partial_fit")
+    with pytest.raises(AttributeError) as told:
+        DPKMeans(4).partial_fit  # noqa: B018
+    assert "without public bounds" in str(told.value.__cause__)
+    with pytest.raises(TypeError, match="partial_fit takes the rows of a day in memory"):
+        kmeans().partial_fit([rows_of(0), rows_of(1)])
+    for option, value in {"half_life": 0.0, "n_days": 0}.items():
+        with pytest.raises(ValueError, match=f"^{option}"):
+            kmeans().partial_fit(rows_of(0), **{option: value})
+
+
+# -- one unit of one day -------------------------------------------------------------------------
+
+STREAMS = {"one day each": {}, "two days each": {"n_days": 2}, "forgetting": {"half_life": 2.0}}
+
+
+def pairs(seed, n_days=3, n=25):
+    """Days of few rows, and neighbors of one of them."""
+    days = [rows_of(day, n) for day in range(n_days)]
+    for day in range(n_days):
+        for pair in neighboring_pairs(days[day], seed + day, points=CENTERS):
+            yield days, day, pair
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_a_unit_moves_one_day_for_what_a_day_costs(name):
+    estimator, options = kmeans(epsilon=8.0), STREAMS[name]
+    recording = None
+    for number, (days, day, pair) in enumerate(pairs(0)):
+        recording = recording or recorded(estimator, days, **options)
+        if number % 12 == list(STREAMS).index(name):  # some pairs in each of the streams
+            assert problems(estimator, days, recording, day, pair, **options) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(28))
+def test_a_thousand_units_of_streams(seed):
+    options = list(STREAMS.values())[seed % len(STREAMS)]
+    estimator, recording = kmeans(epsilon=[0.5, 8.0][seed % 2]), None
+    for days, day, pair in pairs(100 * seed):
+        recording = recording or recorded(estimator, days, **options)
+        assert problems(estimator, days, recording, day, pair, **options) == []
+
+
+def rows_are_kept(original):
+    """The rows of the day before are fitted once more."""
+
+    def fit_validated(self, X, *rest):
+        old, self._old = getattr(self, "_old", X[:0]), X
+        return original(self, np.vstack([old, X]), *rest)
+
+    return fit_validated
+
+
+def shows_its_rows(original):
+    """What is kept from day to day holds a count that was never released."""
+
+    def fit_validated(self, X, *rest):
+        original(self, X, *rest)
+        if self._later:
+            self._today.state.radius += 1e-9 * len(X)
+        return self
+
+    return fit_validated
+
+
+def test_planted_bugs_of_streams_are_seen(monkeypatch):
+    estimator = kmeans(epsilon=8.0)
+    for bug in (rows_are_kept, shows_its_rows):
+        with monkeypatch.context() as patch:
+            patch.setattr(BaseByDays, "_fit_validated", bug(BaseByDays._fit_validated))
+            days, day, pair = next(each for each in pairs(0) if each[1] == 1)
+            recording = recorded(estimator, days)
+            assert problems(estimator, days, recording, day, pair) != []
+
+
+def test_a_budget_that_is_not_divided_is_seen(monkeypatch):
+    monkeypatch.setattr(BaseByDays, "_others", lambda self, plan, n_days: plan)
+    model = kmeans().partial_fit(rows_of(0), n_days=7)
+    assert 7 * model.days_.cost[2] > sum(line["rho"] for line in model.privacy_report_.releases)
+
+
+def test_a_pickle_of_a_day_that_is_being_fitted_holds_no_labels(monkeypatch):
+    model, states = kmeans().partial_fit(rows_of(0)), []
+    original = DPKMeans._fit_day
+
+    def fit_day(self, *args):
+        original(self, *args)
+        states.append(pickle.dumps(self))
+
+    monkeypatch.setattr(DPKMeans, "_fit_day", fit_day)
+    model.partial_fit(rows_of(1))
+    (state,) = states
+    assert "labels_" in vars(model) and b"labels_" not in state
+
+
+def test_state_is_released_values(monkeypatch):
+    """No array that a model keeps is as long as the rows are many."""
+    model = stream(kmeans(), 3)
+    state = pickle.dumps(model)
+    assert len(state) < 30_000
+    assert all(300 not in np.shape(value) for value in vars(model.days_.state.state).values())
+
+
+# -- means ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bounds", [None, 10.0])
+def test_means_of_days(bounds):
+    rng = np.random.default_rng(0)
+    model = FriendlyMean(bounds=bounds, random_state=0)
+    for day in range(8):
+        model.partial_fit(rng.normal([3.0, -1.0], [1.0, 0.5], size=(800, 2)), day=day)
+        if not day:
+            first = model.mean_std_error_
+    assert (np.abs(model.mean_ - [3.0, -1.0]) < 5 * model.mean_std_error_).all()
+    assert (model.mean_std_error_ < first / 1.8).all() and model.status_ == "ok"
+    assert abs(model.size_ - 6400) < 5 * model.size_std_error_
+
+
+def test_days_of_means_without_bounds_compose_too():
+    ledger = PrivacyLedger(PrivacyBudget(1.0, 1e-6))
+    X = np.random.default_rng(0).normal(size=(3000, 2))
+    model = FriendlyMean(ledger=ledger, random_state=0)
+    for _ in range(2):
+        model.partial_fit(X, n_days=3)
+    (charge,) = ledger.entries
+    assert charge.epsilon <= 1.0 and charge.delta <= 1e-6
+    assert charge.rho == pytest.approx(3 * model.days_.cost[2], rel=1e-12)
+
+
+@pytest.mark.parametrize("budget", [{"epsilon": 8.0}, {"epsilon": None, "rho": 2.0}])
+@pytest.mark.parametrize("locate", ["auto", "zcdp", "basic", "cells"])
+def test_failures_of_days_add_up(budget, locate):
+    """A day has its own part of delta, and what the other days may fail with is not for it."""
+    X = np.random.default_rng(0).normal(size=(3000, 2))
+    model = FriendlyMean(locate=locate, diameter=8.0, random_state=0, **budget)
+    for _ in range(2):
+        model.partial_fit(X, n_days=3)
+    report = model.privacy_report_
+    assert sum(line["delta"] for line in report.releases) <= report.delta == 1e-6
+    assert model.status_.startswith("ok") and model.days_.number == 2
+
+
+@pytest.mark.parametrize("bounds", [None, 2.0])
+def test_a_unit_moves_one_day_of_means(bounds):
+    estimator, days = FriendlyMean(epsilon=4.0, bounds=bounds), [rows_of(day, 40) for day in (0, 1)]
+    recording = recorded(estimator, days)
+    for day in (0, 1):
+        for pair in neighboring_pairs(days[day], day, kinds=["far", "remove", "zero"]):
+            assert problems(estimator, days, recording, day, pair) == []
