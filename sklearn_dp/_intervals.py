@@ -6,7 +6,7 @@ be asked for at any level, any number of times.
 
 The standard errors cover the noise, and the sampling of the rows where the docstring of the
 estimator says so. An interval at 95 % holds its truth in 95 % of fits; all of many intervals hold
-at once in fewer.
+at once in fewer, unless they are asked to be simultaneous.
 """
 
 import math
@@ -133,8 +133,10 @@ class StandardErrors:
     n_features_in_: int
     privacy_report_: PrivacyReport
 
-    def confidence_interval(self, level: float = 0.95, attribute: str | None = None) -> Interval:
-        """Intervals that hold the truth with a given probability, each one on its own.
+    def confidence_interval(
+        self, level: float = 0.95, attribute: str | None = None, *, simultaneous: bool = False
+    ) -> Interval:
+        """Return intervals that contain the truth with a given probability.
 
         Parameters
         ----------
@@ -142,6 +144,9 @@ class StandardErrors:
             In (0, 1).
         attribute : str, optional
             A fitted attribute that has a standard error; by default the first of them.
+        simultaneous : bool, default=False
+            Whether `level` is the probability that all numbers of the attribute lie in their
+            intervals at once; otherwise it holds for each interval on its own.
 
         Returns
         -------
@@ -151,34 +156,44 @@ class StandardErrors:
         Notes
         -----
         Normal intervals, from released values alone: they cost nothing. They are honest where
-        `status_` begins with "ok", and tell nothing of a cluster that was not found.
+        `status_` begins with "ok", and tell nothing of a cluster that was not found. Simultaneous
+        ones are wider by Bonferroni's inequality, which holds for errors that depend on each other
+        too.
         """
         check_is_fitted(self)
-        # A level of 1 would be the whole line, and of 0 a point that is never right.
-        if not is_real(level) or not 0 < check_number("level", level) < 1:
-            raise ValueError("level must be greater than 0 and less than 1.")
         if not self._with_errors:
             raise ValueError(
                 f"{type(self).__name__}: no value that this fit released has an interval."
             )
         attribute = next(iter(self._with_errors)) if attribute is None else attribute
         check_choice("attribute", attribute, tuple(self._with_errors))
+        return self._interval(level, attribute, [attribute] if _is_true(simultaneous) else [])
+
+    def _interval(self, level: float, attribute: str, at_once: Sequence[str]) -> Interval:
+        """Intervals of an attribute, for all numbers of the attributes `at_once`."""
+        # A level of 1 would be the whole line, and of 0 a point that is never right.
+        if not is_real(level) or not 0 < check_number("level", level) < 1:
+            raise ValueError("level must be greater than 0 and less than 1.")
         value, error = self._value_and_error(attribute)
+        numbers = max(sum(np.size(getattr(self, name)) for name in at_once), 1)
         # Both tails: at 95 %, the quantile is that of 97.5 %. Infinite errors give the whole range.
-        quantile = norm.ppf((1 + float(level)) / 2)
+        quantile = norm.isf((1 - float(level)) / 2 / numbers)
         half = np.full(error.shape, np.inf)
         np.multiply(quantile, error, where=np.isfinite(error), out=half)
         return Interval(
             *(np.clip(end, *self._with_errors[attribute]) for end in (value - half, value + half))
         )
 
-    def summary(self, level: float = 0.95) -> Summary:
-        """A table of what was released: value, standard error, confidence interval.
+    def summary(self, level: float = 0.95, *, simultaneous: bool = False) -> Summary:
+        """Return a table of what was released: value, standard error, confidence interval.
 
         Parameters
         ----------
         level : float, default=0.95
             In (0, 1).
+        simultaneous : bool, default=False
+            Whether `level` is the probability that all numbers of the table lie in their intervals
+            at once.
 
         Returns
         -------
@@ -187,9 +202,10 @@ class StandardErrors:
         """
         check_is_fitted(self)
         lines: list[tuple] = []
+        at_once = list(self._with_errors) if _is_true(simultaneous) else []
         # Backward: the smaller attributes, such as a count, stand above the table of centers.
         for attribute in reversed(self._with_errors):
-            low, high = self.confidence_interval(level, attribute)
+            low, high = self._interval(level, attribute, at_once)
             value, error = self._value_and_error(attribute)
             lines += [
                 (
@@ -242,3 +258,9 @@ class StandardErrors:
         if names is not None:
             place = (*place[:first], *(names[index] for index in place[first:]))
         return attribute + (f"[{', '.join(map(str, place))}]" if place else "")
+
+
+def _is_true(simultaneous: object) -> bool:
+    if not isinstance(simultaneous, bool | np.bool_):
+        raise TypeError("simultaneous must be a bool.")
+    return bool(simultaneous)

@@ -121,6 +121,7 @@ EXTRA = {
 _KINDS = ("bound", "center", "moment", "weights", "average", "lloyd")
 _BY_NAME = {
     "deep": junk_or(True, False),
+    "simultaneous": junk_or(True, False),
     "n_features": junk_or(1, 2, 3, 20),
     "timeout": junk_or(None, 5.0),
     "level": junk_or(0.95, 0.5, 0.999),
