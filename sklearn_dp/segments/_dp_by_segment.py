@@ -369,7 +369,10 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
         return "DPBySegment"
 
     def __sklearn_tags__(self):
-        tags, inner = super().__sklearn_tags__(), get_tags(self._inner())
+        tags, estimator = super().__sklearn_tags__(), self._inner()
+        if not isinstance(estimator, BaseDPEstimator):  # `fit` refuses it
+            return tags
+        inner = get_tags(estimator)
         tags.estimator_type, tags.input_tags.sparse = inner.estimator_type, False
         tags.transformer_tags = inner.transformer_tags
         return tags

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.cluster import KMeans
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
 from sklearn_dp import (
@@ -308,6 +309,16 @@ def test_the_key_is_given_once():
 def test_estimators_of_categories_are_refused_by_name():
     with pytest.raises(TypeError, match="^estimator must be .* rows of numbers"):
         DPBySegment(DPOneHotEncoder(), values=["a", "b"]).fit(np.zeros((4, 2)), by=list("abab"))
+
+
+@pytest.mark.parametrize("estimator", [-0.0, "mean"])
+def test_what_is_no_estimator_is_refused_by_fit_alone(estimator):
+    """Its tags are asked for by other methods too, whose errors are about themselves."""
+    model = DPBySegment(estimator)
+    with pytest.raises(NotFittedError):
+        model.to_frame()
+    with pytest.raises(TypeError, match="estimator"):
+        model.fit(np.zeros((5, 2)))
 
 
 def test_searches_refuse_segments_before_the_charge():
