@@ -35,16 +35,6 @@ from ..._privacy._units import Units
 from .average_lattice import ROUNDING, average_lattice, rounded_mean
 from .core import basic_gamma, non_friend_pairs
 
-__all__ = [
-    "RADII",
-    "Average",
-    "basic_average_budget",
-    "core_size",
-    "find_radius",
-    "friendly_average",
-    "radius_grid",
-]
-
 RADII = (1e-6, 1e12)
 """Default grid for an unknown diameter."""
 

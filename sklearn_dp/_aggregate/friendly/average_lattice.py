@@ -11,8 +11,6 @@ import numpy as np
 
 from ..._privacy._rounding import round_up
 
-__all__ = ["ROUNDING", "average_lattice", "average_of_total", "average_unit", "rounded_mean"]
-
 ROUNDING = 1e-9
 """A friend is at most (1 + this) times the radius away."""
 

@@ -19,8 +19,6 @@ from ..shared.row_sums import counted
 from ..shared.table import Part
 from .mean_facts import Candidate, PublicFacts
 
-__all__ = ["FREE", "Clip", "PowerLaw", "clip_radius", "whole_bounds"]
-
 FREE = 0.2
 """Part of the sampling error that noise may be and add next to nothing to: 2 % in all."""
 

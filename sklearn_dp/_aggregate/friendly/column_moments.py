@@ -33,13 +33,6 @@ from .mean_facts import Candidate, FriendlyMeanResult, PublicFacts
 from .points import Points
 from .refine import refine
 
-__all__ = [
-    "column_mean_entries",
-    "column_moment_entries",
-    "fit_column_means",
-    "fit_column_moments",
-]
-
 _SIZE, _COLUMNS, _DISTANCES = 0.01, 0.03, 0.08  # of the budget, at least
 _MOST_COLUMNS = 0.25
 _MEANS_DISTANCES = 0.5  # of the means alone

@@ -28,20 +28,6 @@ from ..._privacy._rounding import round_up
 from ..._privacy._session import PrivacySession
 from ..._privacy.mechanisms.histograms import stability_threshold
 
-__all__ = [
-    "MATCH_LIMIT",
-    "anchor_bound",
-    "basic_gamma",
-    "core_add_remove",
-    "core_basic",
-    "core_fixed_size",
-    "dist_r",
-    "friend_counts",
-    "match_distances",
-    "match_gamma",
-    "non_friend_pairs",
-]
-
 MATCH_LIMIT = 0.2
 """Largest gamma for which matchings of friendly tuples compose consistently; a sharp limit."""
 

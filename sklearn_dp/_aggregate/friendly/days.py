@@ -14,8 +14,6 @@ import numpy as np
 from ..shared.advice import listed
 from .mean_facts import FriendlyMeanResult
 
-__all__ = ["Means", "combined"]
-
 _HIDDEN = 0.5  # part of its spread that a standard error is, above which little can be seen
 _LEAST = 1e-140  # of a standard error: squares of it are floats
 

@@ -26,8 +26,6 @@ from ..shared.table import ArraySource, Part, PartSource, Table
 from ..shared.unit_numbers import UnitNumbers
 from .points import unit_points
 
-__all__ = ["group_points"]
-
 
 def group_points(table: Table) -> Table:
     """A table with a point for each group, or the opened table itself where rows are units.

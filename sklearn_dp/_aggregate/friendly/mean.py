@@ -45,12 +45,7 @@ from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..._published.friendly_core import fc_average_entries
-from ..shared.columns import (
-    COLUMNS,
-    Columns,
-    column_entries,
-    look_at_columns,
-)
+from ..shared.columns import COLUMNS, Columns, column_entries, look_at_columns
 from ..shared.table import Table
 from ..shared.weights import Weights
 from .average import RADII, find_radius, radius_grid
@@ -59,13 +54,6 @@ from .mean_facts import Candidate, FriendlyMeanResult, PublicFacts, most_pairs
 from .points import Points
 from .refine import MANY_COLUMNS, approach, refine
 from .route_choice import choose_route
-
-__all__ = [
-    "ORIGIN_VARIANCE",
-    "REACH",
-    "fit_friendly_mean",
-    "friendly_mean_entries",
-]
 
 _ONE_UNIT = (
     "there are too few rows to estimate the scales of the columns: all have the "

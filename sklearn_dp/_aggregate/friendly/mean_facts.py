@@ -12,8 +12,6 @@ import numpy as np
 from ..shared.columns import Columns
 from ..shared.weights import Weights
 
-__all__ = ["PublicFacts", "FriendlyMeanResult", "Candidate", "most_pairs"]
-
 
 @dataclass(frozen=True)
 class PublicFacts:

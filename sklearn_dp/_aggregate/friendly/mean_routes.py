@@ -32,8 +32,6 @@ from .core import core_add_remove, core_basic, friend_counts
 from .mean_facts import Candidate, PublicFacts
 from .points import Points
 
-__all__ = ["ROUTES", "BasicCore", "Bounds", "HeaviestCell", "Route", "ZCDPCore"]
-
 _CELL_WIDTH = 3.0  # in diameters times sqrt(d): two points are separated with probability <= 1/3
 
 

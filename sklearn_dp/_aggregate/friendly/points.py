@@ -23,8 +23,6 @@ from ..shared.table import Part, Table
 from .core import anchor_bound
 from .mean_facts import most_pairs
 
-__all__ = ["Points", "Sample", "unit_points"]
-
 
 def unit_points(X: Any, units: Units) -> np.ndarray:
     """One point for each unit: the (weighted) mean of its rows, a function of these rows alone.

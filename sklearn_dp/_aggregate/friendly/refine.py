@@ -40,17 +40,6 @@ from .clip_radius import FREE, Clip, clip_radius, whole_bounds
 from .mean_facts import Candidate, PublicFacts
 from .points import Points
 
-__all__ = [
-    "BIAS",
-    "MANY_COLUMNS",
-    "Refined",
-    "approach",
-    "ball_sum",
-    "refine",
-    "released_mean",
-    "rows_about",
-]
-
 MANY_COLUMNS = 8
 BIAS = 0.5  # of its square: a bias between zero and the excess of a heavy tail, with a margin
 _SQUARES = (0.05,)  # of the last release, in squared sensitivity, for the squares of the columns

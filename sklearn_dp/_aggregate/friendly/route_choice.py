@@ -15,8 +15,6 @@ import numpy as np
 from .mean_facts import PublicFacts
 from .mean_routes import ROUTES, Bounds, Route
 
-__all__ = ["LOCATORS", "choose_route"]
-
 LOCATORS = tuple(ROUTES)
 """Names of the routes where there are no bounds."""
 

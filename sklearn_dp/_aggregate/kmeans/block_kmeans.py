@@ -14,8 +14,6 @@ from sklearn.base import BaseEstimator, ClusterMixin
 
 from ..shared.blocks import uniforms
 
-__all__ = ["BlockKMeans"]
-
 _TRIALS = 24  # candidates for each next center: 12 miss a cluster of 20 in one block of five
 _ITERATIONS, _TOLERANCE = 100, 1e-4  # as KMeans
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from .tuning import TUNING
 
-__all__ = ["CRITERIA", "MOST_CHOICES", "Candidates", "Choice", "nothing_seen", "with_status"]
-
 CRITERIA = ("auto", "gap", "bic", "silhouette")
 MOST_CHOICES = 200
 """The largest number of clusters that may be chosen: the criterion is computed for all below."""

@@ -14,8 +14,6 @@ import numpy as np
 from ..._privacy._rounding import bounded_integers, exact_integers
 from ..shared.rows import Rows
 
-__all__ = ["CellGrid", "codes_of"]
-
 _TABLE_BITS = 8  # of an index that are looked up together
 
 

@@ -30,15 +30,6 @@ from .fit_context import Context
 from .passes import level, moved, rooted, settled
 from .tuning import Tuning
 
-__all__ = [
-    "Leaves",
-    "Tree",
-    "depths_of_levels",
-    "detection_threshold",
-    "grow",
-    "release_cells",
-]
-
 MOST_BITS_A_LEVEL = 20  # at most 2**20 cells of a level: each draws its own noise, exactly
 MOST_BITS = 44  # splits in all; a code fits into an int64 with room to spare
 _SHOWN = 2**40  # in count steps: far above every threshold and noise

@@ -17,8 +17,6 @@ from ..._privacy._aggregates import noisy_counts, quantile_from_histogram
 from ..shared.centering import geometric_edges, noise_sd
 from .lloyd_state import Distances, LloydContext
 
-__all__ = ["Clip", "clip_radius", "distance_edges"]
-
 
 @dataclass(frozen=True)
 class Clip:

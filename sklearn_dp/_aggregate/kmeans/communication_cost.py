@@ -15,8 +15,6 @@ from .engine import engine_entries
 from .starts import STARTS, compares_starts
 from .tuning import TUNING
 
-__all__ = ["kmeans_cost"]
-
 _WORDS = 400  # bytes of a message beside its arrays: names of functions, shapes, a small one's
 _NUMBER = 8
 _CELL = 16  # a cell and its count

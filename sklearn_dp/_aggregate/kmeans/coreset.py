@@ -28,8 +28,6 @@ from .fit_context import Context
 from .passes import coded, far_counts, far_leaves, forgotten, leaf_sums
 from .tail_histogram import TailCells, tail_cells
 
-__all__ = ["Coreset", "build_coreset"]
-
 
 @dataclass(frozen=True)
 class Coreset:

@@ -9,8 +9,6 @@ import numpy as np
 
 from .lloyd_state import LloydContext, LloydState
 
-__all__ = ["cluster_scales", "likely_counts", "nearest_centers", "seen_width"]
-
 
 def cluster_scales(context: LloydContext, centers: np.ndarray) -> np.ndarray:
     """Width (k,) of each cluster over the common width, for clip radii of its own.

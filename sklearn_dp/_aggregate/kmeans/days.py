@@ -46,8 +46,6 @@ from .result import EngineResult, assembled, measured
 from .split_merge import move_clusters
 from .tuning import TUNING
 
-__all__ = ["Stream", "day_entries", "fit_day"]
-
 _WINDOW = 2.5  # noise of a count that the rows of a typical cluster have to exceed in a window ...
 _LONGER = 0.1  # ... and the part of all days so far that a window has at the least
 _FADE = 3  # of a mean over t days, the last one has the weight 3 / (t + 2)

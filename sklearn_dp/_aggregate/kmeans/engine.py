@@ -58,19 +58,6 @@ from .result import EngineResult, build_result
 from .starts import solved_start, starts_entry
 from .tuning import TUNING, Tuning
 
-__all__ = [
-    "BOUND",
-    "CELLS",
-    "MEANS",
-    "axes_of",
-    "engine_entries",
-    "far_look_pays",
-    "first_entries",
-    "fit_engine",
-    "last_entries",
-    "located",
-]
-
 BOUND, _CENTER, _RADIUS = "bound", "sum and count", "radius"
 _MOMENT, CELLS, MEANS = "second moment", "cells", "cell means"
 
@@ -155,12 +142,7 @@ def engine_entries(
 
 
 def first_entries(
-    rho: float,
-    n_features: int,
-    *,
-    bounds_known: bool,
-    prefix: str = "",
-    tuning: Tuning = TUNING,
+    rho: float, n_features: int, *, bounds_known: bool, prefix: str = "", tuning: Tuning = TUNING
 ) -> tuple[PlanEntry, ...]:
     """Entries of what comes before Lloyd's iterations: up to the coreset.
 

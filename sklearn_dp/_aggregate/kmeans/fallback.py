@@ -20,8 +20,6 @@ from .lloyd import LloydResult
 from .lloyd_state import certain_counts
 from .tuning import Tuning
 
-__all__ = ["lost_in_noise", "only_one", "toward_one", "without_moves"]
-
 
 def lost_in_noise(context: Context, budget: float) -> bool:
     """Whether one center is a better answer than several: before Lloyd's iterations.

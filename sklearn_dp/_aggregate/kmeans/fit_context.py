@@ -16,8 +16,6 @@ from ..shared.centering import Size
 from ..shared.grid_table import GridTable
 from .tuning import TUNING, Tuning
 
-__all__ = ["Context", "Run", "coarse_pays"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Run:

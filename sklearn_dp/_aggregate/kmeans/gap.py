@@ -21,17 +21,12 @@ from .candidates import Candidates, Choice, nothing_seen, with_status
 from .coreset import Coreset
 from .tuning import TUNING, Tuning
 
-__all__ = ["best_gap", "gap_choice", "gap_of_points", "gaps", "ward_labels"]
-
 _LEAST_POINTS = 3
 _MOST_ENTRIES = 2**17  # distances at a time: what a cache holds
 
 
 def gap_choice(
-    coreset: Coreset,
-    candidates: Candidates,
-    rng: np.random.Generator,
-    tuning: Tuning = TUNING,
+    coreset: Coreset, candidates: Candidates, rng: np.random.Generator, tuning: Tuning = TUNING
 ) -> Choice:
     """The number of clusters by the gap statistic of the leaves."""
     points, weights = coreset.leaves

@@ -26,8 +26,6 @@ from .clip import Clip
 from .lloyd_state import LloydState
 from .tuning import Tuning
 
-__all__ = ["update"]
-
 
 def update(
     state: LloydState,

@@ -40,17 +40,6 @@ from .lloyd_state import LloydContext, LloydState
 from .passes import assigned, cluster_sums
 from .split_merge import move_clusters, reduce_centers
 
-__all__ = [
-    "ERRORS",
-    "LloydResult",
-    "Observation",
-    "lloyd",
-    "lloyd_budget",
-    "lloyd_context",
-    "lloyd_entries",
-    "observe",
-]
-
 _DISTANCES, ERRORS = "lloyd distances", "lloyd errors"
 _COUNTS, _SUMS = "lloyd counts", "lloyd sums"
 

@@ -12,8 +12,6 @@ import numpy as np
 from .coreset import Coreset
 from .fit_context import Context
 
-__all__ = ["Distances", "LloydContext", "LloydState", "certain_counts", "changed_sides"]
-
 
 def certain_counts(count: np.ndarray, sd: np.ndarray, sure: float) -> np.ndarray:
     """Counts of at least `sure` standard deviations of their noise: what may be divided by.

@@ -19,8 +19,6 @@ from ..shared.advice import plain
 from .lloyd import LloydResult
 from .tuning import Tuning
 
-__all__ = ["FarRows", "far_limits", "missed_in_words", "weighted_quantile"]
-
 
 @dataclass(frozen=True)
 class FarRows:

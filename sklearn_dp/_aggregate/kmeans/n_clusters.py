@@ -23,8 +23,6 @@ from .gap import gap_choice
 from .surplus_lloyd import release_surplus, surplus_choice, surplus_entries
 from .tuning import TUNING, Tuning
 
-__all__ = ["choice_entries", "choose", "reference_number"]
-
 
 def reference_number(n_clusters: int | Candidates) -> int:
     """The number of clusters that releases before the choice are made for."""

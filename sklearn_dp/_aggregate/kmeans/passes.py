@@ -27,20 +27,6 @@ from ..shared.table import CellCounts, Part
 from .cell_grid import CellGrid, codes_of
 from .tail_histogram import TailCells
 
-__all__ = [
-    "assigned",
-    "cluster_sums",
-    "coded",
-    "far_counts",
-    "far_leaves",
-    "forgotten",
-    "leaf_sums",
-    "level",
-    "moved",
-    "rooted",
-    "settled",
-]
-
 # Names in the state of a part: projected rows, their codes in the grid of the tree, their far
 # cells, nodes and leaves (or -1).
 _POINTS, _CODES, _FAR, _NODE, _LEAF = "points", "codes", "far", "node", "leaf"

@@ -16,8 +16,6 @@ from ..shared.centering import noise_sd
 from .fit_context import Context
 from .tuning import Tuning
 
-__all__ = ["principal_axes"]
-
 
 def principal_axes(context: Context, entry: str, rho: float) -> Axes:
     """The axes along which clusters can be told apart.

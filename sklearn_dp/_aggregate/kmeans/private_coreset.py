@@ -29,13 +29,6 @@ from .fit_context import Context, Run
 from .status import Signs, coreset_in_words
 from .tuning import TUNING, Tuning
 
-__all__ = [
-    "PrivateCoreset",
-    "build_private_coreset",
-    "private_coreset_entries",
-    "private_coreset_tuning",
-]
-
 
 def private_coreset_tuning(n_features: int) -> Tuning:
     """The engine's numbers with other shares, of sum one: there is no Lloyd iteration to pay."""

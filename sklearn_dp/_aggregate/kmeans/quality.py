@@ -29,8 +29,6 @@ from ..shared.table import Part
 from .fit_context import Run
 from .missed_rows import FarRows
 
-__all__ = ["QUALITY", "Quality", "measure_quality", "quality_entry"]
-
 QUALITY = "quality"
 _OUTSIDE = 0.05  # of the release, in squared sensitivity, for the rows beyond public bounds
 

@@ -23,8 +23,6 @@ from ..shared.table import Part
 from .fit_context import Run, coarse_pays
 from .tuning import Tuning
 
-__all__ = ["mean_radius"]
-
 
 def mean_radius(
     context: Run, entry: str, count: float, count_variance: float, mu: float

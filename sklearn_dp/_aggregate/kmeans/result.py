@@ -33,8 +33,6 @@ from .quality import QUALITY, Quality, measure_quality
 from .status import Signs, in_words
 from .tuning import Tuning
 
-__all__ = ["EngineResult", "assembled", "build_result", "measured"]
-
 
 @dataclass(frozen=True)
 class EngineResult:

@@ -25,8 +25,6 @@ from .private_coreset import private_coreset_tuning
 from .surplus_lloyd import PREFIX, release_surplus, surplus_choice
 from .tuning import TUNING, Tuning
 
-__all__ = ["choose_separately", "separate_entries"]
-
 _SAFE = 1 - 2.0**-40  # for the rounding of the parts of these entries
 
 

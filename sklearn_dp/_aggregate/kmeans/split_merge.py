@@ -28,15 +28,6 @@ from .coreset_statistics import likely_counts
 from .lloyd_state import LloydContext, LloydState
 from .tuning import Tuning
 
-__all__ = [
-    "Gains",
-    "cheapest_cost",
-    "merge_and_split",
-    "move_clusters",
-    "reduce_centers",
-    "split_direction",
-]
-
 
 def move_clusters(
     context: LloydContext,

@@ -31,8 +31,6 @@ from .coreset_statistics import nearest_centers
 from .fit_context import Context
 from .tuning import Tuning
 
-__all__ = ["STARTS", "best_solution", "compares_starts", "solved_start", "starts_entry"]
-
 STARTS = "starts"
 
 

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from ..shared.advice import advice
 from .tuning import Tuning
 
-__all__ = ["Signs", "in_words", "coreset_in_words"]
-
 _NOISE = 0.2  # noise of a center, in radii of the data, at which most data show their clusters
 _MISSED = 3.0  # times the rows or the epsilon that found most clusters of a test that were missed
 

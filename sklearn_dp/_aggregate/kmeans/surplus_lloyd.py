@@ -34,17 +34,6 @@ from .lloyd import lloyd_budget, lloyd_context, lloyd_entries, observe
 from .lloyd_state import LloydContext, LloydState
 from .tuning import TUNING, Tuning
 
-__all__ = [
-    "PREFIX",
-    "SurplusCenters",
-    "Tree",
-    "bic_choice",
-    "silhouette_choice",
-    "surplus_choice",
-    "surplus_entries",
-    "release_surplus",
-]
-
 PREFIX = "sketch/"
 _LEAST = 1e-6  # of the sum of squares within: what noise leaves of it at least
 
@@ -111,13 +100,7 @@ def release_surplus(
     return SurplusCenters(
         *(
             values[kept]
-            for values in (
-                state.centers,
-                state.variance,
-                state.count,
-                state.count_sd,
-                within,
-            )
+            for values in (state.centers, state.variance, state.count, state.count_sd, within)
         )
     )
 
@@ -132,13 +115,7 @@ def _look(run: LloydContext, state: LloydState, budget: float, *, relax: bool) -
     assert seen.errors is not None
     state.update_counts(seen.counts, seen.counts_sd, tuning.count_memory)
     _, displacement = update(
-        state,
-        seen.sums,
-        seen.sums_sd,
-        seen.clip,
-        tuning,
-        relax=relax,
-        low_signal=run.size.small,
+        state, seen.sums, seen.sums_sd, seen.clip, tuning, relax=relax, low_signal=run.size.small
     )
     (errors, sd), (n, _) = seen.errors, state.certain_counts(tuning.certain_count_sd)
     spread = np.maximum(errors / n - displacement, 0.0)

@@ -15,8 +15,6 @@ from ..shared.axes import Axes
 from .cell_grid import CellGrid
 from .tuning import Tuning
 
-__all__ = ["TailCells", "tail_cells"]
-
 
 class TailCells(Protocol):
     """Public cells, once the axes are released; a row is in one of them at most."""

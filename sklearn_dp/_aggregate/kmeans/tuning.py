@@ -12,8 +12,6 @@ hand; "signal" is the number of rows times mu, in sd of a count that took the wh
 
 from dataclasses import dataclass
 
-__all__ = ["TUNING", "Tuning"]
-
 
 @dataclass(frozen=True)
 class Tuning:

@@ -43,8 +43,6 @@ from ..shared.table import Part, Table
 from .mixture_plan import PREFIX, RADII, stage_of
 from .parts import MixtureContext, Parts, Settings
 
-__all__ = ["MixtureResult", "fit_mixture"]
-
 _HELD, _WIDER = 0.999, 2.0  # of the rows, in the ball of the location; how far rows may reach
 _SPLIT_FORMS = ("full", "diag")  # that know the directions of each component
 _LEAST_ROUNDS, _MOST_ROUNDS = 2, 8

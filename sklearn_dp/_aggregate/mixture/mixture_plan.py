@@ -24,8 +24,6 @@ from ..shared.columns import column_entries
 from ..tuples.stage import TupleStage
 from .parts import Settings
 
-__all__ = ["PREFIX", "RADII", "failure_delta", "mixture_entries", "stage_of"]
-
 PREFIX = "partition/"
 RADII = "component radii"
 _LOCATION_SHARE, _PARTITION_SHARE, _RADII_SHARE = 0.05, 0.25, 0.05

@@ -24,17 +24,6 @@ from ..shared.row_sums import nearest
 from ..shared.rows import Rows
 from ..shared.table import Part
 
-__all__ = [
-    "METHODS",
-    "MixtureContext",
-    "Parts",
-    "Settings",
-    "in_ball",
-    "integer_centers",
-    "labeled",
-    "nearest_label",
-]
-
 METHODS = ("coreset", "k_tuples", "partition")
 
 

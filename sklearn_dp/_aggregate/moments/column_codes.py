@@ -16,8 +16,6 @@ from ..._privacy._domain import Domain
 from ..shared.narrow_bounds import cut_by_bounds, near_bounds
 from .ellipsoid import Ellipsoid
 
-__all__ = ["at_bound_codes", "codes_of", "worst_codes"]
-
 _CODES = ("ok", "constant", "variance", "bound", "noise")  # from good to bad
 _HIDDEN = 0.5  # part of a spread that a standard error is, above which little can be seen
 _VARIANCE = math.sqrt(2) * _HIDDEN  # the same of a variance: a square has that spread

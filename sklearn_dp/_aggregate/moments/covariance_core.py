@@ -45,10 +45,6 @@ from ..shared.table import Part
 from ..shared.unit_numbers import UnitNumbers
 from .ellipsoid import Ellipsoid, normal_quantile
 
-__all__ = [
-    "BLOCK_LIMIT", "CoreStage", "block_matrices", "block_sums", "core_stage", "friend_counts",
-]  # fmt: skip
-
 BLOCK_LIMIT = 2000
 """Number of blocks up to which comparing all pairs is a matter of seconds."""
 

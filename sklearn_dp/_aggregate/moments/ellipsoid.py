@@ -19,16 +19,6 @@ from scipy.special import chdtri, exp2
 
 from ..shared.advice import hidden_in_noise, plain
 
-__all__ = [
-    "FORMS",
-    "NARROWEST",
-    "WEIGHT_STEPS",
-    "Ellipsoid",
-    "Errors",
-    "component_weights",
-    "normal_quantile",
-]
-
 FORMS = ("full", "tied", "diag", "spherical")
 """What is known of the shapes: anything, all the same, along the coordinate axes, balls."""
 

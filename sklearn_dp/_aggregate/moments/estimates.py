@@ -13,17 +13,6 @@ from scipy.special import chdtr, chdtrc
 from .ellipsoid import NARROWEST, Ellipsoid
 from .moment_releases import noise_entries
 
-__all__ = [
-    "composed",
-    "kept",
-    "noise_norm",
-    "pooled",
-    "shrunk",
-    "square_of",
-    "unclip",
-    "within",
-]
-
 _DRIFT = 0.05  # what an earlier second moment may be off by, beside its noise
 
 

@@ -8,8 +8,6 @@ any condition number.
 import numpy as np
 from scipy.linalg import rq
 
-__all__ = ["as_matrices", "matrix_errors", "symmetric"]
-
 
 def as_matrices(
     axes: np.ndarray, scales: np.ndarray, form: str

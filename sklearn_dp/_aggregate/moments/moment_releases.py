@@ -32,17 +32,6 @@ from ..shared.grid_table import ROWS
 from ..shared.table import Part
 from .ellipsoid import WEIGHT_STEPS, Ellipsoid, component_weights
 
-__all__ = [
-    "DISTANCES",
-    "LABELS",
-    "MOMENTS",
-    "exact_moments",
-    "moment_entries",
-    "release_moments",
-    "round_shares",
-    "row_weights",
-]
-
 LABELS = "component labels"
 """Name of the released component of each row in the state of a part."""
 
@@ -241,12 +230,7 @@ class MomentRelease:
 
 
 def round_shares(
-    rho: float,
-    radii: tuple[float, float],
-    d: int,
-    centered: bool,
-    form: str = "full",
-    k: int = 1,
+    rho: float, radii: tuple[float, float], d: int, centered: bool, form: str = "full", k: int = 1
 ) -> RoundShares:
     """Sums and second moments in the ratio that makes the sum of their squared errors least.
 

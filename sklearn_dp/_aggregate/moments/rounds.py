@@ -43,16 +43,8 @@ from ..shared.centering import noise_sd
 from ..shared.grid_table import GridTable
 from .ellipsoid import NARROWEST, Ellipsoid, Errors, normal_quantile
 from .estimates import composed, kept, noise_norm, pooled, shrunk, square_of, unclip, within
-from .moment_releases import (
-    MOMENTS,
-    MomentRelease,
-    exact_moments,
-    release_moments,
-    round_shares,
-)
+from .moment_releases import MOMENTS, MomentRelease, exact_moments, release_moments, round_shares
 from .tails import Clips, Reach, last_clips
-
-__all__ = ["fit_gram", "refine"]
 
 _MOST_ROUNDS = 16
 _ROUND_SHARES = 0.03, 0.2  # of the budget, for each round but the last
@@ -304,11 +296,7 @@ class _Context:
 
 
 def fit_gram(
-    session: PrivacySession,
-    rows: GridTable,
-    radius: float,
-    *,
-    centered: bool = False,
+    session: PrivacySession, rows: GridTable, radius: float, *, centered: bool = False
 ) -> tuple[Ellipsoid, bool]:
     """One release of all the budget, clipped to a public radius: the classical bounded route.
 

@@ -17,9 +17,6 @@ from ..shared.advice import listed
 from ..shared.columns import COLUMNS, Columns, look_at_columns
 from ..shared.table import Table
 
-__all__ = ["SeenColumns", "seen_columns"]
-
-
 _DIGITS, _TINY = 1e-10, 1e-28  # of a value, and at all: less is no standard deviation
 
 

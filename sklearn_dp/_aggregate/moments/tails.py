@@ -22,8 +22,6 @@ from ..shared.table import Part
 from .ellipsoid import WEIGHT_STEPS, Ellipsoid, component_weights, normal_quantile
 from .moment_releases import DISTANCES, noise_entries, row_weights
 
-__all__ = ["Clips", "Reach", "last_clips"]
-
 _QUANTILES = (0.5, 0.9, 0.99, 0.999)  # of a normal law, that the edges of the first bins are
 _FARTHEST = 32.0  # times the last of them
 _FEWEST = 40.0  # rows of a component, in standard deviations of a count, or counts do not help

@@ -27,19 +27,6 @@ from ..shared.table import Part
 from .pair_counts import counts_within
 from .radius import BETA, exponential_epsilon, window_scores
 
-__all__ = [
-    "ACTIVE",
-    "BallMean",
-    "ball_mean",
-    "ball_radius",
-    "clip_to_ball",
-    "count_inside",
-    "counts_about",
-    "points_of",
-    "radius_squares",
-    "squared_distances",
-]
-
 ACTIVE = "active"
 """Name, in the state of a part, of which of its points a search looks at; all where it is not."""
 

@@ -20,23 +20,6 @@ from ..shared.rows import Rows
 from ..shared.samples import Coins
 from ..shared.table import CellCounts, Part
 
-__all__ = [
-    "INSIDE",
-    "Boxes",
-    "box_spend",
-    "boxes",
-    "chosen_rows",
-    "counted_boxes",
-    "counts_of",
-    "fullest",
-    "heaviest",
-    "in_box",
-    "keys_of",
-    "mapped_chunks",
-    "named_boxes",
-    "names_of",
-]
-
 INSIDE = "inside"
 """Name, in the state of a part, of which of its active points are in a released box."""
 

@@ -45,27 +45,8 @@ from ..shared.grid_table import GridTable
 from ..shared.samples import Coins
 from ..shared.table import Part
 from .balls import ACTIVE
-from .boxes import (
-    Boxes,
-    box_spend,
-    counted_boxes,
-    fullest,
-    heaviest,
-    in_box,
-    named_boxes,
-)
+from .boxes import Boxes, box_spend, counted_boxes, fullest, heaviest, in_box, named_boxes
 from .radius import exponential_epsilon
-
-__all__ = [
-    "BASIS_STEPS",
-    "CENTER_METHODS",
-    "MOST_COUNTED",
-    "grid_entries",
-    "heavy_box",
-    "heavy_point",
-    "rate_of_boxes",
-    "signs",
-]
 
 CENTER_METHODS = ("grid", "pca", "clip", "paper")
 _SHIFTS = 16  # random grids to choose from

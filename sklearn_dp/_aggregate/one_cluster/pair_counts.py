@@ -11,15 +11,6 @@ import numpy as np
 
 from ..._privacy._rounding import exact_integers
 
-__all__ = [
-    "MOST_RADII",
-    "LinearRadii",
-    "LogRadii",
-    "counts_within",
-    "neighbor_counts",
-    "radius_scores",
-]
-
 _TILE_ROWS, _TILE_COLUMNS = 32, 2048  # a tile of distances takes 512 KB, and stays in the cache
 _FEW_FEATURES = 4  # where differences are cheaper than a matrix product
 MOST_RADII = 2**14
@@ -69,10 +60,7 @@ class LinearRadii:
 
 
 def neighbor_counts(
-    rows: np.ndarray,
-    radii: Any,
-    *,
-    tile: tuple[int, int] = (_TILE_ROWS, _TILE_COLUMNS),
+    rows: np.ndarray, radii: Any, *, tile: tuple[int, int] = (_TILE_ROWS, _TILE_COLUMNS)
 ) -> np.ndarray:
     """Number (int32, (n, m)) of rows within each of m `radii` of each row, itself included.
 

@@ -34,17 +34,6 @@ from ..._privacy._session import PrivacySession
 from ..._published.one_cluster.rec_concave import rec_concave, rec_concave_steps
 from .pair_counts import LinearRadii, LogRadii, neighbor_counts, radius_scores
 
-__all__ = [
-    "RADIUS_METHODS",
-    "Radius",
-    "exponential_epsilon",
-    "good_radius",
-    "good_radius_entries",
-    "quality",
-    "radii_of",
-    "window_scores",
-]
-
 RADIUS_METHODS = ("exponential", "binary_search", "above_threshold", "rec_concave")
 GRIDS: dict[str, type[LogRadii] | type[LinearRadii]] = {"log": LogRadii, "linear": LinearRadii}
 _LEAST = {"log": 2.0**-15, "linear": 2.0**-11}  # of the public radius

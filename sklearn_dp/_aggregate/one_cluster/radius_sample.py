@@ -26,8 +26,6 @@ from ..shared.table import Part
 from .boxes import chosen_rows
 from .radius import good_radius_entries
 
-__all__ = ["amplified", "coins_at", "collected", "on_a_sample"]
-
 _MOST_EPSILON = 100.0  # more would only overflow
 
 

@@ -57,8 +57,6 @@ from .center import grid_entries, heavy_box, heavy_point, rate_of_boxes
 from .radius import Radius, exponential_epsilon, good_radius, good_radius_entries, radii_of
 from .radius_sample import amplified, coins_at, collected
 
-__all__ = ["Ball", "MOST_POINTS", "Search", "fit_one_cluster", "one_cluster_entries", "seen_ball"]
-
 _CHOICE_SHARE = 0.1  # of the budget of several starts, for the choice of one
 
 

@@ -32,8 +32,6 @@ from .outlier_bound import upper_bound_outside
 from .table import Table
 from .weights import Weights
 
-__all__ = ["CenterRadius", "about_origin", "adaptive_center_radius", "center_radius_entries"]
-
 _BOUND, _CENTER, _REACH = "bound", "location", "reach"
 _ROUNDS = 3
 _NOT_SEEN = "too few rows for this budget: no radius found"

@@ -9,8 +9,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["hidden_in_noise", "listed", "plain", "advice"]
-
 _HIDDEN = 0.5  # part of a spread that a standard error is, above which little can be seen
 _ENOUGH = 0.2  # the part that a remedy leads to
 _MOST_TIMES = 1000.0  # what is asked for at most: more would be no advice

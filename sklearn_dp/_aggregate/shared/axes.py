@@ -15,8 +15,6 @@ from ..._privacy._session import PrivacySession
 from .grid_table import ROWS, GridTable
 from .table import Part
 
-__all__ = ["BASIS_BITS", "Axes", "noise_edge", "plain_axes", "second_moment"]
-
 BASIS_BITS = 20
 _FLUCTUATIONS = 2.5  # of the largest eigenvalue of noise, which it exceeds in less than 1 %
 

@@ -25,8 +25,6 @@ from .blocks import TASKS, drawn_rows, fit_some, unit_copies
 from .table import Part, Table
 from .unit_numbers import UnitNumbers
 
-__all__ = ["MOST_PIECES", "BlockFits", "fit_table_blocks"]
-
 MOST_PIECES = 2**18
 """Of all parts for all tasks: each costs an engine a fraction of a millisecond."""
 

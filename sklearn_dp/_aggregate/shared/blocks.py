@@ -36,15 +36,6 @@ from .global_generators import own_streams
 from .suppress_output import attempt_silently, suppress_output
 from .threads import one_thread
 
-__all__ = [
-    "TASKS",
-    "block_rows",
-    "drawn_rows",
-    "fit_some",
-    "uniforms",
-    "unit_copies",
-]
-
 _MOST_COPIES = 64
 _AT_ONCE = 2**16  # draws
 TASKS = 64

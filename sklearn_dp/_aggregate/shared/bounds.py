@@ -14,8 +14,6 @@ from ..._privacy._domain import Domain
 from ..._privacy._session import PrivacySession
 from .table import Part, Table
 
-__all__ = ["NO_BOUND", "ball_of", "known_or_paid", "outside", "radius_about"]
-
 _EQUAL = 1e-5  # of a side: what rounding may exceed
 
 

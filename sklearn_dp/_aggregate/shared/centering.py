@@ -22,16 +22,6 @@ from .grid_table import ROWS, GridTable
 from .table import Part
 from .weights import Weights
 
-__all__ = [
-    "Center",
-    "Size",
-    "bins_of",
-    "center_and_count",
-    "exact_totals",
-    "geometric_edges",
-    "noise_sd",
-]
-
 _TWICE, _FOUR_TIMES = 2.0, 4.0  # the noise of a number, and of what is told of its weights
 _FEW_EDGES = 64
 _SMALL_SIGNAL = 1000.0  # signal below which coarser choices pay

@@ -18,8 +18,6 @@ import numpy as np
 from .advice import listed
 from .column_means import RefinedCenters
 
-__all__ = ["codes_by_column", "codes_of_centers", "told_by_column"]
-
 _HIDDEN = 0.5  # part of a column's spread that is noise
 _USELESS = 0.25  # of the centers: as many lost coordinates of a column are not "ok"
 _FEWEST = 4.0  # standard deviations of its noise that the number of rows of a cluster exceeds

@@ -35,15 +35,6 @@ from .rows import row_slices
 from .single_rows import distances
 from .table import Part, Table
 
-__all__ = [
-    "REFINEMENT",
-    "RefinedCenters",
-    "refined_centers",
-    "refinement_entry",
-    "unequal",
-    "unrefined_centers",
-]
-
 REFINEMENT = "columns of centers"
 """Name of the plan entry that pays for refined centers."""
 

@@ -34,17 +34,6 @@ from ..._privacy._session import PrivacySession
 from .rows import row_slices
 from .table import Part, PartSource, Table
 
-__all__ = [
-    "COLUMNS",
-    "ColumnSource",
-    "Columns",
-    "ReleasedColumns",
-    "column_entries",
-    "columns_of",
-    "look_at_columns",
-    "release_columns",
-]
-
 COLUMNS = "columns"
 """Name of the plan entry that pays for released columns."""
 

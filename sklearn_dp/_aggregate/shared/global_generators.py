@@ -22,8 +22,6 @@ import numpy as np
 
 from .silenced_context import context_of_thread
 
-__all__ = ["own_streams"]
-
 _lock = threading.RLock()
 _stream = np.random.MT19937(0)  # to make one takes as long as a small fit
 _numpy: Any = np.random  # not all of its functions are in the stubs of older versions

@@ -6,8 +6,6 @@ All of it is public or released. :class:`.rows.Rows` has such a frame and the ro
 
 import numpy as np
 
-__all__ = ["GridGeometry"]
-
 
 class GridGeometry:
     """The public geometry of integer rows: a ball on a grid, and the origin they are served about.

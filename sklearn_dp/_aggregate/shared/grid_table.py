@@ -12,8 +12,6 @@ from .grid_geometry import GridGeometry
 from .rows import Rows
 from .table import LocalEngine, Part, PartSource, Table
 
-__all__ = ["ROWS", "GridTable"]
-
 ROWS = "rows"
 """Name of the integer rows in the state of a part."""
 

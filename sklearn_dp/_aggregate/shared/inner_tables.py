@@ -15,8 +15,6 @@ import numpy as np
 from ..._privacy._units import UnitFacts
 from .table import Engine, Part, PassFunction, SplitFunction, Table
 
-__all__ = ["InnerEngine", "drop", "inner_table"]
-
 
 class InnerEngine:
     """Computes on parts that parts of another table hold; see :class:`.table.Engine`.

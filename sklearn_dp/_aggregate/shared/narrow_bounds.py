@@ -21,19 +21,6 @@ from ..._privacy._domain import Domain
 from .advice import listed, plain
 from .outlier_bound import is_ok
 
-__all__ = [
-    "at_bounds",
-    "at_bounds_in_words",
-    "cut_by_bounds",
-    "near_bounds",
-    "told_of_hidden",
-    "told_of_balls",
-    "told_of_centers",
-    "told_of_cuts",
-    "told_of_outside",
-    "told_of_points",
-]
-
 _NEAR, _SMALL = 2.0, 0.02  # standard errors from a bound, if they are small parts of the side
 _EQUAL = 1e-5  # of a side: what grids and whitening round by
 _CUT = 1.25  # spreads from a bound, that the mean of a column has where many rows are at it

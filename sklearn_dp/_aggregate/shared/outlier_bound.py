@@ -32,8 +32,6 @@ from scipy.stats import norm
 from ..._privacy._aggregates import NoisyNorms
 from .advice import plain
 
-__all__ = ["clipped_in_words", "is_ok", "upper_bound_outside", "ok_inside"]
-
 _MARGIN = 3.7
 _WALK = float(norm.ppf(0.975))
 _WINDOWS = (8, 16, 32, 64, 128, 256)

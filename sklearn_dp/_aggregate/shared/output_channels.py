@@ -34,8 +34,6 @@ from typing import Any
 
 from .silenced_context import SilencedContext, context_of_thread, inside
 
-__all__ = ["CHANNELS"]
-
 
 def _closed(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
     """A function that does nothing in a silent thread.

@@ -35,8 +35,6 @@ from typing import Any
 from .output_channels import CHANNELS
 from .silenced_context import context_of_thread
 
-__all__ = ["INTERCEPTION"]
-
 _STREAMS = ("stdout", "stderr", "__stdout__", "__stderr__")
 
 

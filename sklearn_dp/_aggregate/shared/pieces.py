@@ -10,8 +10,6 @@ from itertools import chain
 
 import numpy as np
 
-__all__ = ["kept"]
-
 _KEPT_BYTES = 2**28  # beyond this size pieces go to a temporary file
 
 

@@ -20,8 +20,6 @@ from ..._privacy._rounding import round_up
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import UnitFacts
 
-__all__ = ["noisy_prefix_sums", "prefix_noise"]
-
 _BITS = 10
 
 

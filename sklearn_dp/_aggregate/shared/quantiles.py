@@ -30,8 +30,6 @@ from ..._privacy._session import PrivacySession
 from .prefix_sums import noisy_prefix_sums, prefix_noise
 from .table import Part, Table
 
-__all__ = ["Quantiles", "fit_quantiles", "quantile_entries"]
-
 _ZOOM, _RANKS = "coarse ranks", "ranks"
 _N_ZOOMS = 2
 _ZOOM_SHARE = 0.2  # of both

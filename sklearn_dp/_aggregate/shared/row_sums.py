@@ -16,17 +16,6 @@ from ..._privacy._rounding import exact_integers
 from ..._privacy._units import Units
 from .rows import MOST_ROWS, Rows, row_slices
 
-__all__ = [
-    "ERROR_STEPS",
-    "WEIGHT_BITS",
-    "clipped_sums",
-    "counted",
-    "nearest",
-    "nearest_in",
-    "square_sums",
-    "to_centers",
-]
-
 WEIGHT_BITS = 10  # clip factors are multiples of 2**-10, rounded down
 ERROR_STEPS = 2.0**26  # that a row adds to a sum of squares over their caps, at the most
 
@@ -119,11 +108,7 @@ def clipped_sums(
 
 
 def square_sums(
-    labels: np.ndarray,
-    squared: np.ndarray,
-    cap: float | np.ndarray,
-    n_labels: int,
-    units: Units,
+    labels: np.ndarray, squared: np.ndarray, cap: float | np.ndarray, n_labels: int, units: Units
 ) -> np.ndarray:
     """Exact sums of min(squared, cap) / cap for each label, of which none is negative.
 

@@ -31,8 +31,6 @@ from .grid_geometry import GridGeometry
 from .sparse_rows import Table
 from .table import ArraySource, PartSource
 
-__all__ = ["MOST_ROWS", "Rows", "row_slices"]
-
 MOST_ROWS = 2**16  # rows of a chunk: 2**16 terms of at most 2**37 sum exactly in float64
 _CHUNK_ENTRIES = 2**18  # entries of a chunk, and of what is computed from it
 _LINE = 640  # entries

@@ -13,8 +13,6 @@ import numpy as np
 
 from .table import Part, Summed
 
-__all__ = ["ByPart", "Coins", "drawn_places"]
-
 _DRAWS = 2**16  # at a time
 
 

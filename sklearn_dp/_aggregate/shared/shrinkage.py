@@ -3,8 +3,6 @@
 import numpy as np
 from scipy.special import ndtri
 
-__all__ = ["excess_of_each", "normal_points"]
-
 
 def excess_of_each(excess: np.ndarray, weights: np.ndarray, own: float) -> np.ndarray:
     """How far clusters have moved beyond noise, each on its own or all together.

@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-__all__ = ["SilencedContext", "here", "inside", "context_of_thread"]
-
 here = threading.local()  # .context: the context of a silent thread; .raised: by a signal handler
 
 

@@ -18,19 +18,6 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
-__all__ = [
-    "LARGEST",
-    "distances",
-    "finite",
-    "for_rows",
-    "is_small",
-    "narrowed",
-    "products",
-    "row_guard",
-    "saturated",
-    "squared_lengths",
-]
-
 LARGEST = 1e150
 """Public: larger entries are moved to it, so that no sum of squares overflows."""
 

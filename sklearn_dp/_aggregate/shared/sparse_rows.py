@@ -14,8 +14,6 @@ from scipy.sparse import csr_array, issparse
 
 from .single_rows import narrowed, saturated
 
-__all__ = ["SparseRows", "Table", "as_rows", "of_chunks"]
-
 _CHUNK_ENTRIES = 2**18
 # A matrix product goes through rows in blocks that divide this: what it makes of a row is the same,
 # bit for bit, in chunks of so many rows as in the table at once.

@@ -24,8 +24,6 @@ import numpy as np
 from .output_interception import INTERCEPTION
 from .silenced_context import SilencedContext, here, inside
 
-__all__ = ["attempt", "attempt_silently", "relayed_signals", "suppress_output"]
-
 _SIGNALS = frozenset(signal.valid_signals())  # asked for once: it takes as long as a small fit
 
 

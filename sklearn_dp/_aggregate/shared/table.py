@@ -34,18 +34,6 @@ from .pieces import kept
 from .single_rows import row_guard
 from .threads import in_threads, in_workers, n_threads
 
-__all__ = [
-    "ArraySource",
-    "CellCounts",
-    "Engine",
-    "LocalEngine",
-    "Part",
-    "PartSource",
-    "Summed",
-    "Table",
-    "add_sums",
-]
-
 _WIDE = 2**62  # two integers of at most this much do not wrap when they are added
 
 

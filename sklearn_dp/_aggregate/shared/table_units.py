@@ -21,9 +21,6 @@ from ..._privacy._rounding import exact_integers
 from ..._privacy._units import UnitFacts, Units
 from .table import Part, PartSource, Summed, Table
 
-__all__ = ["GroupSizes", "open_units", "weighted_rows"]
-
-
 _PART_ROWS = 2**40  # more than any part has
 
 

@@ -16,16 +16,6 @@ from threadpoolctl import ThreadpoolController
 
 from .suppress_output import attempt, relayed_signals, suppress_output
 
-__all__ = [
-    "ask_all",
-    "in_threads",
-    "in_workers",
-    "n_threads",
-    "one_thread",
-    "thread_pools",
-    "workers",
-]
-
 _WAITING = 1024  # at most so many threads ask clients
 _BUSY = max(32, os.cpu_count() or 1)  # and so many compute: more take memory, and no less time
 

@@ -14,8 +14,6 @@ from ..._privacy._randomness import UnitDraws
 from .samples import ByPart
 from .table import Part, Summed, Table
 
-__all__ = ["UnitNumbers"]
-
 
 class _Largest(Summed):
     """The largest of some integers."""

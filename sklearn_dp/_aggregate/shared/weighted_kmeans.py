@@ -22,8 +22,6 @@ import numpy as np
 
 from .row_sums import nearest_in
 
-__all__ = ["best_start", "several_solutions", "weighted_kmeans"]
-
 _TRIALS = 4  # candidates for each next center of a start
 _MOST_ENTRIES = 2**23  # distances in memory at a time
 _MOST_DISTANCES = 2**24  # of all starts together, in one iteration

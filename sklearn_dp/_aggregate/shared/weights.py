@@ -15,8 +15,6 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = ["Weights"]
-
 _SURE = 3.0  # standard deviations of the noise: once in 700 times there is nothing to tell
 _TOLD = 0.01  # share of the weight above the largest one, from which on a status tells
 

@@ -43,8 +43,6 @@ from ..friendly.core import (
 )
 from .core_plan import RATIO, radii, search_steps
 
-__all__ = ["TUPLE_LIMIT", "aggregate_tuples", "matched_distances", "tuple_average"]
-
 TUPLE_LIMIT = 5000
 """Number of tuples up to which comparing all pairs is a matter of seconds."""
 

@@ -12,8 +12,6 @@ from scipy.special import ndtr, ndtri
 
 from ..._privacy._plan import Mechanism, PlanEntry
 
-__all__ = ["RATIO", "TupleShares", "radii", "search_steps", "tuple_entries", "tuples_needed"]
-
 RATIO = 1.5
 """Of neighboring radii."""
 

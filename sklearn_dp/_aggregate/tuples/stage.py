@@ -27,15 +27,9 @@ from ..._privacy._budget import PrivacyBudget
 from ..._privacy._grid import Grid
 from ..._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from ..._privacy._session import PrivacySession
-from ..._published.easy_instances import (
-    k_averages,
-    noisy_centers,
-    separated_balls,
-)
+from ..._published.easy_instances import k_averages, noisy_centers, separated_balls
 from .core_aggregation import TUPLE_LIMIT, aggregate_tuples
 from .core_plan import tuple_entries, tuples_needed
-
-__all__ = ["AGGREGATORS", "COPY_RATE", "TupleStage", "amplified", "before_sampling"]
 
 AGGREGATORS = ("friendly_core", "k_averages", "noisy_centers")
 COPY_RATE = 0.5
@@ -198,13 +192,7 @@ class TupleStage:
             return False
         _, epsilon, _ = separated_balls.answer_budget(*self.inner)
         return k_averages.boxes_fit(
-            t,
-            self.n_clusters,
-            self.n_features,
-            constants.most,
-            _RESOLUTION,
-            epsilon,
-            _BETA / 2,
+            t, self.n_clusters, self.n_features, constants.most, _RESOLUTION, epsilon, _BETA / 2
         )
 
     @property
