@@ -39,12 +39,11 @@ import selection  # noqa: E402
 from sklearn_dp._aggregate.kmeans import (  # noqa: E402
     candidates,
     cell_tree,
-    clip,
+    clipped_update,
     coreset,
     engine,
-    kalman,
     lloyd,
-    principal_axes,
+    location,
     split_merge,
 )
 from sklearn_dp._aggregate.kmeans.tuning import TUNING, Tuning  # noqa: E402
@@ -179,7 +178,7 @@ def plain_update(state, sums, sums_sd, clipped, tuning, *, relax, low_signal=Fal
     n, sure = state.certain_counts(tuning.certain_count_sd)
     seen = np.where(sure[:, None], sums / n[:, None], 0.0)
     noise, length = np.square(sums_sd / n), np.einsum("ij,ij->i", seen, seen)
-    drift, drift_sd = kalman._drift(length, noise, n, clipped.radius, sums.shape[1])
+    drift, drift_sd = clipped_update._drift(length, noise, n, clipped.radius, sums.shape[1])
     state.centers, state.variance = state.centers + seen, noise
     return drift >= max(tuning.least_drift, tuning.drift_sd * drift_sd), length
 
@@ -206,13 +205,13 @@ def all_axes(values, noise, n_clusters, tuning):
 
 def wide(context, *others):
     """The radius that nearly all rows are within."""
-    return clip.clip_radius(replace(context, inside=0.97), *others)
+    return clipped_update.clip_radius(replace(context, inside=0.97), *others)
 
 
 def whole(context, entry, exact, scales, *others):
     """Rows clipped to the radius of all the data: not paid for again, nothing local."""
     everything = np.full(len(scales), context.radius)
-    return clip.Clip(everything, 1.0, everything)
+    return clipped_update.Clip(everything, 1.0, everything)
 
 
 def one_width(context, centers):
@@ -261,7 +260,7 @@ VARIANTS = {
         (coreset, "_guess_weight", same_guesses),
     ),
     "radius at the first bin that stands out": tuned(radius_sd=1.0),
-    "eight axes, whatever the noise": ((principal_axes, "_n_axes", all_axes),),
+    "eight axes, whatever the noise": ((location, "_n_axes", all_axes),),
     "clip near the largest distance": ((lloyd, "clip_radius", wide),),
     "clip at the radius of the data": ((lloyd, "clip_radius", whole),),
     "one clip radius for all clusters": ((lloyd, "cluster_scales", one_width),),

@@ -34,8 +34,8 @@ NOT_TUNED = {  # constants of modules that are no numbers to choose
     "gap._LEAST_POINTS": "fewer points have no gap",
     "gap._MOST_ENTRIES": "speed: the bits are the same",
     "quality._OUTSIDE": "of the last release: no center depends on it",
-    "separate_choice._SAFE": "rounding",
-    "surplus_lloyd._LEAST": "rounding",
+    "private_coreset._SAFE": "rounding",
+    "n_clusters._LEAST": "rounding",
     "status._MISSED": "of the advice in words; no status depends on it",
     "status._NOISE": "of the advice in words; no status depends on it",
     "communication_cost._WORDS": "bytes",
@@ -107,7 +107,7 @@ def test_constants_of_modules_have_a_row_or_a_reason():
     found = set(constants())
     assert {name for name in found if name.partition(".")[2] not in rows} == set(NOT_TUNED)
     # A number of a module is seen; so are tuples of numbers, and what is computed of numbers.
-    assert {"cell_tree.MOST_BITS", "cell_tree._SHOWN", "separate_choice._SAFE"} <= found
+    assert {"cell_tree.MOST_BITS", "cell_tree._SHOWN", "private_coreset._SAFE"} <= found
 
 
 def test_every_number_is_in_one_table_that_is_measured(benchmark):

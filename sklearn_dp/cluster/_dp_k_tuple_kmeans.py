@@ -21,7 +21,7 @@ from .._aggregate.kmeans.block_kmeans import BlockKMeans
 from .._aggregate.kmeans.candidates import Candidates
 from .._aggregate.kmeans.engine import engine_entries, last_entries
 from .._aggregate.kmeans.n_clusters import reference_number
-from .._aggregate.kmeans.separate_choice import separate_entries
+from .._aggregate.kmeans.private_coreset import separate_entries
 from .._aggregate.shared.block_fits import BlockFits, fit_table_blocks
 from .._aggregate.shared.centering import noise_sd
 from .._aggregate.shared.single_rows import row_guard

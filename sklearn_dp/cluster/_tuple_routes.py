@@ -18,8 +18,8 @@ from .._aggregate.kmeans.candidates import Candidates
 from .._aggregate.kmeans.engine import fit_engine
 from .._aggregate.kmeans.fit_context import Context
 from .._aggregate.kmeans.lloyd import lloyd, lloyd_budget
+from .._aggregate.kmeans.private_coreset import choose_separately
 from .._aggregate.kmeans.result import build_result
-from .._aggregate.kmeans.separate_choice import choose_separately
 from .._aggregate.shared.bounds import known_or_paid
 from .._aggregate.shared.centering import Size, noise_sd
 from .._aggregate.shared.grid_table import GridTable

@@ -20,8 +20,8 @@ from sklearn_dp._aggregate.friendly import (
 )
 from sklearn_dp._aggregate.kmeans import cell_tree as _cell_tree
 from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
+from sklearn_dp._aggregate.kmeans import location as _location
 from sklearn_dp._aggregate.kmeans import quality as _quality
-from sklearn_dp._aggregate.kmeans import radius as _radius
 from sklearn_dp._aggregate.shared import block_fits as _block_fits
 from sklearn_dp._aggregate.shared import column_means as _column_means
 from sklearn_dp._aggregate.shared import columns as _columns
@@ -187,7 +187,7 @@ def _(original):
     return release_cells
 
 
-@mutant("radius of the data without noise", "check_replay", _radius, "mean_radius")
+@mutant("radius of the data without noise", "check_replay", _location, "mean_radius")
 def _(original):
     def mean_radius(context, *others):
         _, size = original(context, *others)
@@ -196,7 +196,7 @@ def _(original):
     return mean_radius
 
 
-@mutant("number of rows without noise", "check_replay", _radius, "mean_radius")
+@mutant("number of rows without noise", "check_replay", _location, "mean_radius")
 def _(original):
     def mean_radius(context, *others):
         radius, size = original(context, *others)

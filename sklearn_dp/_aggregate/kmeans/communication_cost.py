@@ -11,8 +11,8 @@ from dataclasses import replace
 from ..._privacy._communication_cost import CommunicationCost, Pass
 from ..shared.centering import Size
 from .cell_tree import MOST_BITS_A_LEVEL, depths_of_levels
+from .coreset import STARTS, compares_starts
 from .engine import engine_entries
-from .starts import STARTS, compares_starts
 from .tuning import TUNING
 
 _WORDS = 400  # bytes of a message beside its arrays: names of functions, shapes, a small one's

@@ -35,13 +35,12 @@ from ..shared.centering import Size
 from ..shared.grid_table import GridTable
 from ..shared.outlier_bound import is_ok
 from ..shared.table import Table
+from .clipped_update import update
 from .engine import last_entries
 from .fit_context import Context
-from .kalman import update
 from .lloyd import ERRORS, LloydResult, Observation, lloyd_context, observe
 from .lloyd_state import Distances, LloydContext, LloydState
-from .missed_rows import FarRows
-from .quality import Quality
+from .quality import FarRows, Quality
 from .result import EngineResult, assembled, measured
 from .split_merge import move_clusters
 from .tuning import TUNING

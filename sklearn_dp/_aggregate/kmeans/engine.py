@@ -7,14 +7,14 @@ what has been released):
 2. the rows as integers on a grid of that bound (`shared.rows`): free;
 3. their sum and number: the center that all else is about (`shared.centering`);
 4. a histogram of the distances from it: the radius, a better number of rows, whether they have
-   long tails (:mod:`.radius`);
+   long tails (:mod:`.location`);
 5. from 4 features on, the second moment: the axes along which cells are cut
-   (:mod:`.principal_axes`);
+   (:mod:`.location`);
 6. counts and means of the cells of a noisy tree: the coreset (:mod:`.coreset`);
    where the number of clusters is to be chosen, that is done here (:mod:`.n_clusters`), and
    above 5 features the centers of step 7 are found with it;
 7. weighted k-means of the coreset, with more centers than asked for: free; of a large table, the
-   costs of some of its solutions (:mod:`.starts`);
+   costs of some of its solutions (:mod:`.coreset`);
 8. Lloyd's iterations from there, with all the budget that is left (:mod:`.lloyd`); the first one
    reduces the centers to the number asked for;
 9. where the plan has an entry for it, how far the rows are from the answer (:mod:`.quality`), and
@@ -40,26 +40,22 @@ from ..._privacy._domain import Domain
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
-from ..shared.axes import Axes, plain_axes
+from ..shared.axes import Axes
 from ..shared.bounds import known_or_paid
-from ..shared.centering import center_and_count, noise_sd
+from ..shared.centering import noise_sd
 from ..shared.grid_table import GridTable
 from ..shared.table import Table
 from .candidates import Candidates
-from .coreset import Coreset, build_coreset
-from .fallback import lost_in_noise, only_one, without_moves
-from .fit_context import Context, Run
+from .coreset import Coreset, build_coreset, solved_start, starts_entry
+from .fit_context import Context, Run, lost_in_noise, only_one, without_moves
 from .lloyd import lloyd, lloyd_budget, lloyd_entries
+from .location import CENTER, MOMENT, RADIUS, axes_of, located
 from .n_clusters import choice_entries, choose, reference_number
-from .principal_axes import principal_axes
 from .quality import quality_entry
-from .radius import mean_radius
 from .result import EngineResult, build_result
-from .starts import solved_start, starts_entry
 from .tuning import TUNING, Tuning
 
-BOUND, _CENTER, _RADIUS = "bound", "sum and count", "radius"
-_MOMENT, CELLS, MEANS = "second moment", "cells", "cell means"
+BOUND, CELLS, MEANS = "bound", "cells", "cell means"
 
 
 def _shares(n_features: int, tuning: Tuning) -> dict[str, tuple[float, float]]:
@@ -72,8 +68,8 @@ def _shares(n_features: int, tuning: Tuning) -> dict[str, tuple[float, float]]:
     cells = (tuning.cells_share, tuning.cells_cap)
     if n_features <= 3:
         return {
-            _CENTER: center,
-            _RADIUS: (tuning.radius_share_flat,) * 2,
+            CENTER: center,
+            RADIUS: (tuning.radius_share_flat,) * 2,
             CELLS: cells,
             MEANS: means,
         }
@@ -83,9 +79,9 @@ def _shares(n_features: int, tuning: Tuning) -> dict[str, tuple[float, float]]:
         else (tuning.moment_share, tuning.moment_cap)
     )
     return {
-        _CENTER: center,
-        _RADIUS: (tuning.radius_share,) * 2,
-        _MOMENT: moment,
+        CENTER: center,
+        RADIUS: (tuning.radius_share,) * 2,
+        MOMENT: moment,
         CELLS: cells,
         MEANS: means,
     }
@@ -93,9 +89,9 @@ def _shares(n_features: int, tuning: Tuning) -> dict[str, tuple[float, float]]:
 
 _WORDS = {
     BOUND: "a unit adds 1 to the histogram of norms",
-    _CENTER: "sqrt(5)/2 radius: the sum moves by the radius, half a radius times the count too",
-    _RADIUS: "a unit adds 1 to the histogram of distances from the center",
-    _MOMENT: "squared radius in Frobenius norm",
+    CENTER: "sqrt(5)/2 radius: the sum moves by the radius, half a radius times the count too",
+    RADIUS: "a unit adds 1 to the histogram of distances from the center",
+    MOMENT: "squared radius in Frobenius norm",
     CELLS: "a unit adds 1 to the cells of each level",
     MEANS: "a unit adds a residual clipped to the reach of its cell",
 }
@@ -123,7 +119,7 @@ def engine_entries(
         rho, n_features, bounds_known=bounds_known, prefix=prefix, tuning=tuning
     )
     if started:
-        located = {prefix + name for name in (BOUND, _CENTER, _RADIUS)}
+        located = {prefix + name for name in (BOUND, CENTER, RADIUS)}
         entries = tuple(entry for entry in entries if entry.name in located)
         rest = sum_down([rho, *(-entry.rho for entry in entries)])
         last = last_entries(rest, rho, prefix, quality=quality, moves=False, tuning=tuning)
@@ -265,20 +261,6 @@ def fit_engine(
     return result.chosen(choice).bounded(norms, domain, context.size.n, context.size.sd)
 
 
-def located(run: Run, mu: float) -> Context:
-    """The rows of a run, moved to a released center, with their released number and radius.
-
-    `mu` is the GDP parameter of all that is still to come: the signal (`Size`) tells what can be
-    seen with that budget.
-    """
-    entry = run.name(_CENTER)
-    left = run.left(_CENTER)
-    center = center_and_count(run.session, entry, run.rows, left)
-    run.rows.recenter(center.origin)
-    radius, size = mean_radius(run, _RADIUS, center.number, center.variance, mu)
-    return Context(**vars(run), radius=radius, size=replace(size, weights=center.weights))
-
-
 def _coreset(context: Context) -> Coreset:
     """Leaves of a cell tree along measured axes."""
     fraction = _initial_budget_fraction(context)
@@ -313,16 +295,6 @@ def _misleads(context: Context, doubt: float) -> bool:
 def _noise_of_center(context: Context) -> float:
     """The noise of a center that has all of the budget, in radii of the data."""
     return math.sqrt(context.rows.n_features) * context.n_clusters / context.size.signal
-
-
-def axes_of(context: Context, fraction: float = 1.0) -> Axes:
-    """Measured axes from 4 features on; a part of the share, or the most in small data."""
-    if context.rows.n_features <= 3:
-        return plain_axes(context.rows.n_features, context.radius)
-    entry = context.session.plan[context.name(_MOMENT)]
-    return principal_axes(
-        context, _MOMENT, fraction * (entry.cap if context.size.small else entry.rho)
-    )
 
 
 def _cell_shares(context: Context, axes: Axes, fraction: float) -> tuple[float, float]:

@@ -8,11 +8,13 @@ What is known grows in three steps, each a frozen class: a :class:`Run` has rows
 :class:`.lloyd_state.LloydContext` also has what Lloyd's iterations start from.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from scipy.special import ndtri
 
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import UnitFacts
-from ..shared.centering import Size
+from ..shared.centering import Size, noise_sd
 from ..shared.grid_table import GridTable
 from .tuning import TUNING, Tuning
 
@@ -64,3 +66,51 @@ def coarse_pays(run: Run, size: Size) -> bool:
     """
     few = run.n_clusters == 1 or size.signal < run.tuning.useless_signal
     return size.small and (run.rows.n_features > 3 or few)
+
+
+def lost_in_noise(context: Context, budget: float) -> bool:
+    """Whether one center is a better answer than several: before Lloyd's iterations.
+
+    Noise moves a center by d (sd k / n)^2 squared radii of the data, if all of the budget goes
+    into one iteration. Far beyond the spread of the data this is hopeless.
+
+    Noise is no pure loss. Rows are with the nearest center, and of k centers that lie anywhere
+    one is nearer than their middle: the more so, the fewer features there are. Up to ten, noisy
+    centers of a cloud are better than its middle.
+
+    `budget` is what Lloyd's iterations may spend, in rho.
+    """
+    k, d, tuning = context.n_clusters, context.rows.n_features, context.tuning
+    loss = d * (k * noise_sd(budget) / context.size.n) ** 2
+    gain = tuning.spread_gain * k * _nearest_of(k) ** 2 / d
+    return k > 1 and loss > tuning.one_center_noise + gain
+
+
+def _nearest_of(k: int) -> float:
+    """About the expected largest of k standard normal numbers (Blom 1958).
+
+    >>> round(_nearest_of(10), 2)
+    1.55
+    """
+    return float(ndtri((k - 0.375) / (k + 0.25)))
+
+
+def only_one(context: Context) -> Context:
+    """The context of a single center: few iterations, which bring the clip about its place.
+
+    No row changes sides, so there is nothing more to follow.
+    """
+    most, share = context.tuning.alone_iterations, context.tuning.alone_share
+    tuning = replace(
+        context.tuning,
+        most_iterations=most,
+        small_most_iterations=most,
+        iteration_share=share,
+        small_iteration_share=share,
+    )
+    return replace(context, n_clusters=1, tuning=tuning)
+
+
+def without_moves(context: Context) -> Context:
+    """The context of given centers: no spread is asked for, which merging and splitting need."""
+    return replace(context, tuning=replace(context.tuning, spread_iterations=0))

@@ -4,11 +4,11 @@ An iteration
 
 1. moves the centers to integers inside the ball of the rows, and finds the nearest one of each row:
    unreleased, and exact, so that a row's label is a function of that row alone;
-2. releases a histogram of the distances: the clip radius of each cluster (:mod:`.clip`);
+2. releases a histogram of the distances: the clip radius of each cluster (:mod:`.clipped_update`);
 3. in the first iterations, releases the capped sum of squared distances in each cluster;
 4. releases the count of each cluster, and averages it with earlier ones (:mod:`.lloyd_state`);
 5. releases the sum of the clipped residuals of each cluster, and moves the centers by as much of it
-   as is no noise (:mod:`.kalman`);
+   as is no noise (:mod:`.clipped_update`);
 6. with the sums of squares, merges and splits clusters (:mod:`.split_merge`); from more centers
    than asked for, comes down to that number (:func:`.split_merge.reduce_centers`).
 
@@ -31,12 +31,10 @@ from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..shared.centering import noise_sd
 from ..shared.row_sums import ERROR_STEPS, WEIGHT_BITS
-from .clip import Clip, clip_radius, distance_edges
+from .clipped_update import Clip, clip_radius, distance_edges, update
 from .coreset import Coreset
-from .coreset_statistics import cluster_scales, seen_width
 from .fit_context import Context
-from .kalman import update
-from .lloyd_state import LloydContext, LloydState
+from .lloyd_state import LloydContext, LloydState, cluster_scales, seen_width
 from .passes import assigned, cluster_sums
 from .split_merge import move_clusters, reduce_centers
 

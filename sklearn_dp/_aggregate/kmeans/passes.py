@@ -24,8 +24,7 @@ from ..shared.grid_table import ROWS
 from ..shared.row_sums import clipped_sums, counted, nearest, square_sums
 from ..shared.rows import row_slices
 from ..shared.table import CellCounts, Part
-from .cell_grid import CellGrid, codes_of
-from .tail_histogram import TailCells
+from .cell_grid import CellGrid, TailCells, codes_of
 
 # Names in the state of a part: projected rows, their codes in the grid of the tree, their far
 # cells, nodes and leaves (or -1).

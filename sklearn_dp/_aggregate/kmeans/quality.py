@@ -6,10 +6,11 @@ and the status is made of it (:mod:`.status`). The caps are released values. The
 is proportional to the largest cap, so it is a distance that few rows are beyond, and not the
 diameter of the domain.
 
-With them goes the number of rows that are far from every center (:mod:`.missed_rows`). These are in
-neither sum, so the number costs the sums nothing: a row moves either both of them or the number.
-Where bounds are public, the number of rows beyond them has a small part of the release: these were
-clipped, and the centers are not their means.
+With them goes the number of rows that are far from every center. A cluster of fewer rows than the
+noise of any cell has no center; where it costs more than all others together, nothing else shows
+it. Its rows are in neither sum, so the number costs the sums nothing: a row moves either both of
+them or the number. Where bounds are public, the number of rows beyond them has a small part of the
+release: these were clipped, and the centers are not their means.
 """
 
 import math
@@ -21,16 +22,33 @@ from ..._privacy._domain import Domain
 from ..._privacy._grid import sum_type
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import round_up
+from ..shared.advice import plain
 from ..shared.bounds import outside
 from ..shared.centering import noise_sd
 from ..shared.grid_table import ROWS
 from ..shared.row_sums import ERROR_STEPS, nearest_in, square_sums
 from ..shared.table import Part
 from .fit_context import Run
-from .missed_rows import FarRows
+from .lloyd import LloydResult
+from .tuning import Tuning
 
 QUALITY = "quality"
 _OUTSIDE = 0.05  # of the release, in squared sensitivity, for the rows beyond public bounds
+
+
+@dataclass(frozen=True)
+class FarRows:
+    """Released number of units that are far from every center."""
+
+    count: float = 0.0  # noisy number ...
+    sd: float = 0.0  # ... and the standard deviation of its noise
+    # they are at least so far from the nearest center; infinite where none were looked for
+    distance: float = math.inf
+
+    @property
+    def cost(self) -> float:
+        """What they cost at the least, if the count is right."""
+        return self.count * self.distance**2 if self.count > 0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -187,3 +205,69 @@ def _capped_sums(
             found.append(square_sums(beyond, np.ones(len(x)), 1.0, 2, units)[1:])
         totals = totals + np.concatenate(found)
     return part, (totals,)
+
+
+def far_limits(
+    final: LloydResult, n: float, count_sd: float, radius: float, tuning: Tuning
+) -> np.ndarray:
+    """From which distance on the rows of each cluster count as far from every center.
+
+    (k,), in steps. Infinite where no spread of a cluster was released, and beyond the radius, where
+    there is next to nobody. `n` is the released number of units, `count_sd` the standard deviation
+    of the noise of the number of far ones, and nearly all units are within the released radius
+    about the middle.
+
+    The typical spread is one that a quarter of the rows are in a cluster below: clusters that took
+    in others of few rows have a larger one.
+    """
+    sd = np.sqrt(final.spread_variance)
+    # What was split or merged since keeps the spread that it had before; 0 is none at all.
+    spread = final.spread + np.where(np.isfinite(sd), sd, 0.0)
+    sure = (final.counts > tuning.certain_count_sd * final.counts_sd) & (spread > 0)
+    if not sure.any():
+        return np.full(len(final.centers), np.inf)
+    typical = weighted_quantile(spread[sure], final.counts[sure], 0.25)
+    seen = tuning.far_cost * n * typical / (tuning.far_sd * count_sd)
+    # Rows at the edge of a wide cluster are far from no center.
+    width = np.maximum(1.0, final.reach / np.median(final.reach))
+    limits = np.sqrt(np.maximum(seen, typical * np.square(tuning.far_least * width)))
+    return np.where(limits > radius, np.inf, limits)
+
+
+def weighted_quantile(values: np.ndarray, weights: np.ndarray, part: float) -> float:
+    """The value that a part of the weight is at or below.
+
+    >>> weighted_quantile(np.array([3.0, 1.0, 2.0]), np.array([3.0, 1.0, 1.0]), 0.25)
+    2.0
+    """
+    order = np.argsort(values, kind="stable")
+    total = np.cumsum(weights[order])
+    return float(values[order[np.searchsorted(total, part * total[-1])]])
+
+
+def missed_in_words(
+    far: FarRows, near: tuple[float, float], n: float, light: bool, tuning: Tuning
+) -> str | None:
+    """What is said of far rows where they are few, seen, and cost a part of what the others do.
+
+    `near` is the released sum of the squares of all others, and its standard deviation; `n` the
+    released number of units. `light`: whether some of the clusters that were found are light: then
+    there may be more of them.
+
+    >>> from sklearn_dp._aggregate.kmeans.tuning import TUNING
+    >>> far = FarRows(count=200.0, sd=40.0, distance=0.3)
+    >>> missed_in_words(far, (6.0, 0.1), 1e4, True, TUNING)  # doctest: +NORMALIZE_WHITESPACE
+    'clusters may be missing: about 200 units are 0.3 or more from every center, and cost at least
+    18, compared with 6 for all others: small clusters that were not found, or outliers'
+    >>> missed_in_words(far, (100.0, 0.1), 1e4, True, TUNING)  # that is little
+    """
+    bar = tuning.far_sd if light else tuning.far_sure
+    few = bar * far.sd < far.count < tuning.far_few * n
+    if not few or far.cost <= tuning.far_dear * (near[0] - 2 * near[1]):
+        return None
+    return (
+        f"clusters may be missing: about {plain(far.count)} units are "
+        f"{plain(far.distance)} or more from every center, and cost at least "
+        f"{plain(far.cost)}, compared with {plain(near[0])} for all others: small clusters "
+        "that were not found, or outliers"
+    )

@@ -2,7 +2,7 @@
 
 Where the plan has an entry for the quality of the answer,
 
-1. centers are shrunk toward one, where noise rules (:mod:`.fallback`), and put into the domain;
+1. centers are shrunk toward one, where noise rules (:func:`toward_one`), and put into the domain;
 2. how far the rows are from them is released (:mod:`.quality`);
 3. standard errors of centers and weights follow from the noise of the releases; those of centers
    also have the part of drawing the rows;
@@ -24,12 +24,17 @@ from ..shared.centering import Size, noise_sd
 from ..shared.grid_geometry import GridGeometry
 from ..shared.outlier_bound import clipped_in_words, upper_bound_outside
 from .candidates import Choice
-from .fallback import toward_one
 from .fit_context import Context
 from .lloyd import LloydResult
 from .lloyd_state import certain_counts, changed_sides
-from .missed_rows import far_limits, missed_in_words, weighted_quantile
-from .quality import QUALITY, Quality, measure_quality
+from .quality import (
+    QUALITY,
+    Quality,
+    far_limits,
+    measure_quality,
+    missed_in_words,
+    weighted_quantile,
+)
 from .status import Signs, in_words
 from .tuning import Tuning
 
@@ -183,6 +188,54 @@ def measured(
     limits = way + far_limits(final, context.size.n, count_sd, context.radius, tuning)
     caps = np.minimum(caps, limits)
     return points, measure_quality(context, steps, middle, caps, most, limits, bounds), loss
+
+
+def toward_one(
+    final: LloydResult, n_leaves: int | None, tuning: Tuning
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Centers shrunk toward their weighted mean, by what of their distance may be noise.
+
+    Where the cells have shown the clusters the Kalman update has shrunk the centers toward what
+    the cells showed, and more of it would only hurt. That is so where the cells are cut along all
+    features. Elsewhere they show few coordinates of a center, and more than a part of its distance
+    may not be noise.
+
+    `n_leaves` are the cells that stood out of the noise, None where nobody looked for any. Returns
+    the centers (k, d), that mean (d,) as they have it afterward, and the part (k,) of its distance
+    from the mean that each center keeps.
+    """
+    centers, d = final.centers, final.centers.shape[1]
+    weights = certain_counts(final.counts, final.counts_sd, tuning.certain_count_sd)
+    weights = weights / max(weights.sum(), 1e-300)
+    middle = weights @ centers
+    square = np.square(centers - middle).sum(axis=1)
+    noise = d * final.variance
+    if n_leaves is None or n_leaves >= len(centers):
+        noise = np.maximum(0.0, noise - tuning.shrink_spread * float(weights @ square))
+        noise *= d > tuning.wide_features
+    noise *= tuning.shrink
+    typical = max(0.0, float(weights @ (square - noise)))
+    # A center far out keeps its place: it is not the noise that took it there.
+    signal = np.maximum(typical, square - noise)
+    kept = np.where(noise > 0, signal / np.maximum(signal + noise, 1e-300), 1.0)
+    shrunk = _middle(final, middle, weights, float(weights @ kept), tuning)
+    return shrunk + kept[:, None] * (centers - middle), shrunk, kept
+
+
+def _middle(
+    final: LloydResult, middle: np.ndarray, weights: np.ndarray, kept: float, tuning: Tuning
+) -> np.ndarray:
+    """The mean (d,) of the centers, nearer to the origin by what of its way there may be noise.
+
+    The weights (k,) have the sum one; `kept` is the part of their distances that the centers keep
+    in the mean.
+    """
+    # One center has been shrunk on its way; in few features several are worth their noise.
+    if len(middle) <= tuning.wide_features or len(final.centers) == 1:
+        return middle
+    doubt = min(1.0, tuning.shrink_middle * (1.0 - kept))
+    noise = len(middle) * float(np.square(weights) @ final.variance)
+    return middle * max(0.0, 1.0 - doubt * noise / max(float(middle @ middle), 1e-300))
 
 
 def _points(centers: np.ndarray, rows: GridGeometry, domain: Domain) -> np.ndarray:

@@ -24,8 +24,7 @@ from typing import Any
 import numpy as np
 
 from ..shared.weighted_kmeans import weighted_kmeans
-from .coreset_statistics import likely_counts
-from .lloyd_state import LloydContext, LloydState
+from .lloyd_state import LloydContext, LloydState, likely_counts
 from .tuning import Tuning
 
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from ..._aggregate.kmeans.coreset import Coreset, build_coreset
 from ..._aggregate.kmeans.fit_context import Context
-from ..._aggregate.kmeans.principal_axes import principal_axes
+from ..._aggregate.kmeans.location import principal_axes
 from ..._aggregate.mixture.parts import (
     MixtureContext,
     Parts,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp._aggregate.kmeans import days
-from sklearn_dp._aggregate.kmeans.clip import Clip
+from sklearn_dp._aggregate.kmeans.clipped_update import Clip
 from sklearn_dp._aggregate.kmeans.days import Stream, day_entries, fit_day
 from sklearn_dp._aggregate.kmeans.lloyd import Observation
 from sklearn_dp._aggregate.kmeans.lloyd_state import Distances

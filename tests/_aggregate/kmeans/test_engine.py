@@ -13,6 +13,7 @@ from sklearn_dp._aggregate.kmeans import cell_tree as _cell_tree
 from sklearn_dp._aggregate.kmeans import coreset as _coreset
 from sklearn_dp._aggregate.kmeans import engine as _engine
 from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
+from sklearn_dp._aggregate.kmeans import location as _location
 from sklearn_dp._aggregate.kmeans import passes as _passes
 from sklearn_dp._aggregate.kmeans.engine import engine_entries, fit_engine
 from sklearn_dp._aggregate.shared import centering as _centering
@@ -237,13 +238,13 @@ def _raw_depth(monkeypatch):
 
 def _raw_size(monkeypatch):
     """The size is the true number of rows."""
-    radius = _engine.mean_radius
+    radius = _location.mean_radius
 
     def mutant(context, entry, count, variance, mu):
         found, _ = radius(context, entry, count, variance, mu)
         return found, Size(rows_in_memory(context.rows).n_rows + 1.0, mu)
 
-    monkeypatch.setattr(_engine, "mean_radius", mutant)
+    monkeypatch.setattr(_location, "mean_radius", mutant)
 
 
 def _raw_origin(monkeypatch):
@@ -415,9 +416,9 @@ def test_groups_whose_rows_count_in_full_are_caught(monkeypatch):
 
 
 def test_a_share_above_its_cap_is_refused(monkeypatch):
-    release = _engine.principal_axes
+    release = _location.principal_axes
     twice = lambda context, entry, rho: release(context, entry, 2 * rho)  # noqa: E731
-    monkeypatch.setattr(_engine, "principal_axes", twice)
+    monkeypatch.setattr(_location, "principal_axes", twice)
     with pytest.raises(PlanError):
         Case(separated(2000, 20, 3, 0)[0], 3).fit()
 

@@ -1,12 +1,13 @@
 """Names of plan entries under a prefix, and what they have left."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from kernel_tools import open_session
 
-from sklearn_dp._aggregate.kmeans.fit_context import Context, Run
+from sklearn_dp._aggregate.kmeans.fit_context import Context, Run, lost_in_noise, only_one
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.centering import Size
 from sklearn_dp._aggregate.shared.grid_table import GridTable
@@ -60,3 +61,45 @@ def test_coarse_choices_are_for_small_data_of_many_features_of_one_cluster_or_ne
     shared |= {"rows": rows, "n_clusters": k}
     known = Context(**shared, size=Size(n, 0.5), radius=3.0)
     assert known.coarse is coarse
+
+
+def located(n, d, k):
+    return SimpleNamespace(
+        rows=SimpleNamespace(n_features=d), n_clusters=k, size=Size(n, 0.02), tuning=TUNING
+    )
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "k", "lost"),
+    [
+        (1000, 50, 10, True),
+        (1000, 50, 1, False),
+        (10_000, 50, 10, False),
+        (1000, 2, 2, False),
+        (1000, 200, 3, True),
+        (3000, 200, 3, False),
+    ],
+)
+def test_when_several_centers_are_lost(n, d, k, lost):
+    """rho = 2.6e-4 (epsilon = .1): noise of 44 rows."""
+    assert lost_in_noise(located(n, d, k), 2.6e-4) == lost
+
+
+@pytest.mark.parametrize("k", [3, 10])
+def test_in_few_features_centers_anywhere_are_worth_their_noise(k):
+    """The same noise of a center, in radii of the data: lost in 100 features, and not in 2."""
+    for d, lost in ((2, False), (100, True)):
+        n = 44 * k * np.sqrt(d / 2.3)  # squared noise 2.3
+        assert lost_in_noise(located(n, d, k), 2.6e-4) == lost
+
+
+def test_one_center_gets_few_iterations_of_any_data():
+    context = Context(
+        session=None, rows=SimpleNamespace(), n_clusters=7, size=Size(100, 1.0), radius=1.0
+    )
+    alone = only_one(context)
+    assert alone.n_clusters == 1 and context.n_clusters == 7
+    for name in ("most_iterations", "small_most_iterations"):
+        assert getattr(alone.tuning, name) == TUNING.alone_iterations
+    for name in ("iteration_share", "small_iteration_share"):
+        assert getattr(alone.tuning, name) == TUNING.alone_share

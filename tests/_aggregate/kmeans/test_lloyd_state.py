@@ -5,9 +5,97 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sklearn_dp._aggregate.kmeans.lloyd_state import LloydContext, LloydState, changed_sides
+from sklearn_dp._aggregate.kmeans.coreset import Coreset
+from sklearn_dp._aggregate.kmeans.lloyd_state import (
+    LloydContext,
+    LloydState,
+    changed_sides,
+    cluster_scales,
+    likely_counts,
+    seen_width,
+)
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
+from sklearn_dp._aggregate.shared.axes import plain_axes
 from sklearn_dp._aggregate.shared.centering import Size
+
+CENTERS = np.array([[0.0, 0.0], [1000.0, 0.0]])
+
+
+def with_coreset(points, weights, noise=1.0, coarse=False, small=False):
+    core = Coreset(
+        np.array(points, dtype=float),
+        np.array(weights, dtype=float),
+        len(points),
+        np.zeros((len(points), 2)),
+        noise,
+        plain_axes(2, 1e4),
+    )
+    size = SimpleNamespace(small=small)
+    return SimpleNamespace(coreset=core, tuning=TUNING, coarse=coarse, size=size, width=None)
+
+
+def around(center, distance, weight):
+    return [[center + distance, 0], [center - distance, 0]], [weight, weight]
+
+
+def test_clusters_of_one_width_share_a_radius():
+    points, weights = around(0, 10, 500)
+    more, heavier = around(1000, 12, 500)
+    assert (cluster_scales(with_coreset(points + more, weights + heavier), CENTERS) == 1.0).all()
+
+
+def test_a_wide_light_cluster_gets_a_wider_radius():
+    """Squared width 100 and 10000, weights 2000 and 200: typical 1000, so 10000 over 1000 or so."""
+    points, weights = around(0, 10, 1000)
+    more, lighter = around(1000, 100, 100)
+    narrow, wide = cluster_scales(with_coreset(points + more, weights + lighter), CENTERS)
+    typical = (2000 * 100 + 200 * 10000) / 2200
+    expected = np.sqrt((200 * 10000 + 4 * typical) / (204 * typical)) / TUNING.scale_dead
+    assert np.isclose(wide, expected) and 1 / 3 < narrow < 1
+
+
+def test_noise_of_the_coreset_makes_no_width():
+    points, weights = around(0, 10, 1000)
+    more, lighter = around(1000, 100, 1)
+    scales = cluster_scales(with_coreset(points + more, weights + lighter, noise=1000.0), CENTERS)
+    assert (scales == 1.0).all()
+
+
+def test_without_leaves_all_widths_are_equal():
+    empty = with_coreset(np.zeros((0, 2)), [])
+    assert (cluster_scales(empty, CENTERS) == 1.0).all()
+
+
+def test_the_width_of_a_typical_cluster_is_seen_in_small_data():
+    """Squared width 100 and 400, of as many rows, and cells 12 and 0 wide: (100 + 400) / 2 + 6."""
+    points, weights = around(0, 10, 500)
+    more, others = around(1000, 20, 500)
+    small = with_coreset(points + more, weights + others, small=True)
+    small.coreset.widths[:, 0] = 12
+    assert np.isclose(seen_width(small, CENTERS), np.sqrt(256))
+    assert seen_width(with_coreset(points + more, weights + others), CENTERS) is None  # much data
+    assert seen_width(with_coreset(np.zeros((0, 2)), [], small=True), CENTERS) is None
+    small.coarse = True  # cells are wider than clusters
+    assert seen_width(small, CENTERS) is None
+
+
+def test_unsure_counts_are_averaged_with_the_leaves():
+    state = LloydState(CENTERS)
+    state.count, state.count_sd = np.array([1000.0, 10.0]), np.array([10.0, 10.0])
+    core = with_coreset([[0, 0], [1000, 5]], [900, 40], noise=10.0)
+    counts, sd, seen = likely_counts(core, state)
+    assert counts[0] == 1000  # sure: a hundred standard deviations
+    assert np.isclose(counts[1], 25)  # the mean of 10 and 40, which have the same noise
+    assert np.allclose(sd, [10, 10 / np.sqrt(2)]) and seen.all()
+
+
+def test_what_neither_cells_nor_counts_show_is_unseen():
+    state = LloydState(CENTERS)
+    state.count, state.count_sd = np.array([1000.0, 10.0]), np.array([10.0, 10.0])
+    *_, seen = likely_counts(with_coreset([[0, 0]], [900], noise=10.0), state)
+    assert seen.tolist() == [True, False]
+    *_, seen = likely_counts(with_coreset([[0, 0]], [900], noise=10.0, coarse=True), state)
+    assert seen.all()
 
 
 def test_counts_are_averaged_over_iterations():

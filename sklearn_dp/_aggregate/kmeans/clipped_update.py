@@ -1,0 +1,182 @@
+"""What one Lloyd iteration clips residuals to, and how far it moves the centers by their sums.
+
+The noise of the sums is proportional to the clip radius. A small one means little noise, and
+centers that move only a part of the way to the mean of their rows. Where noise rules, a radius near
+the *median* distance is best; where it does not, one that nearly all rows are within
+(`doc/development/kmeans_engine.md`, "Lloyd: every iteration counts").
+
+The Kalman update is post-processing. What it estimates is the mean of each cluster, which moves a
+little from one iteration to the next, as rows change sides. In each coordinate of one cluster,
+
+* P (`state.variance`) is the variance of what is known before;
+* S / (g n) is seen: the noisy sum of clipped residuals over the count and the gain of the clip,
+  with noise of variance R;
+* if the mean stood still, the squared length of what is seen would be d (P + R) in expectation.
+  What exceeds this is movement, of variance Q (positive-part James-Stein, pooled over clusters
+  where there are few features);
+* the weight of what is seen is (P + Q) / (P + Q + R); afterward P becomes (1 - weight) (P + Q).
+
+So iterations average: after m of them the noise of a center that stands still is that of all m
+together. Letting the last one count alone costs 1.13 instead of 1.03 times the best cost in 100
+features ("plain means instead of the Kalman update" in `doc/benchmarks/ablation.md`).
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..._privacy._aggregates import noisy_counts, quantile_from_histogram
+from ..shared.centering import geometric_edges, noise_sd
+from ..shared.shrinkage import excess_of_each
+from .lloyd_state import Distances, LloydContext, LloydState
+from .tuning import Tuning
+
+
+@dataclass(frozen=True)
+class Clip:
+    """What one histogram of distances says about all clusters."""
+
+    radius: np.ndarray  # (k,), residuals of each cluster are clipped to it, in grid steps
+    gain: float  # how far a clipped mean moves when all rows move by one; at most 1
+    # (k,), distance from each center that few of its rows are beyond, in grid steps
+    reach: np.ndarray
+    distances: Distances | None = None  # the histogram, with that of earlier days
+
+
+def distance_edges(context: LloydContext) -> np.ndarray:
+    """The bins of distances over scales: from released values alone."""
+    tuning = context.tuning
+    n_bins = tuning.small_clip_bins if context.coarse else tuning.clip_bins
+    return geometric_edges(tuning.clip_top * context.radius, n_bins, 2 ** (1 / 3))
+
+
+def clip_radius(
+    context: LloydContext,
+    entry: str,
+    exact: np.ndarray,
+    scales: np.ndarray,
+    rho: float,
+    width: float | None = None,
+) -> Clip:
+    """Radius of each cluster that most rows (few, where noise rules) are within, and its effect.
+
+    One histogram of distance over scale for all clusters: one relative radius, times the released
+    scale (k,) of each, its width over the common one. `exact` (n_bins,), unreleased, are the
+    weights in the bins of :func:`distance_edges`.
+
+    `width` is released: the width of a typical cluster, as cells show it. The radius where noise
+    hides the histogram, and what it is about at the least: a center may be as far off as a cell is
+    wide.
+    """
+    tuning, edges, n_bins = context.tuning, distance_edges(context), len(exact)
+    # A row is in one bin.
+    counts = noisy_counts(context.session, context.name(entry), exact, context.units, rho)
+    seen, earlier = Distances(counts, noise_sd(rho), context.size.n), context.earlier
+    if earlier is not None and len(earlier.counts) == n_bins:
+        seen += earlier
+    counts, sd, n = seen.counts, seen.sd, seen.n
+    radius = None
+    if sd * math.sqrt(n_bins) <= tuning.clip_noise * n:
+        # A radius too large costs more than one too small: a sum of bins has to exceed more.
+        target = (1 - context.inside) * n
+        radius = quantile_from_histogram(counts, edges, tuning.clip_sd * sd, target)
+    if radius is None:
+        radius = tuning.clip_default * context.radius
+        radius = radius if width is None else min(radius, tuning.width_default * width)
+    radius = max(radius, tuning.least_width * (width or 0.0))
+    reach: Any = quantile_from_histogram(counts, edges, tuning.clip_sd * sd, 0.0) or context.radius
+    reach = np.minimum(tuning.quality_reach * reach * scales, context.radius)
+    gain = _gain(counts, edges, radius, context.rows.n_features, tuning.least_gain)
+    return Clip(radius * scales, gain, reach, seen)
+
+
+def _gain(counts: np.ndarray, edges: np.ndarray, radius: float, d: int, least: float) -> float:
+    """How far a clipped mean moves when all the rows move by one.
+
+    A residual of length t > r is clipped to r u, with the unit vector u. Its derivative is
+    (r / t) (1 - u u^T), whose trace is (r / t) (d - 1): in the mean over directions, a row moves
+    the sum by (r / t) (1 - 1/d). Rows within the radius move it by 1.
+
+    `counts` (b,) are noisy numbers of rows between `edges` (b + 1,). The result is at least
+    `least`, and at most 1.
+
+    Half of the rows at distance 3, in a plane, are clipped to 1: 1/2 + 1/2 (1/3) (1/2).
+
+    >>> import numpy as np
+    >>> round(_gain(np.array([5.0, 5.0]), np.array([0.0, 2.0, 4.0]), 1.0, 2, 0.5), 4)
+    0.5833
+    """
+    distance = (edges[1:] + edges[:-1]) / 2
+    effect = np.where(distance > radius, radius / distance * (1 - 1 / d), 1.0)
+    weight = np.maximum(counts, 0.0)
+    return float(np.clip(weight @ effect / max(weight.sum(), 1e-300), least, 1.0))
+
+
+def update(
+    state: LloydState,
+    sums: np.ndarray,
+    sums_sd: np.ndarray,
+    clip: Clip,
+    tuning: Tuning,
+    *,
+    relax: bool,
+    low_signal: bool = False,
+) -> tuple[bool, np.ndarray]:
+    """Move the centers toward what an iteration shows, as far as it is no noise.
+
+    Changes the estimate in place: centers, their variance, and which clusters get a wider clip.
+    `sums` (k, d) are noisy ones of clipped residuals, `sums_sd` (k,) the sd of each coordinate.
+    `relax`: whether centers may overshoot as long as they drift. Movement counts as drift above a
+    part of its noise; all of it where the signal is low and starts are poor.
+
+    Returns whether the centers still move by more than noise, and the squared length (k,) of the
+    way that each center has gone.
+    """
+    d, gain, radius = sums.shape[1], clip.gain, clip.radius
+    n, sure = state.certain_counts(tuning.certain_count_sd)
+    seen = sums / (gain * n)[:, None]
+    noise = np.square(sums_sd / (gain * n))
+    length = np.einsum("ij,ij->i", seen, seen)
+    expected = noise + state.variance
+    drift, drift_sd = _drift(length, expected, n, radius, d)
+    # A mean of d squared normal numbers scatters by sqrt(2 / d) of its expectation.
+    ignored = (0.0 if low_signal else tuning.movement) * math.sqrt(2 / d)
+    excess = length / d - expected - ignored * expected
+    prior = state.variance + excess_of_each(excess, n, min(1.0, d / tuning.own_movement))
+    weight = prior / (prior + noise)
+    far = tuning.overshoot if relax and drift > tuning.drift_sd * drift_sd else 1.0
+    state.centers = state.centers + far * weight[:, None] * seen
+    state.variance = (1 - weight) * prior
+    drifting = drift >= max(tuning.least_drift, tuning.drift_sd * drift_sd)
+    # The residuals of a cluster that is nearly a clip radius away all point one way: the clip
+    # limits its step, and the next one gets twice the radius.
+    creeping = sure & (
+        length
+        > np.square(tuning.radius_growth * radius)
+        + noise * (d + tuning.radius_growth_sd * math.sqrt(2 * d))
+    )
+    state.widen(creeping, tuning.most_scale)
+    return drifting or creeping.any(), np.square(far * weight) * length
+
+
+def _drift(
+    length: np.ndarray, expected: np.ndarray, n: np.ndarray, radius: np.ndarray, d: int
+) -> tuple[float, float]:
+    """Mean squared movement beyond the noise, in squared radii; and its standard deviation.
+
+    `length` are squared lengths of what is seen, `expected` the variance of a coordinate of it if
+    nothing moved, `n` counts, the weights of the clusters, and `radius` clip radii; all (k,).
+
+    No more movement than noise, in two clusters of one feature:
+
+    >>> import numpy as np
+    >>> one = np.ones(2)
+    >>> drift, sd = _drift(one, one, 100 * one, 10 * one, 1)
+    >>> float(drift), round(float(sd), 5)
+    (0.0, 0.01)
+    """
+    total = float(np.sum(n * np.square(radius)))
+    drift = n @ (length - d * expected) / total
+    return drift, math.sqrt(2 * d * np.sum(np.square(n * expected))) / total

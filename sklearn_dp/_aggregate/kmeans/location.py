@@ -1,0 +1,168 @@
+"""Where the rows are: their center, how many there are, how far they reach, and along which axes.
+
+The center is about the noisy mean. A histogram of the distances from it has public bins: their
+edges fall from the bound of the rows by 2^(1/4) each, 28 of them to a hundredth of it (8, to a
+third, in small data); the first bin takes all that is nearer. From the noisy counts follow, as
+post-processing,
+
+1. the number of rows, averaged with an earlier release;
+2. the radius that all but a small part of the rows are within: later steps clip to it, so their
+   noise is proportional to it;
+3. the tail: how far out the last rows are, in median distances. A round blob has at most 3.
+
+The axes come from a released second moment. The cell tree affords at most 2 log2(signal) splits,
+about 20 where there is much data: in many features not even one across each. Separated clusters
+scatter more between them than within, so the leading eigenvectors are the axes to split across. Up
+to 10 features all of them are kept; above, those that stand out from the noise. With 3 features or
+fewer nothing is rotated.
+"""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from ..._privacy._aggregates import noisy_counts, quantile_from_histogram
+from ..shared.axes import BASIS_BITS, Axes, plain_axes, second_moment
+from ..shared.centering import Size, bins_of, center_and_count, geometric_edges, noise_sd
+from ..shared.grid_table import ROWS
+from ..shared.row_sums import counted
+from ..shared.table import Part
+from .fit_context import Context, Run, coarse_pays
+from .tuning import Tuning
+
+CENTER, RADIUS, MOMENT = "sum and count", "radius", "second moment"
+
+
+def located(run: Run, mu: float) -> Context:
+    """The rows of a run, moved to a released center, with their released number and radius.
+
+    `mu` is the GDP parameter of all that is still to come: the signal (`Size`) tells what can be
+    seen with that budget.
+    """
+    entry = run.name(CENTER)
+    left = run.left(CENTER)
+    center = center_and_count(run.session, entry, run.rows, left)
+    run.rows.recenter(center.origin)
+    radius, size = mean_radius(run, RADIUS, center.number, center.variance, mu)
+    return Context(**vars(run), radius=radius, size=replace(size, weights=center.weights))
+
+
+def mean_radius(
+    context: Run, entry: str, count: float, count_variance: float, mu: float
+) -> tuple[float, Size]:
+    """A radius that holds nearly all rows, in steps, and the size: from a histogram of the lengths.
+
+    The rows are about the released center. All that the entry has left is spent. `count` is an
+    earlier release of the number of units, and `mu` the GDP parameter of the whole fit.
+    """
+    rows, tuning, rho = context.rows, context.tuning, context.left(entry)
+    n_bins = tuning.small_radius_bins if Size(count, mu).small else tuning.radius_bins
+    edges = geometric_edges(rows.limit, n_bins, 2**0.25)
+    sd = noise_sd(rho)
+    (exact,) = rows.sums(_length_counts, edges)
+    counts = noisy_counts(context.session, context.name(entry), exact, context.units, rho)
+    size = _pooled_size(count, count_variance, counts.sum(), n_bins * sd**2, mu)
+    size = replace(size, tail=_tail(counts, edges, sd, size.n, tuning))
+    if sd * math.sqrt(n_bins) > tuning.radius_noise * size.n:
+        return rows.ball / 2, size  # nothing but noise: half of the public radius
+    target = _outside(context, size) * size.n
+    # More than the noise is asked for: where the public bounds are far too wide, many empty bins
+    # are passed before the first one that holds data, and none of them is to stop the search.
+    radius = quantile_from_histogram(counts, edges, tuning.radius_sd * sd, target)
+    return radius or rows.ball / 2, size
+
+
+def _length_counts(part: Part, edges: np.ndarray) -> tuple[Part, tuple]:
+    """Unreleased: the weight in each bin of lengths; a row is in one of them."""
+    squares = part[ROWS].squares
+
+    def bins(place: slice) -> np.ndarray:
+        return bins_of(squares[place], edges)
+
+    return part, (counted(bins, len(squares), part.units, len(edges) - 1),)
+
+
+def _tail(counts: np.ndarray, edges: np.ndarray, sd: float, n: float, tuning: Tuning) -> float:
+    """How far out the last rows are, in median distances; 1 where the noise hides it."""
+    far, half = (
+        quantile_from_histogram(counts, edges, sd, part * n) for part in (tuning.tail_part, 0.5)
+    )
+    return far / half if far and half else 1.0
+
+
+def _outside(run: Run, size: Size) -> float:
+    """Part of the rows that the radius may leave out.
+
+    Where a second moment is released its noise grows with the square of the radius. In few
+    dimensions there is none, and a small cluster far out is not to be lost.
+    """
+    tuning = run.tuning
+    if size.small:
+        return tuning.small_outside if coarse_pays(run, size) else tuning.small_flat_outside
+    return tuning.outside if run.rows.n_features > 3 else tuning.flat_outside
+
+
+def _pooled_size(a: float, a_variance: float, b: float, b_variance: float, mu: float) -> Size:
+    """Inverse-variance mean of two numbers, at least two of its standard deviations.
+
+    >>> round(_pooled_size(100.0, 4.0, 110.0, 1.0, 0.5).n, 6)
+    108.0
+    """
+    variance = 1 / (1 / a_variance + 1 / b_variance)
+    n, sd = variance * (a / a_variance + b / b_variance), math.sqrt(variance)
+    return Size(max(n, 2 * sd), mu, sd=sd)
+
+
+def axes_of(context: Context, fraction: float = 1.0) -> Axes:
+    """Measured axes from 4 features on; a part of the share, or the most in small data."""
+    if context.rows.n_features <= 3:
+        return plain_axes(context.rows.n_features, context.radius)
+    entry = context.session.plan[context.name(MOMENT)]
+    return principal_axes(
+        context, MOMENT, fraction * (entry.cap if context.size.small else entry.rho)
+    )
+
+
+def principal_axes(context: Context, entry: str, rho: float) -> Axes:
+    """The axes along which clusters can be told apart.
+
+    Rows are clipped to the radius of the context. The spread along an axis is at least what noise
+    alone would show, and at most the radius.
+    """
+    rows, limit, size = context.rows, context.radius, context.size
+    moment = second_moment(context.session, context.name(entry), rows, limit, rho)
+    noise = limit**2 * noise_sd(rho)
+    values, vectors = np.linalg.eigh(moment)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    rest, wide = 0.0, rows.n_features > context.tuning.wide_features
+    if wide:
+        q = _n_axes(values, noise, context.n_clusters, context.tuning)
+        rest = max(0.0, float(values[q:].sum())) / size.n
+        values, vectors = values[:q], vectors[:, :q]
+    few = size.small and not wide  # cells are scarce, and cut along all axes
+    reach = context.tuning.small_box_reach if few else context.tuning.box_reach
+    spread = np.minimum(limit, np.sqrt(np.maximum(values, noise) / size.n))
+    return Axes(
+        np.rint(vectors * 2.0**BASIS_BITS),
+        spread,
+        np.minimum(limit, reach * spread),
+        float(limit),
+        rest,
+    )
+
+
+def _n_axes(values: np.ndarray, noise: float, n_clusters: int, tuning: Tuning) -> int:
+    """How many eigenvalues (d,), falling, stand out from the noise.
+
+    `noise` is the standard deviation of the diagonal of the noise matrix; off it, it is
+    noise / sqrt 2. The means of k clusters span k - 1 directions.
+
+    The largest eigenvalue of a symmetric d x d matrix of independent normal numbers of standard
+    deviation s off the diagonal is about 2 s sqrt(d) (Wigner). The cut is just below that, on top
+    of the median eigenvalue: what all directions share says nothing about clusters.
+    """
+    edge = tuning.axes_edge * noise * math.sqrt(len(values) / 2)
+    edge += max(0.0, float(np.median(values)))
+    fewest, most = max(2, min(3, n_clusters - 1)), min(tuning.most_axes, max(n_clusters - 1, 2))
+    return int(np.clip(np.count_nonzero(values > edge), fewest, most))
