@@ -31,7 +31,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ._aggregate.shared.advice import plain
-from ._aggregate.shared.outlier_bound import is_ok, ok_inside
+from ._aggregate.shared.bounds import is_ok, ok_inside
 from ._aggregate.shared.single_rows import is_small, narrowed, row_guard, saturated
 from ._aggregate.shared.sparse_rows import as_rows
 from ._aggregate.shared.table import Table

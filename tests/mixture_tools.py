@@ -9,8 +9,7 @@ from scipy.stats import multivariate_normal
 from sklearn_dp._aggregate.mixture.parts import MixtureContext, Settings
 from sklearn_dp._aggregate.moments.moment_releases import LABELS
 from sklearn_dp._aggregate.shared.adaptive_center import CenterRadius
-from sklearn_dp._aggregate.shared.grid_table import GridTable
-from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._aggregate.shared.rows import GridTable, Rows
 from sklearn_dp._aggregate.shared.samples import ByPart
 from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._budget import PrivacyBudget

@@ -26,10 +26,9 @@ from test_partitions import (
 )
 
 from sklearn_dp import DPKTupleKMeans, SampleAndAggregate
-from sklearn_dp._aggregate.shared import block_fits
-from sklearn_dp._aggregate.shared.samples import ByPart
+from sklearn_dp._aggregate.shared import blocks
+from sklearn_dp._aggregate.shared.samples import ByPart, UnitNumbers
 from sklearn_dp._aggregate.shared.table import LocalEngine
-from sklearn_dp._aggregate.shared.unit_numbers import UnitNumbers
 from sklearn_dp.covariance import FriendlyCovariance
 from sklearn_dp.ensemble import _sample_and_aggregate
 
@@ -297,7 +296,7 @@ def _largest(part):
 
 
 BUGS = {
-    "blocks by position in a part": (block_fits, "drawn_rows", blocks_by_part),
+    "blocks by position in a part": (blocks, "drawn_rows", blocks_by_part),
     "blocks that share a scale": (_sample_and_aggregate, "fit_table_blocks", shared_scale),
 }
 

@@ -23,7 +23,7 @@ from test_partitions import (
 )
 
 from sklearn_dp import DPOneCluster, DPOneClusterKMeans, DPOutlierScreen
-from sklearn_dp._aggregate.one_cluster import center, radius_sample
+from sklearn_dp._aggregate.one_cluster import center, radius
 from sklearn_dp._aggregate.shared.samples import ByPart, Coins
 from sklearn_dp._aggregate.shared.table import CellCounts, LocalEngine
 from sklearn_dp._published.one_cluster import good_center as published_center
@@ -207,7 +207,7 @@ def test_a_sample_that_its_part_decides_is_caught(few_pairs, monkeypatch):
     """Every third row, counted from the end of the part, and not each by its own coin."""
 
     def every_third(part, among, coins):
-        rows = part[radius_sample.ROWS]
+        rows = part[radius.ROWS]
         x = np.concatenate([np.empty((0, rows.n_features)), *(x for _, x in rows.chunks())])
         return part, (ByPart({part.source.number: x[::-3]}),)
 

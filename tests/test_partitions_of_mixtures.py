@@ -21,10 +21,9 @@ from test_partitions import (
 )
 
 from sklearn_dp._aggregate.one_cluster import center, search
-from sklearn_dp._aggregate.shared.samples import ByPart, Coins
+from sklearn_dp._aggregate.shared.samples import ByPart, Coins, UnitNumbers
 from sklearn_dp._aggregate.shared.table import CellCounts, LocalEngine
 from sklearn_dp._aggregate.shared.table_units import GroupSizes
-from sklearn_dp._aggregate.shared.unit_numbers import UnitNumbers
 from sklearn_dp._published import halves
 from sklearn_dp._published.separated_gaussians import terrific_points
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger

@@ -1,6 +1,6 @@
 """Halves of the units of a mixture, and one row for each unit, wherever the rows are.
 
-Both are drawn by the numbers of units (`_aggregate/shared/unit_numbers.py`): a unit is in the half,
+Both are drawn by the numbers of units (`_aggregate/shared/samples.py`): a unit is in the half,
 and stands for itself by the row, that it has in memory, however the rows are cut into parts.
 
 Coins are independent, so a unit that comes or goes is in one half and moves no other unit. Halves
@@ -15,12 +15,10 @@ from typing import Any, cast
 import numpy as np
 
 from .._aggregate.mixture.parts import MixtureContext
-from .._aggregate.shared.grid_table import ROWS, GridTable
 from .._aggregate.shared.inner_tables import inner_table
-from .._aggregate.shared.rows import Rows
-from .._aggregate.shared.samples import ByPart
+from .._aggregate.shared.rows import ROWS, GridTable, Rows
+from .._aggregate.shared.samples import ByPart, UnitNumbers
 from .._aggregate.shared.table import Part, PartSource
-from .._aggregate.shared.unit_numbers import UnitNumbers
 from .._privacy._domain import Domain
 from .._privacy._randomness import UnitDraws
 from .._privacy._rounding import exact_integers

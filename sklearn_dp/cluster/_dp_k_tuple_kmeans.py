@@ -22,11 +22,10 @@ from .._aggregate.kmeans.candidates import Candidates
 from .._aggregate.kmeans.engine import engine_entries, last_entries
 from .._aggregate.kmeans.n_clusters import reference_number
 from .._aggregate.kmeans.private_coreset import separate_entries
-from .._aggregate.shared.block_fits import BlockFits, fit_table_blocks
-from .._aggregate.shared.centering import noise_sd
+from .._aggregate.shared.blocks import BlockFits, fit_table_blocks
+from .._aggregate.shared.centering import Weights, noise_sd
+from .._aggregate.shared.samples import UnitNumbers
 from .._aggregate.shared.single_rows import row_guard
-from .._aggregate.shared.unit_numbers import UnitNumbers
-from .._aggregate.shared.weights import Weights
 from .._aggregate.tuples.stage import AGGREGATORS, COPY_RATE, TupleStage
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer
 from .._intervals import StandardErrors

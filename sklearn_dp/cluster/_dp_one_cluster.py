@@ -11,8 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._aggregate.friendly.group_points import group_points
-from .._aggregate.friendly.points import unit_points
+from .._aggregate.friendly.points import group_points, unit_points
 from .._aggregate.one_cluster.center import CENTER_METHODS
 from .._aggregate.one_cluster.pair_counts import MOST_RADII
 from .._aggregate.one_cluster.radius import RADIUS_METHODS
@@ -22,11 +21,10 @@ from .._aggregate.one_cluster.search import (
     one_cluster_entries,
     seen_ball,
 )
-from .._aggregate.shared.bounds import known_or_paid
+from .._aggregate.shared.bounds import is_ok, known_or_paid
 from .._aggregate.shared.columns import columns_of
-from .._aggregate.shared.grid_table import GridTable
 from .._aggregate.shared.narrow_bounds import told_of_balls
-from .._aggregate.shared.outlier_bound import is_ok
+from .._aggregate.shared.rows import GridTable
 from .._aggregate.shared.single_rows import distances, row_guard
 from .._aggregate.shared.table import Table
 from .._base import (

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._aggregate.one_cluster.balls import ACTIVE, squared_distances
 from .._aggregate.one_cluster.search import fit_one_cluster, one_cluster_entries
-from .._aggregate.shared.grid_table import ROWS
+from .._aggregate.shared.rows import ROWS
 from .._aggregate.shared.table import Table
 from .._base import MOST_CLUSTERS, Bounds, LedgerLike, RandomStateLike, check_integer
 from .._intervals import StandardErrors

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from .._aggregate.shared.grid_table import ROWS, GridTable
 from .._aggregate.shared.row_sums import ERROR_STEPS, nearest, square_sums
+from .._aggregate.shared.rows import ROWS, GridTable
 from .._aggregate.shared.single_rows import narrowed, row_guard, saturated
 from .._aggregate.shared.table import Part
 from .._privacy._domain import Domain

@@ -11,13 +11,11 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._aggregate.moments.column_codes import at_bound_codes, codes_of
 from .._aggregate.moments.covariance_core import BLOCK_LIMIT, core_stage
-from .._aggregate.moments.ellipsoid import Ellipsoid, Errors
-from .._aggregate.moments.matrices import matrix_errors, symmetric
+from .._aggregate.moments.ellipsoid import Ellipsoid, Errors, matrix_errors, symmetric
 from .._aggregate.moments.moment_releases import DISTANCES, moment_entries
 from .._aggregate.moments.rounds import fit_gram, refine
-from .._aggregate.moments.seen_columns import seen_columns
+from .._aggregate.moments.seen_columns import at_bound_codes, codes_of, seen_columns
 from .._aggregate.shared.adaptive_center import (
     about_origin,
     adaptive_center_radius,
@@ -25,8 +23,8 @@ from .._aggregate.shared.adaptive_center import (
 )
 from .._aggregate.shared.advice import listed
 from .._aggregate.shared.columns import COLUMNS, column_entries
-from .._aggregate.shared.grid_table import GridTable
 from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts
+from .._aggregate.shared.rows import GridTable
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer
 from .._dropin.replacing import Replacing
 from .._intervals import StandardErrors

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.covariance import EmpiricalCovariance
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.moments.matrices import symmetric
+from .._aggregate.moments.ellipsoid import symmetric
 from .._aggregate.shared.single_rows import narrowed, row_guard, saturated, squared_lengths
 from .._base import BaseDPEstimator, check_table, weighted_mean
 from .._privacy._checks import check_choice

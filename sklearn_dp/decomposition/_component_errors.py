@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from .._aggregate.friendly.column_moments import fit_column_means
-from .._aggregate.moments.column_codes import at_bound_codes
+from .._aggregate.moments.seen_columns import at_bound_codes
 from .._aggregate.shared.adaptive_center import CenterRadius
 from .._aggregate.shared.column_means import unequal
 from .._aggregate.shared.columns import ReleasedColumns

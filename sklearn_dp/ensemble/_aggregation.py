@@ -32,8 +32,7 @@ from .._aggregate.shared.advice import advice, hidden_in_noise
 from .._aggregate.shared.centering import noise_sd
 from .._aggregate.shared.columns import Columns
 from .._aggregate.shared.rows import Rows
-from .._aggregate.tuples.core_aggregation import tuple_average
-from .._aggregate.tuples.core_plan import tuple_entries, tuples_needed
+from .._aggregate.tuples.core_aggregation import tuple_average, tuple_entries, tuples_needed
 from .._privacy._budget import PrivacyBudget
 from .._privacy._domain import Domain
 from .._privacy._plan import Mechanism, PlanEntry

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.preprocessing import RobustScaler
 from sklearn.utils import get_tags
 
-from .._aggregate.shared.block_fits import BlockFits, fit_table_blocks
+from .._aggregate.shared.blocks import BlockFits, fit_table_blocks
 from .._aggregate.shared.single_rows import row_guard
 from .._aggregate.tuples.stage import before_sampling
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer, check_real, validate_quietly

@@ -32,8 +32,8 @@ import numpy as np
 
 from .._aggregate.kmeans.gap import gap_of_points
 from .._aggregate.shared.advice import plain
+from .._aggregate.shared.axes import normal_points
 from .._aggregate.shared.bounds import ball_of
-from .._aggregate.shared.shrinkage import normal_points
 from .._aggregate.shared.weighted_kmeans import weighted_kmeans
 from .._privacy._aggregates import radius_from_bins
 from .._privacy._session import PrivacySession

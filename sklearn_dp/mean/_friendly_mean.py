@@ -12,10 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.friendly.average import RADII, radius_grid
 from .._aggregate.friendly.days import Means, combined
-from .._aggregate.friendly.group_points import group_points
 from .._aggregate.friendly.mean import fit_friendly_mean, friendly_mean_entries
-from .._aggregate.friendly.points import unit_points
-from .._aggregate.friendly.route_choice import LOCATORS
+from .._aggregate.friendly.mean_routes import LOCATORS
+from .._aggregate.friendly.points import group_points, unit_points
 from .._aggregate.shared.columns import Columns
 from .._aggregate.shared.single_rows import for_rows, narrowed, row_guard
 from .._aggregate.shared.table import Table

@@ -11,12 +11,11 @@ from .._aggregate.kmeans.candidates import Candidates
 from .._aggregate.mixture.fit import fit_mixture
 from .._aggregate.mixture.mixture_plan import failure_delta, mixture_entries
 from .._aggregate.mixture.parts import METHODS, Settings
-from .._aggregate.moments.column_codes import at_bound_codes, worst_codes
-from .._aggregate.moments.ellipsoid import FORMS
-from .._aggregate.moments.matrices import as_matrices
+from .._aggregate.moments.ellipsoid import FORMS, as_matrices
 from .._aggregate.moments.moment_releases import MOMENTS
+from .._aggregate.moments.seen_columns import at_bound_codes, worst_codes
+from .._aggregate.shared.bounds import is_ok
 from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts
-from .._aggregate.shared.outlier_bound import is_ok
 from .._base import Bounds, LedgerLike, RandomStateLike, check_number_of_clusters
 from .._dropin.replacing import Replacing
 from .._intervals import StandardErrors

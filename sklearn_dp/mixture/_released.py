@@ -13,7 +13,7 @@ from sklearn.base import DensityMixin
 from sklearn.mixture import GaussianMixture
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.moments.matrices import matrix_errors
+from .._aggregate.moments.ellipsoid import matrix_errors
 from .._aggregate.shared.single_rows import row_guard, saturated
 from .._base import (
     BaseDPEstimator,

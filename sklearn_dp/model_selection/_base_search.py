@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.shared.outlier_bound import is_ok
+from .._aggregate.shared.bounds import is_ok
 from .._aggregate.shared.single_rows import row_guard, saturated
 from .._base import MOST_FEATURES, check_integer, validate_quietly
 from .._privacy._checks import check_choice

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.friendly.column_moments import column_moment_entries, fit_column_moments
 from .._aggregate.shared.advice import advice, listed
-from .._aggregate.shared.outlier_bound import is_ok
+from .._aggregate.shared.bounds import is_ok
 from .._aggregate.shared.table import Table
 from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike
 from .._dropin.replacing import Replacing

@@ -8,7 +8,7 @@ from scipy.linalg import LinAlgError, solve_triangular
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
-from .._aggregate.moments.matrices import matrix_errors, symmetric
+from .._aggregate.moments.ellipsoid import matrix_errors, symmetric
 
 __all__ = ["moved_covariances", "moved_numbers", "share_covariances", "share_mixtures"]
 

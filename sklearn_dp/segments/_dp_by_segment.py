@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 
-from .._aggregate.shared.outlier_bound import is_ok
+from .._aggregate.shared.bounds import is_ok
 from .._aggregate.shared.single_rows import row_guard
 from .._aggregate.shared.suppress_output import suppress_output
 from .._base import BaseDPEstimator, LedgerLike, RandomStateLike, check_integer, check_weights

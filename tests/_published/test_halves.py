@@ -7,11 +7,10 @@ import pytest
 from mixture_tools import context_of, session_of
 from test_partitions import Elsewhere, Piece
 
-from sklearn_dp._aggregate.shared.grid_table import ROWS
-from sklearn_dp._aggregate.shared.samples import ByPart
+from sklearn_dp._aggregate.shared.rows import ROWS
+from sklearn_dp._aggregate.shared.samples import ByPart, UnitNumbers
 from sklearn_dp._aggregate.shared.table import LocalEngine, Table
 from sklearn_dp._aggregate.shared.table_units import open_units
-from sklearn_dp._aggregate.shared.unit_numbers import UnitNumbers
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._units import UnitFacts, Units

@@ -9,8 +9,7 @@ from scipy.stats import chi2
 from sklearn.decomposition import PCA
 
 from sklearn_dp._aggregate.shared.axes import second_moment
-from sklearn_dp._aggregate.shared.grid_table import GridTable
-from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._aggregate.shared.rows import GridTable, Rows
 from sklearn_dp._privacy import _aggregates
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan

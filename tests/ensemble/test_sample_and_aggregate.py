@@ -13,7 +13,6 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from sklearn_dp._aggregate.one_cluster import balls as _balls
-from sklearn_dp._aggregate.shared import block_fits as _block_fits
 from sklearn_dp._aggregate.shared import blocks as _blocks
 from sklearn_dp._aggregate.shared.columns import Columns
 from sklearn_dp._aggregate.shared.table import Table
@@ -257,14 +256,14 @@ def test_adding_a_row_changes_at_most_one_output(monkeypatch):
 
 def test_a_row_has_few_copies(monkeypatch):
     """About n / 9 draws in all, of which a row that comes along adds its own and moves none."""
-    seen, original = [], _block_fits.drawn_rows
+    seen, original = [], _blocks.drawn_rows
 
     def drawn(draws, n_blocks, rate):
         rows, copies, blocks = original(draws, n_blocks, rate)
         seen.append([rows[blocks == block] for block in range(n_blocks)])
         return rows, copies, blocks
 
-    monkeypatch.setattr(_block_fits, "drawn_rows", drawn)
+    monkeypatch.setattr(_blocks, "drawn_rows", drawn)
     X, _ = linear_data(9000)
     model = SampleAndAggregate(
         sampling="with_replacement", n_blocks=20, output_bounds=1.0, random_state=0
@@ -345,9 +344,9 @@ def one_copy(monkeypatch):
     """Every unit has one copy, so that a pair differs in one block: the premise of the
     aggregation. What more copies cost is a formula, tested above."""
     monkeypatch.setattr(_blocks, "_MOST_COPIES", 1)
-    original = _block_fits.drawn_rows
+    original = _blocks.drawn_rows
     monkeypatch.setattr(
-        _block_fits, "drawn_rows", lambda draws, n_blocks, rate: original(draws, n_blocks, 60.0)
+        _blocks, "drawn_rows", lambda draws, n_blocks, rate: original(draws, n_blocks, 60.0)
     )
 
 
@@ -379,9 +378,9 @@ def test_pairs_of_several_copies_are_left_out(monkeypatch):
     audit = replay_audit(model, X, repeats=3)
     assert audit.violations == [] and audit.n_voided < 6
     for name in ("drawn_rows", "unit_copies"):
-        function = getattr(_block_fits, name)
+        function = getattr(_blocks, name)
         monkeypatch.setattr(
-            _block_fits,
+            _blocks,
             name,
             lambda *args, function=function: function(
                 *(3.0 if arg is module.COPY_RATE else arg for arg in args)
@@ -530,7 +529,7 @@ MUTANTS = [
     ("blocks dropped", module, "fit_table_blocks", fewer_blocks, "one_cluster"),
     ("noise for adding instead of replacing", _balls, "_mean_sensitivity", halved, "mean"),
     ("noise for adding in the ball", _balls, "_mean_sensitivity", halved, "one_cluster"),
-    ("blocks by position", _block_fits, "drawn_rows", blocks_by_position, "one_cluster"),
+    ("blocks by position", _blocks, "drawn_rows", blocks_by_position, "one_cluster"),
     ("blocks see a shared scaler", module, "fit_table_blocks", with_shared_scaler, "mean"),
     (
         "bounds of the outputs from the data",
@@ -579,7 +578,7 @@ def stale(original):
 
 
 COPY_MUTANTS = [
-    ("copies by position", _block_fits, "drawn_rows", copies_by_position),
+    ("copies by position", _blocks, "drawn_rows", copies_by_position),
     ("n / m blocks", module, "fit_table_blocks", as_many_blocks_as_draws),
     ("noise for adding in the ball", _balls, "_mean_sensitivity", halved),
     ("the inner budget spent from the plan", PrivacySession, "nested", stale),

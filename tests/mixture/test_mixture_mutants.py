@@ -15,8 +15,8 @@ from sklearn_dp._aggregate.moments import estimates as _estimates
 from sklearn_dp._aggregate.moments import moment_releases
 from sklearn_dp._aggregate.moments import rounds as _rounds
 from sklearn_dp._aggregate.one_cluster.balls import ACTIVE
-from sklearn_dp._aggregate.shared import block_fits as _block_fits
-from sklearn_dp._aggregate.shared.grid_table import ROWS
+from sklearn_dp._aggregate.shared import blocks as _blocks
+from sklearn_dp._aggregate.shared.rows import ROWS
 from sklearn_dp._aggregate.tuples import stage as _tuple_stage
 from sklearn_dp._published import halves as _mixture_halves
 from sklearn_dp._published.separated_gaussians import partition as _mixture_partition
@@ -272,7 +272,7 @@ MUTATIONS = {
         _annulus_counted_twice,
     ),
     "one half for all": ("tuples", _mixture_halves, "in_second", _second_half_is_everything),
-    "blocks by position": ("tuples", _block_fits, "drawn_rows", _blocks_by_position),
+    "blocks by position": ("tuples", _blocks, "drawn_rows", _blocks_by_position),
     "raw tuple": ("tuples", _tuple_stage.TupleStage, "run", _tuples_of_raw_rows),
     "clip forgotten": ("coreset", moment_releases, "Grid", lambda original: _Unclipped),
     "clip at the wrong norm": ("coreset", _rounds, "exact_moments", _wrong_norm),

@@ -22,10 +22,9 @@ from sklearn_dp._aggregate.kmeans import cell_tree as _cell_tree
 from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
 from sklearn_dp._aggregate.kmeans import location as _location
 from sklearn_dp._aggregate.kmeans import quality as _quality
-from sklearn_dp._aggregate.shared import block_fits as _block_fits
+from sklearn_dp._aggregate.shared import blocks as _blocks
 from sklearn_dp._aggregate.shared import column_means as _column_means
 from sklearn_dp._aggregate.shared import columns as _columns
-from sklearn_dp._aggregate.shared import prefix_sums as _prefix_sums
 from sklearn_dp._aggregate.shared import quantiles as _quantiles
 from sklearn_dp._aggregate.shared import row_sums as _row_sums
 from sklearn_dp._aggregate.shared.table import Table
@@ -242,7 +241,7 @@ def _(original):
     return inner_fits
 
 
-@mutant("failed blocks dropped", "check_replay", _block_fits, "fit_table_blocks")
+@mutant("failed blocks dropped", "check_replay", _blocks, "fit_table_blocks")
 def _(original):
     def fit_table_blocks(session, table, fits, numbers=None):
         found = original(session, table, fits, numbers)
@@ -251,10 +250,10 @@ def _(original):
     return fit_table_blocks
 
 
-@mutant("inner fits see a scale of all rows", "check_replay", _block_fits, "fit_table_blocks")
+@mutant("inner fits see a scale of all rows", "check_replay", _blocks, "fit_table_blocks")
 def _(original):
     def fit_table_blocks(session, table, fits, numbers=None):
-        numbers = _block_fits.UnitNumbers.of(table) if numbers is None else numbers
+        numbers = _blocks.UnitNumbers.of(table) if numbers is None else numbers
 
         def prepare(rows):
             own = rows * (1 + 0.1 * (numbers.size % 2))
@@ -265,7 +264,7 @@ def _(original):
     return fit_table_blocks
 
 
-@mutant("blocks by position within a part", "check_replay", _block_fits.UnitNumbers, "draws_of")
+@mutant("blocks by position within a part", "check_replay", _blocks.UnitNumbers, "draws_of")
 def _(original):
     def draws_of(self, part, draws):
         n = part.units.n_rows
@@ -381,7 +380,7 @@ def _(original):
 # -- quantiles -------------------------------------------------------------------------------------
 
 
-@mutant("Prefix sums: claim for half of the histograms", "check_replay", _prefix_sums, "round_up")
+@mutant("Prefix sums: claim for half of the histograms", "check_replay", _quantiles, "round_up")
 def _(original):
     return lambda length: original(length) / math.sqrt(math.sqrt(2))
 

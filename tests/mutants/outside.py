@@ -18,7 +18,7 @@ from federated_states import CLIENT_STATES
 from sklearn_dp import DPOneCluster
 from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
 from sklearn_dp._aggregate.one_cluster import boxes as _boxes
-from sklearn_dp._aggregate.one_cluster import radius_sample as _radius_sample
+from sklearn_dp._aggregate.one_cluster import radius as _radius
 from sklearn_dp._aggregate.one_cluster import search as _one_cluster
 from sklearn_dp._aggregate.shared import centering as _centering
 from sklearn_dp._partitions._check_part import CheckedSource
@@ -204,7 +204,7 @@ OUTSIDE = [
     ),
     Edit(
         "a sample amplified twice",
-        _radius_sample,
+        _radius,
         "on_a_sample",
         "math.expm1(epsilon) / rate",
         "math.expm1(epsilon) / rate**2",

@@ -7,7 +7,7 @@ origin they are.
 * :mod:`.core`: who is whose friend, and the filters. Start reading here.
 * :mod:`.average`: the average of what a filter kept, and the search for the radius of friends.
 * :mod:`.mean`: the mean of points at an unknown place, the best that is made of these: ways to a
-  first center (:mod:`.mean_routes`), which of them to take (:mod:`.route_choice`), and noisy means
+  first center (:mod:`.mean_routes`), which of them to take (:mod:`.mean_routes`), and noisy means
   about a center (:mod:`.refine`). :mod:`.points` is where the points are, :mod:`.mean_facts` holds
   what these pass to each other.
 

@@ -8,8 +8,9 @@ friend, and releases two things:
    (:func:`friendly_average`).
 
 How far from the origin the points are has no part in it. That is also why the sums are Python
-integers on a public grid: a float sum of points at 1e9 would have low-order bits that tell where
-they are.
+integers on a public grid, so that parts of a table can add them up: a float sum of points at 1e9
+would have low-order bits that tell where they are. Rows are rounded to a step that is small beside
+the radius, and their average to one that is small beside its noise.
 
 :func:`find_radius` finds the radius if nobody knows it. Size, filter and average together, as
 published [1]_, are in `_published/friendly_core.py`; :mod:`.mean` refines that, which is three
@@ -24,6 +25,7 @@ References
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -32,7 +34,6 @@ from ..._privacy import _accounting as accounting
 from ..._privacy._rounding import exact_integers, round_up
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
-from .average_lattice import ROUNDING, average_lattice, rounded_mean
 from .core import basic_gamma, non_friend_pairs
 
 RADII = (1e-6, 1e12)
@@ -215,3 +216,53 @@ def basic_average_budget(
     delta_inner = delta / (2 * gamma * math.exp(inner + epsilon)) * (1 - ROUNDING)
     rho, _ = accounting.approx_dp_zcdp(epsilon, delta)
     return accounting.gaussian_rho(inner, delta_inner), delta_inner, rho
+
+
+ROUNDING = 1e-9
+"""A friend is at most (1 + this) times the radius away."""
+
+_SPAN_BITS = 22  # rows are rounded to radius / 2**22
+_FINE_BITS = 16  # the average is rounded to about 2**-16 of its sensitivity
+
+
+def average_of_total(
+    total: np.ndarray, number: int, radius: float, size: float
+) -> tuple[np.ndarray, float, float]:
+    """The average of rows that others add up, as an integer, its step and its sensitivity.
+
+    `total` (p,) is that of the rows, each rounded to steps of :func:`average_unit`; `number` is m,
+    and `radius` and `size` are as for :func:`average_lattice`. Python integers (p,), in units.
+    """
+    unit, fine, sensitivity = average_lattice(len(total), radius, size)
+    value = rounded_mean(total.astype(object), number, fine)
+    return value, math.ldexp(unit, -fine), sensitivity
+
+
+def average_unit(radius: float) -> float:
+    """The step that rows are rounded to: a power of two of at most radius / 2**22.
+
+    >>> average_unit(1.5) == 2.0**-22
+    True
+    """
+    return math.ldexp(1.0, math.frexp(radius)[1] - 1 - _SPAN_BITS)
+
+
+def average_lattice(p: int, radius: float, size: float) -> tuple[float, int, float]:
+    """The step of the rows, how many bits finer their average is, and its sensitivity.
+
+    The average is in steps of ``unit / 2**fine``, and so is the sensitivity, in the Euclidean norm.
+    Rows are of length p, any two within 2 `radius` of each other; `size` is at most their number
+    minus one, and at least 1.
+    """
+    unit = average_unit(radius)
+    fine = max(0, math.ceil(math.log2(size * unit * math.sqrt(p) / radius)) + _FINE_BITS)
+    # Rounding moves a row by at most sqrt(p)/2 steps, so two rows are within
+    # (2 radius / unit)(1 + 1e-9) + sqrt(p) steps; 2**fine / size of that is the change of the
+    # exact average; rounding it changes each of p coordinates of the difference by at most 1.
+    span = 2 * radius / unit * (1 + ROUNDING) + math.sqrt(p)
+    return unit, fine, round_up(span * 2.0**fine / size + math.sqrt(p))
+
+
+def rounded_mean(total: Any, mass: int, fine: int) -> Any:
+    """round(2**fine total / mass), in Python integers; 0 of nothing."""
+    return (total * 2 ** (fine + 1) + mass) // (2 * max(mass, 1))

@@ -13,9 +13,9 @@ import numpy as np
 from sklearn.isotonic import isotonic_regression
 
 from ..._privacy._session import PrivacySession
-from ..shared.grid_table import ROWS, GridTable
-from ..shared.prefix_sums import noisy_prefix_sums, prefix_noise
+from ..shared.quantiles import noisy_prefix_sums, prefix_noise
 from ..shared.row_sums import counted
+from ..shared.rows import ROWS, GridTable
 from ..shared.table import Part
 from .mean_facts import Candidate, PublicFacts
 

@@ -24,9 +24,9 @@ from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..shared.adaptive_center import CenterRadius
 from ..shared.advice import listed
+from ..shared.centering import Weights
 from ..shared.columns import Columns, ReleasedColumns, column_entries, look_at_columns
 from ..shared.table import Table
-from ..shared.weights import Weights
 from .mean import ORIGIN_VARIANCE, REACH
 from .mean_answer import answer
 from .mean_facts import Candidate, FriendlyMeanResult, PublicFacts

@@ -6,7 +6,7 @@
 2. Where columns are not scaled (a ball, a public diameter, too few points): release the diameter of
    the data, unless it is given, and locate one point within reach of most of them, by whichever of
    these is predicted to leave the smallest final error at the released size
-   (:mod:`.route_choice`): a friendly core and its average, or the heaviest cell of a randomly
+   (:mod:`.mean_routes`): a friendly core and its average, or the heaviest cell of a randomly
    shifted grid (:mod:`.mean_routes`). None of them depends on the distance from the origin.
 3. Approach: a few cheap noisy means of the points in a ball about the last estimate; each shrinks
    the ball (:mod:`.refine`). From scaled columns at most one.
@@ -45,15 +45,15 @@ from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..._published.friendly_core import fc_average_entries
+from ..shared.centering import Weights
 from ..shared.columns import COLUMNS, Columns, column_entries, look_at_columns
 from ..shared.table import Table
-from ..shared.weights import Weights
 from .average import RADII, find_radius, radius_grid
 from .mean_answer import answer
 from .mean_facts import Candidate, FriendlyMeanResult, PublicFacts, most_pairs
+from .mean_routes import choose_route
 from .points import Points
 from .refine import MANY_COLUMNS, approach, refine
-from .route_choice import choose_route
 
 _ONE_UNIT = (
     "there are too few rows to estimate the scales of the columns: all have the "

@@ -17,9 +17,9 @@ from scipy.special import chdtri
 from ..._privacy._domain import Domain
 from ..._privacy._session import PrivacySession
 from ..shared.advice import hidden_in_noise, listed
+from ..shared.bounds import is_ok
 from ..shared.columns import Columns, ReleasedColumns
 from ..shared.narrow_bounds import at_bounds_in_words, cut_by_bounds, told_of_cuts, told_of_hidden
-from ..shared.outlier_bound import is_ok
 from .mean_facts import FriendlyMeanResult, PublicFacts
 from .refine import BIAS, Refined
 

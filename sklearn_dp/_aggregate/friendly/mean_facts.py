@@ -9,8 +9,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..shared.centering import Weights
 from ..shared.columns import Columns
-from ..shared.weights import Weights
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,7 @@ from ..._privacy._grid import clip_integer_rows, sum_type
 from ..._privacy._rounding import exact_integers
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
-from ..shared.grid_table import ROWS, GridTable
-from ..shared.rows import Rows
+from ..shared.rows import ROWS, GridTable, Rows
 from ..shared.table import Part
 from .clip_radius import FREE, Clip, clip_radius, whole_bounds
 from .mean_facts import Candidate, PublicFacts
@@ -215,7 +214,7 @@ def refine(
 
     The standard error adds up four variances: that of the noise of the sum; that of the noise of
     the number, along the offset; that of the points, column by column, over their number or
-    weight, times the sum of squared weights over that of the weights (:mod:`..shared.weights`);
+    weight, times the sum of squared weights over that of the weights (:mod:`..shared.centering`);
     and the square of the bias: what the clip takes from the distances is at most what they exceed
     it by.
     """

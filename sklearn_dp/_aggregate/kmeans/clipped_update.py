@@ -29,7 +29,6 @@ import numpy as np
 
 from ..._privacy._aggregates import noisy_counts, quantile_from_histogram
 from ..shared.centering import geometric_edges, noise_sd
-from ..shared.shrinkage import excess_of_each
 from .lloyd_state import Distances, LloydContext, LloydState
 from .tuning import Tuning
 
@@ -180,3 +179,20 @@ def _drift(
     total = float(np.sum(n * np.square(radius)))
     drift = n @ (length - d * expected) / total
     return drift, math.sqrt(2 * d * np.sum(np.square(n * expected))) / total
+
+
+def excess_of_each(excess: np.ndarray, weights: np.ndarray, own: float) -> np.ndarray:
+    """How far clusters have moved beyond noise, each on its own or all together.
+
+    `excess` (k,) is the squared displacement per feature, less what noise alone would show,
+    `weights` are released counts. `own`, in [0, 1], is how much a cluster's own displacement says:
+    squares of few features scatter so much that the mean over all clusters says more. What is
+    returned, not negative, is the variance of a prior for the displacement of each.
+
+    One cluster of two has moved. Its own excess counts in full; the other one gets the mean:
+
+    >>> excess_of_each(np.array([4.0, -2.0]), np.ones(2), 0.0).tolist()
+    [4.0, 1.0]
+    """
+    pooled = max(0.0, float(weights @ excess / max(weights.sum(), 1e-300)))
+    return np.maximum(0.0, own * excess + (1 - own) * np.maximum(pooled, excess))

@@ -30,11 +30,10 @@ import numpy as np
 from ..._privacy._grid import sum_type
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import exact_integers
-from ..shared.axes import Axes
+from ..shared.axes import Axes, normal_points
 from ..shared.centering import Size, noise_sd
-from ..shared.grid_table import ROWS
 from ..shared.row_sums import ERROR_STEPS, WEIGHT_BITS
-from ..shared.shrinkage import normal_points
+from ..shared.rows import ROWS
 from ..shared.table import Part
 from ..shared.weighted_kmeans import several_solutions, weighted_kmeans
 from .cell_grid import CellGrid, TailCells, tail_cells

@@ -31,9 +31,9 @@ from ..._privacy._domain import Domain
 from ..._privacy._grid import Grid
 from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
+from ..shared.bounds import is_ok
 from ..shared.centering import Size
-from ..shared.grid_table import GridTable
-from ..shared.outlier_bound import is_ok
+from ..shared.rows import GridTable
 from ..shared.table import Table
 from .clipped_update import update
 from .engine import last_entries

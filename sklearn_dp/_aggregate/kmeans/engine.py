@@ -43,7 +43,7 @@ from ..._privacy._session import PrivacySession
 from ..shared.axes import Axes
 from ..shared.bounds import known_or_paid
 from ..shared.centering import noise_sd
-from ..shared.grid_table import GridTable
+from ..shared.rows import GridTable
 from ..shared.table import Table
 from .candidates import Candidates
 from .coreset import Coreset, build_coreset, solved_start, starts_entry

@@ -15,7 +15,7 @@ from scipy.special import ndtri
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import UnitFacts
 from ..shared.centering import Size, noise_sd
-from ..shared.grid_table import GridTable
+from ..shared.rows import GridTable
 from .tuning import TUNING, Tuning
 
 

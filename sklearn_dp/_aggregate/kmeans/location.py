@@ -25,8 +25,8 @@ import numpy as np
 from ..._privacy._aggregates import noisy_counts, quantile_from_histogram
 from ..shared.axes import BASIS_BITS, Axes, plain_axes, second_moment
 from ..shared.centering import Size, bins_of, center_and_count, geometric_edges, noise_sd
-from ..shared.grid_table import ROWS
 from ..shared.row_sums import counted
+from ..shared.rows import ROWS
 from ..shared.table import Part
 from .fit_context import Context, Run, coarse_pays
 from .tuning import Tuning

@@ -20,9 +20,8 @@ import numpy as np
 from ..._privacy._aggregates import weighted_bincount
 from ..shared.axes import Axes
 from ..shared.centering import bins_of
-from ..shared.grid_table import ROWS
 from ..shared.row_sums import clipped_sums, counted, nearest, square_sums
-from ..shared.rows import row_slices
+from ..shared.rows import ROWS, row_slices
 from ..shared.table import CellCounts, Part
 from .cell_grid import CellGrid, TailCells, codes_of
 

@@ -23,9 +23,8 @@ from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..shared.axes import BASIS_BITS, Axes
-from ..shared.bounds import known_or_paid
-from ..shared.grid_table import GridTable
-from ..shared.outlier_bound import upper_bound_outside
+from ..shared.bounds import known_or_paid, upper_bound_outside
+from ..shared.rows import GridTable
 from ..shared.table import Table
 from .candidates import Candidates, Choice
 from .coreset import Coreset, build_coreset

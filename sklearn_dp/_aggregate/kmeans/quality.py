@@ -25,8 +25,8 @@ from ..._privacy._rounding import round_up
 from ..shared.advice import plain
 from ..shared.bounds import outside
 from ..shared.centering import noise_sd
-from ..shared.grid_table import ROWS
 from ..shared.row_sums import ERROR_STEPS, nearest_in, square_sums
+from ..shared.rows import ROWS
 from ..shared.table import Part
 from .fit_context import Run
 from .lloyd import LloydResult

@@ -19,10 +19,9 @@ import numpy as np
 
 from ..._privacy._aggregates import NoisyNorms
 from ..._privacy._domain import Domain
-from ..shared.bounds import NO_BOUND
+from ..shared.bounds import NO_BOUND, clipped_in_words, upper_bound_outside
 from ..shared.centering import Size, noise_sd
-from ..shared.grid_geometry import GridGeometry
-from ..shared.outlier_bound import clipped_in_words, upper_bound_outside
+from ..shared.rows import GridGeometry
 from .candidates import Choice
 from .fit_context import Context
 from .lloyd import LloydResult

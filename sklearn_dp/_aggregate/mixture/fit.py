@@ -29,16 +29,15 @@ from ..._published.easy_instances.k_tuple_mixture import enough_rows, tuple_part
 from ..._published.separated_gaussians.partition import partition_parts
 from ..._published.separated_gaussians.spherical import spherical_parts
 from ..kmeans.candidates import Choice
-from ..moments.column_codes import codes_of
 from ..moments.ellipsoid import Ellipsoid, Errors, normal_quantile
 from ..moments.moment_releases import LABELS, MOMENTS
 from ..moments.rounds import refine
-from ..moments.seen_columns import SeenColumns, seen_columns
+from ..moments.seen_columns import SeenColumns, codes_of, seen_columns
 from ..shared.adaptive_center import CenterRadius, adaptive_center_radius
+from ..shared.bounds import is_ok
 from ..shared.centering import bins_of, geometric_edges, noise_sd
-from ..shared.grid_table import ROWS, GridTable
-from ..shared.outlier_bound import is_ok
 from ..shared.row_sums import counted, to_centers
+from ..shared.rows import ROWS, GridTable
 from ..shared.table import Part, Table
 from .mixture_plan import PREFIX, RADII, stage_of
 from .parts import MixtureContext, Parts, Settings
@@ -68,7 +67,7 @@ class MixtureResult:
     status: str
     path: str  # which way the releases led
     columns: SeenColumns
-    codes: np.ndarray  # (k, d), see :mod:`..moments.column_codes`
+    codes: np.ndarray  # (k, d), see :mod:`..moments.seen_columns`
     choice: Choice | None = None  # of k; None where it was given
 
 

@@ -19,9 +19,8 @@ from ..kmeans.candidates import Choice
 from ..kmeans.engine import fit_engine
 from ..moments.moment_releases import LABELS
 from ..shared.adaptive_center import CenterRadius
-from ..shared.grid_table import ROWS, GridTable
 from ..shared.row_sums import nearest
-from ..shared.rows import Rows
+from ..shared.rows import ROWS, GridTable, Rows
 from ..shared.table import Part
 
 METHODS = ("coreset", "k_tuples", "partition")

@@ -4,7 +4,7 @@ What lives here: what a released component is (:mod:`.ellipsoid`), exact moments
 and their release (:mod:`.moment_releases`), the next guess from a release (:mod:`.estimates`), the
 rounds that improve components so (:mod:`.rounds`), a first covariance from the friendly core of
 blocks (:mod:`.covariance_core`), and released shapes as the matrices of scikit-learn
-(:mod:`.matrices`). `FriendlyCovariance` and `DPGaussianMixture` stand on it.
+(:mod:`.ellipsoid`). `FriendlyCovariance` and `DPGaussianMixture` stand on it.
 
 It imports `shared` and `friendly`. Start reading at :func:`.rounds.refine`.
 """

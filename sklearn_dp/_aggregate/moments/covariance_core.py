@@ -39,10 +39,9 @@ from ..._privacy._units import Units
 from ..._privacy.mechanisms.proportional import least_eta
 from ..friendly.average import core_size
 from ..friendly.core import core_fixed_size
-from ..shared.grid_table import ROWS, GridTable
-from ..shared.rows import Rows
+from ..shared.rows import ROWS, GridTable, Rows
+from ..shared.samples import UnitNumbers
 from ..shared.table import Part
-from ..shared.unit_numbers import UnitNumbers
 from .ellipsoid import Ellipsoid, normal_quantile
 
 BLOCK_LIMIT = 2000

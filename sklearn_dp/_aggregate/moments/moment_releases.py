@@ -28,7 +28,7 @@ from ..._privacy._rounding import exact_integers, round_up
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
 from ..shared.centering import noise_sd
-from ..shared.grid_table import ROWS
+from ..shared.rows import ROWS
 from ..shared.table import Part
 from .ellipsoid import WEIGHT_STEPS, Ellipsoid, component_weights
 

@@ -40,7 +40,7 @@ import numpy as np
 
 from ..._privacy._session import PrivacySession
 from ..shared.centering import noise_sd
-from ..shared.grid_table import GridTable
+from ..shared.rows import GridTable
 from .ellipsoid import NARROWEST, Ellipsoid, Errors, normal_quantile
 from .estimates import composed, kept, noise_norm, pooled, shrunk, square_of, unclip, within
 from .moment_releases import MOMENTS, MomentRelease, exact_moments, release_moments, round_shares

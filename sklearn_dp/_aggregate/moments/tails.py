@@ -17,7 +17,7 @@ from ..._privacy._rounding import exact_integers
 from ..._privacy._session import PrivacySession
 from ..friendly.clip_radius import FREE, PowerLaw
 from ..shared.centering import noise_sd
-from ..shared.grid_table import ROWS, GridTable
+from ..shared.rows import ROWS, GridTable
 from ..shared.table import Part
 from .ellipsoid import WEIGHT_STEPS, Ellipsoid, component_weights, normal_quantile
 from .moment_releases import DISTANCES, noise_entries, row_weights

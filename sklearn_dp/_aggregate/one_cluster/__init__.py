@@ -2,7 +2,7 @@
 
 * :mod:`.search`: the whole search; start reading at :func:`.search.fit_one_cluster`.
 * :mod:`.radius`: how small a ball with t points can be, from the counts of :mod:`.pair_counts`;
-  :mod:`.radius_sample` for many points.
+  :mod:`.radius` for many points.
 * :mod:`.center`: the first ball, a box of a random grid. :mod:`.balls`: means and radii of the
   balls that follow.
 

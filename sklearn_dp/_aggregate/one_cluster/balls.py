@@ -21,8 +21,7 @@ from ..._privacy._grid import sum_type
 from ..._privacy._rounding import exact_integers, round_up
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
-from ..shared.grid_table import ROWS, GridTable
-from ..shared.rows import Rows
+from ..shared.rows import ROWS, GridTable, Rows
 from ..shared.table import Part
 from .pair_counts import counts_within
 from .radius import BETA, exponential_epsilon, window_scores

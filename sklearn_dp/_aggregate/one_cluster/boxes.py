@@ -15,8 +15,7 @@ import numpy as np
 
 from ..._privacy._rounding import exact_integers
 from ..._privacy._session import PrivacySession
-from ..shared.grid_table import ROWS
-from ..shared.rows import Rows
+from ..shared.rows import ROWS, Rows
 from ..shared.samples import Coins
 from ..shared.table import CellCounts, Part
 

@@ -41,7 +41,7 @@ from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
 from ..shared.axes import second_moment
 from ..shared.centering import noise_sd
-from ..shared.grid_table import GridTable
+from ..shared.rows import GridTable
 from ..shared.samples import Coins
 from ..shared.table import Part
 from .balls import ACTIVE

@@ -1,8 +1,8 @@
 """A small ball that holds at least about t of the points, found privately [1]_.
 
 1. Release the number of points; a fraction t and the size of samples are taken of it.
-2. Radius: how small a ball with t points can be (:mod:`.radius`), chosen on a sample where there
-   are many points (:mod:`.radius_sample`).
+2. Radius: how small a ball with t points can be, chosen on a sample where there are many points
+   (:mod:`.radius`).
 3. Center: a box of that size with many points (:mod:`.center`), or the whole domain. Then means of
    the points in balls about the last mean, each just large enough to hold 0.8 t points
    (:mod:`.balls`). This may be done several times, and the center with most points about it be
@@ -40,7 +40,7 @@ from ..._privacy._session import PrivacySession
 from ..._published.one_cluster.good_center import paper_center, paper_entries
 from ..shared.advice import advice
 from ..shared.centering import noise_sd
-from ..shared.grid_table import GridTable
+from ..shared.rows import GridTable
 from ..shared.samples import ByPart, Coins
 from ..shared.table import Part
 from .balls import (
@@ -54,8 +54,16 @@ from .balls import (
 )
 from .boxes import INSIDE
 from .center import grid_entries, heavy_box, heavy_point, rate_of_boxes
-from .radius import Radius, exponential_epsilon, good_radius, good_radius_entries, radii_of
-from .radius_sample import amplified, coins_at, collected
+from .radius import (
+    Radius,
+    amplified,
+    coins_at,
+    collected,
+    exponential_epsilon,
+    good_radius,
+    good_radius_entries,
+    radii_of,
+)
 
 _CHOICE_SHARE = 0.1  # of the budget of several starts, for the choice of one
 
@@ -127,15 +135,14 @@ def one_cluster_entries(
 def _start_entries(rho: float, delta: float, search: Search) -> list[PlanEntry]:
     """Of one search for a center: a box, then means and the radii of the balls about them.
 
-    The means ("center") of all passes share 70 % of what a box leaves,
-    their radii ("approach") 30 %.
+    The means ("center") of all passes share 70 % of what a box leaves, their radii ("approach") the
+    rest.
     """
-    entries: list[PlanEntry]
-    entries, method = [], search.center_method
-    if method == "paper":
+    entries: list[PlanEntry] = []
+    if search.center_method == "paper":
         entries += paper_entries(4 / 7 * rho, delta)
-    elif method != "clip":
-        entries += grid_entries(5 / 14 * rho, delta, principal=method == "pca")
+    elif search.center_method != "clip":
+        entries += grid_entries(5 / 14 * rho, delta, principal=search.center_method == "pca")
     left = sum_down([rho, *(-entry.rho for entry in entries)])
     return [
         *entries,
@@ -299,14 +306,11 @@ def _center(
     Without a radius it starts from the whole domain. `status` is that so far, and `number` says
     which of the searches it is.
     """
-    start: Any
-    start = ACTIVE, np.zeros(task.rows.n_features), task.rows.limit
+    start: Any = (ACTIVE, np.zeros(task.rows.n_features), task.rows.limit)
     if radius is not None:
         found = _first_ball(task, radius, task.start(number))
         start, status = (start, "no heavy box found") if found is None else (found, status)
-    return *_approach(
-        task, *cast("tuple[str, np.ndarray, float | None]", start), task.start(number)
-    ), status
+    return *_approach(task, *start, task.start(number)), status
 
 
 def _first_ball(

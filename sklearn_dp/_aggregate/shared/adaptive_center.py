@@ -25,12 +25,10 @@ import numpy as np
 from ..._privacy._domain import Domain
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._session import PrivacySession
-from .bounds import radius_about
-from .centering import center_and_count, noise_sd
-from .grid_table import GridTable
-from .outlier_bound import upper_bound_outside
+from .bounds import radius_about, upper_bound_outside
+from .centering import Weights, center_and_count, noise_sd
+from .rows import GridTable
 from .table import Table
-from .weights import Weights
 
 _BOUND, _CENTER, _REACH = "bound", "location", "reach"
 _ROUNDS = 3

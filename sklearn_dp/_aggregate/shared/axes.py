@@ -8,11 +8,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtri
 
 from ..._privacy._aggregates import exact_gram, gram
 from ..._privacy._grid import clip_integer_rows
 from ..._privacy._session import PrivacySession
-from .grid_table import ROWS, GridTable
+from .rows import ROWS, GridTable
 from .table import Part
 
 BASIS_BITS = 20
@@ -94,3 +95,12 @@ def _gram(part: Part, limit: float, coarse: float) -> tuple[Part, tuple]:
     rows = part[ROWS]
     chunks = ((place, x, rows.squares[place]) for place, x in rows.chunks())
     return part, (exact_gram(chunks, rows.n_features, limit, coarse, part.units),)
+
+
+def normal_points(rng: np.random.Generator, n: int, spread: np.ndarray) -> np.ndarray:
+    """Public points (n, q) of a normal law with a released spread (q,) along each axis.
+
+    The generator is one of algorithms: these points are no noise, and hide nothing.
+    """
+    uniform = rng.random((n, len(spread)))
+    return ndtri(np.clip(uniform, 1e-9, 1 - 1e-9)) * spread

@@ -1,17 +1,43 @@
-"""Bounds of the rows: public ones, or a radius about the origin that is paid for.
+"""Bounds of the rows, public or paid for, and how many units may lie beyond a released one.
 
 Every sensitivity rests on a bound of the rows. It is public, or it is released: a histogram of the
 norms on a public grid of all scales gives the radius that nearly all rows are within, and the rows
 beyond it are clipped. It is never read off the rows for free.
+
+A fit without public bounds clips rows to a ball that it has released. What it tells holds within
+that ball; a few rows far outside may cost more than all others together, and no release shows them
+where they are fewer than the noise. What can be told is how many there are at most.
+
+The radius was chosen by looking at the same noisy histogram, so a count of the bins beyond it would
+be too low: noise that hides rows also draws the radius in. The bound here holds for **all radii at
+once**, hence for the chosen one, with probability 95 %:
+
+    beyond(r) <= size - (noisy counts of a window of bins that ends at r) + margin
+
+for windows of 8, 16, 32, ... bins (4, 8, 16, ... octaves), of which the best one counts: a window
+that leaves near rows out has a larger bound, and not a wrong one. Bins beyond r, up to the end of
+the grid, add no noise. The margin is `_MARGIN` standard deviations of the difference. `_MARGIN` is
+the 95 % quantile of the largest of all standardized sums over windows of 400 independent normal
+numbers, by simulation of the noise alone (`tests/_aggregate/shared/test_bounds.py` draws it
+again). The noise of the size, which all windows share, makes their sums more alike at the same
+variances, so their maximum is no larger (Slepian's inequality: with windows of a and b bins that
+share o <= min(a, b), (t + o) / sqrt((t + a) (t + b)) grows with the variance t of the size).
+
+Where the size is not known, the counts beyond r are added up. They are the true number and a random
+walk from the last bin inward. By Levy's inequality the lowest point of a walk of B steps is below
+-x with at most twice the probability that its end is: 1.96 sd sqrt(B), for 95 %.
 """
 
+import math
 from typing import Any
 
 import numpy as np
+from scipy.stats import norm
 
 from ..._privacy._aggregates import NoisyNorms, norm_counts, private_radius, safe_norms
 from ..._privacy._domain import Domain
 from ..._privacy._session import PrivacySession
+from .advice import plain
 from .table import Part, Table
 
 _EQUAL = 1e-5  # of a side: what rounding may exceed
@@ -78,3 +104,104 @@ def outside(domain: Domain, X: np.ndarray) -> np.ndarray:
     # The last bits of a product may depend on other rows, and decide nothing.
     found[unsure] = safe_norms(rows[unsure]) > far
     return found
+
+
+_MARGIN = 3.7
+_WALK = float(norm.ppf(0.975))
+_WINDOWS = (8, 16, 32, 64, 128, 256)
+_ROUNDED = 1 / 12  # what rounding to whole units adds to the variance of a bin
+_SEEN_WINDOWS, _SEEN = (1, 2, 4, 8, 16), 4.5  # bins, and standard deviations of their sum
+
+
+def upper_bound_outside(norms: NoisyNorms, radius: float, size: float, size_sd: float) -> float:
+    """The most units that may be farther out than a radius, with probability 95 %; at least 0.
+
+    The norms are those of all units, about the center of the ball, however its radius was chosen.
+    `size` is another release of the number of units, and `size_sd` its standard deviation; infinite
+    where there is none.
+    """
+    # Bins that end at the radius or before: what is in the others may be beyond it.
+    inside = int(np.searchsorted(norms.edges, radius, side="right")) - 1
+    variance = norms.sd**2 + _ROUNDED
+    if not math.isfinite(size_sd):
+        margin = _WALK * math.sqrt(variance * len(norms.counts))
+        return max(0.0, float(norms.counts[inside:].sum()) + margin)
+    found = [size + _MARGIN * size_sd]  # all of them
+    for length in _WINDOWS:
+        if length <= inside:
+            held = float(norms.counts[inside - length : inside].sum())
+            found.append(size - held + _MARGIN * math.sqrt(size_sd**2 + length * variance))
+    return max(0.0, min(found))
+
+
+def is_ok(status: str) -> bool:
+    """Whether a status has nothing to complain of: it begins with "ok", and may tell a limit.
+
+    >>> is_ok("ok"), is_ok("ok inside bound_: up to 7 units ..."), is_ok("mostly noise")
+    (True, True, False)
+    """
+    return status.split(" ", 1)[0] in ("ok", "ok,")
+
+
+def ok_inside(status: str, most: float, name: str) -> str:
+    """The status of a fit without public bounds: what is good is what lies inside.
+
+    Rows farther out that are fewer than the noise show in no release, whatever they cost. So no
+    such fit may be called "ok" without that limit: `most`, of `upper_bound_outside`. `name` is the
+    attribute that holds the radius. A status that is not "ok" is unchanged.
+
+    >>> ok_inside("ok", 338.2, "bound_")  # doctest: +NORMALIZE_WHITESPACE
+    'ok inside bound_: up to 339 units (95 %) may lie farther out, and their cost is unknown; pass
+    bounds= to remove this caveat'
+    >>> ok_inside("ok, but pay rules", 1.0, "bound_")[-22:]
+    'this caveat; pay rules'
+    >>> ok_inside("mostly noise", 338.2, "bound_")
+    'mostly noise'
+    """
+    if not is_ok(status):
+        return status
+    more = status.removeprefix("ok").replace(", but ", "; ", 1)
+    return (
+        f"ok inside {name}: up to {math.ceil(most)} units (95 %) may lie farther out, "
+        f"and their cost is unknown; pass bounds= to remove this caveat{more}"
+    )
+
+
+def clipped_in_words(status: str, norms: NoisyNorms, radius: float, inertia: float) -> str:
+    """The status where rows beyond a released radius are seen to cost as much as half of the rest.
+
+    A radius, chosen by the norms, holds 99 % of the rows, and a few rows far out may cost more than
+    the others. Windows of 1, 2, 4, ... bins beyond it are compared with their noise: by noise
+    alone, one histogram in 200 has a window that passes. What does not pass cannot be told from
+    none. `inertia` is the released sum of squares of the units, those beyond counted as if they
+    were nearer. A status that is not "ok" is unchanged.
+
+    >>> counts = np.array([900.0, 0.0, 0.0, 40.0, 0.0])
+    >>> norms = NoisyNorms(counts, np.array([0.0, 1.0, 2.0, 4.0, 8.0, 16.0]), 5.0)
+    >>> clipped_in_words("ok", norms, 1.0, 1800.0)
+    'ok'
+    >>> clipped_in_words("ok", norms, 1.0, 800.0)  # doctest: +NORMALIZE_WHITESPACE
+    'rows far out: at least 30 units are 4 or more from the origin; clipped to 1, they cost more
+    than half of inertia_ in addition to it; bounds that contain them, or dropping them, would help'
+    """
+    first = int(np.searchsorted(norms.edges, radius))
+    cost, least, distance = 0.0, 0.0, radius
+    for length in _SEEN_WINDOWS:
+        if first + length > len(norms.counts):
+            break
+        held = np.lib.stride_tricks.sliding_window_view(norms.counts[first:], length).sum(axis=1)
+        sd = math.sqrt(length * (norms.sd**2 + _ROUNDED))
+        near = norms.edges[first : first + len(held)]
+        at_least = np.where(held > _SEEN * sd, held - 2 * sd, 0.0)
+        # What is in a window is at its nearer edge at the least; as clipped it has been counted.
+        costs = at_least * (np.square(near) - radius**2)
+        best = int(np.argmax(costs))
+        if costs[best] > cost:
+            cost, least, distance = float(costs[best]), float(at_least[best]), float(near[best])
+    if status != "ok" or cost <= inertia / 2:
+        return status
+    return (
+        f"rows far out: at least {plain(least)} units are {plain(distance, 3)} or more from the "
+        f"origin; clipped to {plain(radius, 3)}, they cost more than half of inertia_ in "
+        "addition to it; bounds that contain them, or dropping them, would help"
+    )

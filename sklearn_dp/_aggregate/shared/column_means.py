@@ -110,8 +110,8 @@ def refined_centers(
 ) -> RefinedCenters:
     """Centers of shape (k, d), with standard errors of that shape or one each, refined.
 
-    `square`: what weights of rows multiply sampling variances by, see :mod:`.weights`. `size`: the
-    released number of rows, which decides how far they are clipped.
+    `square`: what weights of rows multiply sampling variances by, see :mod:`.centering`. `size`:
+    the released number of rows, which decides how far they are clipped.
     """
     k, d = centers.shape
     before = np.broadcast_to(std_error if std_error.ndim == 2 else std_error[:, None], (k, d))

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..._privacy._domain import Domain
 from .advice import listed, plain
-from .outlier_bound import is_ok
+from .bounds import is_ok
 
 _NEAR, _SMALL = 2.0, 0.02  # standard errors from a bound, if they are small parts of the side
 _EQUAL = 1e-5  # of a side: what grids and whitening round by

@@ -20,16 +20,47 @@ The rows themselves are unreleased; :mod:`.row_sums` makes sums of them.
 from collections.abc import Callable, Iterator
 from copy import copy
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from ..._privacy._domain import Domain
 from ..._privacy._grid import Grid
 from ..._privacy._rounding import bounded_integers
-from .grid_geometry import GridGeometry
-from .sparse_rows import Table
-from .table import ArraySource, PartSource
+from ..._privacy._units import UnitFacts, Units
+from .sparse_rows import SparseRows
+from .table import ArraySource, LocalEngine, Part, PartSource, Table
+
+
+class GridGeometry:
+    """The public geometry of integer rows: a ball on a grid, and the origin they are served about.
+
+    `ball` bounds the norms of the rows about their first origin, `limit` those about the present
+    one, in steps. `origin` (n_features,) are integers; the rows served are those read minus it.
+    `unit`, the length of a step, is a power of two: what is released is stated in lengths.
+    """
+
+    def __init__(self, n_features: int, ball: float, unit: float = 1.0) -> None:
+        self.n_features, self.ball, self.limit, self.unit = n_features, ball, ball, unit
+        self.origin = np.zeros(n_features)
+
+    def recenter(self, origin: np.ndarray) -> None:
+        """Serve the rows about a released integer origin from now on.
+
+        Their norms are then bounded by the ball and the length of the origin together.
+        """
+        self.origin = origin
+        self.limit = self.ball + float(np.linalg.norm(origin))
+
+    def inside(self, points: np.ndarray) -> np.ndarray:
+        """Released points (m, n_features) as integers in the ball that the rows were clipped to.
+
+        As `nearest` needs them; noise may have taken them anywhere. They are about the origin.
+        """
+        absolute = points + self.origin
+        length = np.maximum(np.linalg.norm(absolute, axis=1, keepdims=True), 1e-300)
+        return np.rint(absolute * np.minimum(1.0, self.ball / length)) - self.origin
+
 
 MOST_ROWS = 2**16  # rows of a chunk: 2**16 terms of at most 2**37 sum exactly in float64
 _CHUNK_ENTRIES = 2**18  # entries of a chunk, and of what is computed from it
@@ -71,7 +102,7 @@ class Rows(GridGeometry):
         self._few = False
 
     @classmethod
-    def quantize(cls, X: Table, domain: Domain) -> "Rows":
+    def quantize(cls, X: np.ndarray | SparseRows, domain: Domain) -> "Rows":
         """Rows of floats, clipped into a public domain and rounded to its grid, toward zero.
 
         Toward zero, because a row must not become longer than the bound. Sparse rows are kept as
@@ -263,3 +294,69 @@ def row_slices(n_rows: int, width: int, first: int = 0) -> list[slice]:
     """
     step = min(_CHUNK_ENTRIES // max(1, min(_CHUNK_ENTRIES, width)), MOST_ROWS)
     return [slice(start, min(start + step, n_rows)) for start in range(first, n_rows, step)]
+
+
+ROWS = "rows"
+"""Name of the integer rows in the state of a part."""
+
+
+class GridTable(GridGeometry):
+    """Integer rows that the parts of a table hold, and the :class:`.rows.GridGeometry`
+    that they are in.
+
+    A table has one such set of rows at a time: to put it on another grid ends the one before.
+    """
+
+    def __init__(self, table: Table, ball: float, unit: float = 1.0) -> None:
+        super().__init__(table.n_features, ball, unit)
+        self.table = table
+
+    @classmethod
+    def quantize(cls, table: Table, domain: Domain, within: Domain | None = None) -> Self:
+        """Clip the rows into a domain, and round them to its grid: done in the next pass.
+
+        The domain is public or released; `within` are public bounds that the rows are moved into
+        first.
+        """
+        grid = Grid.for_radius(domain.radius)
+        table.update(_quantized, domain, within, table.engine.n_parts)
+        return cls(table, grid.steps(domain.radius), grid.unit)
+
+    @classmethod
+    def of(cls, rows: Rows, units: Units, **state: Any) -> Self:
+        """A table in memory of rows that are integers already, in one part with that state."""
+        part = Part(PartSource(), units, {ROWS: rows, **state})
+        engine = LocalEngine([part], guarded=False)
+        table = Table(engine, rows.n_features, np.float64, units.facts)
+        found = cls(table, rows.ball, rows.unit)
+        GridGeometry.recenter(found, rows.origin)
+        return found
+
+    @property
+    def units(self) -> UnitFacts:
+        """What is public of the units."""
+        return self.table.units
+
+    def recenter(self, origin: np.ndarray) -> None:
+        """Serve the rows about a released integer origin from now on."""
+        super().recenter(origin)
+        self.table.update(_recentered, origin)
+
+    def update(self, function: Callable[..., tuple], *broadcast: Any) -> None:
+        """See :meth:`.table.Table.update`."""
+        self.table.update(function, *broadcast)
+
+    def sums(self, function: Callable[..., tuple], *broadcast: Any) -> tuple:
+        """See :meth:`.table.Table.sums`."""
+        return self.table.sums(function, *broadcast)
+
+
+def _quantized(
+    part: Part, domain: Domain, within: Domain | None, n_parts: int
+) -> tuple[Part, tuple]:
+    rows = Rows.of_source(part.source, domain, part.units.n_rows, within=within, n_parts=n_parts)
+    return part.having(**{ROWS: rows}), ()
+
+
+def _recentered(part: Part, origin: np.ndarray) -> tuple[Part, tuple]:
+    return part.having(**{ROWS: part[ROWS].about(origin)}), ()

@@ -6,7 +6,7 @@ released.
 
 * :mod:`.stage`: which aggregator, at what cost, by public rules. Start reading here.
 * :mod:`.core_aggregation`: the default, a friendly core of tuples and its average;
-  :mod:`.core_plan` says what it costs and how many tuples it needs.
+  :mod:`.core_aggregation` says what it costs and how many tuples it needs.
 
 The other aggregators, k averages and noisy centers, are in `_published/easy_instances`.
 Estimators that use this room: `DPKTupleKMeans`, `DPGaussianMixture(method="k_tuples")`,

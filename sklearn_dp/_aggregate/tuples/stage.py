@@ -28,8 +28,7 @@ from ..._privacy._grid import Grid
 from ..._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from ..._privacy._session import PrivacySession
 from ..._published.easy_instances import k_averages, noisy_centers, separated_balls
-from .core_aggregation import TUPLE_LIMIT, aggregate_tuples
-from .core_plan import tuple_entries, tuples_needed
+from .core_aggregation import TUPLE_LIMIT, aggregate_tuples, tuple_entries, tuples_needed
 
 AGGREGATORS = ("friendly_core", "k_averages", "noisy_centers")
 COPY_RATE = 0.5

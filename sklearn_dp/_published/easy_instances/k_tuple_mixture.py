@@ -29,10 +29,10 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
 from ..._aggregate.mixture.parts import MixtureContext, Parts, Settings
-from ..._aggregate.shared.block_fits import BlockFits, fit_table_blocks
-from ..._aggregate.shared.grid_table import ROWS
+from ..._aggregate.shared.blocks import BlockFits, fit_table_blocks
 from ..._aggregate.shared.inner_tables import drop
-from ..._aggregate.shared.unit_numbers import UnitNumbers
+from ..._aggregate.shared.rows import ROWS
+from ..._aggregate.shared.samples import UnitNumbers
 from ..._aggregate.shared.weighted_kmeans import best_start
 from ..._aggregate.tuples.stage import TupleStage
 from ..._privacy._domain import Domain

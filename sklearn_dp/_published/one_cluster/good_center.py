@@ -30,8 +30,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from ..._aggregate.friendly.average import core_size
-from ..._aggregate.friendly.average_lattice import average_of_total, average_unit
+from ..._aggregate.friendly.average import average_of_total, average_unit, core_size
 from ..._aggregate.one_cluster.balls import ACTIVE, clip_to_ball, squared_distances
 from ..._aggregate.one_cluster.boxes import (
     INSIDE,
@@ -45,7 +44,7 @@ from ..._aggregate.one_cluster.boxes import (
 )
 from ..._aggregate.one_cluster.center import BASIS_STEPS, signs
 from ..._aggregate.one_cluster.radius import BETA
-from ..._aggregate.shared.grid_table import ROWS, GridTable
+from ..._aggregate.shared.rows import ROWS, GridTable
 from ..._aggregate.shared.table import Part
 from ..._privacy._grid import sum_type
 from ..._privacy._plan import Mechanism, PlanEntry

@@ -35,9 +35,8 @@ from ..._aggregate.mixture.parts import (
 from ..._aggregate.shared.adaptive_center import CenterRadius
 from ..._aggregate.shared.axes import Axes, plain_axes
 from ..._aggregate.shared.centering import Size
-from ..._aggregate.shared.grid_table import GridTable
 from ..._aggregate.shared.inner_tables import drop, inner_table
-from ..._aggregate.shared.rows import Rows
+from ..._aggregate.shared.rows import GridTable, Rows
 from ..._aggregate.shared.weighted_kmeans import weighted_kmeans
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._session import PrivacySession

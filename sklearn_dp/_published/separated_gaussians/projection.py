@@ -16,9 +16,8 @@ import numpy as np
 
 from ..._aggregate.one_cluster.balls import ACTIVE
 from ..._aggregate.shared.axes import second_moment
-from ..._aggregate.shared.grid_table import ROWS, GridTable
 from ..._aggregate.shared.inner_tables import drop, inner_table
-from ..._aggregate.shared.rows import Rows
+from ..._aggregate.shared.rows import ROWS, GridTable, Rows
 from ..._aggregate.shared.table import Part
 from ..._privacy._rounding import bounded_integers
 from ..._privacy._session import PrivacySession

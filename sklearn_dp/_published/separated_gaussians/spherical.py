@@ -33,12 +33,11 @@ from ..._aggregate.kmeans.engine import engine_entries
 from ..._aggregate.mixture.parts import MixtureContext, Parts, Settings, in_ball, labeled
 from ..._aggregate.one_cluster.balls import ACTIVE, squared_distances
 from ..._aggregate.one_cluster.search import Ball, Search, fit_one_cluster, one_cluster_entries
-from ..._aggregate.shared.grid_table import ROWS, GridTable
 from ..._aggregate.shared.inner_tables import drop, inner_table
 from ..._aggregate.shared.row_sums import nearest
-from ..._aggregate.shared.rows import Rows
+from ..._aggregate.shared.rows import ROWS, GridTable, Rows
+from ..._aggregate.shared.samples import UnitNumbers
 from ..._aggregate.shared.table import Part
-from ..._aggregate.shared.unit_numbers import UnitNumbers
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._randomness import UnitDraws
 from ..._privacy._rounding import exact_integers

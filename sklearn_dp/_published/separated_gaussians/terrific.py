@@ -29,7 +29,7 @@ import numpy as np
 from ..._aggregate.one_cluster.balls import ACTIVE
 from ..._aggregate.one_cluster.radius import exponential_epsilon
 from ..._aggregate.shared.centering import noise_sd
-from ..._aggregate.shared.grid_table import ROWS, GridTable
+from ..._aggregate.shared.rows import ROWS, GridTable
 from ..._aggregate.shared.table import Part
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import exact_integers

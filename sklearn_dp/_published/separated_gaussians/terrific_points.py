@@ -28,8 +28,8 @@ from ..._aggregate.one_cluster.balls import ACTIVE, ball_mean, clip_to_ball
 from ..._aggregate.one_cluster.boxes import INSIDE
 from ..._aggregate.one_cluster.center import grid_entries, heavy_box
 from ..._aggregate.one_cluster.pair_counts import neighbor_counts
-from ..._aggregate.one_cluster.radius_sample import collected
-from ..._aggregate.shared.grid_table import GridTable
+from ..._aggregate.one_cluster.radius import collected
+from ..._aggregate.shared.rows import GridTable
 from ..._aggregate.shared.samples import ByPart, Coins
 from ..._aggregate.shared.table import Part
 from ..._privacy._accounting import pure_dp_epsilon

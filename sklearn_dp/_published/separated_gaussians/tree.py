@@ -30,9 +30,8 @@ import numpy as np
 from ..._aggregate.mixture.parts import Settings
 from ..._aggregate.one_cluster.balls import ACTIVE, squared_distances
 from ..._aggregate.one_cluster.search import Search, fit_one_cluster, one_cluster_entries
-from ..._aggregate.shared.grid_table import ROWS, GridTable
 from ..._aggregate.shared.inner_tables import inner_table
-from ..._aggregate.shared.rows import Rows
+from ..._aggregate.shared.rows import ROWS, GridTable, Rows
 from ..._aggregate.shared.table import Part
 from ..._privacy._grid import clip_integer_rows
 from ..._privacy._plan import Mechanism, PlanEntry

@@ -10,7 +10,7 @@ from sklearn_dp._aggregate.friendly import clip_radius as _clip
 from sklearn_dp._aggregate.friendly.clip_radius import _tail, whole_bounds
 from sklearn_dp._aggregate.friendly.column_moments import column_moment_entries
 from sklearn_dp._aggregate.friendly.mean_facts import Candidate, PublicFacts
-from sklearn_dp._aggregate.shared.grid_table import GridTable
+from sklearn_dp._aggregate.shared.rows import GridTable
 from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain

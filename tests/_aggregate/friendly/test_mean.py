@@ -13,7 +13,7 @@ from sklearn_dp._aggregate.friendly import refine as last_step
 from sklearn_dp._aggregate.friendly.mean_facts import Candidate
 from sklearn_dp._aggregate.friendly.points import unit_points
 from sklearn_dp._aggregate.shared.columns import Columns
-from sklearn_dp._aggregate.shared.grid_table import ROWS
+from sklearn_dp._aggregate.shared.rows import ROWS
 from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain

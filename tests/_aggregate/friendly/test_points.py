@@ -4,20 +4,25 @@ import pickle
 
 import numpy as np
 import pytest
+from grid_tools import parts_in_memory
 from hypothesis import given
 from hypothesis import strategies as st
+from test_partitions import Elsewhere, Piece
 
+from sklearn_dp._aggregate.friendly import points as module
 from sklearn_dp._aggregate.friendly.mean_facts import most_pairs
-from sklearn_dp._aggregate.friendly.points import Points, unit_points
+from sklearn_dp._aggregate.friendly.points import Points, group_points, unit_points
 from sklearn_dp._aggregate.shared import samples
 from sklearn_dp._aggregate.shared.columns import Columns
 from sklearn_dp._aggregate.shared.table import ArraySource, LocalEngine, Part, Table
+from sklearn_dp._aggregate.shared.table_units import open_units
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._privacy._units import Units
+from sklearn_dp._privacy._units import UnitFacts, Units
+from sklearn_dp.exceptions import PartError
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -107,3 +112,110 @@ def test_draws_travel():
     for first, size in ((0, 20), (5, 4096), (4095, 2), (4096, 1), (8192, 10_000)):
         taken = pickle.loads(pickle.dumps(draws)).take(first, size)
         assert np.array_equal(taken, known[first : first + size])
+
+
+N = 400
+RNG = np.random.default_rng(0)
+SPREAD = RNG.normal(size=(N, 3)) * 10.0 ** RNG.integers(-5, 9, size=(N, 1))
+GROUPS = RNG.integers(0, 90, N)
+WEIGHTS = np.where(RNG.random(N) < 0.4, 0.0, RNG.uniform(0, 2, N))
+CUTS = ([], [0, 1, 1, 300], range(20, N, 20))
+
+
+def table_of(cuts, weights=None, engine=LocalEngine, groups=GROUPS, dtype=float):
+    pieces = [
+        Piece(
+            number,
+            SPREAD[rows].astype(dtype),
+            None if groups is None else groups[rows],
+            None if weights is None else weights[rows],
+        )
+        for number, rows in enumerate(np.split(np.arange(N), cuts))
+    ]
+    table = Table(engine(pieces), 3, np.dtype(dtype), UnitFacts())
+    open_units(table, grouped=groups is not None, largest=None if weights is None else 1.5)
+    return table
+
+
+def read_points(part):
+    assert len(part.source.read()) == part.units.n_rows and part.units.index is None
+    return part.source.read()
+
+
+def weights_of(part):
+    weights = part.units.weights
+    return np.ones(part.units.n_rows, dtype=np.int64) if weights is None else weights
+
+
+def known_points(weights, dtype=float):
+    """The same in memory, and their weights."""
+    if weights is None:
+        units, rows = Units(N, GROUPS), SPREAD.astype(dtype)
+    else:
+        units, there = Units.weighted(weights, 1.5, GROUPS)
+        rows = SPREAD.astype(dtype)[there]
+    alone = units.of_points()
+    return unit_points(rows, units), alone, weights_of(Part(None, alone))
+
+
+@pytest.mark.parametrize("engine", [LocalEngine, Elsewhere])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["alike", "weighted"])
+def test_points_are_those_in_memory(weights, dtype, engine):
+    expected, units, expected_weights = known_points(weights, dtype)
+    for cuts in CUTS:
+        table = group_points(table_of(cuts, weights, engine, dtype=dtype))
+        assert table.engine.n_parts == len(cuts) + 1 and table.dtype == np.float64
+        assert table.units == units.facts and not table.units.grouped
+        assert np.array_equal(table.rows(weights_of), expected_weights)
+        found = table.rows(read_points)
+        assert found.tobytes() == expected.tobytes()
+
+
+def test_rows_in_another_order_make_other_sums(monkeypatch):
+    """So the pieces of a group have to be in the order of the parts."""
+    monkeypatch.setattr(Elsewhere, "brought", lambda self, held: held[::-1])
+    found = group_points(table_of(CUTS[2], engine=Elsewhere)).rows(read_points)
+    expected = known_points(None)[0]
+    assert np.allclose(found, expected, rtol=1e-5) and not np.array_equal(found, expected)
+
+
+def test_rows_that_are_units_stay_where_they_are():
+    table = table_of(CUTS[1], WEIGHTS, groups=None)
+    assert group_points(table) is table
+
+
+@pytest.mark.parametrize("engine", [LocalEngine, Elsewhere])
+def test_groups_whose_rows_weigh_nothing_are_no_points(engine):
+    table = group_points(table_of(CUTS[1], np.zeros(N), engine))
+    assert table.rows(read_points).shape == (0, 3) and table.units.own_weights
+
+
+def test_very_many_parts_become_fewer(monkeypatch):
+    """Or there would be a piece for each pair of them."""
+    monkeypatch.setattr(module, "TASKS", 4)
+    monkeypatch.setattr(module, "MOST_PIECES", 160)
+    table = group_points(table_of(CUTS[2]))
+    assert table.engine.n_parts == 160 // 20
+    assert np.array_equal(table.rows(read_points), known_points(None)[0])
+
+
+def test_nothing_of_the_pieces_is_printed():
+    (part,) = parts_in_memory(table_of([]))
+    held = module._by_group(part, np.array([0, 40, 90]), part.units.facts)
+    assert "array" not in repr(held) and len(held[0][0]) + len(held[1][0]) == N
+
+
+def test_a_part_that_cannot_be_read_ends_the_fit():
+    class Bad(Piece):
+        def read(self):
+            raise OSError("secret")
+
+        def n_rows(self):
+            return 2
+
+    table = Table(LocalEngine([Bad(0, None, [1, 2], None)]), 3, SPREAD.dtype, UnitFacts())
+    open_units(table, grouped=True)
+    with pytest.raises(PartError, match=r"^part 0 could not be read .*\(OSError\)") as caught:
+        group_points(table)
+    assert "secret" not in str(caught.value) and caught.value.__context__ is None

@@ -11,7 +11,7 @@ from sklearn_dp._aggregate.friendly.points import Points
 from sklearn_dp._aggregate.friendly.refine import _coarse, ball_sum, refine, rows_about
 from sklearn_dp._aggregate.shared import rows as _rows
 from sklearn_dp._aggregate.shared.columns import Columns
-from sklearn_dp._aggregate.shared.grid_table import ROWS
+from sklearn_dp._aggregate.shared.rows import ROWS
 from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import Mechanism, PlanEntry, PrivacyPlan

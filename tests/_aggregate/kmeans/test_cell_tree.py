@@ -11,8 +11,7 @@ from sklearn_dp._aggregate.kmeans.cell_tree import Tree, depths_of_levels, grow
 from sklearn_dp._aggregate.kmeans.fit_context import Context
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.centering import Size
-from sklearn_dp._aggregate.shared.grid_table import GridTable
-from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._aggregate.shared.rows import GridTable, Rows
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession

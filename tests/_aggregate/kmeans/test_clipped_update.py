@@ -8,13 +8,13 @@ from sklearn_dp._aggregate.kmeans.clipped_update import (
     Clip,
     clip_radius,
     distance_edges,
+    excess_of_each,
     update,
 )
 from sklearn_dp._aggregate.kmeans.lloyd_state import LloydContext, LloydState
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.centering import Size, bins_of
-from sklearn_dp._aggregate.shared.grid_table import GridTable
-from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._aggregate.shared.rows import GridTable, Rows
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._units import Units
 
@@ -124,3 +124,21 @@ def test_a_cluster_that_moves_by_its_radius_creeps():
     seen = np.array([[10.0, 0, 0, 0], [5.0, 0, 0, 0], [0, 0, 0, 0]])
     going_on, _ = update(state, 1000 * seen, 1500.0, CLIP, TUNING, relax=False)
     assert state.reach.tolist() == [2.0, 1.0, 1.0] and going_on
+
+
+EXCESS, WEIGHTS = np.array([3.0, -1.0, 0.5]), np.array([1.0, 1.0, 2.0])
+
+
+def test_with_many_features_each_cluster_counts_alone():
+    assert excess_of_each(EXCESS, WEIGHTS, 1.0) == pytest.approx([3.0, 0.0, 0.5])
+
+
+def test_with_few_features_no_cluster_counts_less_than_the_mean_of_all():
+    # the mean, weighted by released counts, is (3 - 1 + 2 * 0.5) / 4 = 0.75
+    assert excess_of_each(EXCESS, WEIGHTS, 0.0) == pytest.approx([3.0, 0.75, 0.75])
+    assert excess_of_each(EXCESS, WEIGHTS, 0.5) == pytest.approx([3.0, 0.0, 0.625])
+
+
+def test_no_excess_and_no_counts_give_zero():
+    assert (excess_of_each(-np.ones(3), WEIGHTS, 0.3) == 0).all()
+    assert (excess_of_each(-np.ones(3), np.zeros(3), 0.3) == 0).all()

@@ -17,9 +17,8 @@ from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared import rows as shared_rows
 from sklearn_dp._aggregate.shared.axes import BASIS_BITS, plain_axes
 from sklearn_dp._aggregate.shared.centering import Size
-from sklearn_dp._aggregate.shared.grid_table import ROWS, GridTable
 from sklearn_dp._aggregate.shared.row_sums import ERROR_STEPS
-from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._aggregate.shared.rows import ROWS, GridTable, Rows
 from sklearn_dp._aggregate.shared.table import Part, PartSource, Table
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain

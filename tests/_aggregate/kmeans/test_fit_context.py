@@ -10,8 +10,7 @@ from kernel_tools import open_session
 from sklearn_dp._aggregate.kmeans.fit_context import Context, Run, lost_in_noise, only_one
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.centering import Size
-from sklearn_dp._aggregate.shared.grid_table import GridTable
-from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._aggregate.shared.rows import GridTable, Rows
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._units import Units
 

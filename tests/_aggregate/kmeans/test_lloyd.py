@@ -10,7 +10,7 @@ from sklearn_dp._aggregate.kmeans.fit_context import Context
 from sklearn_dp._aggregate.kmeans.lloyd import lloyd, lloyd_budget, lloyd_entries
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.centering import Size
-from sklearn_dp._aggregate.shared.grid_table import GridTable
+from sklearn_dp._aggregate.shared.rows import GridTable
 from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain

@@ -8,8 +8,7 @@ from sklearn_dp._aggregate.kmeans.fit_context import Context, Run
 from sklearn_dp._aggregate.kmeans.location import _n_axes, mean_radius, principal_axes
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.centering import Size
-from sklearn_dp._aggregate.shared.grid_table import GridTable
-from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._aggregate.shared.rows import GridTable, Rows
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._units import Units
 

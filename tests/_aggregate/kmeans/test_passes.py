@@ -7,8 +7,7 @@ from sklearn_dp._aggregate.kmeans import passes
 from sklearn_dp._aggregate.kmeans.cell_grid import CellGrid
 from sklearn_dp._aggregate.shared.axes import plain_axes
 from sklearn_dp._aggregate.shared.centering import geometric_edges
-from sklearn_dp._aggregate.shared.grid_table import ROWS
-from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._aggregate.shared.rows import ROWS, Rows
 from sklearn_dp._aggregate.shared.table import Part, add_sums
 from sklearn_dp._privacy._units import Units
 

@@ -19,7 +19,7 @@ from sklearn_dp._aggregate.kmeans.quality import (
 )
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared import rows as shared_rows
-from sklearn_dp._aggregate.shared.grid_table import ROWS, GridTable
+from sklearn_dp._aggregate.shared.rows import ROWS, GridTable
 from sklearn_dp._aggregate.shared.table import Part, PartSource, Table
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain

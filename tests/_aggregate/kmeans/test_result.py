@@ -18,8 +18,7 @@ from sklearn_dp._aggregate.kmeans.result import (
     toward_one,
 )
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
-from sklearn_dp._aggregate.shared.centering import Size
-from sklearn_dp._aggregate.shared.weights import Weights
+from sklearn_dp._aggregate.shared.centering import Size, Weights
 from sklearn_dp._privacy._domain import Domain
 
 CENTERS = np.array([[-10.0, 0.0], [10.0, 0.0], [0.0, 10.0], [0.0, -10.0]])

@@ -10,7 +10,7 @@ from sklearn_dp._aggregate.mixture.parts import (
     labeled,
     nearest_label,
 )
-from sklearn_dp._aggregate.shared.grid_table import GridTable
+from sklearn_dp._aggregate.shared.rows import GridTable
 from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._units import Units

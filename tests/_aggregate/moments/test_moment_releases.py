@@ -6,8 +6,7 @@ import pytest
 from sklearn_dp._aggregate.moments import moment_releases
 from sklearn_dp._aggregate.moments.ellipsoid import FORMS, WEIGHT_STEPS, Ellipsoid
 from sklearn_dp._aggregate.moments.moment_releases import LABELS, exact_moments
-from sklearn_dp._aggregate.shared.grid_table import ROWS
-from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._aggregate.shared.rows import ROWS, Rows
 from sklearn_dp._aggregate.shared.table import Part
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._trace import Trace, trace

@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 from sklearn_dp import DPPCA, DPGaussianMixture, FriendlyCovariance
+from sklearn_dp._aggregate.moments.ellipsoid import NARROWEST, Ellipsoid, Errors
+from sklearn_dp._aggregate.moments.seen_columns import at_bound_codes, codes_of, worst_codes
+from sklearn_dp._privacy._domain import Domain
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
@@ -78,3 +81,78 @@ def test_two_components_and_their_columns_are_ok():
     X = np.vstack([rng.normal(size=(9000, 2)), rng.normal(size=(9000, 2)) + 20])
     model = DPGaussianMixture(2, random_state=0).fit(X)
     assert model.component_status_.tolist() == ["ok", "ok"] == model.column_status_.tolist()
+
+
+def component(mean, second, scales=(100.0, 100.0), taken=None, hidden=0, weight=500.0):
+    clipped = None if taken is None else (np.zeros(2), np.array(taken))
+    errors = Errors(np.array(mean), np.array(second), 20.0, clipped)
+    scales = np.array(scales)
+    return Ellipsoid(np.zeros(2), np.eye(2), scales, 4.0, weight, errors, hidden)
+
+
+@pytest.mark.parametrize(
+    "parts, codes",
+    [
+        ({"mean": [0.1, 0.6], "second": [0.1, 0.1]}, ["ok", "noise"]),
+        ({"mean": [0.1, 0.1], "second": [0.1, 0.45]}, ["ok", "ok"]),
+        # as wide as it seems or not at all, or at least 0.7 of that
+        ({"mean": [0.1, 0.2], "second": [0.1, 0.95]}, ["ok", "noise"]),
+        ({"mean": [0.1, 0.3], "second": [0.1, 0.5]}, ["ok", "ok"]),
+        # what a clip takes makes a column no narrower
+        ({"mean": [0.1, 0.1], "second": [0.1, 2.0], "taken": [0.0, 1.99]}, ["ok", "variance"]),
+        (
+            {"mean": [0.1, 1.0], "second": [0.1, 1.0], "scales": (100.0, NARROWEST)},
+            ["ok", "constant"],
+        ),
+        # in no direction of a column
+        ({"mean": [0.1, 0.1], "second": [0.1, 0.1], "hidden": 1}, ["variance"] * 2),
+        ({"mean": [0.1, 0.9], "second": [0.1, 0.9], "hidden": 1}, ["ok", "noise"]),
+        ({"mean": [0.1, 0.1], "second": [0.1, 0.1], "weight": 39.0}, ["noise"] * 2),
+        ({"mean": [np.inf] * 2, "second": [np.inf] * 2, "scales": (1.0, 1.0)}, ["noise"] * 2),
+    ],
+)
+def test_codes_of_released_errors(parts, codes):
+    assert codes_of(component(**parts)).tolist() == codes
+
+
+def test_bounds_come_before_variances_and_after_noise():
+    box = Domain.from_bounds((0.0, 10.0), 2)
+    near, error = np.full((2, 2), 10.0), np.full((2, 2), 0.01)
+    lost = component([0.1, 0.9], [0.1, 0.1])
+    wide = component([0.1, 0.1], [0.1, 2.0], taken=[0.0, 1.99])
+    codes = at_bound_codes(np.array([codes_of(lost), codes_of(wide)]), box, near, error, error)
+    assert codes.tolist() == [["bound", "noise"], ["bound", "bound"]]
+    assert worst_codes(codes, 0).tolist() == ["bound", "noise"]
+    assert worst_codes(codes, 1).tolist() == ["noise", "bound"]
+
+
+@pytest.mark.parametrize("bounds", [([0, 0, 0], [110, 120, 2e6]), None])
+def test_a_good_mean_of_a_column_with_a_long_tail_is_told_from_its_variance(bounds):
+    """Of 20 fits of 3000 rows: incomes have a mean that holds, and a variance that may not."""
+    found = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = np.column_stack(
+            [rng.normal(45, 12, 3000), rng.gamma(4, 9, 3000), rng.lognormal(10.5, 0.9, 3000)]
+        )
+        model = FriendlyCovariance(bounds=bounds, random_state=seed).fit(X)
+        true = 45, 36, np.exp(10.5 + 0.405)
+        assert (np.abs(model.location_ - true) < 6 * model.location_std_error_).all()
+        assert set(model.column_status_) <= {"ok", "variance"}
+        found.append(model.column_status_[2])
+    assert "variance" in found
+
+
+@pytest.mark.parametrize("cls", [FriendlyCovariance, DPPCA, DPGaussianMixture])
+def test_a_box_that_cuts_off_a_third_of_a_column_is_told(cls):
+    """Salaries up to 60,000, where a third is higher; a wide box, and shares of yes, are none."""
+    rng = np.random.default_rng(0)
+    n, yes = 20_000, rng.random(20_000) < 0.7
+    X = np.column_stack([rng.normal(45, 12, n), rng.lognormal(np.log(5e4), 0.5, n), yes])
+    for high, code in ((6e4, "bound"), (1e6, "ok")):
+        model = cls(bounds=([0, 0, 0], [110, high, 1]), random_state=0).fit(X)
+        assert model.column_status_[0] == "ok" and model.column_status_[1] in (code, "variance")
+        assert ("next to a bound of these columns" in model.status_) == (code == "bound")
+        assert model.column_status_[2] != "bound"
+        if code == "bound":
+            assert model.column_status_[1] == "bound" and model.status_.endswith(": 1")

@@ -7,8 +7,7 @@ from scipy.special import chdtr
 from sklearn_dp import DPGaussianMixture, FriendlyCovariance
 from sklearn_dp._aggregate.moments import tails
 from sklearn_dp._aggregate.moments.ellipsoid import WEIGHT_STEPS, Ellipsoid, normal_quantile
-from sklearn_dp._aggregate.shared.grid_table import ROWS
-from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._aggregate.shared.rows import ROWS, Rows
 from sklearn_dp._aggregate.shared.table import Part
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._units import Units

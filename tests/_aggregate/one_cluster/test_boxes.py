@@ -6,8 +6,7 @@ from scipy import stats
 
 from sklearn_dp._aggregate.one_cluster import boxes as _boxes
 from sklearn_dp._aggregate.one_cluster.balls import ACTIVE
-from sklearn_dp._aggregate.shared.grid_table import ROWS
-from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._aggregate.shared.rows import ROWS, Rows
 from sklearn_dp._aggregate.shared.samples import Coins
 from sklearn_dp._aggregate.shared.table import ArraySource, Part, add_sums
 from sklearn_dp._privacy._budget import PrivacyBudget

@@ -1,17 +1,29 @@
 """Random blocks and the non-private fits on them."""
 
+import pickle
 from operator import attrgetter
 
 import numpy as np
 import pytest
-from block_tools import fit_blocks
+from block_tools import draw_blocks, fit_blocks
+from grid_tools import parts_in_memory
 from joblib import parallel_backend
+from kernel_tools import open_session
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
+from test_partitions import Elsewhere, Piece
 
-from sklearn_dp._aggregate.shared.blocks import block_rows
+from sklearn_dp._aggregate.shared import blocks
+from sklearn_dp._aggregate.shared import pieces as _pieces
+from sklearn_dp._aggregate.shared.blocks import BlockFits, block_rows, fit_table_blocks
+from sklearn_dp._aggregate.shared.table import LocalEngine, Table
+from sklearn_dp._aggregate.shared.table_units import open_units
+from sklearn_dp._privacy._randomness import UnitDraws, blocks_of_draws
+from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._privacy._units import UnitFacts, Units
+from sklearn_dp.exceptions import PartError
 
 centers = attrgetter("cluster_centers_")  # a worker process can import it, unlike a test module
 
@@ -115,3 +127,176 @@ def test_memory_maps_are_read_block_by_block(tmp_path):
     X[:] = np.arange(100).reshape(50, 2)
     results = fit_blocks(Mean(), X, np.arange(50) % 2, [0, 0], centers, (1, 2))
     assert np.array_equal(results[:, 0], [[48, 49], [50, 51]])
+
+
+N, T = 400, 70
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, 2))
+GROUPS = RNG.integers(0, 150, N)
+CUTS = ([], [100, 100, 101, 300], range(20, N, 20))
+
+
+class InOrder(BaseEstimator):
+    """A result that every row of a block has a say in, by its place, and the seed."""
+
+    def __init__(self, random_state=None):
+        self.random_state = random_state
+
+    def fit(self, rows):
+        self.found_ = np.append(np.arange(1, len(rows) + 1) @ rows, self.random_state)
+        return self
+
+
+def found_of(estimator):
+    return estimator.found_
+
+
+def doubled(rows):
+    return 2 * rows
+
+
+def second_half(draws):
+    return (draws & np.uint64(1)).astype(bool)
+
+
+def fits(**options):
+    return BlockFits(InOrder(), T, found_of, (3,), **options)
+
+
+def parts(cuts, groups, engine=LocalEngine, dtype=float):
+    pieces = [
+        Piece(number, X[rows].astype(dtype), None if groups is None else groups[rows], None)
+        for number, rows in enumerate(np.split(np.arange(N), cuts))
+    ]
+    table = Table(engine(pieces), 2, np.dtype(dtype), UnitFacts())
+    open_units(table, grouped=groups is not None)
+    return table
+
+
+def by_blocks(session, groups, rate, dtype=float):
+    """The same of an array in memory."""
+    blocks = draw_blocks(session, Units(N, groups), T, rate)
+    seeds = session.rng("inner fits").integers(2**31, size=T)
+    return fit_blocks(
+        InOrder(), X.astype(dtype), blocks, seeds, found_of, (3,), min_rows=2, prepare=doubled
+    )
+
+
+@pytest.mark.quick("*-float64")
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("rate", [None, 0.5])
+@pytest.mark.parametrize("groups", [None, GROUPS])
+def test_blocks_of_parts_are_those_in_memory(groups, rate, dtype):
+    session, asked = open_session(), fits(rate=rate, min_rows=2, prepare=doubled)
+    expected = by_blocks(session, groups, rate, dtype)
+    assert np.isnan(expected).any() and np.isfinite(expected).any()
+    memory = Table.in_memory(X.astype(dtype), Units(N, groups), 3)
+    for table in [memory, *(parts(cuts, groups, Elsewhere, dtype) for cuts in CUTS)]:
+        found = fit_table_blocks(session, table, asked)
+        assert np.array_equal(found, expected, equal_nan=True)
+
+
+def test_rows_that_do_not_take_part_are_in_no_block():
+    session = open_session()
+    draws = session.unit_draws(N)
+    blocks = blocks_of_draws(draws, T)
+    known = fit_table_blocks(session, parts(CUTS[1], None), fits(takes_part=second_half))
+    for block in range(T):
+        rows = X[(blocks == block) & second_half(draws)]
+        expected = np.arange(1, len(rows) + 1) @ rows
+        assert np.array_equal(known[block, :2], expected) or np.isnan(known[block]).all()
+
+
+@pytest.mark.parametrize("most", [2**28, 0])
+def test_files_are_read_once_for_all_tasks(most, monkeypatch):
+    monkeypatch.setattr(_pieces, "_KEPT_BYTES", most)
+    reads = []
+
+    class Counted(Piece):
+        def read(self):
+            reads.append(self.number)
+            return self.X
+
+        def n_rows(self):
+            return len(self.X)
+
+    pieces = [Counted(i, rows, None, None) for i, rows in enumerate(np.split(X, [150]))]
+    table = Table(LocalEngine(pieces), 2, X.dtype, UnitFacts())
+    open_units(table)
+    session = open_session()
+    found = fit_table_blocks(session, table, fits(min_rows=2, prepare=doubled))
+    assert reads == [0, 1]
+    assert np.array_equal(found, by_blocks(session, None, None), equal_nan=True)
+
+
+def test_a_part_that_cannot_be_read_ends_the_fit():
+    class Bad(Piece):
+        def read(self):
+            raise OSError("secret")
+
+        def n_rows(self):
+            return 3
+
+    table = Table(LocalEngine([Bad(0, None, None, None)]), 2, X.dtype, UnitFacts())
+    open_units(table)
+    with pytest.raises(PartError, match=r"^part 0 could not be read .*\(OSError\)") as caught:
+        fit_table_blocks(open_session(), table, fits())
+    assert "secret" not in str(caught.value) and caught.value.__context__ is None
+
+
+def test_copies_are_noted_for_audits_and_nothing_else_is():
+    for rate, kinds in ((0.5, ["seed", "draws", "copies"]), (None, ["seed", "draws"])):
+        with trace(Trace()) as recording:
+            session = open_session()
+            found = fit_table_blocks(session, parts(CUTS[1], GROUPS), fits(rate=rate))
+        assert [event.kind for event in recording.events] == kinds
+        assert len(recording.events[1].output) == len(set(GROUPS))
+        alone = fit_table_blocks(open_session(), parts(CUTS[1], GROUPS), fits(rate=rate))
+        assert np.array_equal(found, alone, equal_nan=True)
+
+
+def test_tasks_cover_the_blocks_and_are_not_too_many():
+    for n_blocks, n_parts, n_tasks in (
+        (3, 1, 3), (500, 1, 64), (500, 100, 100), (5000, 1000, 262), (5000, 20_000, 64),
+    ):  # fmt: skip
+        tasks = BlockFits(None, n_blocks, found_of, ()).tasks(n_parts)
+        assert len(tasks) == n_tasks
+        assert np.array_equal(np.concatenate(tasks), np.arange(n_blocks))
+
+
+def test_what_tasks_give_each_other_is_not_printed():
+    (part,) = parts_in_memory(parts([], None))
+    numbers = blocks.UnitNumbers(N, np.array([N]), {0: 0})
+    draws = open_session().addressed_draws(N)
+    held = blocks._drawn(part, fits(), numbers, draws, np.array([0, 30, T]), None)
+    rows, own, copies = pickle.loads(pickle.dumps(held[1]))
+    assert np.array_equal(np.sort(np.concatenate([held[0][0], rows]), axis=0), np.sort(X, axis=0))
+    assert own.min() == 30 and set(copies) == {0} and "array" not in repr(held)
+
+
+@pytest.mark.parametrize("bug", [False, True])
+@pytest.mark.parametrize("rate", [None, 0.5])
+def test_neighbors_differ_in_one_block(bug, rate, monkeypatch):
+    """Draws are coupled row by row, as an audit does it. By place in a part, more blocks differ."""
+    words = np.random.default_rng(3).integers(0, 2**64, N, dtype=np.uint64)
+    words[:] &= np.uint64(2**63)  # with replacement: one copy at most
+    words |= np.random.default_rng(4).integers(0, 2**62, N, dtype=np.uint64)
+    session = open_session()
+    if bug:
+        own = blocks.UnitNumbers.draws_of
+
+        def by_place(self, part, draws):
+            moved = blocks.UnitNumbers(self.size, self.totals, dict.fromkeys(self.starts, 0))
+            return own(moved, part, draws)
+
+        monkeypatch.setattr(blocks.UnitNumbers, "draws_of", by_place)
+    found = []
+    for kept in (np.arange(N), np.delete(np.arange(N), 120)):
+        pieces = [Piece(i, X[rows], None, None) for i, rows in enumerate(np.split(kept, [90, 200]))]
+        table = Table(LocalEngine(pieces), 2, X.dtype, UnitFacts())
+        open_units(table)
+        draws = UnitDraws(0, "units", words[kept])
+        monkeypatch.setattr(session, "addressed_draws", lambda n, draws=draws: draws)
+        found.append(fit_table_blocks(session, table, fits(rate=rate)))
+    same = (found[0] == found[1]) | (np.isnan(found[0]) & np.isnan(found[1]))
+    assert (np.count_nonzero(~same.all(axis=1)) > 1) == bug

@@ -1,11 +1,21 @@
 """Bounds of the rows: the public ones cost nothing, others are paid for, and none is said so."""
 
+import math
+
 import numpy as np
 import pytest
 
 from sklearn_dp import DPKMeans, DPOneCluster
-from sklearn_dp._aggregate.shared.bounds import NO_BOUND, ball_of, known_or_paid
+from sklearn_dp._aggregate.shared import bounds
+from sklearn_dp._aggregate.shared.bounds import (
+    NO_BOUND,
+    ball_of,
+    clipped_in_words,
+    known_or_paid,
+    upper_bound_outside,
+)
 from sklearn_dp._aggregate.shared.table import Table
+from sklearn_dp._privacy._aggregates import NoisyNorms, radius_from_bins
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
@@ -64,3 +74,112 @@ def test_estimators_say_it_in_the_same_words(model):
     model.set_params(epsilon=1e-3, random_state=0)
     with pytest.warns(UtilityWarning):
         assert model.fit(np.ones((5, 2))).status_ == NO_BOUND
+
+
+EDGES = np.concatenate([[0.0], 2.0 ** (-100 + np.arange(401) / 2)])
+SIZE_SD = 40.0
+
+
+def noisy(counts, sd, rng):
+    return NoisyNorms(counts + np.round(sd * rng.normal(size=len(counts))), EDGES, sd)
+
+
+def largest_sum(rng, n_draws):
+    """Of the standardized sums over all windows that the bound looks at, in each draw."""
+    z = rng.normal(size=(n_draws, 400))
+    total = np.concatenate([np.zeros((n_draws, 1)), np.cumsum(z, axis=1)], axis=1)
+    return np.max(
+        [
+            ((total[:, length:] - total[:, :-length]) / math.sqrt(length)).max(axis=1)
+            for length in bounds._WINDOWS
+        ],
+        axis=0,
+    )
+
+
+def test_the_margin_is_the_quantile_of_the_largest_sum():
+    """2,000 draws: 95 % has a standard error of .5 %; a margin of 3.4 is passed by 12 %."""
+    passed = np.mean(largest_sum(np.random.default_rng(0), 2000) > bounds._MARGIN)
+    assert 0.03 < passed < 0.07
+
+
+def worst_radius(norms, counts, size):
+    """Whether the bound fails anywhere: at each of the edges."""
+    true = counts.sum() - np.concatenate([[0], np.cumsum(counts)])
+    return any(
+        upper_bound_outside(norms, edge, size, SIZE_SD) < left
+        for edge, left in zip(EDGES[200:230], true[200:230], strict=True)
+    )
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_it_holds_at_all_radii_at_once(known):
+    """300 draws: at most 5 % fail at any of 30 radii; 10 % would be five standard errors."""
+    rng, failed = np.random.default_rng(1), 0
+    counts = np.zeros(401)
+    counts[205:214] = [50, 400, 3000, 9000, 15_000, 12_000, 3000, 100, 5]
+    counts[220:224] = [10, 10, 10, 8]  # far out, fewer than the noise of a bin
+    for _ in range(300):
+        size = counts.sum() + SIZE_SD * rng.normal() if known else math.inf
+        norms = noisy(counts, 19.0, rng)
+        if known:
+            failed += worst_radius(norms, counts, size)
+        else:
+            true = counts[::-1].cumsum()[::-1]
+            found = [
+                upper_bound_outside(norms, edge, math.inf, math.inf) for edge in EDGES[200:230]
+            ]
+            failed += bool((np.array(found) < true[200:230]).any())
+    assert failed <= 27
+
+
+def test_a_plain_count_would_repeat_the_rule_that_chose_the_radius():
+    """Noise that hides rows draws the radius in: the plain count is too low in most draws."""
+    rng, low, held = np.random.default_rng(2), 0, 0
+    counts = np.zeros(401)
+    counts[205:214] = [50, 400, 3000, 9000, 15_000, 12_000, 3000, 100, 60]
+    for _ in range(200):
+        norms = noisy(counts, 19.0, rng)
+        radius = radius_from_bins(norms.counts, EDGES, 19.0, 0.99)
+        place = int(np.searchsorted(EDGES, radius))
+        true = counts[place:].sum()
+        seen = np.where(norms.counts > 4 * 19.0, norms.counts, 0)[place:].sum()
+        low += seen < true
+        held += (
+            upper_bound_outside(norms, radius, counts.sum() + SIZE_SD * rng.normal(), SIZE_SD)
+            >= true
+        )
+    assert low > 20 and held >= 185
+
+
+def test_bins_beyond_the_radius_add_no_noise_and_nobody_is_nowhere():
+    counts = np.zeros(401)
+    counts[200:210] = 1000.0
+    norms = NoisyNorms(counts, EDGES, 19.0)
+    assert upper_bound_outside(norms, EDGES[210], 10_000.0, 40.0) < 400
+    assert upper_bound_outside(norms, EDGES[100], 10_000.0, 40.0) == pytest.approx(10_148, abs=1)
+    assert upper_bound_outside(norms, 0.0, 10_000.0, 40.0) == pytest.approx(10_148, abs=1)
+    assert upper_bound_outside(norms, EDGES[210], 9000.0, 0.0) == 0.0
+    # Between two edges, the rows of that bin may be beyond.
+    between = math.sqrt(EDGES[208] * EDGES[209])
+    assert upper_bound_outside(norms, between, 10_000.0, 40.0) > 2000
+
+
+def far(rng, epsilon_sd, n_far):
+    counts = np.zeros(401)
+    counts[205:212] = [400, 3000, 9000, 15_000, 12_000, 3000, 1000]
+    counts[220:224] = n_far / 4
+    return noisy(counts, epsilon_sd, rng)
+
+
+def test_rows_far_out_are_told_where_they_stand_out_of_the_noise_and_cost_much():
+    rng, inertia, radius = np.random.default_rng(3), 5e6, EDGES[212]
+    told = [clipped_in_words("ok", far(rng, 2.0, 40), radius, inertia) for _ in range(20)]
+    assert all(words.startswith("rows far out: at least") for words in told)
+    assert clipped_in_words("ok", far(rng, 2.0, 40), radius, 1e9) == "ok"
+    assert clipped_in_words("lost", far(rng, 2.0, 40), radius, inertia) == "lost"
+    # Not with more noise: nobody can know. And next to never where there are none: 300 draws.
+    told = [clipped_in_words("ok", far(rng, 20.0, 40), radius, inertia) for _ in range(100)]
+    assert told.count("ok") >= 98
+    told = [clipped_in_words("ok", far(rng, 20.0, 0), radius, 0.0) for _ in range(300)]
+    assert told.count("ok") >= 294

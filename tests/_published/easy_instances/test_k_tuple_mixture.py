@@ -6,8 +6,8 @@ from mixture_tools import WAYS, Mixture, audit_data, context_of
 from scipy.stats import chi2
 
 from sklearn_dp._aggregate.mixture.parts import Settings
+from sklearn_dp._aggregate.shared.samples import UnitNumbers
 from sklearn_dp._aggregate.shared.table import Table
-from sklearn_dp._aggregate.shared.unit_numbers import UnitNumbers
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession

@@ -6,8 +6,7 @@ from grid_tools import parts_in_memory
 from kernel_tools import open_session
 
 from sklearn_dp._aggregate.one_cluster.balls import points_of
-from sklearn_dp._aggregate.shared.grid_table import ROWS
-from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._aggregate.shared.rows import ROWS, Rows
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._published.separated_gaussians.projection import (
     BASIS_STEPS,
