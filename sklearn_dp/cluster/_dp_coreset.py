@@ -5,10 +5,11 @@ fit is a function of them, and of randomness that hides nothing: it costs nothin
 is done.
 """
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.kmeans.private_coreset import build_private_coreset, private_coreset_entries
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["DPCoreset"]
 
 _MOST_SAMPLES = 10**8
+_BATCH = 2**16  # rows that are drawn at a time
 
 
 class DPCoreset(StandardErrors, BaseDPEstimator):
@@ -257,11 +259,21 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
         n = check_integer(n_samples, "n_samples", low=1, high=_MOST_SAMPLES)
         rng = sampling_rng(random_state)
         ends = np.cumsum(self.weights_)
-        chosen = np.searchsorted(ends[:-1], rng.random(n) * ends[-1], side="right")
-        offsets = (rng.random((n, self.widths_.shape[1])) - 0.5) * self.widths_[chosen]
+        try:
+            X = np.empty((n, self.points_.shape[1]))
+            chosen = np.searchsorted(ends[:-1], rng.random(n) * ends[-1], side="right")
+        except MemoryError:
+            raise ValueError("n_samples: that many rows do not fit into memory.") from None
+        for rows in gen_batches(n, _BATCH):
+            X[rows] = self._around(chosen[rows], rng)
+        return X
+
+    def _around(self, chosen: np.ndarray, rng: Any) -> np.ndarray:
+        """A row around each of the chosen points."""
+        offsets = (rng.random((len(chosen), self.widths_.shape[1])) - 0.5) * self.widths_[chosen]
         if self.basis_ is not None:
             offsets = offsets @ self.basis_ + _off_axes(
-                n, self.basis_, self.residual_variance_, rng
+                len(chosen), self.basis_, self.residual_variance_, rng
             )
         return self._region.clip_points(self.points_[chosen] + offsets)
 

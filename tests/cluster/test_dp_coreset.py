@@ -1,6 +1,7 @@
 """DPCoreset: released points that anything may be run on."""
 
 import pickle
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -150,6 +151,15 @@ def test_samples_are_like_the_rows(flat, wide):
         spread = X.std(axis=0)
         assert (np.abs(sample.mean(axis=0) - X.mean(axis=0)) < 0.15 * spread).all()
         assert (np.abs(sample.std(axis=0) / spread - 1) < 0.3).all()
+
+
+def test_many_rows_take_little_more_memory_than_they_are(wide):
+    coreset = wide[1]
+    tracemalloc.start()
+    many = coreset.sample(300_000, random_state=0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert many.nbytes > 2e7 and peak < 2.5 * many.nbytes
 
 
 def test_the_seed_of_a_sample_is_no_noise():
