@@ -40,6 +40,7 @@ from .._privacy._accounting import (
     zcdp_rho,
 )
 from ._composition import compose, group_privacy, total_epsilon
+from ._deployment_entry import deployment_entry
 from ._events import (
     ZCDP,
     ApproxDP,
@@ -59,6 +60,7 @@ __all__ = [
     "PureDP",
     "ZCDP",
     "compose",
+    "deployment_entry",
     "event_of_plan",
     "gaussian_delta",
     "gaussian_epsilon",

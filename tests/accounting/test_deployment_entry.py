@@ -1,0 +1,91 @@
+"""Entries of the DP Deployments Registry, from reports and ledgers."""
+
+import json
+
+import numpy as np
+import pytest
+
+from sklearn_dp import FriendlyMean, PrivacyBudget, PrivacyLedger
+from sklearn_dp.accounting import deployment_entry
+
+# What the registry's schema allows (commit 057e5d8 of its data): the fields of each section, and
+# the words of its enumerations. It refuses any other field.
+FIELDS = {
+    "basic": "name data_curators description intended_use data_product_type data_product_region "
+    "data_product_sector publication_date",
+    "dp_variant": "variant_name data_domain unprotected_quantities",
+    "privacy_loss": "privacy_unit privacy_unit_details number_of_privacy_units privacy_parameters "
+    "privacy_parameters_details",
+    "deployment_model": "model_name model_name_details trust_assumptions actors release_type "
+    "release_type_details data_source_type data_source_type_details access_type "
+    "access_type_details",
+    "implementation": "preprocessing_and_hyperparameter_tuning mechanisms composition "
+    "post_processing justification utility additional_information",
+    "administrative": "evidence_sources status registry_authors tier",
+}
+WORDS = {
+    "variant_name": {"Pure DP", "Approximate DP", "Zero-concentrated DP", "Renyi DP", "Custom"},
+    "model_name": {"Local", "Central", "Shuffle", "Federated", "Varies"},
+    "release_type": {"One release", "Many releases"},
+    "access_type": {"Interactive", "Non-interactive"},
+    "status": {"Draft"},
+}
+
+
+def checked(source):
+    """The sections of an entry that JSON, and so YAML, can hold; they fit the schema."""
+    entry = json.loads(json.dumps(deployment_entry(source), allow_nan=False))
+    assert set(entry) == {"url_slug", "deployment"}
+    sections = entry["deployment"]
+    assert set(sections) == set(FIELDS)
+    for name, section in sections.items():
+        assert set(section) <= set(FIELDS[name].split())
+        for field, value in section.items():
+            assert value in WORDS.get(field, {value}) if isinstance(value, str) else value
+    assert set(sections["privacy_loss"]["privacy_parameters"]) <= {"epsilon", "delta", "rho"}
+    return sections
+
+
+@pytest.fixture
+def ledger():
+    return PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5))
+
+
+def fitted(ledger, **options):
+    X = np.random.default_rng(0).normal(size=(500, 2))
+    return FriendlyMean(bounds=5.0, ledger=ledger, **options).fit(X)
+
+
+def test_a_report_tells_its_guarantee_and_its_releases(ledger):
+    report = fitted(ledger).privacy_report_
+    sections = checked(report)
+    loss = sections["privacy_loss"]
+    assert loss["privacy_parameters"] == {"epsilon": report.epsilon, "delta": report.delta}
+    assert loss["privacy_unit"] == "row" and "add or remove one row" in loss["privacy_unit_details"]
+    assert "number_of_privacy_units" not in loss  # it is private
+    assert sections["deployment_model"]["release_type"] == "One release"
+    for line in report.releases:
+        assert line["release"] in sections["implementation"]["mechanisms"]
+
+
+def test_a_ledger_tells_its_total(ledger):
+    for _ in range(2):
+        fitted(ledger)
+    sections = checked(ledger)
+    assert sections["privacy_loss"]["privacy_parameters"] == ledger.spent
+    assert sections["dp_variant"]["variant_name"] == "Approximate DP"
+    assert sections["deployment_model"]["release_type"] == "Many releases"
+    assert "FriendlyMean" in sections["implementation"]["mechanisms"]
+
+
+def test_a_ledger_in_rho_is_concentrated():
+    ledger = PrivacyLedger(PrivacyBudget(rho=1.0, delta=1e-5))
+    fitted(ledger, rho=0.1)
+    sections = checked(ledger)
+    assert sections["dp_variant"]["variant_name"] == "Zero-concentrated DP"
+    assert sections["privacy_loss"]["privacy_parameters"] == {"rho": ledger.spent["rho"]}
+
+
+def test_anything_else_is_refused():
+    with pytest.raises(TypeError, match="source must be a PrivacyReport or a PrivacyLedger"):
+        deployment_entry({"epsilon": 1.0})
