@@ -1,5 +1,6 @@
 """What a report or a ledger says, as an entry of the Differential Privacy Deployments Registry."""
 
+from importlib.metadata import version
 from typing import Any
 
 from .._privacy._ledger import PrivacyLedger
@@ -98,7 +99,7 @@ def deployment_entry(source: PrivacyReport | PrivacyLedger) -> dict[str, Any]:
             },
             "implementation": {
                 "preprocessing_and_hyperparameter_tuning": "",
-                "mechanisms": known["mechanisms"] + "\n" + _LIBRARY.format(_version()),
+                "mechanisms": known["mechanisms"] + "\n" + _LIBRARY.format(version("sklearn-dp")),
                 "composition": _COMPOSED.format(known["accounting"]),
                 "post_processing": "",
                 "justification": "",
@@ -106,12 +107,6 @@ def deployment_entry(source: PrivacyReport | PrivacyLedger) -> dict[str, Any]:
             "administrative": {"status": "Draft", "registry_authors": [""], "tier": 3},
         },
     }
-
-
-def _version() -> str:
-    from .. import __version__
-
-    return __version__
 
 
 def _variant(parameters: dict[str, float]) -> str:
