@@ -64,21 +64,19 @@ def friendly_average(
     delta: float,
     units: Units | None = None,
 ) -> Average | None:
-    """Noisy average of elements of which every two have a common friend, or None.
+    """Noisy average of elements (m, p) of which every two have a common friend, or None.
 
     Private for neighbors that add, remove or replace an element, provided that any two elements of
-    either data set are within 2 `radius` of one another. The rows (m, p), finite, are the survivors
-    of a filter; m is private, and may be 0. The radius is that of the predicate, public or
-    released. `delta` is the probability of the failure event, charged by the caller. None if there
-    seem to be too few rows; nothing but the size is released then. Where rows have weights, by
-    `units`, these are at most one: the average is weighted then, and the number of rows is their
-    weight.
+    either data set are within 2 `radius` of one another. The rows, finite, are the survivors of a
+    filter; m is private, and may be 0. `delta` is the probability of the failure event, charged by
+    the caller. None if there seem to be too few rows; nothing but the size is released then.
+    Weights, by `units`, are at most one; the number of rows is then their weight.
 
     Given ``size <= m`` of the larger data set minus one, which fails with probability at most
-    `delta`: adding, removing or replacing a row moves the exact average by at most
-    2 radius / m <= 2 radius / size. With m = 0 there is an answer with probability at most `delta`
-    only, and so for m = 1. With m for the weight of all rows this is as true: a row of weight w,
-    at most one, moves the average by at most 2 radius w / m.
+    `delta`: adding, removing or replacing a row moves the exact average by at most 2 radius / m <=
+    2 radius / size. With m = 0 there is an answer with probability at most `delta` only, and so for
+    m = 1. With m for the weight of all rows this is as true: a row of weight w, at most one, moves
+    the average by at most 2 radius w / m.
     """
     weights, scale = (None, 1) if units is None else (units.weights, units.scale)
     m = len(rows) if weights is None else int(weights.sum())
@@ -93,10 +91,10 @@ def friendly_average(
 def core_size(
     session: PrivacySession, entry: str, m: int, *, rho: float, delta: float, scale: int = 1
 ) -> float:
-    """A released number that is at most m - 1 but for a probability of at most `delta`.
+    """A released number, maybe negative, that is at most m - 1 but for a probability of `delta`.
 
-    It may be negative. `m` is the true number, private, or the weight in steps, of which an element
-    has `scale` at the most. The entry pays `rho`; the caller is charged delta.
+    `m` is the true number, or the weight in steps, of which an element has `scale` at the most. The
+    entry pays `rho`; the caller is charged delta.
     """
     sd = 1 / math.sqrt(2 * rho)
     # One element changes the number by one, and the weight by `scale` steps at the most.
@@ -108,12 +106,10 @@ def core_size(
 def _rounded_average(
     rows: np.ndarray, radius: float, size: float, weights: np.ndarray | None = None
 ) -> tuple[np.ndarray, float, float]:
-    """The average in exact integers of a fine public grid, the step, and the sensitivity.
+    """The average (p,) in exact integers of a fine public grid, the step, and the sensitivity.
 
-    Everything is an integer from the first step on, so the release is one of a fixed lattice
-    whatever the location of the rows, and no low-order bits of theirs can show in it. Python
-    integers (p,) in units, the unit, and the sensitivity in units, in the Euclidean norm. Any two
-    rows (m, p) are within 2 `radius` of each other; `size` is at most m - 1, and at least 1.
+    Everything is an integer from the first step on, so no low-order bits of the rows can show. Any
+    two rows (m, p) are within 2 `radius` of each other; `size` is at most m - 1, at least 1.
     """
     unit, fine, sensitivity = average_lattice(rows.shape[1], radius, size)
     value = _exact_average(np.rint(rows * (1 / unit)), fine, weights)
@@ -158,12 +154,11 @@ def find_radius(
     rho: float,
     slack: float | Callable[[float], float],
 ) -> float | None:
-    """Smallest radius of a public grid within which nearly all pairs of points (n, d) lie.
+    """Smallest radius of a public grid within which nearly all pairs of points (n, d) lie, or None.
 
-    The entry pays `rho` for the whole search; it must allow the (public) number of steps. A radius
-    is accepted when the noisy number of ordered pairs beyond it, over n, is at most `slack`: public
-    or released. A function is called with the share of rho of one step. None when the search ends
-    at the last radius, which it never tests.
+    The entry pays `rho` for the whole search. A radius is accepted when the noisy number of ordered
+    pairs beyond it, over n, is at most `slack`, or what that is for the share of rho of one step.
+    None at the last radius, which is never tested.
     """
     steps = max(1, (len(radii) - 1).bit_length())
     share = math.nextafter(rho / steps, 0.0)
@@ -200,16 +195,9 @@ def basic_average_budget(
     rho for the size and the mean of :func:`friendly_average` together; delta for its failure event;
     and the zCDP cost of the (epsilon, delta)-DP whole, to be charged to the filter.
 
-    The average is (e, 2 delta_inner)-DP: Gaussian releases within (e, delta_inner), and its
-    failure event. With g of :func:`basic_gamma` the whole is
-    (g (exp(e) - 1), 2 g delta_inner exp(e + epsilon))-DP; e and delta_inner solve that for epsilon
-    and delta.
-
-    At epsilon = 1 the average has to be 0.4-DP:
-
-    >>> rho_inner, delta_inner, rho = basic_average_budget(1.0, 1e-6)
-    >>> 0.5 * 0.405**2 > rho_inner, delta_inner < 1e-6, rho < 0.5
-    (True, True, True)
+    The average is (e, 2 delta_inner)-DP: Gaussian releases within (e, delta_inner), and its failure
+    event. With g of :func:`basic_gamma` the whole is (g (exp(e) - 1), 2 g delta_inner exp(e +
+    epsilon))-DP; e and delta_inner solve that for epsilon and delta.
     """
     gamma = basic_gamma(replace=replace)
     inner = math.log1p(epsilon / gamma) * (1 - ROUNDING)
@@ -228,10 +216,8 @@ _FINE_BITS = 16  # the average is rounded to about 2**-16 of its sensitivity
 def average_of_total(
     total: np.ndarray, number: int, radius: float, size: float
 ) -> tuple[np.ndarray, float, float]:
-    """The average of rows that others add up, as an integer, its step and its sensitivity.
-
-    `total` (p,) is that of the rows, each rounded to steps of :func:`average_unit`; `number` is m,
-    and `radius` and `size` are as for :func:`average_lattice`. Python integers (p,), in units.
+    """The average of rows that others add up, rounded to :func:`average_unit`; its step and
+    sensitivity.
     """
     unit, fine, sensitivity = average_lattice(len(total), radius, size)
     value = rounded_mean(total.astype(object), number, fine)
@@ -248,11 +234,9 @@ def average_unit(radius: float) -> float:
 
 
 def average_lattice(p: int, radius: float, size: float) -> tuple[float, int, float]:
-    """The step of the rows, how many bits finer their average is, and its sensitivity.
+    """The step of the rows (p,), how many bits finer their average is, and its sensitivity there.
 
-    The average is in steps of ``unit / 2**fine``, and so is the sensitivity, in the Euclidean norm.
-    Rows are of length p, any two within 2 `radius` of each other; `size` is at most their number
-    minus one, and at least 1.
+    Any two rows are within 2 `radius`; `size` is at most their number minus one, and at least 1.
     """
     unit = average_unit(radius)
     fine = max(0, math.ceil(math.log2(size * unit * math.sqrt(p) / radius)) + _FINE_BITS)

@@ -76,10 +76,8 @@ _MANY = _Look(np.concatenate([np.arange(-40, -8) / 4, np.arange(-32, 1) / 16]), 
 
 
 def whole_bounds(candidate: Candidate, facts: PublicFacts) -> float:
-    """The radius about `candidate` whose noise is that of all points, about the middle of the
-    bounds.
-
-    There nothing is clipped away; but the noise of the number counts by the offset of the mean.
+    """The radius about `candidate` whose noise is that of all points about the middle of the
+    bounds: nothing is clipped, but the noise of the number counts by the offset of the mean.
     """
     if facts.reach is None:
         return math.inf
@@ -96,12 +94,10 @@ def clip_radius(
     """The radius with the least noise and bias, from noisy counts of distances.
 
     `squared` is what part of the release is for squares, if variances are to be as precise as the
-    mean: noise and bias are then those of the mean and of a standard deviation.
-
-    Where the counts would be too noisy to help, the radius that there was stands for all. The
-    counts show no tail of fewer points than their noise, so it is extrapolated (:func:`_tail`);
-    and the radius is at least the one whose noise is `FREE` of the sampling error, which makes
-    next to no difference: an unseen tail is then paid for by the rows themselves.
+    mean. Where the counts would be too noisy to help, the radius that there was stands for all.
+    They show no tail of fewer points than their noise, so it is extrapolated (:func:`_tail`), and
+    the noise is at least `FREE` of the sampling error: an unseen tail is then paid for by the rows
+    themselves.
     """
     rho = session.remaining("distances")
     if 1 / math.sqrt(2 * rho) > facts.total / _FEWEST:
@@ -178,9 +174,8 @@ class PowerLaw(NamedTuple):
     end: float  # no point is farther out
 
     def excess(self, radius: Any, order: int = 1) -> Any:
-        """By how much distances, or squares of them, exceed those of a radius, summed over points.
-
-        The integral of ``order * r**(order - 1)`` times the tail.
+        """By how much distances (or squares) exceed those of a radius: the integral of ``order *
+        r**(order - 1)`` times the tail.
         """
         fall = self.power - order
         fall = math.copysign(max(abs(fall), 1e-6), fall)  # a logarithm at 0
@@ -207,8 +202,7 @@ def _tail(
 
     Its powers are those of the octave and of the half octave before its start. Tails of most laws
     are lighter farther out, so the likely one is bent by as much as that of the octave before; the
-    heavy one is not. Neither is steeper than the numbers farther out allow for: beside many equal
-    points there may be few that are spread out far.
+    heavy one is not. Neither is steeper than the numbers farther out allow for.
     """
     places = np.flatnonzero(beyond > caution.clear * sd + 0.5)
     if not places.size:
@@ -242,10 +236,7 @@ def _tail(
 def _heaviest(
     law: PowerLaw, beyond: np.ndarray, edges: np.ndarray, radius: float, order: int
 ) -> float:
-    """The excess of a tail that falls by a law from any edge on, with the most points there.
-
-    Where numbers fall at once, a law that begins before the fall says more than they allow for.
-    """
+    """The excess of a tail that falls by a law from the edge on with which it is largest."""
     places = np.flatnonzero((edges[:-1] >= law.start) & (edges[:-1] <= 4 * law.start))
     laws = (law._replace(start=edges[i], beyond=max(beyond[i], 0.0)) for i in places)
     return min(float(each.excess(radius, order)) for each in (law, *laws))
@@ -258,9 +249,8 @@ def _at_most(beyond: np.ndarray, edges: np.ndarray, radius: float, order: int) -
 
 
 def _distance_counts(part: Part, squares: np.ndarray) -> tuple[Part, tuple]:
-    """A pass: weights in bins of squared distances.
-
-    Points outside the ball, which the last bin ends at, are not counted, as in the mean.
+    """A pass: weights in bins of squared distances, of points within the last edge, as in the
+    mean.
     """
     own = part[ROWS].squares
 
@@ -272,10 +262,7 @@ def _distance_counts(part: Part, squares: np.ndarray) -> tuple[Part, tuple]:
 
 
 def _mean_square(counts: np.ndarray, edges: np.ndarray, most: float, facts: PublicFacts) -> float:
-    """Mean squared distance up to the farthest that counts stand out at.
-
-    Bins beyond hold next to nothing but noise, and their squares are large: they are left out.
-    """
+    """Mean squared distance up to the farthest that counts stand out at: beyond is noise."""
     seen = edges[1:] <= most * (1 + 1e-9)
     squares = np.square((edges[1:] + edges[:-1]) / 2)[seen]
     mean = float(counts[seen] @ squares) / max(float(counts[seen].sum()), facts.total / 4)

@@ -104,8 +104,7 @@ def fit_column_means(
 ) -> FriendlyMeanResult:
     """The second step alone, at a released `place`: means of columns in units of the table.
 
-    In coordinates that have been `seen`, or in those of a box, about the place where its standard
-    `error` lets it be of use. Columns of which no spread was seen keep the mean of the place.
+    Columns of which no spread was `seen` keep the mean of the place.
     """
     d, center = table.n_features, place.domain.center
     columns = Columns.of(box, d) if seen is None else seen.coordinates(box)

@@ -39,10 +39,7 @@ _SAFE = 1 - 1e-9  # far more than the rounding error of a squared distance
 
 
 def dist_r(X: np.ndarray, Y: np.ndarray, radius: float) -> np.ndarray:
-    """Which pairs (a, b) of points are within `radius` of one another.
-
-    True only if the real distance is at most ``radius * (1 + 1e-9)``.
-    """
+    """Which pairs (a, b) of points are within `radius (1 + 1e-9)` of one another."""
     # One fixed loop over the coordinates for each pair: the same bits in every tile, and
     # symmetric. (A matrix product is neither.)
     return cdist(X, Y, "sqeuclidean") <= float(radius) ** 2
@@ -51,16 +48,13 @@ def dist_r(X: np.ndarray, Y: np.ndarray, radius: float) -> np.ndarray:
 def match_gamma(
     X: np.ndarray, Y: np.ndarray, gamma: float = MATCH_LIMIT
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Which pairs (a, b) of unordered k-tuples (., k, d) of points match at ratio `gamma`.
+    """Which pairs (a, b) of unordered k-tuples (., k, d) of points match at ratio `gamma` <= 1.
 
-    X and Y match if some permutation pi has, for all i, ``|x_i - y_pi(i)|`` below gamma times
-    every ``|x_i - y_pi(j)|`` and ``|x_j - y_pi(i)|`` with j != i. For gamma <= 1 only the map to
-    the nearest neighbor can be such a permutation. Tuples with a NaN match nothing. Gamma is in
-    (0, 1]; an aggregation needs at most 1/5.
-
-    With the matches, the permutations (a, b, k): ``permutation[p, q, i]`` is the index in ``Y[q]``
-    of the partner of ``X[p, i]``, meaningful where there is a match; and the Frobenius distances
-    (a, b) of the matched tuples, inf where they do not match.
+    X and Y match if some permutation pi has, for all i, ``|x_i - y_pi(i)|`` below gamma times every
+    ``|x_i - y_pi(j)|`` and ``|x_j - y_pi(i)|`` with j != i: it can only be the map to the nearest
+    neighbor. Tuples with a NaN match nothing. With the matches, the permutations (a, b, k), the
+    index in ``Y[q]`` of the partner of ``X[p, i]``, and the Frobenius distances (a, b) of the
+    matched tuples, inf where they do not match.
     """
     if not 0 < gamma <= 1:
         raise ValueError("gamma must lie in (0, 1].")
@@ -75,9 +69,8 @@ def match_distances(X: np.ndarray, Y: np.ndarray, gamma: float) -> np.ndarray:
 
 
 def _tuple_distances(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """Squared distances of shape (k, a, k, b); inf where a point is not finite.
-
-    In this order of the axes every loop over centers is one operation on all pairs of tuples.
+    """Squared distances (k, a, k, b), inf where a point is not finite: fast in loops over
+    centers.
     """
     (a, k, d), b = X.shape, len(Y)
     X, Y = (each.transpose(1, 0, 2).reshape(-1, d) for each in (X, Y))
@@ -126,8 +119,7 @@ def _tiles(n: int) -> Iterator[tuple[slice, slice]]:
 def friend_counts(X: np.ndarray, radius: float, anchors: np.ndarray | None = None) -> np.ndarray:
     """Number of points within `radius` of each finite point (n, d), itself included.
 
-    With `anchors` (n,) friends are counted among these only. Exact counts take n^2 distances in
-    tiles of bounded size; a few thousand anchors are enough for a large n.
+    Friends are counted among the anchors (n,) only: a few thousand are enough for a large n.
     """
     X = np.ascontiguousarray(X, dtype=np.float64)
     counts = np.zeros(len(X), dtype=np.int64)
@@ -157,10 +149,7 @@ def anchor_bound(rate: float) -> np.uint64:
 
 
 def non_friend_pairs(X: np.ndarray, radii: np.ndarray) -> np.ndarray:
-    """Number of ordered pairs of distinct points farther apart than each radius.
-
-    The points (n, d) are finite, the radii (m,) increasing.
-    """
+    """Number of ordered pairs of finite points (n, d) farther apart than each increasing radius."""
     X = np.ascontiguousarray(X, dtype=np.float64)
     squares = np.square(np.asarray(radii, dtype=np.float64))
     cells = np.zeros(len(squares) + 1, dtype=np.int64)
@@ -201,22 +190,18 @@ def core_add_remove(
     """Friendly core when neighbors add or remove an element; the size is private. Not a release.
 
     Which elements (n,) to keep. The entry pays `rho` and `delta`. `friends` are those of each
-    element, itself included; among the anchors if there are any. `size` is n, or the number of
-    anchors; `noisy_size` the released n + round(sd Z), paid for on its own. Where the elements are
-    a random sample (by :func:`anchor_bound`) that stands for the whole data set, `units` are their
-    numbers in it. It is the filter of the sample, whose neighbors are neighbors or equal.
+    element, itself included; `size` is n, or the number of anchors; `noisy_size` the released n +
+    round(sd Z), paid for on its own. Where the elements are a random sample (by
+    :func:`anchor_bound`), `units` are their numbers in the whole.
 
     Let D' be D without x and call an element bad if at most half of the n - 1 common elements are
     its friends. The bound `upper` is at least n - 1, the size of D', but for delta / 2, on either
-    of the two. Then:
-
-    * a bad element has a score of at most 1 in D (0 in D'), so it survives with probability at
-      most delta / (2 (upper + 1)), and none of the at most n of them does but for delta / 2;
-    * the scores of the others, at most n - 1, differ by exactly 1 half count; with variance
-      upper / (2 rho) that costs (n - 1) rho / upper <= rho;
-    * decisions are independent given `upper`, so dropping the bad ones leaves the rest alone.
-
-    Two survivors are then friends of more than half of the common elements: they share one.
+    of the two. Then a bad element has a score of at most 1 in D (0 in D'), so it survives with
+    probability at most delta / (2 (upper + 1)), and none of the at most n of them does but for
+    delta / 2. The scores of the others, at most n - 1, differ by exactly 1 half count; with
+    variance upper / (2 rho) that costs (n - 1) rho / upper <= rho. Decisions are independent given
+    `upper`, so dropping the bad ones leaves the rest alone. Two survivors are then friends of more
+    than half of the common elements: they share one.
     """
     upper = _size_upper_bound(noisy_size, sd, delta / 2)
     sigma = round_up(math.sqrt(upper / (2 * rho)))

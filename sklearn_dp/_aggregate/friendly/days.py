@@ -71,9 +71,8 @@ class Means:
 def combined(
     day: FriendlyMeanResult, before: Means | None, keep: float, names: Any
 ) -> tuple[FriendlyMeanResult, Means]:
-    """The result of all days, and what is kept of it for the next; `before` None on the first day.
-
-    A column that is lost in the noise of a day may be seen in all of them together.
+    """The result of all days, and what is kept of it for the next; `before` None on the first
+    day.
     """
     nothing, infinite = np.zeros(len(day.mean)), np.full(len(day.mean), math.inf)
     first = Means(nothing, nothing, nothing, nothing, infinite, 0.0, 0.0)

@@ -117,8 +117,8 @@ def friendly_mean_entries(
 def _resolve(budget: Any, locate: str) -> str:
     """What "auto" is known to mean before any release.
 
-    Cells are Gaussian counts with a failure event, so a plan with cells only converts by the
-    exact Gaussian curve. In an epsilon budget that is worth more than the choice.
+    Cells are Gaussian counts with a failure event, so a plan with cells only converts by the exact
+    Gaussian curve: in an epsilon budget that is worth more than the choice.
     """
     return "cells" if locate == "auto" and budget.rho is None else locate
 
@@ -126,12 +126,8 @@ def _resolve(budget: Any, locate: str) -> str:
 def _refine_entries(rho: float, delta: float, core: bool, most: float) -> tuple[PlanEntry, ...]:
     """Entries of a mean by locate, approach and refine, worth `rho` together, of `most` in all.
 
-    `delta` is for failures of the location; 0 where public bounds make it needless. `core`:
-    whether the location may be a friendly core.
-
-    The shares are what each release gets at least. How much the location and the approach really
-    take depends on released facts, under the caps: the entries draw on each other's shares, so
-    that together they never exceed `rho`, and the mean may spend whatever the others leave.
+    `delta` is for failures of the location. The shares are what each release gets at least; the
+    entries draw on each other's, under the caps, and the mean may spend whatever the others leave.
     """
     shares = [0.01 * rho, 0.1 * rho if delta else 0.0, 0.1 * rho, 0.12 * rho]
     size, location, approach, distances = shares
@@ -182,15 +178,11 @@ def fit_friendly_mean(
     locate: str = "auto",
     names: Sequence[object] = (),
 ) -> FriendlyMeanResult:
-    """Private mean of the points of a table, by locate, approach and refine.
+    """Private mean of the points of a table, whose rows are units, by locate, approach and refine.
 
-    Every row is a unit (see :func:`.points.unit_points`). `columns` is what is public of them; a
-    plan that holds an entry for it has them released. The public `diameter` is one that nearly all
-    points are within of each other, in the coordinates of the columns; `radii` is the public grid
-    to look for it on, 1e-6 to 1e12 in factors of 1.5 by default.
-
-    The origin where a step finds nothing. The releases of the later steps are skipped then: which
-    ones were made depends on released values only.
+    The public `diameter` is one that nearly all points are within of each other, in the coordinates
+    of the columns; `radii` is the public grid to look for it on, 1e-6 to 1e12 in factors of 1.5 by
+    default. The origin where a step finds nothing: later releases are skipped then.
     """
     points = Points(table, columns)
     # Where rows have weights, these share the release with the number: twice the noise.
@@ -272,13 +264,10 @@ def _diameter(
 ) -> float | None:
     """Half as much again as the diameter of most pairs; None if there are too few points to tell.
 
-    Half as much again, because a fifth of the far pairs may be left out: the friends of a point in
-    the middle of the data must be nearly all others, or a friendly core loses its members. With few
-    points up to half of the pairs are, and it is more: a blob has 99 % of its points within it.
-
-    A step of the search compares u, the far pairs over n, with a part of n. Its noise must be
-    well below that and below what is left of n, or else a wrong turn sends the search to a
-    radius that has nothing to do with the data.
+    A fifth of the far pairs may be left out, and the friends of a point in the middle must be
+    nearly all others, or a friendly core loses its members; with few points up to half of the pairs
+    are, and it is more. A step of the search compares u, the far pairs over n, with a part of n:
+    its noise must be well below that and below what is left of n.
     """
     most = min(max(size, 1.0), most_pairs(points.n_features))
     radii = radius_grid(*RADII) if radii is None else radii

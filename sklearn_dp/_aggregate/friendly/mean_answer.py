@@ -113,10 +113,8 @@ def _is_a_bound(box: Domain | None, values: np.ndarray, scale: np.ndarray) -> np
 
 
 def _least_spread(end: Refined, columns: Columns, facts: PublicFacts) -> np.ndarray:
-    """The spread of each column: the released one, or what can be relied on where it is noise.
-
-    At most that of a normal blob that has 99 % of its pairs within the diameter: where counts of
-    distances were no use, nothing else is known. The sides of a box say next to nothing of spreads.
+    """The spread of each column: the released one, or, where it is noise, at most that of a normal
+    blob that has 99 % of its pairs within the diameter.
     """
     spread = end.spread
     if facts.reach is not None and columns.scaled:

@@ -40,10 +40,8 @@ class PublicFacts:
 
     @property
     def spread(self) -> float:
-        """What the norm of a standard normal vector seldom exceeds.
-
-        The norm has a mean below sqrt(d) and, as a function with Lipschitz constant 1, a standard
-        deviation of at most 1.
+        """What the norm of a standard normal vector, of mean below sqrt(d) and sd below 1, seldom
+        exceeds.
         """
         return math.sqrt(self.d) + 1
 

@@ -43,8 +43,7 @@ _CELL_WIDTH = 3.0  # in diameters times sqrt(d): two points are separated with p
 class Route:
     """A way to a first center, with what it spends and where it should lead.
 
-    A subclass makes candidates of itself for some facts (`routes`), of which the choice takes one,
-    and finds the center (`locate`).
+    A subclass makes candidates of itself for some facts (`routes`), of which the choice takes one.
     """
 
     name: ClassVar[str]
@@ -59,11 +58,7 @@ class Route:
     def locate(
         self, session: PrivacySession, points: Points, facts: PublicFacts
     ) -> Candidate | None:
-        """Find a first center; None if nothing was found, which is a released fact.
-
-        The plan entry "location" pays, with as many uses as it takes; the first mean of a friendly
-        core is among them.
-        """
+        """Find a first center, paid for by "location"; None if none was found, a released fact."""
         raise TypeError("a route must locate")
 
 
@@ -80,10 +75,9 @@ class Bounds(Route):
 
 @dataclass(frozen=True, kw_only=True)
 class ZCDPCore(Route):
-    """A friendly core by the zCDP filter. Its average is the first approach step.
+    """A friendly core by the zCDP filter; its average is the first approach step.
 
-    Two releases and a filter: the size of the sample (or of all points), which the noise of the
-    filter is made for; the core, which is not released; its size and its average.
+    The size of the sample, which the noise of the filter is made for; the core's size and average.
     """
 
     name: ClassVar[str] = "zcdp"
@@ -95,8 +89,7 @@ class ZCDPCore(Route):
     def routes(cls, facts: PublicFacts) -> list[ZCDPCore]:
         """For several parts of the points that the core should keep: 0.5, 0.76 and 0.93.
 
-        A margin of so many standard deviations between the counts of typical points and the
-        threshold of the filter; a larger one costs more and makes the average less noisy.
+        A larger margin, in sd, over the threshold costs more and makes the average less noisy.
         """
         return [cls._with_margin(facts, margin) for margin in (0.0, 0.7, 1.5)]
 
@@ -145,9 +138,9 @@ class ZCDPCore(Route):
 class BasicCore(Route):
     """A friendly core by the basic filter.
 
-    Needs a few hundred points where the zCDP filter needs thousands, because the filter draws no
-    noise; but the average has to be several times as private as the whole
-    (:func:`.average.basic_average_budget`), so its noise is larger.
+    It needs a few hundred points where the zCDP filter needs thousands, as it draws no noise; but
+    the average has to be several times as private as the whole
+    (:func:`.average.basic_average_budget`).
     """
 
     name: ClassVar[str] = "basic"
@@ -156,9 +149,8 @@ class BasicCore(Route):
 
     @classmethod
     def routes(cls, facts: PublicFacts) -> list[BasicCore]:
-        """For several epsilons of the whole: 2 % to half of rho, by epsilon^2 / 2 = rho.
-
-        At most 30, beyond which the inner budget (a logarithm) gains nothing.
+        """For several epsilons of the whole: 2 % to half of rho, by epsilon^2 / 2 = rho; at most
+        30, as beyond that the inner budget gains nothing.
         """
         return [
             cls._at(facts, min(math.sqrt(2 * share * facts.rho), 30.0))
@@ -167,10 +159,8 @@ class BasicCore(Route):
 
     @classmethod
     def _at(cls, facts: PublicFacts, epsilon: float) -> BasicCore:
-        """The best split of what the friendly average may spend between size and mean.
-
-        More for the size makes its lower bound, the divisor of the noise, larger; more for the mean
-        makes the noise smaller. 17 splits are compared by the predicted distance.
+        """The best, of 17, splits of what the friendly average may spend between size and mean, by
+        the predicted distance: more for the size makes the divisor of the noise larger.
         """
         inner, delta, cost = basic_average_budget(epsilon, facts.delta)
         part = np.linspace(0.1, 0.9, 17)
@@ -224,10 +214,7 @@ def _core_mean(
     rho_mean: float,
     delta: float,
 ) -> Candidate | None:
-    """The average of a core (m, d) and a ball about it, or None; all from the entry "location".
-
-    The core are the survivors of a filter; `delta` is for its released size being too large.
-    """
+    """The average of a core (m, d) and a ball about it, or None; all from the entry "location"."""
     average = friendly_average(
         session,
         "location",
@@ -258,9 +245,7 @@ class HeaviestCell(Route):
 
     @classmethod
     def routes(cls, facts: PublicFacts) -> list[HeaviestCell]:
-        """For 3 % of the budget.
-
-        Or for what it takes to see a third of the points, or a tenth, where that is more, or less.
+        """For 3 % of the budget, or for what it takes to see a third of the points, or a tenth.
 
         `level` standard deviations are the threshold below which a cell is not shown, and two more
         for luck; a cell of n / 3 points is seen where level / sqrt(2 rho) is at most n / 3. A route
@@ -302,8 +287,7 @@ class HeaviestCell(Route):
 class _Cells(Summed):
     """Counts of the occupied cells of a grid without end, which parts can add up: unreleased.
 
-    A cell is named by its integer coordinates, a big-endian int64 for each. So its name tells
-    its place alone, and not which other cells are occupied.
+    A cell is named by its integer coordinates, a big-endian int64 for each: by its place alone.
     """
 
     def __init__(self, counts: Counter[bytes]) -> None:
@@ -313,10 +297,7 @@ class _Cells(Summed):
         return _Cells(self.counts + other.counts)
 
     def arrays(self, d: int) -> tuple[np.ndarray, np.ndarray]:
-        """The names as NumPy strings, and the counts as int64.
-
-        A NumPy string drops zero bytes at its end; they are put back where a name is read.
-        """
+        """The names as NumPy strings, which drop zero bytes at the end, and the counts as int64."""
         codes = np.array(list(self.counts), dtype=f"S{8 * d}")
         return codes, np.array([*self.counts.values()], dtype=np.int64)
 
@@ -344,9 +325,8 @@ _MOST_APPROACHES = 12
 
 
 def choose_route(facts: PublicFacts, locate: str) -> Route:
-    """The route with the smallest predicted error, of "zcdp", "basic", "cells", or of all: "auto".
-
-    The method `locate` is ignored where there are public bounds, whose center will do.
+    """The route with the smallest predicted error, of those that `locate` allows; with public
+    bounds, their center.
     """
     if facts.reach is not None:
         return _predict(facts, Bounds(fixed=0.0, start=facts.reach))
@@ -360,15 +340,15 @@ def _predict(facts: PublicFacts, route: Route) -> Route:
 
     A mean of points clipped to a radius b has an error e of spread * b / (n sqrt(2 rho)); the next
     clipping radius covers that and the radius of the data. A route that cannot succeed keeps a
-    share that lets it run, and an infinite error. From a route with `fixed` and `start` to one with
-    the `error`, `steps` and `share` of the best of 40 budgets for each number of steps.
+    share that lets it run, and an infinite error; the others get the best of 40 budgets for each
+    number of steps.
 
-    The recursion repeats :func:`.refine.released_mean` on paper. Let s be what the
-    approach spends in m equal steps. A release of sum and number with rho_1 has noise of variance
-    c^2 (1 + 1 / sqrt(d)) / (2 rho_1) in each coordinate of the sum: 1 - w of the squared
-    sensitivity is the sum's, w = 1 / (1 + sqrt(d)), and 1 / (1 - w) = 1 + 1 / sqrt(d). Over n
-    points that is `noise` c^2 / rho_1. So `miss` = spread c sqrt(noise m / s), and the next c is
-    hypot(diameter / sqrt(2), miss), as in :meth:`.mean_facts.Candidate.within`.
+    The recursion repeats :func:`.refine.released_mean` on paper. Let s be what the approach spends
+    in m equal steps. A release of sum and number with rho_1 has noise of variance c^2 (1 + 1 /
+    sqrt(d)) / (2 rho_1) in each coordinate of the sum: 1 - w of the squared sensitivity is the
+    sum's, w = 1 / (1 + sqrt(d)), and 1 / (1 - w) = 1 + 1 / sqrt(d). Over n points that is `noise`
+    c^2 / rho_1. So `miss` = spread c sqrt(noise m / s), and the next c is hypot(diameter / sqrt(2),
+    miss), as in :meth:`.mean_facts.Candidate.within`.
     """
     left = facts.rho - route.fixed
     noise = (1 + 1 / math.sqrt(facts.d)) / (2 * facts.total**2)

@@ -65,10 +65,11 @@ class Sample(NamedTuple):
 
 
 class Points:
-    """The points of a table whose rows are units; one pass counts them.
+    """The points of a table whose rows are units, in coordinates of `columns`; one pass counts
+    them.
 
-    From here on the sources of the table give points, and `columns` are their coordinates. `number`
-    of all points, and `totals` of their weights, see `Units.totals`; both are unreleased.
+    From here on the sources of the table give points. Their `number`, and `totals` of their weights
+    (`Units.totals`), are unreleased.
     """
 
     def __init__(self, table: Table, columns: Columns) -> None:
@@ -86,11 +87,10 @@ class Points:
         return Points(self.table, columns)
 
     def sample(self, session: PrivacySession, size: float) -> Sample:
-        """All points, or about as many of them as can be compared with each other.
+        """All points, or about as many of them as can be compared, given their released `size`.
 
-        A sample at a released rate, by coins of each point's own: whatever the coins are, the
-        samples of neighbors are neighbors, or equal. The second time it is the same one. `size`
-        is the released number of points.
+        By coins of each point's own at a released rate: whatever the coins are, the samples of
+        neighbors are neighbors, or equal. The second time it is the same one.
         """
         if self._sample is None:
             most, draws = most_pairs(self.n_features), None
@@ -118,10 +118,8 @@ def _as_points(part: Part, columns: Columns) -> tuple[Part, tuple[ByPart, Any]]:
 def _sampled(
     part: Part, firsts: dict[int, int], draws: UnitDraws | None, bound: Any
 ) -> tuple[Part, tuple[ByPart]]:
-    """The points of the part that are in the sample, and their numbers among all.
-
-    `firsts` are the numbers of the first points of the parts, `bound` the largest draw of a point
-    that is in the sample; without draws it is all points.
+    """The points of the part whose draw is within the bound, or all, and their numbers among
+    all.
     """
     number, n = part.source.number, part.units.n_rows
     if draws is None:
@@ -132,10 +130,7 @@ def _sampled(
 
 
 def group_points(table: Table) -> Table:
-    """A table with a point for each group, or the opened table itself where rows are units.
-
-    The points are float64; in as many parts, but for very many.
-    """
+    """A table with a float64 point for each group, or the table itself where rows are units."""
     facts = table.units
     if not facts.grouped:
         return table

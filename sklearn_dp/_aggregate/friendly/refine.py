@@ -63,10 +63,8 @@ class Refined(NamedTuple):
 
 
 def rows_about(points: Points, candidate: Candidate) -> GridTable:
-    """The points about a released center, in steps of a grid for twice the ball.
-
-    Points farther out than twice the ball are moved to that distance, so that they stay beyond the
-    ball. The subtraction is elementwise, of the point and of a release.
+    """The points about a released center, elementwise, in steps of a grid for twice the ball:
+    points farther out are moved to that distance, so that they stay beyond the ball.
     """
     return GridTable.quantize(points.table, Domain(candidate.center, 2 * candidate.ball))
 
@@ -77,8 +75,7 @@ def ball_sum(
     """Exact sums of the rows in a ball, clipped to a norm: of the rows, of powers, their number.
 
     The first in steps; squares in those of :func:`_coarse`, and behind them, if asked for, fourth
-    powers in 2**15 times their squares; the number in steps of weight, `units.step`. A row has the
-    part that it weighs of all of them.
+    powers in 2**15 times their squares; the number in steps of weight. A row counts by its weight.
     """
     d = rows.n_features
     total = np.zeros(d, dtype=sum_type(rows.n_rows, 24))
@@ -129,17 +126,15 @@ def released_mean(
 ) -> tuple[Candidate, np.ndarray]:
     """Release the sum of the points in the ball, clipped about its center, and their number.
 
-    `entry` pays `rho`. Of the release, in squared sensitivity, `weight` is for the number of
-    points and `powers` for their squares, and fourth powers, column by column.
+    `entry` pays `rho`. Of the release, in squared sensitivity, `weight` is for the number of points
+    and `powers` for their squares, and fourth powers, column by column. Returns the combination of
+    the old center and the noisy mean with the least variance, and a ball about it; and the means of
+    the powers about the old center, in rows.
 
-    Returns the combination of the old center and the noisy mean with the least variance, and a
-    ball about it; and the means of the powers about the old center that were paid for, in rows.
-
-    The mean is the noisy sum over the noisy number, which is taken to be at least a quarter of the
-    number released before: a small divisor would throw the estimate out of the ball. The errors
-    of the old and the new estimate are independent, as they are made of separate noise, so the
-    weights of the combination are those of their variances. The ball allows for the noise of the
-    sum and for that of the number, which moves the mean along itself by up to the clipping radius.
+    The divisor is taken to be at least a quarter of the number released before: a small one would
+    throw the estimate out of the ball. The errors of both estimates are independent, so the weights
+    of the combination are those of their variances. The ball allows for the noise of the sum and
+    for that of the number, which moves the mean along itself by up to the clipping radius.
     """
     steps = clip / rows.unit
     total, sums, inside = rows.sums(_ball_sum, candidate.ball / rows.unit, steps, len(powers) > 1)
@@ -204,19 +199,14 @@ def refine(
 ) -> Refined:
     """The mean clipped to a radius that few points exceed, for all that is left.
 
-    Returns the mean, the radius, the standard error of the mean, the standard deviation of each
-    column of the clipped points, and the number (or weight) of points: what was divided by, and
-    what there is at least. With `spreads`, standard deviations are as precise as the mean, and have
-    an error; otherwise they are what the error of the mean needs.
-
-    Noise of the number moves the mean along its offset from the center, which is about `miss`
-    long: the weight minimizes d clip^2 / (1 - w) + miss^2 / w.
+    With `spreads`, standard deviations are as precise as the mean, and have an error; otherwise
+    they are what the error of the mean needs. Noise of the number moves the mean along its offset
+    from the center, about `miss` long: the weight minimizes d clip^2 / (1 - w) + miss^2 / w.
 
     The standard error adds up four variances: that of the noise of the sum; that of the noise of
-    the number, along the offset; that of the points, column by column, over their number or
-    weight, times the sum of squared weights over that of the weights (:mod:`..shared.centering`);
-    and the square of the bias: what the clip takes from the distances is at most what they exceed
-    it by.
+    the number, along the offset; that of the points, column by column, over their number or weight,
+    times the sum of squared weights over that of the weights (:mod:`..shared.centering`); and the
+    square of the bias: the clip takes at most what distances exceed it by.
     """
     blob = facts.diameter / math.sqrt(2 * float(chdtri(facts.d, 0.01)))
     free = FREE * blob * math.sqrt(2 * session.remaining("mean") * facts.total)
@@ -276,10 +266,7 @@ def refine(
 
 
 def _spreads(variances: np.ndarray, pooled: float, noise: float) -> np.ndarray:
-    """Variances of columns: released ones, drawn to the pooled one by as much as they are noise.
-
-    How much columns differ is told by themselves where there are many, and guessed for a few.
-    """
+    """Variances of columns, drawn to the pooled one by as much as they are noise."""
     noise /= pooled  # in pooled variances: squares of wide bounds are beyond any float
     differ = 0.5
     if len(variances) >= MANY_COLUMNS:

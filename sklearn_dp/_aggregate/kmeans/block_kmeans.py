@@ -35,10 +35,8 @@ class BlockKMeans(ClusterMixin, BaseEstimator):
 
 
 def _start(rows: np.ndarray, k: int, seed: int) -> np.ndarray:
-    """Greedy k-means++: of some candidates for each next center, the one that helps most.
-
-    Candidates are drawn in proportion to their squared distance from the centers so far (Arthur and
-    Vassilvitskii 2007). Rows may repeat where all of them are centers already.
+    """Greedy k-means++ (Arthur and Vassilvitskii 2007): of some candidates for each next center,
+    drawn in proportion to their squared distance from the centers so far, the one that helps most.
     """
     n = len(rows)
     squares, ones = np.einsum("ij,ij->i", rows, rows), np.ones(n)

@@ -27,12 +27,8 @@ _TABLE_BITS = 8  # of an index that are looked up together
 class CellGrid:
     """The sequence of splits of a box about the origin, always across its widest side.
 
-    `half_widths` (q,) are positive, in grid steps; the number of splits, `depth`, is at most 62.
-    `axes` (depth,) are what each split goes across, and `bits` (q,) tell how often each axis is
-    halved.
-
-    A box that is twice as wide as high is halved across its width first, and the lowest cell of
-    the left half has the code 0:
+    `half_widths` (q,) are positive, in grid steps; `depth` is at most 62. `axes` (depth,) are what
+    each split goes across, and `bits` (q,) tell how often each axis is halved.
 
     >>> import numpy as np
     >>> grid = CellGrid(np.array([2.0, 1.0]), 3)
@@ -52,10 +48,8 @@ class CellGrid:
         self.bits = np.bincount(self.axes, minlength=len(half_widths))
 
     def codes(self, points: np.ndarray) -> np.ndarray:
-        """Code of the cell of each point; those outside of the box go to the cell at its border.
-
-        Elementwise: the code of a row is a function of that row and of released values, bit for
-        bit. A matrix product would let other rows change it.
+        """Code of the cell of each point, moved into the box: elementwise, so that rows decide
+        alone.
         """
         codes = np.zeros(len(points), dtype=np.int64)
         scales = 2.0**self.bits / (2 * self.half_widths)
@@ -134,10 +128,8 @@ class TailCells(Protocol):
 def tail_cells(
     axes: Axes, grid: CellGrid, first_depth: int, limit: float, tuning: Tuning
 ) -> TailCells:
-    """The cells for rows that the cell tree leaves out.
-
-    Coarser cells of the tree's grid where the axes are the coordinates; rays from the origin where
-    they have been measured. No row has a norm above `limit`, in grid steps.
+    """Coarser cells of the tree's grid where axes are the coordinates, rays where they are
+    measured.
     """
     if axes.basis is None:
         return _Prefixes(grid, max(1, round(tuning.far_depth * first_depth)))
@@ -164,8 +156,7 @@ class _Rays(TailCells):
     """Along which axis a row is farthest out, on which side, and in which shell.
 
     A far cluster stays in one piece, where an orthant grid would divide it into 2^(q-1). Rows
-    beyond the first shells stay out of the tree: they would fill the cells at its border, whose
-    boxes say nothing about where they are.
+    beyond the first shells would fill the cells at the border of the tree, and stay out of it.
     """
 
     def __init__(self, spread: np.ndarray, limit: float, tuning: Tuning) -> None:

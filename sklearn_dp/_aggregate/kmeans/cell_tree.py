@@ -45,14 +45,11 @@ class Leaves:
 
 
 def depths_of_levels(q: int, size: Size, n_clusters: int, rho: float, tuning: Tuning) -> list[int]:
-    """Depths of the levels of the tree: public functions of released values.
-
-    They increase, between 1 and 44. `rho` is for all the levels, and a tree of q axes has at least
-    as many cells as there are clusters.
+    """Depths of the levels of the tree, increasing, between 1 and 44; `rho` is for all of them.
 
     A cell D splits deep is 2^(-D/q) of the box wide, and the noise of 2^D counts moves a sum over
-    them by 2^(D/2) sd. The squares of both, 2^(-2D/q) and 2^D / signal^2, are equal at
-    D = 2q/(2+q) log2(signal), where the signal is the number of rows in sd.
+    them by 2^(D/2) sd. The squares of both, 2^(-2D/q) and 2^D / signal^2, are equal at D = 2q/(2+q)
+    log2(signal), where the signal is the number of rows in sd.
 
     >>> from sklearn_dp._aggregate.kmeans.tuning import TUNING
     >>> depths_of_levels(2, Size(1e4, 0.2), 20, 0.005, TUNING)
@@ -76,8 +73,7 @@ def depths_of_levels(q: int, size: Size, n_clusters: int, rho: float, tuning: Tu
 def detection_threshold(n_cells: int, size: Size, tuning: Tuning) -> float:
     """Standard deviations above which a cell is believed: few false ones among `n_cells`.
 
-    The largest of m standard normal numbers is about sqrt(2 log m); a little less finds more true
-    cells than it adds false ones.
+    The largest of m standard normal numbers is about sqrt(2 log m); a little less finds more.
     """
     z = tuning.threshold_base + tuning.threshold_slope * math.sqrt(2 * math.log(n_cells))
     z = max(tuning.least_threshold, z)
@@ -158,11 +154,7 @@ class Tree:
         self.weight[nodes] = np.where(mean > self.keep_sd * sd / np.sqrt(old + 1), mean, 0.0)
 
     def prune_unconfirmed(self) -> None:
-        """Forget what was believed too soon and never measured again.
-
-        The first of several levels uses a lower threshold. Nodes that passed only that one, in the
-        last level that was reached, have had no second look.
-        """
+        """Forget what passed the lower threshold of the first level and had no second look."""
         self.weight[(self.precision == 1) & (self.weight <= self.threshold)] = 0.0
 
     def leaves(self, grid: CellGrid) -> tuple[Leaves, np.ndarray]:
@@ -181,8 +173,7 @@ class Tree:
 def grow(context: Context, entry: str, grid: CellGrid, depths: list[int], rho: float) -> Leaves:
     """The noisy cell tree. A level without cells to split is not released and costs nothing.
 
-    The context knows its size and the codes of its rows (`coded`), of which negative ones are not
-    counted. The depths are those of the levels, increasing; `rho` is for each level.
+    Rows of negative codes (`coded`) are not counted; `rho` is for each of the increasing depths.
     """
     size, tuning, rows = context.size, context.tuning, context.rows
     tree, sd = Tree(tuning.leaf_keep_sd), noise_sd(rho)
@@ -227,11 +218,8 @@ def release_cells(
     threshold: float,
     rho: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Noisy counts of the new cells above a threshold, and of all the old ones behind them.
-
-    `exact` are unreleased, of all parts. The numbers of cells are released; the new ones come
-    first, and the threshold is theirs, in units. Returns cells (m,), increasing, and their values
-    (m,).
+    """Noisy counts (m,) of the new cells above a threshold (in units), and of all the old ones
+    behind them, with the numbers (m,) of these cells, increasing.
     """
     units, first = context.units, np.searchsorted(exact.cells, n_new)
     # Public, and taken off again: the old cells always pass.

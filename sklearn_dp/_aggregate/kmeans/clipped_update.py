@@ -61,13 +61,9 @@ def clip_radius(
 ) -> Clip:
     """Radius of each cluster that most rows (few, where noise rules) are within, and its effect.
 
-    One histogram of distance over scale for all clusters: one relative radius, times the released
-    scale (k,) of each, its width over the common one. `exact` (n_bins,), unreleased, are the
-    weights in the bins of :func:`distance_edges`.
-
-    `width` is released: the width of a typical cluster, as cells show it. The radius where noise
-    hides the histogram, and what it is about at the least: a center may be as far off as a cell is
-    wide.
+    One histogram of distance over scale for all clusters; `exact` (n_bins,), unreleased, are the
+    weights in the bins of :func:`distance_edges`. `width`, released, is that of a typical cluster:
+    the radius where noise hides the histogram, and what it is about at the least.
     """
     tuning, edges, n_bins = context.tuning, distance_edges(context), len(exact)
     # A row is in one bin.
@@ -123,15 +119,12 @@ def update(
     relax: bool,
     low_signal: bool = False,
 ) -> tuple[bool, np.ndarray]:
-    """Move the centers toward what an iteration shows, as far as it is no noise.
+    """Move the centers toward what an iteration shows, as far as it is no noise; in place.
 
-    Changes the estimate in place: centers, their variance, and which clusters get a wider clip.
     `sums` (k, d) are noisy ones of clipped residuals, `sums_sd` (k,) the sd of each coordinate.
     `relax`: whether centers may overshoot as long as they drift. Movement counts as drift above a
-    part of its noise; all of it where the signal is low and starts are poor.
-
-    Returns whether the centers still move by more than noise, and the squared length (k,) of the
-    way that each center has gone.
+    part of its noise; all of it where the signal is low and starts are poor. Returns whether the
+    centers still move by more than noise, and the squared way (k,) of each.
     """
     d, gain, radius = sums.shape[1], clip.gain, clip.radius
     n, sure = state.certain_counts(tuning.certain_count_sd)
@@ -182,17 +175,11 @@ def _drift(
 
 
 def excess_of_each(excess: np.ndarray, weights: np.ndarray, own: float) -> np.ndarray:
-    """How far clusters have moved beyond noise, each on its own or all together.
+    """Variance (k,) of a prior for how far clusters have moved, each on its own or all together.
 
-    `excess` (k,) is the squared displacement per feature, less what noise alone would show,
-    `weights` are released counts. `own`, in [0, 1], is how much a cluster's own displacement says:
-    squares of few features scatter so much that the mean over all clusters says more. What is
-    returned, not negative, is the variance of a prior for the displacement of each.
-
-    One cluster of two has moved. Its own excess counts in full; the other one gets the mean:
-
-    >>> excess_of_each(np.array([4.0, -2.0]), np.ones(2), 0.0).tolist()
-    [4.0, 1.0]
+    `excess` (k,) is the squared displacement per feature, less what noise alone would show. `own`,
+    in [0, 1], is how much a cluster's own displacement says: squares of few features scatter so
+    much that the mean over all clusters, by weight, says more.
     """
     pooled = max(0.0, float(weights @ excess / max(weights.sum(), 1e-300)))
     return np.maximum(0.0, own * excess + (1 - own) * np.maximum(pooled, excess))

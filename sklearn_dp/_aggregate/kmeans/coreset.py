@@ -57,9 +57,8 @@ class Coreset:
 
     @property
     def inner(self) -> np.ndarray:
-        """About the mean squared distance of a cell's rows from its mean, of shape (n_leaves,).
-
-        Half of what it would be if they filled the box evenly.
+        """About the mean squared distance (n_leaves,) of a cell's rows from its mean: half of that
+        of rows that fill the box evenly.
         """
         return np.sum(np.square(self.widths), axis=1) / 24
 
@@ -74,9 +73,8 @@ def build_coreset(
 ) -> Coreset:
     """Noisy cell tree along the axes, then a noisy mean for each leaf.
 
-    The size of the context is known. `cells` and `means` are plan entries: `rho` is for the cells,
-    and the means spend all that their entry has left. `far_rho` is for a last look, with coarse
-    cells, at far rows that are in no leaf; 0: no look.
+    `rho` is for `cells`; `means` spend all that their entry has left. `far_rho` is for a last look,
+    with coarse cells, at far rows that are in no leaf; 0: no look.
     """
     depths = depths_of_levels(
         len(axes.spread), context.size, context.n_clusters, rho, context.tuning
@@ -125,10 +123,7 @@ def _guess_weight(leaves: Leaves, context: Context, measured: bool) -> float:
 def _with_far_cells(
     context: Context, entry: str, leaves: Leaves, shells: TailCells, rho: float
 ) -> Leaves:
-    """The leaves, and far cells of rows that are in none of them.
-
-    The rows know which of the far cells, `shells`, they are in, or -1.
-    """
+    """The leaves, and far cells of rows that are in none of them."""
     # Whether a row is in a leaf, and its far cell, follow from the row and from earlier releases;
     # it is in one far cell at most: the same claim as for a level of the tree.
     (exact,) = context.rows.sums(far_counts, shells.n_cells)
@@ -185,10 +180,7 @@ def _public_guesses(context: Context, axes: Axes) -> np.ndarray:
 
 
 def nearest_centers(points: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Nearest center of each released point, and the squared distance to it.
-
-    Plain floats: the points are released, so nothing has to be exact.
-    """
+    """Nearest center of each released point, and the squared distance to it, in plain floats."""
     square = np.einsum("ij,ij->i", centers, centers) - 2 * points @ centers.T
     square += np.einsum("ij,ij->i", points, points)[:, None]
     return square.argmin(axis=1), np.maximum(square.min(axis=1), 0.0)
@@ -213,9 +205,9 @@ def compares_starts(size: Size, n_clusters: int, rho: float, tuning: Tuning) -> 
 
 
 def solved_start(context: Context, coreset: Coreset) -> np.ndarray:
-    """Centers solved on the coreset, of shape (k0, d); more than asked for where space is large.
+    """Centers (k0, d) solved on the coreset; more than asked for where space is large.
 
-    Noise hides some clusters from the coreset. The counts of the first Lloyd iteration tell which
+    Noise hides some clusters from the coreset; the counts of the first Lloyd iteration tell which
     of the surplus centers stand where rows are (`doc/development/kmeans_engine.md`, "Start").
     """
     k0 = n_clusters = context.n_clusters
@@ -226,11 +218,7 @@ def solved_start(context: Context, coreset: Coreset) -> np.ndarray:
 
 
 def best_solution(context: Context, coreset: Coreset, n_centers: int) -> np.ndarray:
-    """The solution (n_centers, q) of the coreset that costs least, by the coreset and by the rows.
-
-    In the coordinates of the axes. The session's plan holds `starts_entry`: what is not spent of it
-    is left for later entries.
-    """
+    """The solution (n_centers, q) that costs least, by the coreset and by the rows."""
     tuning, rng = context.tuning, context.session.rng("start")
     points, weights = coreset.points, coreset.weights
     sd = noise_sd(context.left(STARTS))
@@ -259,10 +247,7 @@ def best_solution(context: Context, coreset: Coreset, n_centers: int) -> np.ndar
 
 
 def _centered(squared: np.ndarray) -> np.ndarray:
-    """Each row of an array (s, m) less the mean of all rows.
-
-    Element by element: what comes of a column is a function of that column alone, bit for bit.
-    """
+    """Each row of (s, m) less the mean of all: element by element, so each column alone."""
     mean = squared[0].copy()
     for other in squared[1:]:
         mean += other
@@ -278,10 +263,9 @@ def _length(values: np.ndarray) -> np.ndarray:
 
 
 def _released(context: Context, axes: Axes, centers: np.ndarray, clip: float) -> np.ndarray:
-    """Noisy cost (s,) of each solution less the mean of all, in squared steps.
+    """Noisy cost (s,) of each solution (s, k, q) less the mean of all, in squared steps.
 
-    The centers (s, k, q) are in the coordinates of the axes; what lies off them is the same for all
-    solutions. The clip, the longest vector of differences, in squared steps, is released.
+    What lies off the axes is the same for all. `clip` is the longest vector of differences.
     """
     rows = context.rows
     # Integers of about the norm of a row at the most, so that distances are exact.
@@ -301,9 +285,8 @@ def _released(context: Context, axes: Axes, centers: np.ndarray, clip: float) ->
 
 
 def _differences(part: Part, axes: Axes, centers: np.ndarray, clip: float) -> tuple[Part, tuple]:
-    """Exact sums of the clipped differences; the centers (s, k, q) are integer-valued.
-
-    Integers (s,), in steps of which a unit adds a vector of length `ERROR_STEPS` at the most.
+    """Exact sums (s,) of the clipped differences to integer-valued centers (s, k, q), in steps of
+    which a unit adds a vector of length `ERROR_STEPS` at the most.
     """
     rows = part[ROWS]
     totals = np.zeros(len(centers), dtype=sum_type(rows.n_rows, 26))

@@ -154,7 +154,7 @@ def fit_day(
 ) -> tuple[EngineResult, Stream]:
     """Look at the rows of one more day; the result of all days, and what is known then.
 
-    The session's plan holds `day_entries`. A part `keep` of what is known of earlier days counts.
+    A part `keep` of what is known of earlier days counts.
     """
     stream = copy.deepcopy(stream)
     rows = GridTable.quantize(table, domain)

@@ -59,10 +59,8 @@ BOUND, CELLS, MEANS = "bound", "cells", "cell means"
 
 
 def _shares(n_features: int, tuning: Tuning) -> dict[str, tuple[float, float]]:
-    """Nominal and largest shares of the releases before Lloyd's iterations.
-
-    The largest differ from the nominal ones where a step may take more after a look at what has
-    been released: in small data, or for far rows. Lloyd's iterations then get less.
+    """Nominal and largest shares of the releases before Lloyd's iterations, which get less where a
+    step takes more after a look at what has been released: in small data, or for far rows.
     """
     center, means = (tuning.center_share,) * 2, (tuning.means_share,) * 2
     cells = (tuning.cells_share, tuning.cells_cap)
@@ -108,12 +106,10 @@ def engine_entries(
     started: bool = False,
     tuning: Tuning = TUNING,
 ) -> tuple[PlanEntry, ...]:
-    """Plan entries of `fit_engine`: from parameters and public facts alone.
+    """Plan entries of `fit_engine`: from parameters and public facts alone, at most `rho` in all.
 
-    The sum of all of them stays below `rho`. Where the data have no public bound, finding one is
-    paid for. `quality`: whether the quality of the answer is released too. `started`: whether there
-    are centers to start from. Candidates for the number of clusters add the entries of the choice;
-    a number changes nothing.
+    `started`: whether there are centers to start from. Candidates for the number of clusters add
+    the entries of the choice; a number changes nothing.
     """
     entries = first_entries(
         rho, n_features, bounds_known=bounds_known, prefix=prefix, tuning=tuning
@@ -140,10 +136,7 @@ def engine_entries(
 def first_entries(
     rho: float, n_features: int, *, bounds_known: bool, prefix: str = "", tuning: Tuning = TUNING
 ) -> tuple[PlanEntry, ...]:
-    """Entries of what comes before Lloyd's iterations: up to the coreset.
-
-    `rho` is that of all; the shares of `tuning` are parts of it.
-    """
+    """Entries of what comes before Lloyd's iterations; `rho` is that of all."""
     entries, part = [], rho
     if not bounds_known:
         entries.append(_entry(BOUND, prefix, rho, tuning.bound_share, tuning.bound_share))
@@ -162,10 +155,9 @@ def last_entries(
     moves: bool = True,
     tuning: Tuning = TUNING,
 ) -> tuple[PlanEntry, ...]:
-    """Entries of Lloyd's iterations, and of the quality of what they find if there is one for it.
+    """Entries of Lloyd's iterations, and of the quality: worth `rho` in all.
 
-    They are worth `rho` in all; `cap` is the most that the iterations may come to, with what
-    earlier releases leave.
+    `cap` is the most that the iterations may come to, with what earlier releases leave.
     """
     if not quality:
         return lloyd_entries(rho, cap, prefix, moves=moves)
@@ -203,19 +195,15 @@ def fit_engine(
     rows: GridTable | None = None,
     once_sized: Callable[[float], object] | None = None,
 ) -> EngineResult:
-    """Release the centers of k clusters, where k may be chosen here.
+    """Release the centers of k clusters, where k may be chosen here; the table may have no rows.
 
     `start` (k, d): centers to start from, public or released before. `doubt`, released: how many of
-    them may be in the wrong cluster. The plan then is the one without a start, and so is the fit
-    where the rows are enough to find a better one. The table may have no rows.
-    Spends what earlier releases left too, up to the caps; later entries
-    of the plan keep theirs. The plan holds `engine_entries`, for the same prefix, quality and
-    candidates of k. Without a domain no public bound is known. `rows`, by default made here, are
-    those of the table on the grid of `domain`, and are moved to a released center.
+    them may be in the wrong cluster. The fit is the one without a start where the rows are enough
+    to find a better one. What earlier releases left is spent too, up to the caps.
 
-    `callback` is called with the name of each Lloyd iteration when it is done. `once_sized` is
-    called with the released number of units, once it is known: may release and waive entries that
-    follow in the plan.
+    `rows` are those of the table on the grid of `domain`. `callback` is called with the name of
+    each Lloyd iteration when it is done; `once_sized` with the released number of units, once it is
+    known: it may release and waive entries that follow in the plan.
     """
     domain, status, norms = known_or_paid(session, prefix + BOUND, table, domain)
     bounds = domain if norms is None else None
@@ -270,12 +258,7 @@ def _coreset(context: Context) -> Coreset:
 
 
 def _initial_budget_fraction(context: Context) -> float:
-    """Part of the start's shares to spend: less where the noise of Lloyd's iterations rules.
-
-    One where the noise of a center, in radii of the data, is at most `lean_noise`; `lean_share`
-    where it is twice that or more; in between by its logarithm. In small data the start is all
-    that there is.
-    """
+    """Part of the start's shares to spend: less where the noise of Lloyd's iterations rules."""
     tuning = context.tuning
     if context.coarse:
         return 1.0
@@ -286,8 +269,8 @@ def _initial_budget_fraction(context: Context) -> float:
 def _misleads(context: Context, doubt: float) -> bool:
     """Whether a start of the fit's own is better than one where so many centers may be misplaced.
 
-    A misplaced center costs what half a cluster does or more, an own start what the noise hides of
-    it: as much where the noise is so large that looking for it gets the least (`lean_noise`).
+    A misplaced center costs what half a cluster does or more, an own start what the noise hides: as
+    much where the noise is so large that looking for it gets the least (`lean_noise`).
     """
     return _noise_of_center(context) <= 2 * context.tuning.lean_noise * math.sqrt(doubt)
 
@@ -298,10 +281,7 @@ def _noise_of_center(context: Context) -> float:
 
 
 def _cell_shares(context: Context, axes: Axes, fraction: float) -> tuple[float, float]:
-    """What the cell tree may spend, and a last look at far rows that are in none of its cells.
-
-    The look takes its share from Lloyd's iterations.
-    """
+    """For the cell tree, and for a last look at far rows, which Lloyd's iterations pay for."""
     tuning, few = context.tuning, len(axes.spread) <= 3
     nominal = context.session.plan[context.name(CELLS)].rho
     rho = nominal * (tuning.flat_cells if few else 1.0) * fraction
@@ -313,10 +293,7 @@ def far_look_pays(context: Context, axes: Axes, rho: float) -> bool:
     """Whether to look once more, with coarse cells, at far rows that are in no cell of the tree.
 
     Where the rows have long tails there may be small clusters far away, and they rule the cost.
-    Without measured axes coarse cells mix what is close by: then they pay only where every
-    cluster is large.
-
-    `rho` is what the cell tree has.
+    Without measured axes coarse cells mix what is close by, and pay only where clusters are large.
     """
     size, tuning = context.size, context.tuning
     large = size.n / context.n_clusters > tuning.dense_rows * noise_sd(rho / 4)

@@ -60,25 +60,20 @@ class Context(Run):
 def coarse_pays(run: Run, size: Size) -> bool:
     """Whether coarser choices pay: in small data, but for several clusters in a plane or so.
 
-    Up to 3 features cells are fine enough to show a cluster each, in small data too, and the finer
-    choices find more of them (`doc/development/kmeans_engine.md`, "Small data"). Next to no budget
-    shows none, and then they follow the noise.
+    Up to 3 features cells are fine enough to show a cluster each, in small data too
+    (`doc/development/kmeans_engine.md`, "Small data"). Next to no budget shows none, and then finer
+    choices follow the noise.
     """
     few = run.n_clusters == 1 or size.signal < run.tuning.useless_signal
     return size.small and (run.rows.n_features > 3 or few)
 
 
 def lost_in_noise(context: Context, budget: float) -> bool:
-    """Whether one center is a better answer than several: before Lloyd's iterations.
+    """Whether one center is a better answer than several, with `budget` for Lloyd's iterations.
 
-    Noise moves a center by d (sd k / n)^2 squared radii of the data, if all of the budget goes
-    into one iteration. Far beyond the spread of the data this is hopeless.
-
-    Noise is no pure loss. Rows are with the nearest center, and of k centers that lie anywhere
-    one is nearer than their middle: the more so, the fewer features there are. Up to ten, noisy
-    centers of a cloud are better than its middle.
-
-    `budget` is what Lloyd's iterations may spend, in rho.
+    Noise moves a center by d (sd k / n)^2 squared radii of the data, if all of the budget goes into
+    one iteration. It is no pure loss: of k centers that lie anywhere one is nearer to a row than
+    their middle, the more so, the fewer features there are.
     """
     k, d, tuning = context.n_clusters, context.rows.n_features, context.tuning
     loss = d * (k * noise_sd(budget) / context.size.n) ** 2
@@ -96,10 +91,7 @@ def _nearest_of(k: int) -> float:
 
 
 def only_one(context: Context) -> Context:
-    """The context of a single center: few iterations, which bring the clip about its place.
-
-    No row changes sides, so there is nothing more to follow.
-    """
+    """The context of a single center: few iterations, as no row changes sides."""
     most, share = context.tuning.alone_iterations, context.tuning.alone_share
     tuning = replace(
         context.tuning,

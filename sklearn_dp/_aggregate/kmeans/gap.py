@@ -45,8 +45,7 @@ def gap_of_points(
 ) -> Choice:
     """The number of clusters by the gap statistic of released points (m, q) of positive weights.
 
-    `inner` is the sum of squares of what the points stand for, about them. The generator is that of
-    the references, which are public, and of restarts.
+    `inner` is the sum of squares of what the points stand for, about them.
     """
     if len(points) < max(_LEAST_POINTS, candidates.low):
         return nothing_seen(candidates)
@@ -83,8 +82,7 @@ def gaps(
 ) -> dict[int, float]:
     """The gap of each candidate with two points for each cluster; of the least in any case.
 
-    The points are (m, q), their weights positive; `inner` is the sum of squares that no clustering
-    of the points removes.
+    `inner` is the sum of squares that no clustering of the points removes.
     """
     low = min(candidates.low, len(points))
     high = max(low, min(candidates.high, len(points) // tuning.gap_points_each))
@@ -100,20 +98,14 @@ def gaps(
 def best_gap(values: dict[int, float], n_axes: int, tuning: Tuning = TUNING) -> int:
     """The number of clusters that the gaps show: a peak that stands out of their noise.
 
-    The largest gap alone will not do. Where clusters overlap, or form groups of clusters, the
-    gap of a few groups may exceed that of the clusters; and references that happen to split well
-    give small peaks.
+    The largest gap alone will not do: that of a few groups of clusters may exceed that of the
+    clusters, and references that happen to split well give small peaks. A peak counts where it
+    rises by more than the noise of gaps, as seen from the last larger gap before it. Of these the
+    highest is taken, unless a later one rises anew: beyond the noise, and by a part of what it has
+    lost since.
 
-    1. A peak counts where it rises by more than the noise of gaps, as seen from the last larger
-       gap before it. The least candidate always counts.
-    2. Of these the highest is taken, unless
-    3. a later one rises anew: beyond the noise, and by a part of what it has lost since.
-
-    `values` are by increasing numbers. The cost of k clusters in a uniform cloud falls like
-    k^(-2 / q) in q dimensions (`n_axes`); noise of its logarithm is about proportional to 2 / q,
-    and falls with k.
-
-    Four groups of clusters, and twenty clusters:
+    The cost of k clusters in a uniform cloud falls like k^(-2 / q) in q dimensions (`n_axes`);
+    noise of its logarithm is about proportional to 2 / q, and falls with k.
 
     >>> values = {k: -0.02 * k for k in range(1, 31)} | {4: 0.5, 19: 0.2, 20: 0.4, 21: 0.3}
     >>> best_gap(values, 2), max(values, key=values.get)
@@ -139,9 +131,8 @@ def best_gap(values: dict[int, float], n_axes: int, tuning: Tuning = TUNING) -> 
 def _references(
     points: np.ndarray, weights: np.ndarray, rng: np.random.Generator, n: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Points that are uniform in the box of the points along their axes, with their weights mixed.
-
-    Points (b, m, q) and weights (b, m).
+    """Points (b, m, q), uniform in the box of the points along their axes, with weights (b, m)
+    mixed.
     """
     centered = points - weights @ points / weights.sum()
     _, axes = np.linalg.eigh((centered * weights[:, None]).T @ centered)
@@ -152,10 +143,8 @@ def _references(
 
 
 def ward_labels(points: np.ndarray, weights: np.ndarray, low: int, high: int) -> np.ndarray:
-    """Clusters of several data sets side by side, by Ward's tree, for each of some numbers.
-
-    From points (b, m, q) of b data sets, and positive weights (b, m), to labels
-    (b, high - low + 1, m). The numbers of clusters are at most m.
+    """Labels (b, high - low + 1, m) of points (b, m, q) by Ward's tree, for each number of
+    clusters.
 
     >>> points = np.array([[[0.0], [1.0], [9.0], [9.5]]])
     >>> ward_labels(points, np.ones((1, 4)), 2, 3)
@@ -182,10 +171,9 @@ def _trees(centers: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, np.ndarra
     """Ward's trees of b data sets, by all pairs at once that are nearest to each other.
 
     Such a pair is in the tree whatever else is merged first, for a cluster that is made is never
-    nearer to a third one than both of its parts. So there are some 15 rounds for 256 points.
-
-    Of m points and m - 1 clusters, each (b, 2 m - 1): the parent, -1 of the last one; the rank of
-    the mergers by what they cost, from 0, -1 of the points; the first point of each.
+    nearer to a third one than both of its parts. Of m points and m - 1 clusters, each (b, 2 m - 1):
+    the parent, -1 of the last one; the rank of the mergers by what they cost, from 0, -1 of the
+    points; the first point of each.
     """
     b, m, _ = centers.shape
     parent, first = np.full((b, 2 * m - 1), -1), np.tile(np.arange(2 * m - 1), (b, 1))
@@ -231,10 +219,7 @@ def _mergers(centers: np.ndarray, mass: np.ndarray, alive: np.ndarray) -> np.nda
 def _costs(
     points: np.ndarray, weights: np.ndarray, labels: np.ndarray, n_iterations: int
 ) -> np.ndarray:
-    """Sums of squares (b, c) of each clustering, after a few of Lloyd's iterations.
-
-    The points are (b, m, q), the weights (b, m), the labels (b, c, m).
-    """
+    """Sums of squares (b, c) of the clusterings (b, c, m) after a few of Lloyd's iterations."""
     n_sets, n_clusterings, m = labels.shape
     step = max(1, _MOST_ENTRIES // (n_sets * (int(labels.max()) + 1) * m))
     parts = [

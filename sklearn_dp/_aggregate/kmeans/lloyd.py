@@ -47,9 +47,9 @@ def lloyd_entries(
 ) -> tuple[PlanEntry, ...]:
     """Plan entries of `lloyd`, worth `rho` in all, that may also spend what others left.
 
-    How the iterations share the budget out follows from releases; the plan shows about that. Each
-    entry may take up to the cap, the most that all of them together may come to, as far as the
-    budget of the session has it left. Without `moves` the spread of clusters is not asked for.
+    How the iterations share the budget out follows from releases. Each entry may take up to the
+    cap, the most that all of them together may come to, as far as the session has it left. Without
+    `moves` the spread of clusters is not asked for.
     """
     words = {
         _DISTANCES: (0.04, "a unit adds 1 to the histogram of distances"),
@@ -74,9 +74,8 @@ def lloyd_entries(
 def lloyd_budget(session: PrivacySession, prefix: str = "") -> float:
     """What `lloyd` would spend if it started now: what earlier releases have left, up to its cap.
 
-    The entries that follow in the plan, on the same path, keep what they have left of their shares,
-    but for those that have been waived. Entries on other paths
-    are paid for by those: only one path is taken, and the plan covers the dearest.
+    Later entries on the same path keep their shares, but for those that have been waived. Entries
+    on other paths are paid for by those: one path is taken, and the plan covers the dearest.
     """
     entries = session.plan.entries
     place = [entry.name for entry in entries].index(prefix + _SUMS)
@@ -117,14 +116,12 @@ def lloyd(
     coreset: Coreset | None = None,
     callback: Callable[[str], object] | None = None,
 ) -> LloydResult:
-    """Improve released centers by noisy Lloyd iterations, with all the budget that is left.
+    """Improve released centers (k0, d) by noisy Lloyd iterations, with all the budget that is left.
 
-    The context knows its size and radius; its session's plan holds `lloyd_entries`. The centers
-    (k0, d), in steps about the origin of the rows, are released; k0 >= n_clusters, reduced to
-    n_clusters after the first iteration. `variance` (k0,) is that of the noise in each coordinate
-    of a center; by default the centers are taken as they are. The coreset is what the start was
-    solved on; needed where there are more centers than clusters. `callback` is called with the name
-    of each iteration when it is done.
+    They are in steps about the origin of the rows; k0 >= n_clusters, reduced to n_clusters along
+    the axes of the coreset after the first iteration. `variance` (k0,) is that of the noise in each
+    coordinate of a center; by default the centers are taken as they are. `callback` is called with
+    the name of each iteration when it is done.
     """
     context = lloyd_context(context, coreset)
     state, last, converged = LloydState(centers), False, 0
@@ -157,10 +154,7 @@ def lloyd(
 def lloyd_context(
     context: Context, coreset: Coreset | None, budget: float | None = None
 ) -> LloydContext:
-    """The context with the budget of all iterations, and the part of the rows not to clip.
-
-    The budget is in rho; by default all that :func:`lloyd_budget` says.
-    """
+    """The context with the budget of all iterations, and the part of the rows not to clip."""
     if budget is None:
         budget = lloyd_budget(context.session, context.prefix)
     tuning = context.tuning
@@ -173,10 +167,8 @@ def lloyd_context(
 
 
 def _iterate(context: LloydContext, state: LloydState, iteration: int, last: bool) -> bool:
-    """One noisy Lloyd iteration, which changes the estimate; the last one spends all that is left.
-
-    Returns whether the next one may be the last: no cluster was moved, and the centers do not
-    drift.
+    """One noisy Lloyd iteration, in place; whether the next one may be the last: no cluster was
+    moved, and the centers do not drift.
     """
     tuning = context.tuning
     # Rows are compared with integer centers inside the ball, so that distances are exact.
@@ -231,11 +223,9 @@ def observe(
     """Release what an iteration needs to know of the rows next to each center.
 
     The centers (k, d) are released, integer-valued, inside the ball of the rows; `scales` (k,) is
-    the width of each cluster over the common one. The budget is of all the releases, in rho.
-
-    `spread`: whether the sums of squared distances are among them. `last`: whether the sums of
-    residuals get all that is left. `moves`: whether to look for moves above all: at counts and
-    spreads.
+    the width of each cluster over the common one. `spread`: whether the sums of squared distances
+    are released too. `last`: the sums of residuals get all that is left. `moves`: look for moves
+    above all, at counts and spreads.
     """
     tuning, rows = context.tuning, context.rows
     distances, in_clusters = rows.sums(assigned, centers, scales, distance_edges(context))
@@ -268,11 +258,7 @@ def observe(
 def _errors(
     context: LloydContext, exact: np.ndarray, cap: np.ndarray, rho: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Noisy sum (k,) of squared distances in each cluster, capped; and its noise; in squared steps.
-
-    `exact` (k,), of `square_sums`, is unreleased; the cap (k,) of the squares, by cluster, is
-    released.
-    """
+    """Noisy capped sums (k,) of squared distances and their noise, in squared steps."""
     # A row adds to one cluster between 0 and `ERROR_STEPS` steps, and so does a unit.
     noisy = context.session.gaussian(
         context.name(ERRORS),
@@ -287,10 +273,7 @@ def _errors(
 def _residual_sums(
     context: LloydContext, exact: np.ndarray, radius: np.ndarray, rho: float
 ) -> np.ndarray:
-    """Noisy sums of the clipped residuals, of shape (k, d), in steps.
-
-    `exact` (k, d), of `clipped_sums`, is unreleased; the radius (k,) is released.
-    """
+    """Noisy sums (k, d) of the clipped residuals, in steps."""
     # A row is in one cluster, with a residual of at most the radius of that cluster: a unit moves
     # the stack of sums, each over its radius, by a vector of length at most one (2**bits steps).
     claim = np.nextafter(radius * 2.0**WEIGHT_BITS, np.inf)[:, None]

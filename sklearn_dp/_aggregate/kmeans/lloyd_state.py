@@ -92,10 +92,7 @@ class LloydContext(Context):
 
 @dataclass
 class LloydState:
-    """Released centers, and what is known about them; changed by each Lloyd iteration.
-
-    Only released values come in, so all of it may decide what is done next.
-    """
+    """Released centers, and what is known about them; changed by each Lloyd iteration."""
 
     centers: np.ndarray  # (k, d), released, in grid steps about the origin of the rows
     counted: np.ndarray = field(init=False)  # (k, d), where the centers were at the last count
@@ -159,9 +156,9 @@ class LloydState:
     def update_counts(self, counts: np.ndarray, sd: float, memory: float) -> None:
         """Average a release (k,), of noise `sd`, with the mean of the earlier ones.
 
-        `memory` is the part of an earlier count that may have changed since: adds to its standard
-        deviation. The mean of all releases (`old_count`) goes on without that addition: it is not
-        the estimate of this iteration, but what the next one averages with.
+        `memory` is the part of an earlier count that may have changed since: it adds to its
+        standard deviation, but not to that of the mean of all releases (`old_count`) that the next
+        ones use.
         """
         old = self.old_count_variance + np.square(memory * self.old_count)
         weight = 1 / (1 / sd**2 + 1 / old)
@@ -182,14 +179,11 @@ class LloydState:
 def cluster_scales(context: LloydContext, centers: np.ndarray) -> np.ndarray:
     """Width (k,) of each cluster over the common width, for clip radii of its own.
 
-    1 where what is seen may be the noise of the coreset. The centers (k, d) are in grid steps.
-
-    A leaf adds to the spread of its cluster the squared distance of its mean, the spread within
-    its cell, and what lies off the axes. The mean over the leaves of a cluster is averaged with
-    that of all clusters, which weighs as much as `scale_prior` standard deviations of a count. The
-    result is drawn toward one by the factor `scale_dead`: without this dead zone the noise of the
-    scales cost separated clusters more than the scales gave them (1.0017 for 1.0013, see
-    `doc/development/kmeans_engine.md`, "Lloyd: every iteration counts").
+    A leaf adds to the spread of its cluster the squared distance of its mean, the spread within its
+    cell, and what lies off the axes. The mean over the leaves of a cluster is averaged with that of
+    all clusters, which weighs as much as `scale_prior` standard deviations of a count, and drawn
+    toward one by the factor `scale_dead`: without this dead zone the noise of the scales cost
+    separated clusters more than the scales gave them (`doc/development/kmeans_engine.md`, "Lloyd").
     """
     core, k, tuning = context.coreset, len(centers), context.tuning
     if core is None or core.n_leaves == 0:
@@ -210,13 +204,10 @@ def cluster_scales(context: LloydContext, centers: np.ndarray) -> np.ndarray:
 
 
 def seen_width(context: LloydContext, centers: np.ndarray) -> float | None:
-    """Root mean squared distance of the rows from their centers, as the leaves show it.
+    """Root mean squared distance of the rows from their centers, as the leaves show it, or None.
 
-    For the clip radius in small data, where the histogram of distances says little. Up to 3
-    features: with more, leaves are wider than clusters.
-
-    The centers (k, d) are in grid steps. None where the leaves say nothing, or the histogram says
-    more. Rows of earlier days say it better.
+    For the clip radius in small data of up to 3 features, where the histogram of distances says
+    little; with more, leaves are wider than clusters. Rows of earlier days say it better.
     """
     core = context.coreset
     if context.width is not None:
@@ -233,10 +224,8 @@ def likely_counts(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Counts, the unsure ones averaged with the coreset's; their sd; where a row is seen at all.
 
-    The inverse-variance mean of two independent releases, where the first says little. All counts
-    are not averaged: with overlapping clusters a leaf is at times nearest to the wrong center
-    (digits: 1.22 for 1.20). A row is seen where a leaf is nearest to the center, or its count is
-    sure.
+    All counts are not averaged: with overlapping clusters a leaf is at times nearest to the wrong
+    center (digits: 1.22 for 1.20).
     """
     core, k, tuning = context.coreset, len(state.centers), context.tuning
     count, sd = state.count, state.count_sd

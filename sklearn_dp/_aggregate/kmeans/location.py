@@ -37,8 +37,7 @@ CENTER, RADIUS, MOMENT = "sum and count", "radius", "second moment"
 def located(run: Run, mu: float) -> Context:
     """The rows of a run, moved to a released center, with their released number and radius.
 
-    `mu` is the GDP parameter of all that is still to come: the signal (`Size`) tells what can be
-    seen with that budget.
+    `mu` is the GDP parameter of all that is still to come, by which the signal (`Size`) goes.
     """
     entry = run.name(CENTER)
     left = run.left(CENTER)
@@ -53,8 +52,7 @@ def mean_radius(
 ) -> tuple[float, Size]:
     """A radius that holds nearly all rows, in steps, and the size: from a histogram of the lengths.
 
-    The rows are about the released center. All that the entry has left is spent. `count` is an
-    earlier release of the number of units, and `mu` the GDP parameter of the whole fit.
+    `count` is an earlier release of the number of units, `mu` the GDP parameter of the whole fit.
     """
     rows, tuning, rho = context.rows, context.tuning, context.left(entry)
     n_bins = tuning.small_radius_bins if Size(count, mu).small else tuning.radius_bins
@@ -94,8 +92,8 @@ def _tail(counts: np.ndarray, edges: np.ndarray, sd: float, n: float, tuning: Tu
 def _outside(run: Run, size: Size) -> float:
     """Part of the rows that the radius may leave out.
 
-    Where a second moment is released its noise grows with the square of the radius. In few
-    dimensions there is none, and a small cluster far out is not to be lost.
+    The noise of a second moment grows with the square of the radius. In few dimensions none is
+    released, and a small cluster far out is not to be lost.
     """
     tuning = run.tuning
     if size.small:
@@ -125,10 +123,9 @@ def axes_of(context: Context, fraction: float = 1.0) -> Axes:
 
 
 def principal_axes(context: Context, entry: str, rho: float) -> Axes:
-    """The axes along which clusters can be told apart.
+    """The axes along which clusters can be told apart, from rows clipped to the radius.
 
-    Rows are clipped to the radius of the context. The spread along an axis is at least what noise
-    alone would show, and at most the radius.
+    The spread along an axis is at least what noise alone would show, and at most the radius.
     """
     rows, limit, size = context.rows, context.radius, context.size
     moment = second_moment(context.session, context.name(entry), rows, limit, rho)

@@ -54,10 +54,9 @@ def choice_entries(
     prefix: str = "",
     tuning: Tuning = TUNING,
 ) -> tuple[PlanEntry, ...]:
-    """Plan entries of the choice, which come before those of Lloyd's iterations.
+    """Plan entries of the choice, before those of Lloyd's iterations; none where it is free.
 
-    A given number has nothing to choose. The choice and Lloyd's iterations are worth `rho`
-    together, and may come to `cap` at the most.
+    The choice and the iterations are worth `rho` together, and may come to `cap` at the most.
     """
     if not isinstance(n_clusters, Candidates) or n_clusters.rule(n_features) == "gap":
         return ()
@@ -65,11 +64,7 @@ def choice_entries(
 
 
 def choose(context: Context, coreset: Coreset, n_clusters: int | Candidates) -> Choice | None:
-    """The number of clusters, from the coreset or from a few iterations about surplus centers,
-    released now.
-
-    The session's plan holds `choice_entries`. None where the number is given.
-    """
+    """The number of clusters, from the coreset or from surplus centers; None where it is given."""
     if not isinstance(n_clusters, Candidates):
         return None
     rule = n_clusters.rule(context.rows.n_features)
@@ -88,11 +83,9 @@ _LEAST = 1e-6  # of the sum of squares within: what noise leaves of it at least
 def surplus_entries(
     rho: float, cap: float, prefix: str = "", tuning: Tuning = TUNING
 ) -> tuple[PlanEntry, ...]:
-    """Plan entries of :func:`release_surplus`: those of Lloyd's iterations.
+    """Plan entries of :func:`release_surplus`; those and Lloyd's iterations are worth `rho` in all.
 
-    Lloyd's iterations and those about surplus centers are worth `rho` together, and may come to
-    `cap` at the most. The shares and caps of the entries follow from public numbers alone, and not
-    from the number of clusters that is chosen.
+    Shares and caps follow from public numbers alone, not from the number that is chosen.
     """
     most = max(tuning.surplus_share, tuning.small_surplus_share)
     return lloyd_entries(
@@ -119,8 +112,7 @@ def release_surplus(
 ) -> SurplusCenters:
     """Release surplus centers: noisy Lloyd iterations about those of the coreset of the start.
 
-    The session's plan holds `surplus_entries`. The budget is in rho; by default a share of what
-    Lloyd's iterations have.
+    The budget is in rho; by default a share of what Lloyd's iterations have.
     """
     tuning, small = context.tuning, context.size.small
     k0 = max(1, min(round(tuning.surplus_centers * candidates.high), coreset.n_leaves))
@@ -236,9 +228,8 @@ def surplus_choice(
 def bic_choice(tree: Tree, candidates: Candidates, tuning: Tuning = TUNING) -> Choice:
     """By the Bayesian information criterion of round clusters of one width.
 
-    The choice has minus the criterion: the larger the better. Where the best of all levels is above
-    the candidates, and the criterion was not asked for by name, the clusters are not round: the
-    silhouette chooses.
+    Where the best of all levels is above the candidates, and the criterion was not asked for by
+    name, the clusters are not round: the silhouette chooses.
     """
     surplus, d = tree.surplus, tree.surplus.centers.shape[1]
     if len(surplus.counts) < candidates.low:
@@ -258,9 +249,8 @@ def bic_choice(tree: Tree, candidates: Candidates, tuning: Tuning = TUNING) -> C
 
 
 def silhouette_choice(tree: Tree, candidates: Candidates, tuning: Tuning = TUNING) -> Choice:
-    """By the mean simplified silhouette: how much nearer rows are to their center than to another.
-
-    With one cluster there is no other center, and the silhouette is 0.
+    """By the mean simplified silhouette (0 of one cluster): how much nearer rows are to their
+    center.
     """
     high = min(candidates.high, len(tree.within))
     if high < candidates.low:
@@ -273,8 +263,8 @@ def silhouette_choice(tree: Tree, candidates: Candidates, tuning: Tuning = TUNIN
 def _silhouette(surplus: SurplusCenters, labels: np.ndarray, k: int) -> float:
     """The mean of 1 - a / b over the rows, from squared distances without what noise adds.
 
-    a^2 and b^2 are the mean squared distances of the rows next to a surplus center to the
-    center of their cluster, and to the nearest other one.
+    a^2 and b^2 are the mean squared distances of the rows next to a surplus center to the center of
+    their cluster, and to the nearest other one.
     """
     if k == 1:
         return 0.0

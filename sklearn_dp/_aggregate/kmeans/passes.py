@@ -51,8 +51,7 @@ def level(
     """Find the cell of each row in the next level, and count what is in the cells.
 
     The slots (n_nodes,) are those of :meth:`Tree.slots`; `shift` is how many bits of a code are
-    deeper than the level. The part keeps the cell of each row in the level: where it goes is not
-    known yet.
+    deeper than the level. Where rows go from their cells is not known yet.
     """
     codes, node, slots = part[_CODES], part[_NODE], slots.astype(np.int32, casting="same_kind")
     cells = np.empty(len(codes), dtype=np.int32)
@@ -104,10 +103,8 @@ def forgotten(part: Part) -> tuple[Part, tuple]:
 def assigned(
     part: Part, centers: np.ndarray, scales: np.ndarray, edges: np.ndarray
 ) -> tuple[Part, tuple]:
-    """Send rows to the nearest of some centers; the weights in bins of distances and in clusters.
-
-    The centers (k, d) are integer-valued, the scales (k,), the edges (n_bins + 1,), the sums
-    integers. The part keeps the label of each row, and its squared distance to that center.
+    """Send rows to the nearest of integer centers (k, d); weights in bins of distances over scales
+    (k,), and in clusters.
     """
     labels, squared = nearest(part[ROWS], centers)
     narrow = 1 / np.square(scales)
@@ -125,11 +122,8 @@ def assigned(
 def cluster_sums(
     part: Part, centers: np.ndarray, radius: np.ndarray, cap: np.ndarray | None
 ) -> tuple[Part, tuple]:
-    """Sums of capped squares, where there is a cap (0 otherwise), and of clipped residuals.
-
-    After `assigned`: labels and distances are dropped, for no later pass asks for them. The centers
-    (k, d) are integer-valued; `radius` (k,) and the cap (k,) of the squares are by cluster. The
-    sums are integers, (k,) and (k, d).
+    """Sums (k,) of capped squares, where there is a cap (0 otherwise), and (k, d) of residuals
+    clipped to a radius (k,). Labels and distances are dropped: no later pass asks for them.
     """
     rows, units, labels, squared = part[ROWS], part.units, part["labels"], part["squared"]
     squares: Any = 0

@@ -61,9 +61,8 @@ def private_coreset_entries(
 ) -> tuple[PlanEntry, ...]:
     """Plan entries of `build_private_coreset`: from parameters and public facts alone.
 
-    The sum of all of them stays below `rho`. Where the data have no public bound, finding one is
-    paid for. Their sensitivities are those of the engine's entries of the same names. The last one,
-    for the means, may also spend what levels of the tree that were not needed have left.
+    The last one, for the means, may also spend what levels of the tree that were not needed have
+    left.
     """
     tuning = private_coreset_tuning(n_features)
     *first, means = first_entries(rho, n_features, bounds_known=bounds_known, tuning=tuning)
@@ -97,7 +96,6 @@ def build_private_coreset(
 ) -> PrivateCoreset:
     """Release weighted points that stand for the rows of a table that may have none.
 
-    The session's plan holds `private_coreset_entries`. Without a domain no public bound is known.
     `n_clusters` is about how many groups will be asked for: the tree is as deep as they need.
     `callback` is called with the name of each step when it is done.
     """
@@ -125,10 +123,9 @@ def build_private_coreset(
 
 
 def _cell_shares(context: Context, axes: Axes) -> tuple[float, float]:
-    """What the cell tree may spend, and a last look at far rows: both from the share of cells.
+    """For the cell tree, and for a last look at far rows: at most the share of cells together.
 
-    No Lloyd iteration follows that could pay for the look. Rounded down twice: the two of them
-    then sum to at most the share.
+    No Lloyd iteration follows that could pay for the look.
     """
     rho = context.left(CELLS)
     if not far_look_pays(context, axes, rho):
@@ -140,8 +137,8 @@ def _cell_shares(context: Context, axes: Axes) -> tuple[float, float]:
 def _in_lengths(context: Context, coreset: Coreset, domain: Domain, status: str) -> PrivateCoreset:
     """The leaves as points of the domain, the heaviest first; where there is none, one point.
 
-    The one point is the released center of all rows; its cell is as wide as a uniform law of the
-    released spread (a standard deviation times the root of 12), so that samples spread as rows do.
+    That is the released center; its cell is as wide as a uniform law of the released spread (a
+    standard deviation times the root of 12), so that samples spread as rows do.
     """
     rows, axes = context.rows, coreset.axes
     points, weights = coreset.leaves
@@ -176,11 +173,7 @@ def _tuning(candidates: Candidates, n_features: int) -> Tuning:
 def separate_entries(
     rho: float, n_features: int, candidates: Candidates, prefix: str
 ) -> tuple[PlanEntry, ...]:
-    """Plan entries of `choose_separately`: from parameters and public facts alone.
-
-    The sum of all of them stays below `rho`, and so do the releases: none may spend what belongs to
-    later ones. Their sensitivities are those of the engine's entries of the same names.
-    """
+    """Plan entries of `choose_separately`: none may spend what belongs to later ones."""
     tuning = _tuning(candidates, n_features)
     first = first_entries(rho, n_features, bounds_known=True, prefix=prefix, tuning=tuning)
     first = tuple(replace(entry, max_rho=None) for entry in first)
@@ -199,11 +192,7 @@ def choose_separately(
     prefix: str,
     rho: float,
 ) -> Choice:
-    """Choose the number of clusters by a coreset that is released for this alone.
-
-    The session's plan holds `separate_entries`, which were given the same `rho`. The domain is
-    public, or released before.
-    """
+    """Choose the number of clusters by a coreset that is released for this alone, for `rho`."""
     d = table.n_features
     tuning, rule = _tuning(candidates, d), candidates.rule(d)
     run = Run(

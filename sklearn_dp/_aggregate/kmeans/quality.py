@@ -86,8 +86,8 @@ class Quality:
         """Standard deviation of that part; at most one.
 
         With 1 - i/t for the part: its derivatives are -1/t by i, and i/t^2 = (1 - part)/t by t.
-        Where t is lost in its noise they say little, as 1/t is far from linear: then the part may
-        be what it is for a t that is smaller by a standard deviation, but not below i.
+        Where t is lost in its noise they say little: then the part may be what it is for a t that
+        is smaller by a standard deviation, but not below i.
         """
         least = max(self.total, self.total_sd)
         lowest = max(self.total - self.total_sd, self.near, 1e-300)
@@ -117,12 +117,10 @@ def measure_quality(
 ) -> Quality:
     """Release how far the rows are from the centers, and from one center of all of them.
 
-    The session's plan holds `quality_entry`. All that comes in is released, in steps about the
-    origin of the rows: the integer-valued centers (k, d), in the ball that the rows were clipped
-    to; the one center, `middle` (d,): noise may have taken it anywhere; the distances `caps` (k,)
-    to each center, and `most` to the one center, that longer ones count as; the distance `limits`
-    (k,) to each center from which on rows are far from all of them, infinite where none are looked
-    for. Rows beyond `bounds` are counted.
+    All that comes in is released, in steps about the origin of the rows: the integer-valued centers
+    (k, d), in the ball of the rows; the one center, `middle` (d,), anywhere; distances `caps` (k,)
+    to each center, and `most` to the one, that longer ones count as; distances `limits` (k,) from
+    which on rows are far, infinite where none are looked for. Rows beyond `bounds` are counted.
     """
     rows, rho = context.rows, context.left(QUALITY)
     largest = np.array([float(np.max(caps)) ** 2, float(most) ** 2])
@@ -175,13 +173,9 @@ def _capped_sums(
 ) -> tuple[Part, tuple]:
     """Exact sums of capped squares to the nearest center and to the middle; rows far from all.
 
-    The centers (k, d) and the middle (1, d) are integer-valued; `caps` (k,) of the squares are by
-    cluster. `largest` (2,) are the largest of these, and the cap about the middle: both sums are in
-    their steps. `limits` (k,) are of the squares of far rows, by cluster: these are counted, and in
-    neither sum.
-
-    Three integers, in steps of which a unit adds `ERROR_STEPS` at the most: to either sum, or to
-    the number. With `bounds` a fourth one: the rows beyond them, in the same steps.
+    The centers (k, d) and the middle (1, d) are integer-valued; `caps` (k,) and `limits` (k,) are
+    of squares. The sums are in steps of `largest` (2,), so that a unit adds `ERROR_STEPS` at the
+    most, and far rows are in neither. With `bounds`, a fourth number: rows beyond them.
     """
     rows, X = part[ROWS], None if bounds is None else part.source.read()
     totals = np.zeros(3 if bounds is None else 4, dtype=sum_type(rows.n_rows, 26))

@@ -96,12 +96,11 @@ def build_result(
     quality: bool = False,
     bounds: Domain | None = None,
 ) -> EngineResult:
-    """The answer that Lloyd's iterations come to; the context knows its size and radius.
+    """The answer that Lloyd's iterations come to.
 
-    `final` is of one center only, where several would be lost in the noise. `status` says what is
-    known to be missing, "ok" otherwise. `n_leaves` are the cells that stood out of the noise, None
-    where nobody looked for any. `quality`: whether the plan has an entry for the quality of the
-    answer, and `bounds` what rows beyond are counted of with it.
+    `status` says what is known to be missing, `n_leaves` the cells that stood out of the noise,
+    None where nobody looked for any. `quality`: whether the plan pays for it, with rows beyond
+    `bounds`.
     """
     found = measured(context, final, domain, n_leaves, bounds) if quality else None
     return assembled(context, final, domain, status, n_leaves, found)
@@ -167,10 +166,10 @@ def measured(
     n_leaves: int | None,
     bounds: Domain | None,
 ) -> tuple[np.ndarray, Quality, float]:
-    """Released centers (k, d), in lengths, their quality, and what their noise adds to the squares.
+    """Released centers (k, d), in lengths, their quality, and the loss, in squared steps.
 
-    The last, the loss, is in squared steps. Noise that moves a center by e adds n |e|^2 to the sum
-    of squares about a mean: in expectation n d times the variance of a coordinate.
+    Noise that moves a center by e adds n |e|^2 to the sum of squares about a mean: in expectation n
+    d times the variance of a coordinate.
     """
     rows, tuning = context.rows, context.tuning
     centers, middle, _ = toward_one(final, n_leaves, tuning)
@@ -194,14 +193,10 @@ def toward_one(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Centers shrunk toward their weighted mean, by what of their distance may be noise.
 
-    Where the cells have shown the clusters the Kalman update has shrunk the centers toward what
-    the cells showed, and more of it would only hurt. That is so where the cells are cut along all
-    features. Elsewhere they show few coordinates of a center, and more than a part of its distance
-    may not be noise.
-
-    `n_leaves` are the cells that stood out of the noise, None where nobody looked for any. Returns
-    the centers (k, d), that mean (d,) as they have it afterward, and the part (k,) of its distance
-    from the mean that each center keeps.
+    Where the cells have shown the clusters the Kalman update has shrunk the centers toward these,
+    and more of it would only hurt: that is so where cells are cut along all features. Returns the
+    centers (k, d), that mean (d,) afterward, and the part (k,) of its distance that each center
+    keeps.
     """
     centers, d = final.centers, final.centers.shape[1]
     weights = certain_counts(final.counts, final.counts_sd, tuning.certain_count_sd)
@@ -224,10 +219,8 @@ def toward_one(
 def _middle(
     final: LloydResult, middle: np.ndarray, weights: np.ndarray, kept: float, tuning: Tuning
 ) -> np.ndarray:
-    """The mean (d,) of the centers, nearer to the origin by what of its way there may be noise.
-
-    The weights (k,) have the sum one; `kept` is the part of their distances that the centers keep
-    in the mean.
+    """The mean (d,) of the centers, nearer to the origin by what of its way there may be noise;
+    `kept` is the part of their distances that the centers keep in the mean.
     """
     # One center has been shrunk on its way; in few features several are worth their noise.
     if len(middle) <= tuning.wide_features or len(final.centers) == 1:
@@ -247,13 +240,10 @@ def _centers_sd(
 ) -> np.ndarray:
     """Standard error (k,) of a coordinate: the noise of the center, and that of drawing its rows.
 
-    In steps; `inertia`, the released sum of squared distances to the centers, is in squared steps.
-    The size is released.
-
     The mean of m rows of mean squared distance v has the variance v / (d m) in each coordinate; of
     rows of unequal weights of sum m, that times the sum of their squares over m. v is the cluster's
-    own noisy one, averaged with that of all clusters, which is noisy, too: clusters are taken to
-    differ from it by the part `spreads_differ`. It is at least what the noise of both may hide.
+    own noisy one, averaged with that of all clusters, from which clusters are taken to differ by
+    the part `spreads_differ`. It is at least what the noise of both may hide.
     """
     d = final.centers.shape[1]
     counts = certain_counts(final.counts, final.counts_sd, tuning.certain_count_sd)
@@ -266,10 +256,8 @@ def _centers_sd(
 
 
 def _uneven(final: LloydResult, tuning: Tuning) -> float:
-    """The part of the sum of squares that clusters have beyond what they had if all were alike.
-
-    A cluster that took in another one is wide. Alike: as wide as the one in which the row in the
-    middle is, by width.
+    """The part of the sum of squares that clusters have beyond what they had if all were alike: as
+    wide as the one in which the row in the middle is, by width. One that took in another is wide.
     """
     sure = (final.counts > tuning.certain_count_sd * final.counts_sd) & np.isfinite(final.spread)
     if not sure.any():

@@ -36,13 +36,11 @@ def move_clusters(
     displacement: np.ndarray,
     first: bool,
 ) -> int:
-    """Merge and split clusters by their spread; returns the number of moves.
+    """Merge and split clusters by their spread, in place; returns the number of moves.
 
-    Changes the estimate in place: the spread of the clusters, what it says, and the clusters that
-    move. `errors` and `errors_sd` (k,), in squared steps, are released sums of squared distances to
-    the centers before this iteration, and their noise. `displacement` (k,) is the squared way of
-    each center in this iteration: the mean squared distance to the new center is smaller by that.
-    The centers of the first iteration are the least settled.
+    `errors` and `errors_sd` (k,), in squared steps, are of the centers before this iteration;
+    `displacement` (k,) is the squared way of each since: the mean squared distance to the new
+    center is smaller by that. The centers of the first iteration are the least settled.
     """
     tuning, d = context.tuning, context.rows.n_features
     evidence = tuning.small_evidence if context.coarse else tuning.evidence
@@ -108,23 +106,20 @@ def _blocked(state: LloydState, gain: "Gains", evidence: float, tuning: Tuning) 
 
 
 def _half_a_cluster(state: LloydState, n: np.ndarray, d: int) -> float:
-    """About what dividing a typical round cluster in two would save.
-
-    A pair that costs less to merge shares a cluster, so that another one is missed; then a wrong
-    split costs next to nothing.
+    """About what dividing a typical round cluster in two would save; a pair that costs less shares
+    one.
 
     A normal cluster of n rows and mean squared distance v has the variance v / d along each axis.
-    The means of its halves are sqrt(2 v / (pi d)) from its own, so dividing it saves
-    (2 / pi) n v / d. Returned is n v / d; what is compared with it has the factor `shared_cluster`.
+    The means of its halves are sqrt(2 v / (pi d)) from its own, so dividing it saves (2 / pi) n v /
+    d. Returned is n v / d; what is compared with it has the factor `shared_cluster`.
     """
     return float(np.median(n * state.spread)) * min(1.0, 2.0 / d) / 2
 
 
 class _Directions:
-    """Directions to split clusters in: between two groups of coreset points, if there are any.
+    """Directions to split clusters in: between two groups of coreset points, or drawn.
 
-    Elsewhere a direction is drawn; in many features such a one is nearly orthogonal to the line
-    between two true clusters.
+    In many features a drawn one is nearly orthogonal to the line between two true clusters.
     """
 
     def __init__(self, context: LloydContext, centers: np.ndarray) -> None:
@@ -176,19 +171,16 @@ def merge_and_split(
     free: int,
     part: float = 1.0,
 ) -> int:
-    """Merge the cheapest pair to split the cluster that gains most, while it pays.
+    """Merge the cheapest pair to split the cluster that gains most, while it pays; number of moves.
 
-    Changes the estimate in place, and returns the number of moves. `excess` (k,) is the squared way
-    of the halves from the center of each cluster. `needed` is from the cost of the cheapest merger
-    to the number of standard deviations that a gain must exceed; `direction` from the index of a
-    cluster to a unit vector to split it along.
+    `excess` (k,) is the squared way of the halves from the center of each cluster. `needed` is from
+    the cost of the cheapest merger to the number of standard deviations that a gain must exceed;
+    `direction` from a cluster to a unit vector to split it along. At most `most` moves are by the
+    spread beyond the typical one, and `free` of all: the last ones pay even where clusters are
+    round.
 
-    At most `most` moves are by the spread beyond the typical one, and `free` of all: the last ones
-    pay even where clusters are round.
-
-    The halves go a `part` of their way. From day to day there is no coreset that knows where they
-    are: along an axis that is drawn they go about as far as a round cluster reaches (times the root
-    of 1.5), and the next days see the rest.
+    The halves go a `part` of their way. From day to day no coreset knows where they are: along an
+    axis that is drawn they go about as far as a round cluster reaches.
     """
     done, kept = 0, state.settling > 0
     frozen = np.zeros(len(kept), dtype=bool)
@@ -225,11 +217,9 @@ def _cheapest_pair(
 ) -> tuple[tuple[int, int], float]:
     """The pair whose merger raises the cost least, with a lower confidence bound of counts.
 
-    A center in empty space has a count of noise. With that count, far away from all the others, it
-    would look more expensive to merge than two true clusters that are close to each other.
-
-    The cluster that is to be split stays out, but for one thing: it may take in the rows of a
-    center whose count is unsure. Then it is the first one of the pair.
+    A center in empty space has a count of noise, and far away from all others would look more
+    expensive to merge than two true clusters that are close. The cluster to be split stays out, but
+    it may take in a center whose count is unsure: then it is the first one of the pair.
     """
     count, sd = state.likely, state.likely_sd
     n = np.where(count < tuning.merge_sure * sd, count - tuning.merge_doubt * sd, count)
@@ -279,11 +269,7 @@ def _split(state: LloydState, j: int, free: int, offset: np.ndarray, part: float
 def split_direction(
     points: np.ndarray, weights: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray | None:
-    """Unit vector between the centers of a 2-means of weighted points, or None.
-
-    The points (m, q) are released. None for fewer than two points, or points in one place. The
-    generator is of restarts: no noise.
-    """
+    """Unit vector between the centers of a 2-means of released points (m, q); None in one place."""
     if len(points) < 2:
         return None
     pair = weighted_kmeans(points, weights, 2, rng, n_starts=5)
@@ -295,12 +281,9 @@ def split_direction(
 def reduce_centers(context: LloydContext, state: LloydState) -> None:
     """From more centers than asked for to the number asked for: k-means of them, by their counts.
 
-    Once, after the first iteration: the start has up to 1.5 k centers, because noise hides some
-    clusters from the coreset, and the counts of this iteration tell which centers hold rows.
-
-    There is a coreset: they are compared along its axes, where noise is smallest. The estimate is
-    changed in place: k0 > k centers before, k afterward. The mean of a group, by weights w that
-    sum to one, has the variance sum w^2 P of its members' P. Spreads and clip factors start again.
+    Once, after the first iteration, whose counts tell which of the up to 1.5 k centers hold rows.
+    They are compared along the axes of the coreset, where noise is smallest. The mean of a group,
+    by weights w that sum to one, has the variance sum w^2 P of its members' P.
     """
     assert context.coreset is not None
     tuning, axes = context.tuning, context.coreset.axes

@@ -40,16 +40,7 @@ class Signs:
 
 
 def in_words(signs: Signs, status: str, tuning: Tuning, epsilon: float) -> str:
-    """The status: what was missing before, what is now and what would help, or "ok".
-
-    `status` is what is known to be missing, "ok" otherwise; epsilon is that of the guarantee.
-
-    >>> from sklearn_dp._aggregate.kmeans.tuning import TUNING
-    >>> in_words(Signs(1e4, 0.01, 12, False, 0.02), "ok", TUNING, 1.0)
-    'ok'
-    >>> in_words(Signs(20.0, 2.0, 0, False, 0.9), "ok", TUNING, 1.0).split(":")[0]
-    'too few rows for this budget'
-    """
+    """The status: what was missing before (`status`), what is now and what would help, or "ok"."""
     if status != "ok":
         return status
     found = _early_trouble(signs, tuning) if signs.loss is None else _trouble(signs, tuning)
@@ -59,17 +50,7 @@ def in_words(signs: Signs, status: str, tuning: Tuning, epsilon: float) -> str:
 def coreset_in_words(
     signs: Signs, status: str, n_clusters: int, tuning: Tuning, epsilon: float
 ) -> str:
-    """The status of released points that are the answer themselves, without centers.
-
-    The number of leaves in the signs is known. `status` is what is known to be missing, "ok"
-    otherwise; `n_clusters` how many groups will be asked for; epsilon that of the guarantee.
-
-    >>> from sklearn_dp._aggregate.kmeans.tuning import TUNING
-    >>> coreset_in_words(Signs(1e4, 0.01, 120, False, 0.0), "ok", 20, TUNING, 1.0)
-    'ok'
-    >>> coreset_in_words(Signs(20.0, 2.0, 0, False, 0.0), "ok", 20, TUNING, 1.0).split(":")[0]
-    'one point for all rows'
-    """
+    """The status of released points that are the answer themselves, without centers."""
     if status != "ok":
         return status
     n_leaves = signs.n_leaves or 0
@@ -105,11 +86,10 @@ def _early_trouble(signs: Signs, tuning: Tuning) -> str | None:
 def _trouble(signs: Signs, tuning: Tuning) -> str | None:
     """With a released quality: what is wrong, or None.
 
-    What the clusters explain divides the answers into three. Where it is known to be next to
-    nothing, the answer is about as good as one center, and any other may be no better: noise of
-    the centers is then less of a loss than predicted, as rows are with the nearest of them. Where
-    it is more, signs that are common in good answers count in faint data only, in which no good
-    answer has had them. Where nothing is known, each sign counts.
+    Where clusters are known to explain next to nothing, the answer is about as good as one center,
+    and any other may be no better: noise of the centers is then less of a loss than predicted.
+    Where it is more, signs that are common in good answers count in faint data only. Where nothing
+    is known, each sign counts.
     """
     assert signs.loss is not None
     if signs.one_center:
@@ -171,9 +151,8 @@ def _remedy(signs: Signs, tuning: Tuning, epsilon: float) -> str:
     """How many times the rows, or the epsilon, would help.
 
     The noise of a center falls with their product. Times t, a loss that is a part p of the sum of
-    squares becomes p / t^2, next to 1 - p that stays: a tenth of the new sum at
-    t = sqrt(9 p / (1 - p)). Without that figure, t brings the noise down to `_NOISE`. Clusters that
-    were missed are found at about `_MISSED`.
+    squares becomes p / t^2, next to 1 - p that stays: a tenth of the new sum at t = sqrt(9 p / (1 -
+    p)). Without that figure, t brings the noise down to `_NOISE`, or to `_MISSED` times.
     """
     times = max(2.0 if signs.missed is None else _MISSED, signs.noise / _NOISE)
     if signs.loss is not None and signs.loss > tuning.useless_loss:

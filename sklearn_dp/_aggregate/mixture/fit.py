@@ -81,9 +81,8 @@ def fit_mixture(
 ) -> MixtureResult:
     """Release the components of a Gaussian mixture; the plan holds `mixture_entries`.
 
-    The table has one part in memory, unless the method is "coreset". `domain` are public bounds,
-    `budget` the rho and delta that `mixture_entries` was given. `progress` is called with the name
-    of each step when it is done.
+    The table has one part in memory, unless the method is "coreset". `progress` is called with the
+    name of each step when it is done.
     """
     columns = seen_columns(session, table, domain) if settings.scaled else None
     if columns is None or not columns.columns.scaled:
@@ -133,10 +132,7 @@ def _parts(context: MixtureContext, budget: tuple[float, float]) -> Parts:
 def _refined(
     parts: Parts, start: list[Ellipsoid], form: str, place: CenterRadius
 ) -> tuple[list[Ellipsoid], np.ndarray]:
-    """Rounds of expectation maximization from the first guesses.
-
-    With each component, whether (k,) it stood out of the noise in all directions.
-    """
+    """Rounds of expectation maximization; and which components (k,) stood out of the noise."""
     least = least_weight(parts.session, len(start), place.size)
 
     def repair(ellipsoids: list[Ellipsoid], number: int) -> list[Ellipsoid]:
@@ -178,11 +174,7 @@ def _result(
     path: str,
     columns: SeenColumns,
 ) -> MixtureResult:
-    """By decreasing released weight; the number of units is that of the location, of all rows.
-
-    The ellipsoids are in grid steps about the center of the location; the rows know how long a step
-    is.
-    """
+    """By decreasing released weight; the number of units is that of the location, of all rows."""
     counts = np.array([e.weight for e in ellipsoids])
     order = np.argsort(-counts, kind="stable")
     ellipsoids = [ellipsoids[j] for j in order]
@@ -231,10 +223,7 @@ def _shapes(
 
 
 def first_guesses(parts: Parts, place: CenterRadius, form: str) -> list[Ellipsoid]:
-    """A ball for each center, as wide as half of the rows of its part; all alike if tied.
-
-    With released weights: sums of the noisy histograms.
-    """
+    """A ball of released weight for each center, as wide as half of the rows of its part."""
     rows, centers = parts.rows, parts.centers
     edges = geometric_edges(2 * place.radius, _BINS, _RATIO)
     rho = parts.session.remaining(RADII)
@@ -271,10 +260,8 @@ def _distance_counts(part: Part, centers: np.ndarray, edges: np.ndarray) -> tupl
 def _median(counts: np.ndarray, edges: np.ndarray, sd: float) -> float | None:
     """The median of the fullest few bins of a noisy histogram; None if they may be only noise.
 
-    Those of a component's rows span a few bins whatever its scale is. A single bin in the noise,
-    of any scale, must not be taken for them: a component that is far too narrow ruins densities.
-
-    The counts (b,) are noisy, `sd` is that of their noise; there are b + 1 edges.
+    A component's rows span a few bins whatever its scale is. A single bin in the noise must not be
+    taken for them: a component that is far too narrow ruins densities.
 
     >>> edges = np.arange(9.0)
     >>> round(_median(np.array([0.1, -0.2, 0, 40, 40, 0.3, 0, 0.2]), edges, sd=1.0), 2)
@@ -295,11 +282,7 @@ def _median(counts: np.ndarray, edges: np.ndarray, sd: float) -> float | None:
 
 
 def least_weight(session: PrivacySession, k: int, size: float) -> float:
-    """What a component without rows seldom seems to weigh after the first round.
-
-    The session's plan says how much noise the counts are going to have; `size` is the released
-    number of units.
-    """
+    """What a component without rows seldom seems to weigh after the first round, by the plan."""
     sd = noise_sd(session.remaining(MOMENTS) * _COUNTED)
     return _EMPTY * size / k + 2 * sd
 
@@ -307,11 +290,9 @@ def least_weight(session: PrivacySession, k: int, size: float) -> float:
 def split_widest(ellipsoids: list[Ellipsoid], least_weight: float, ball: float) -> list[Ellipsoid]:
     """Where a component is next to empty and another one much longer than wide, halve that one.
 
-    Post-processing. The partition then has put one center in the middle of two components, and
-    expectation maximization does not mend that: it has no way to move a center through the void.
-
-    As many ellipsoids as before: each that weighs less than `least_weight` is half of a long one
-    now, as long as there are any. `ball` is the radius of the ball that centers are in.
+    The partition then has put one center in the middle of two components, and expectation
+    maximization has no way to move a center through the void. Each that weighs less than
+    `least_weight` is half of a long one now, as long as there are any.
     """
     found = list(ellipsoids)
     for _ in found:

@@ -37,9 +37,8 @@ _ALL, _FIRST, _SECOND = (), ("first half",), ("second half",)
 def failure_delta(delta: float, settings: Settings, *, whole: bool = False) -> float:
     """What of delta is for failures of what is no Gaussian mechanism.
 
-    0 where all releases are Gaussian, or of pure DP as joint balls are. `whole`: the budget is in
-    zCDP, so that all of delta is for failures. Otherwise some of it has to be left for the
-    conversion of zCDP to (epsilon, delta).
+    `whole`: the budget is in zCDP, so that all of delta is for failures; otherwise some of it is
+    left for the conversion of zCDP to (epsilon, delta).
     """
     if settings.n_components == 1 or settings.method == "coreset":
         return 0.0
@@ -52,10 +51,7 @@ def failure_delta(delta: float, settings: Settings, *, whole: bool = False) -> f
 def mixture_entries(
     rho: float, delta: float, n_features: int, settings: Settings
 ) -> tuple[PlanEntry, ...]:
-    """Plan entries of `fit_mixture`, worth at most `rho` and `delta`.
-
-    `rho` is for everything, `delta` for failures: `failure_delta`.
-    """
+    """Plan entries of `fit_mixture`, worth at most `rho` in all, and `delta` for failures."""
     location = center_radius_entries(rho, _LOCATION_SHARE)
     if settings.columns_released(n_features):
         location = (*column_entries(_COLUMN_SHARE * rho), *location)
@@ -87,10 +83,7 @@ def mixture_entries(
 def _split_entries(
     rho: float, rest: float, delta: float, n_features: int, settings: Settings
 ) -> tuple[bool, tuple[PlanEntry, ...]]:
-    """Whether there are two halves of units, and the entries of the partition.
-
-    `rho` is that of everything, and `rest` what the location leaves of it.
-    """
+    """Whether there are two halves of units, and the entries of the partition, of the `rest`."""
     if settings.spherical:
         second = _SPHERICAL_SHARE * rho
         return True, spherical_entries(second, delta, rest, settings, n_features, PREFIX)
@@ -114,10 +107,7 @@ def _on(entries: Iterable[PlanEntry], paths: Any) -> tuple[PlanEntry, ...]:
 
 
 def stage_of(rho: float, delta: float, settings: Settings, n_features: int) -> TupleStage | None:
-    """The aggregation of tuples, which has the whole budget but for the location; or None.
-
-    None for other methods. `rho` and `delta` are as for `mixture_entries`.
-    """
+    """The aggregation of tuples, which has the whole budget but for the location; or None."""
     if settings.method != "k_tuples":
         return None
     spent = sum_down([rho, *(-entry.rho for entry in center_radius_entries(rho, _LOCATION_SHARE))])

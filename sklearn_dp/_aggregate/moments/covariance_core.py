@@ -106,9 +106,9 @@ class CoreStage:
     def suffices(self, d: int) -> bool:
         """Whether blocks that agree would most probably give an answer: a public prediction.
 
-        A block with 95 % of the others for friends has to pass the noisy threshold of the filter
-        nine times in ten, and nine tenths of the blocks have to be enough for the noise of the
-        average, if the released size comes out two standard deviations low.
+        A block with 95 % of the others for friends has to pass the noisy threshold nine times in
+        ten, and nine tenths of the blocks have to do, if the released size is two standard
+        deviations low.
         """
         t, rho = self.n_blocks, self.rho[_CORE]
         sigma = math.sqrt((t - 1) / (2 * rho))
@@ -128,11 +128,7 @@ class CoreStage:
         return self.n_blocks * 16 * d / math.log1p(self.distance) ** 2
 
     def run(self, session: PrivacySession, rows: GridTable, *, centered: bool) -> Ellipsoid | None:
-        """The covariance of the core with noise, as a start for others, or None.
-
-        The plan holds the entries. `centered`: the mean is known to be the origin. None: the
-        released number of survivors is too small; nothing else is released then.
-        """
+        """The covariance of the core with noise, as a start for others; None if it is too small."""
         draws = session.addressed_draws((numbers := UnitNumbers.of(rows.table)).size)
         sums = rows.sums(_drawn_sums, numbers, draws, self.n_blocks)
         matrices = block_matrices(*sums, centered=centered)
@@ -167,7 +163,7 @@ def _ellipsoid(matrix: np.ndarray) -> Ellipsoid:
     """A start for the rounds: eigenvalues of a noisy matrix may be tiny, which must not last.
 
     They are floored at 1e-14 of the largest one, the accuracy of doubles, and at a tenth of a grid
-    step. The squared radius is wide enough for nearly all rows if the shape is off by a half.
+    step. The ball holds nearly all rows if the shape is off by a half.
     """
     d = len(matrix)
     values, vectors = np.linalg.eigh(np.clip(matrix, -(2.0**100), 2.0**100))
@@ -177,11 +173,11 @@ def _ellipsoid(matrix: np.ndarray) -> Ellipsoid:
 
 @lru_cache(maxsize=64)
 def core_stage(rho: float, delta: float, d: int, n_blocks: int | None = None) -> CoreStage | None:
-    """The stage that should need the fewest rows, or None if any would need too many blocks.
+    """The stage, of cost `rho` and `delta`, that should need the fewest rows; None: too many
+    blocks.
 
-    `rho` and `delta` are its cost. `n_blocks` is used whatever may come of it. By default it is the
-    smallest number that suffices, for each of some distances g: a wide g lets small blocks agree,
-    and needs many of them.
+    `n_blocks` is used whatever may come of it; by default it is the smallest that suffices for each
+    of some distances g: a wide one lets small blocks agree, and needs many of them.
     """
     stages = [stage for stage in (_stage(rho, delta, d, g, n_blocks) for g in _DISTANCES) if stage]
     return min(stages, key=lambda stage: stage.rows(d)) if stages else None
@@ -190,11 +186,7 @@ def core_stage(rho: float, delta: float, d: int, n_blocks: int | None = None) ->
 def _stage(
     rho: float, delta: float, d: int, distance: float, n_blocks: int | None
 ) -> CoreStage | None:
-    """The smallest sufficient number of blocks at a distance, by bisection over even numbers.
-
-    Where the number is fixed, only the distance is chosen; the fourth one stands for all that do
-    not suffice.
-    """
+    """The smallest sufficient number of blocks at a distance, by bisection over even numbers."""
     shares = {name: _part(share, rho) for name, (share, _) in _SHARES.items()}
     deltas = {name: _part(share, delta) for name, (_, share) in _SHARES.items()}
     stage = CoreStage(n_blocks or BLOCK_LIMIT, distance, shares, deltas)
@@ -229,11 +221,9 @@ def _drawn_sums(
 def block_matrices(
     weight: np.ndarray, total: np.ndarray, parts: np.ndarray, *, centered: bool
 ) -> np.ndarray:
-    """Second moment, or covariance, of the rows of each block: zero for an empty one.
+    """Second moment, if `centered`, or covariance of the rows of each block: zero for an empty one.
 
-    From those of :func:`block_sums`, added up over the parts of a table. Python integers (n_blocks,
-    d, d), in steps of 2**-20 squared grid steps. `centered`: the mean is known to be the origin, so
-    second moments; covariances otherwise.
+    Python integers (n_blocks, d, d), in steps of 2**-20 squared grid steps.
     """
     weight, total, (high, middle, low) = (a.astype(object) for a in (weight, total, parts))
     weight = np.maximum(weight, 1)[:, None, None]
@@ -247,16 +237,13 @@ def block_matrices(
 def block_sums(
     rows: Rows, units: Units, blocks: np.ndarray, n_blocks: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Exact weights, weighted sums and second moments of the rows of each block.
+    """Exact weights, weighted sums and second moments of the rows of each block (n,).
 
-    Functions of that block's rows alone, whatever their order. A row is 2**12 times its high part
-    plus its low part, of at most 13 bits each with a weight of at most 10: no sum of up to 2**17
-    products in a block of a chunk exceeds 2**53. Products of whole rows would, at 2**48 each:
-    three products of parts, put together as Python integers, are the exact second moment.
-
-    Of shape (n_blocks,), (n_blocks, d) and (3, n_blocks, d, d), the last with products of high
-    parts, of a high and a low one, and of low parts. `blocks` (n,) are those of the rows; all rows
-    of a unit are in one.
+    A row is 2**12 times its high part plus its low part, of at most 13 bits each with a weight of
+    at most 10: no sum of up to 2**17 products in a block of a chunk exceeds 2**53. Products of
+    whole rows would, at 2**48 each: three products of parts, put together as Python integers, are
+    the exact second moment. Of shape (n_blocks,), (n_blocks, d) and (3, n_blocks, d, d), the last
+    with products of high parts, of a high and a low one, and of low parts.
     """
     d = rows.n_features
     exact = sum_type(rows.n_rows, 36)
@@ -318,10 +305,9 @@ def _counts(matrices: np.ndarray, distance: float) -> np.ndarray:
 
 
 def _definite(stack: np.ndarray, shift: np.ndarray | float) -> np.ndarray:
-    """Which matrices of shape (d, d, m) stay positive definite when their diagonal is lowered.
+    """Which matrices (d, d, m) stay positive definite when their diagonal is lowered.
 
-    Cholesky, all m at a time and in place: definite are those whose pivots are all positive. Those
-    that failed go on with a pivot of one, so that all matrices take the same operations.
+    Cholesky, all m at a time and in place: those that failed go on with a pivot of one.
     """
     found = np.ones(stack.shape[-1], dtype=bool)
     for k in range(len(stack)):

@@ -86,8 +86,8 @@ class Ellipsoid:
     def whiten(self, x: np.ndarray, steps: float) -> np.ndarray:
         """Integer whitened coordinates of integer rows, `steps` to a standard deviation.
 
-        Exact products: |x - center| <= 2**25 and columns of 2**26 give integers below 2**52. What
-        follows is elementwise, so a row is whitened the same whatever rows there are beside it.
+        Exact products: |x - center| <= 2**25 and columns of 2**26 give integers below 2**52; what
+        follows is elementwise.
         """
         product = (x - self.center) @ np.rint(self.axes * _BASIS)
         return np.trunc(product * (steps / (_BASIS * self.scales)))
@@ -118,9 +118,8 @@ class Ellipsoid:
         )
 
     def noise_errors(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Errors of means and variances for noise and sampling, and what tails take of variances.
-
-        All of shape (d,), in standard deviations, and in parts of variances.
+        """Errors (d,) of means, in sd, and of variances for noise and sampling, and what tails take
+        of these, in parts.
         """
         assert self.errors is not None
         mean, second, nothing = self.errors.mean, self.errors.second, np.zeros(len(self.scales))
@@ -160,11 +159,7 @@ class Ellipsoid:
 
 
 def component_weights(x: np.ndarray, ellipsoids: list[Ellipsoid]) -> np.ndarray:
-    """How much each row belongs to each released component.
-
-    The posterior probabilities (n, k) of a mixture of normals, rounded down to int32 in steps of
-    2**-20, so that those of a row sum to at most 1: in proportion to the weight of a component
-    times its density at the row. The rows are those of a chunk, integer-valued.
+    """The posterior probabilities (n, k) of released components, rounded down, in steps of 2**-20.
 
     The squared whitened lengths are exact integers (entries of at most 2**20, sums below 2**53),
     and everything after them is elementwise in a fixed order, so that a row's weights depend on
@@ -204,12 +199,8 @@ def as_matrices(
 ) -> tuple[np.ndarray | float, np.ndarray | float, np.ndarray | float]:
     """Covariance, precision, and a factor of the precision, in the shapes of a form of `FORMS`.
 
-    Matrices (d, d); for "diag" their diagonals, for "spherical" one number. The factor P has
-    P P^T = precision and, as scikit-learn wants it, is upper triangular. The axes are orthonormal
-    columns, the scales the standard deviations along them.
-
-    >>> as_matrices(np.eye(2), np.array([2.0, 2.0]), "spherical")
-    (np.float64(4.0), np.float64(0.25), np.float64(0.5))
+    Matrices (d, d); for "diag" their diagonals, for "spherical" one number. The factor P has P P^T
+    = precision and is upper triangular; axes are orthonormal columns.
     """
     if form == "spherical":
         return scales[0] ** 2, scales[0] ** -2.0, 1 / scales[0]

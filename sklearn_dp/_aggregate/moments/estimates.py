@@ -28,14 +28,11 @@ def noise_norm(d: int, form: str) -> float:
 
 
 def unclip(second: np.ndarray, square: float, d: int) -> np.ndarray:
-    """Undo what clipping does to the second moment of a normal law near t times the identity.
+    """Undo what clipping to `square` does to the second moment (d, d) of a normal law near t I.
 
     The scale t solves t c0(square / t) = tr / d, where c0 is the share of the variance that
     survives; deviations from t I survive by c1, to first order. Far from it that is too much for
     narrow directions; but clipping widens none, so no variance is less than what was seen.
-
-    The second moment (d, d) is released; `square` is the squared radius that the rows were clipped
-    to.
     """
     trace = max(float(np.trace(second)) / d, 1e-3)
     t = trace
@@ -63,10 +60,8 @@ def kept(square: float, d: int) -> float:
 
 
 def shrunk(second: np.ndarray, noise: float, d: int, form: str) -> np.ndarray:
-    """Toward the identity, the last guess, as far as the change is nothing but noise.
-
-    The James-Stein idea: the squared change is that of the component plus that of the noise,
-    whose expectation is known.
+    """Toward the identity, the last guess, as far as the change is nothing but noise (James-Stein):
+    its expected square is known.
     """
     size = noise_entries(d, form) * noise**2
     change = float(np.sum(np.square(second - np.eye(d))))
@@ -84,9 +79,8 @@ def pooled(
 
     Where these are rows b_i in the coordinates of an earlier round with noise s, that one's noise
     has variances s^2 (|b_i|^2 |b_j|^2 + (b_i . b_j)^2) / 2. Every entry is weighted by the inverse
-    of its own. `past` holds ellipsoids, second moments and noise of earlier rounds; this round is
-    added to it. The noise that comes with the average is that of one round whose spectral norm
-    would be as large.
+    of its own. This round is added to the `past`. The noise that comes with the average is that of
+    one round whose spectral norm would be as large.
     """
     total, weight = np.zeros_like(second), np.zeros_like(second)
     past.append((ellipsoid, second, noise))
@@ -104,11 +98,10 @@ def pooled(
 def composed(
     ellipsoid: Ellipsoid, vectors: np.ndarray, roots: np.ndarray, form: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Axes and scales of the covariance B V U V^T B^T: singular vectors and values of B V U^(1/2).
+    """Axes and scales of B V U V^T B^T: singular vectors and values of B V U^(1/2).
 
-    The covariance itself is never formed: its condition number is the square of that of its root.
-    B is the factor of the ellipsoid, V (d, d) are orthonormal vectors in whitened coordinates, and
-    `roots` (d,) those of U, the variances along them.
+    The covariance itself is never formed: its condition number is the square of that of its root. B
+    is the factor of the ellipsoid, `roots` (d,) those of U, the variances along V (d, d).
     """
     if form in ("diag", "spherical"):
         return ellipsoid.axes, np.maximum(ellipsoid.scales * roots, NARROWEST)
@@ -124,12 +117,9 @@ def within(vector: np.ndarray, radius: float) -> np.ndarray:
 def square_of(values: np.ndarray, level: float, upper: np.ndarray) -> float:
     """Squared whitened length that most rows have, of variances that are partly hidden.
 
-    Half of the noise is added to each variance that is seen, for those that it hides. A sum of
-    squares with such variances has their sum for its mean, and twice their squares for its
-    variance: 1.3 standard deviations above it are nine rows of ten.
-
-    The values (d,) are released variances, `level` is that of their noise, and `upper` (d,) are the
-    variances that the next whitening divides by.
+    Half of the noise `level` is added to each variance, for those that it hides. A sum of squares
+    with such variances has their sum for its mean, and twice their squares for its variance: 1.3
+    standard deviations above it are nine rows of ten. The next whitening divides by `upper` (d,).
     """
     parts = (np.maximum(values, 0.0) + 0.5 * min(level, 1.0)) / upper
     return float(parts.sum()) + 1.3 * math.sqrt(2 * float(np.square(parts).sum()))

@@ -57,9 +57,7 @@ def moment_entries(
 ) -> tuple[PlanEntry, ...]:
     """Plan entries of `refine` and, without `tails`, of `fit_gram`, worth `rho` in all.
 
-    The shares of a round depend on released sizes, so each line may spend up to `rho`, and all
-    of them together no more than that. `centered`: the centers are known, so that no sums are
-    released.
+    The shares of a round depend on released sizes, so each line may spend up to `rho`.
     """
     names = (_COUNTS, MOMENTS) if centered else (_COUNTS, _SUMS, MOMENTS)
     shares = (_COUNT_SHARE, 1 - _COUNT_SHARE) if centered else (_COUNT_SHARE, 0.2, 0.76)
@@ -94,16 +92,12 @@ def exact_moments(
 
     Unreleased: sums of a term for each row, every term a function of its row alone and rounded
     toward zero, so that none is longer than the bound of its release. The weights of units multiply
-    those of the components.
+    those of the components: of labels (`labeled`), or :func:`.ellipsoid.component_weights`.
 
-    `radii` of the sums and of the moments are in standard deviations; `form` one of `FORMS`.
-    `labeled`: the whole weight of a row is in the component of its label, which the part has;
-    otherwise :func:`.ellipsoid.component_weights` tells.
-
-    Returns the part without the labels, which no later round asks for; counts of shape (k,) in
-    steps of 2**-20; sums of shape (k, d) in steps of their radius / 2**15; moments of shape (k, p)
-    in squared steps: upper triangles, diagonals ("diag"), traces ("spherical"), or one for all if
-    "tied"; and with `fourths` those of :func:`_fourth_powers`, of shape (k, d).
+    Returns the part without the labels; counts (k,) in steps of 2**-20; sums (k, d) in steps of
+    their radius / 2**15; moments (k, p) in squared steps: upper triangles, diagonals ("diag"),
+    traces ("spherical"), or one for all if "tied"; and with `fourths` those of
+    :func:`_fourth_powers`.
     """
     rows, units = part[ROWS], part.units
     k, d = len(ellipsoids), rows.n_features
@@ -146,10 +140,8 @@ def row_weights(weights: np.ndarray, units: Units, place: slice) -> np.ndarray:
 def _fourth_powers(
     x: np.ndarray, ellipsoid: Ellipsoid, radius: float, weight: np.ndarray
 ) -> np.ndarray:
-    """Weighted sums of the fourth powers of columns over their released standard deviations.
-
-    In 2**15 times their squares, of rows clipped to the radius: those of a row sum to at most its
-    weight times 2**30.
+    """Weighted sums of the fourth powers of columns over their released standard deviations, in
+    2**15 times their squares: of rows clipped to the radius, at most their weight times 2**30.
     """
     steps = _LIMIT / (radius * ellipsoid.deviations)
     clipped = Grid(1.0).quantize(np.trunc((x - ellipsoid.center) * steps), _LIMIT)
@@ -190,9 +182,8 @@ def noise_entries(d: int, form: str) -> float:
 
 
 def _moments_of(x: np.ndarray, form: str) -> np.ndarray:
-    """The entries of the sum of x x^T that a form has.
-
-    Squares are integers of at most 2**30, and a chunk has at most 2**16 of them: exact in float64.
+    """The entries of the sum of x x^T that a form has, exact: squares of at most 2**30, 2**16 of
+    them.
     """
     if form == "diag":
         return exact_integers(np.square(x).sum(axis=0))

@@ -69,22 +69,14 @@ def refine(
     pool: bool = False,
     square: float = 1.0,
 ) -> tuple[list[Ellipsoid], np.ndarray]:
-    """Improve released components by rounds of whitened, clipped moments.
+    """Improve released components by rounds of whitened, clipped moments, with all of the plan.
 
-    The plan holds `moment_entries`; all that they have left is spent. The first round whitens by
-    the ellipsoids, which are released. With the ellipsoids, whether each component stood out of the
-    noise in all directions. The form is one of `FORMS`.
-
-    * `labeled`: the first round takes the labels of the rows, which the parts then have, for the
-      weights in components; in all others these follow from the ellipsoids.
-    * ``repair(ellipsoids, round)`` gives those that the round takes instead; post-processing.
-    * `least_rounds` and `most_rounds` are before the last one. There are more of them as long as
-      directions are hidden in the noise and may come out of it, which released values tell.
-    * `share` of the budget is for each round but the last; chosen by the released sizes by default.
-    * `centered`: the centers are known.
-    * `pool`: what earlier rounds released counts in later ones too: where the form is "full" and
-      the weights are the same every time: there is one component.
-    * `square` is that of the weights of rows, see `Weights`.
+    With the ellipsoids, whether each stood out of the noise in all directions. `labeled`: the first
+    round takes the labels of the parts for weights in components. ``repair(ellipsoids, round)``
+    gives those that the round takes instead. There are more rounds than `least_rounds` (before the
+    last one) as long as directions are hidden in the noise and may come out of it. `share` of the
+    budget is for each round but the last. `pool`: what earlier rounds released counts in later ones
+    too: of one "full" component. `square` is that of the weights of rows, see `Weights`.
     """
     budget = left = session.remaining(MOMENTS)
     past: list[list[Any]] | None = [[] for _ in ellipsoids] if pool else None
@@ -164,13 +156,10 @@ class _Context:
         by_label: bool = False,
         last: bool = False,
     ) -> tuple[list[Ellipsoid], np.ndarray, np.ndarray]:
-        """One round of releases, of one pass over the rows.
+        """One round of releases, of one pass over the rows, which count by label if asked.
 
-        `by_label`: each row counts in the component of its label. `last`: no round follows.
-
-        Returns the ellipsoids, which of them are seen, and which of the others may be after
-        another round: where the noise is larger than the whitened component, another one only
-        explores noise.
+        Returns the ellipsoids, which of them are seen, and which of the others may be after another
+        round: with noise larger than the whitened component, another one only explores noise.
         """
         k, radius = len(ellipsoids), clips.moments
         fourths = any(reach is not None for reach in clips.reaches)
@@ -186,10 +175,8 @@ class _Context:
     def _updated(
         self, j: int, ellipsoid: Ellipsoid, release: MomentRelease, last: bool, clips: Clips
     ) -> tuple[Ellipsoid, bool, float]:
-        """The next guess of a component, whether all its directions stand out, and the noise.
-
-        `ellipsoid` whitened its rows, and has the squared radius that they were clipped to. The
-        noise is about its spectral norm.
+        """The next guess of a component, whether all its directions stand out, and the noise (about
+        its spectral norm).
         """
         d, form, reach = len(release.means[j]), self.form, clips.reaches[j]
         noise, second = release.noise[j], release.seconds[j]
@@ -245,13 +232,10 @@ class _Context:
     ) -> Errors:
         """Standard errors of a normal component for the noise and the sampling of its units.
 
-        `noise` is that of an entry of its second moment, after pooling; `square` the squared radius
-        that whitened rows were clipped to; `wider` what the variances of columns were multiplied
-        by; `unseen` what the noise may hide.
-
-        A whitened normal row has coordinates of variance 1, squares of variance 2 and products of
-        variance 1; the mean of d squares has 2 / d. What is left of a deviation after clipping is
-        divided by, which multiplies noise and sampling alike.
+        `noise` is that of an entry of its second moment, after pooling; `wider` what the variances
+        of columns were multiplied by; `unseen` what the noise may hide. A whitened normal row has
+        coordinates of variance 1, squares of variance 2 and products of variance 1; the mean of d
+        squares has 2 / d. What clipping leaves of a deviation is divided by.
         """
         d = len(release.means[j])
         left, n = kept(square, d + 2), max(release.sizes[j], 1.0) / self.square
@@ -266,9 +250,7 @@ class _Context:
     def _tail_errors(
         self, release: MomentRelease, j: int, wider: np.ndarray, reach: Reach
     ) -> Errors:
-        """The same for rows of any law, with what the clip may have taken.
-
-        `wider`: what the variances of the columns were multiplied by. Fourth powers tell how
+        """The same for rows of any law, with what the clip may have taken: fourth powers tell how
         uncertain a variance is, and which columns have the long tails that are clipped.
         """
         assert release.fourths is not None  # as there is a reach
@@ -300,9 +282,7 @@ def fit_gram(
 ) -> tuple[Ellipsoid, bool]:
     """One release of all the budget, clipped to a public radius: the classical bounded route.
 
-    With the ellipsoid, whether it stands out from the noise in all directions. The plan holds
-    `moment_entries`; the radius is public, in grid steps. `centered`: the mean is the origin of the
-    rows.
+    With the ellipsoid, whether it stands out from the noise in all directions.
     """
     start = Ellipsoid.ball(np.zeros(rows.n_features), radius)
     context = _Context(session, rows, "full", centered)

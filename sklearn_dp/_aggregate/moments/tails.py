@@ -41,10 +41,7 @@ _SUMS, _MOMENTS = 0.2, 0.7  # of the last round, about
 
 
 class Reach(NamedTuple):
-    """By how much whitened rows exceed the clips, on average over all rows of a component.
-
-    About: so much of what a power law through the counts says; tails are steeper far out.
-    """
+    """By how much whitened rows exceed the clips, on average over a component, by a power law."""
 
     excess: float  # of the distances, over the clip of the sums
     square_excess: float  # of the squared distances, over the clip of the second moments
@@ -52,10 +49,7 @@ class Reach(NamedTuple):
 
 
 class Clips(NamedTuple):
-    """Radii that whitened rows are clipped to, and what that takes from each component.
-
-    No reach: nothing contradicts a normal law, whose clip is corrected for.
-    """
+    """Radii that whitened rows are clipped to, and what that takes; no reach: a normal law."""
 
     sums: float
     moments: float
@@ -132,7 +126,7 @@ def _unseen(
     """What a tail beyond the radius may take from a mean, where it does not stand out of counts.
 
     Of as many rows as noise may hide in an octave, or a tenth of all; and of what counts up to
-    `near` times the radius hold beyond those of a normal law, if that is more than nothing.
+    `near` times the radius hold beyond those of a normal law.
     """
     hidden = min(_HIDDEN * math.sqrt(2) * sd, _MOST_HIDDEN * size)
     excess = float(PowerLaw(radius, hidden, _HEAVY, math.inf).excess(radius))
@@ -186,9 +180,8 @@ def _radius(
     entries: float,
     rho: float,
 ) -> float:
-    """Where noise and bias of sums (power 1) or of second moments (2) together are least.
-
-    Of so many `entries`. At least where noise adds next to nothing to sampling errors.
+    """Where noise and bias of sums (power 1) or of second moments (2) of so many `entries` are
+    least; at least where noise adds next to nothing to sampling errors.
     """
     share, sampling = ((_SUMS, 1.0), (_MOMENTS, 2.0))[power - 1]
     noise, cost = noise_sd(share * rho), np.zeros(len(choices))
@@ -219,8 +212,7 @@ def _tail_of(counts: np.ndarray, edges: np.ndarray, sd: float) -> PowerLaw | Non
     """The tail beyond the farthest bin in which points stand out; None if none does.
 
     A power law through two numbers: of the points in the octave beyond that bin, which is at least
-    what the noise could hide, and of those from half as far on. PowerLaws of most laws are lighter
-    farther out, so it errs on the side of a larger excess.
+    what the noise could hide, and of those from half as far on.
     """
     last = -1
     for width in _TAIL_WINDOWS:

@@ -33,18 +33,12 @@ _LARGEST_SQUARE = 2.0**52
 
 
 def points_of(rows: Rows, active: np.ndarray | None = None) -> GridTable:
-    """Rows in memory as the points of a search.
-
-    `active` (n,) says which rows to look at: a function of each row and of releases.
-    """
+    """Rows in memory as the points of a search, of those that are `active` (n,)."""
     return GridTable.of(rows, Units(rows.n_rows), **({} if active is None else {ACTIVE: active}))
 
 
 def squared_distances(rows: Rows, center: np.ndarray) -> np.ndarray:
-    """Exact squared distances of rows to an integer center of norm at most 2**25.
-
-    Integers below 2**52: a row has norm at most 2**24 about the middle of the domain.
-    """
+    """Exact squared distances, below 2**52, of rows to an integer center of norm at most 2**25."""
     squared = np.empty(rows.n_rows)
     for part, x in rows.chunks():
         residual = x - center
@@ -63,10 +57,7 @@ def clip_to_ball(point: np.ndarray, radius: float) -> np.ndarray:
 
 
 def counts_about(rows: GridTable, centers: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    """Unreleased: exact numbers (k, m) of active points within distances of each center. One pass.
-
-    `centers` (k, d), integers, are released; `squares` (m,), increasing, are public or released.
-    """
+    """Unreleased: exact numbers (k, m) of active points within squares (m,) of centers (k, d)."""
     return rows.sums(_counts_about, np.asarray(centers), squares)[0]
 
 
@@ -102,14 +93,11 @@ def ball_mean(
     among: str = ACTIVE,
     replace: bool = False,
 ) -> BallMean:
-    """Noisy mean of some points in a ball, as integers in the ball, and its error.
+    """Noisy mean of the rows `among` in a ball, as integers in the ball, and its error.
 
-    The error (d,) is the standard error for the noise alone, as an estimate of the mean without it:
-    the noise of the sum, and that of the number along the offset of the mean from the center. The
-    size is the number that was divided by, at least one, with the standard deviation of its noise.
-
-    The entry pays `rho`; the center (integers) and the radius are released. `among` names which
-    points count, a function of each row and of releases. `replace`: neighbors replace a point.
+    The standard error (d,) is for the noise alone, that of the sum and that of the number along the
+    offset of the mean from the center. The size is what was divided by, at least one. `replace`:
+    neighbors replace a point.
     """
     limit = math.floor(min(radius**2, _LARGEST_SQUARE))
     total, inside = rows.sums(_sum_in_ball, center, limit, among)
@@ -182,12 +170,9 @@ def ball_radius(
 ) -> int:
     """Index of the square of a radius about a released center that holds about `target` points.
 
-    The entry pays `rho`. `counts` (m,) are the exact numbers of points within each radius, `target`
-    is released or public, and `squares` (m,) the public grid.
-
-    The number of points in a ball moves by at most one between neighbors of either kind, so does
-    the score. With 95 % confidence fewer than ``4 / epsilon log(m / 0.05)`` of `target` are
-    missing, and a radius one step smaller holds fewer than `target`.
+    `counts` (m,) are the exact numbers of points within each radius of the public grid. The number
+    of points in a ball moves by at most one between neighbors of either kind, so does the score.
+    With 95 % confidence fewer than ``4 / epsilon log(m / 0.05)`` of `target` are missing.
     """
     epsilon = exponential_epsilon(rho)
     target = int(target)

@@ -40,11 +40,10 @@ class Boxes:
 
 
 def mapped_chunks(rows: Rows, matrix: np.ndarray | None) -> Iterator[tuple[slice, np.ndarray]]:
-    """Maps of the rows, exact: |A x| is an integer below 2**53, and so is each partial sum.
+    """Maps (m, k) of the rows by an integer matrix (k, d), exact: |A x| is below 2**53.
 
     A row of signs gives at most d |x|, one of a basis in steps about 2**20 |x|. So BLAS may add up
-    in any order, and the image of a row has the same bits whatever other rows there are. The matrix
-    (k, d) is integer-valued; what is given are the place of a chunk and its images (m, k).
+    in any order, and the image of a row has the same bits whatever other rows there are.
     """
     for place, x in rows.chunks(1 if matrix is None else len(matrix)):
         yield place, x if matrix is None else x @ matrix.T
@@ -62,10 +61,7 @@ def boxes(points: np.ndarray, shift: float | np.ndarray, side: float) -> np.ndar
 
 
 def chosen_rows(part: Part, among: str, coins: Coins | None = None) -> np.ndarray | None:
-    """Which rows of a part are among some, and in a sample; None: all of them.
-
-    `among` is the name of the rows, in the state of the part.
-    """
+    """Which rows of a part are `among` some, by name, and in a sample; None: all of them."""
     chosen = part.state.get(among)
     if coins is None:
         return chosen
@@ -76,18 +72,14 @@ def chosen_rows(part: Part, among: str, coins: Coins | None = None) -> np.ndarra
 def keys_of(cells: np.ndarray) -> np.ndarray:
     """A number (int64) for each row of cells: a hash of its coordinates alone.
 
-    Boxes with the same hash count as one: that is a partition as well, and its fullest cell gains
-    or loses one point at most.
+    Boxes with the same hash count as one: a partition too, whose fullest cell moves by at most one.
     """
     odd = np.cumprod(np.full(cells.shape[1], _MIX))  # modulo 2**64
     return (cells.view(np.uint64) * odd).sum(axis=1).view(np.int64)
 
 
 def names_of(cells: np.ndarray) -> np.ndarray:
-    """A name for each row of cells: its coordinates, as big-endian bytes.
-
-    Whatever else is in the data, a box has one name.
-    """
+    """A name for each row of cells, whatever else is in the data: big-endian bytes."""
     cells = np.ascontiguousarray(cells.astype(">i8", casting="safe"))
     return cells.view(f"S{8 * cells.shape[1]}").ravel()
 
@@ -117,10 +109,7 @@ def fullest(found: CellCounts) -> int:
 def counted_boxes(
     part: Part, grid: Boxes, shifts: np.ndarray, among: str, coins: Coins | None, n_parts: int
 ) -> tuple[Part, tuple[CellCounts, ...]]:
-    """A pass: how many rows are in each occupied box, by keys, for each of some shifts (s, k).
-
-    Of a single part its fullest box is enough. The coins are of the sample that is counted.
-    """
+    """A pass: rows in each box, by keys, for each shift (s, k); of a single part its fullest."""
     rows, chosen = part[ROWS], chosen_rows(part, among, coins)
     n_rows = rows.n_rows if chosen is None else int(np.count_nonzero(chosen))
     step, found = len(shifts), []
@@ -147,10 +136,7 @@ def named_boxes(
     coins: Coins | None,
     columns: Sequence[slice] = (slice(None),),
 ) -> tuple[Part, tuple[CellCounts, ...]]:
-    """A pass: how many rows are in each occupied box, by the names of some of its coordinates.
-
-    `columns` says which coordinates make a box: one count of boxes for each.
-    """
+    """A pass: rows in each box, by the names of coordinates: a count for each of `columns`."""
     rows, chosen = part[ROWS], chosen_rows(part, among, coins)
     width = rows.n_features if grid.matrix is None else len(grid.matrix)
     nobody = np.empty((0, width), dtype=np.int64)
@@ -186,8 +172,7 @@ def heaviest(
 ) -> np.ndarray | None:
     """Coordinates of a box with many points, by a stability histogram; None if none stands out.
 
-    The entry pays `rho` and `delta`. `found` are the occupied boxes by name; a point is in one of
-    them. `replace`: neighbors replace a point.
+    `found` are the occupied boxes by name; a point is in one of them.
     """
     # A replaced point leaves one box and enters another.
     codes, values = session.stability_histogram(

@@ -207,8 +207,7 @@ def heavy_point(
 ) -> np.ndarray | None:
     """A point of the grid (d,) that many rows are equal to, or None; pays as a box does.
 
-    For a released radius of zero, where boxes have no side. The boxes are the integer rows
-    themselves, so the point that is released is exact. Arguments are as for :func:`heavy_box`.
+    For a released radius of zero: the boxes are the integer rows themselves.
     """
     entry = prefix + "box"
     (found,) = rows.sums(named_boxes, Boxes(None, 1.0), 0.0, ACTIVE, coins)

@@ -41,10 +41,7 @@ class LogRadii:
 
 
 class LinearRadii:
-    """The multiples 0, step, 2 step, ... ; a good radius is one whose half is still too small.
-
-    `least` is the step, or what leads to `MOST_RADII` radii if that is more.
-    """
+    """The multiples 0, step, 2 step, ... ; a good radius is one whose half is still too small."""
 
     def __init__(self, least: float, most: float) -> None:
         step = max(least, 1.0, most / (MOST_RADII - 2))
@@ -64,8 +61,7 @@ def neighbor_counts(
 ) -> np.ndarray:
     """Number (int32, (n, m)) of rows within each of m `radii` of each row, itself included.
 
-    Radii are such as `LogRadii`. The rows are integer-valued float64 of norm at most 2**24; `tile`
-    is the number of rows and columns of a tile of distances.
+    The rows are integer-valued float64 of norm at most 2**24, the distances taken in tiles.
     """
     n, m = len(rows), len(radii.squares)
     counts = np.empty((n, m), dtype=np.int32)
@@ -84,10 +80,7 @@ def neighbor_counts(
 
 
 def _squared(rows: np.ndarray, lengths: np.ndarray, mine: slice, others: slice) -> np.ndarray:
-    """Squared distances of some rows to others, exact either way.
-
-    `lengths` (n,) are the squared norms of the rows.
-    """
+    """Squared distances of some rows, of squared norms (n,), to others, exact either way."""
     if rows.shape[1] <= _FEW_FEATURES:
         squared = np.square(np.subtract.outer(rows[mine, 0], rows[others, 0]))
         for x, y in zip(rows[mine, 1:].T, rows[others, 1:].T, strict=True):

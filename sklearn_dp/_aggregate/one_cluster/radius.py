@@ -63,11 +63,7 @@ class Radius:
 
 
 def radii_of(grid: str, ball: float, least: float | None = None) -> LogRadii | LinearRadii:
-    """The public grid, "log" or "linear", for points in a ball of radius `ball`, in steps.
-
-    Up to 2 `ball`, the largest distance of two points. `least` is the second smallest radius, after
-    0; a public part of `ball` by default.
-    """
+    """The public grid, "log" or "linear", up to 2 `ball`; `least` is the second smallest radius."""
     return GRIDS[grid](_LEAST[grid] * ball if least is None else least, 2 * ball)
 
 
@@ -85,10 +81,7 @@ def exponential_epsilon(rho: float) -> float:
 def good_radius_entries(
     method: str, rho: float, delta: float, name: str = "radius"
 ) -> tuple[PlanEntry, ...]:
-    """Plan entries of :func:`good_radius`, by a method of `RADIUS_METHODS`.
-
-    Only "rec_concave" can fail, so only it takes delta.
-    """
+    """Plan entries of :func:`good_radius`; only "rec_concave" can fail, so only it takes delta."""
     mechanism = {
         "exponential": Mechanism.EXPONENTIAL,
         "binary_search": Mechanism.GAUSSIAN,
@@ -116,10 +109,9 @@ def good_radius(
     radii: LogRadii | LinearRadii,
     method: str,
 ) -> Radius | None:
-    """Choose a radius of a public grid, by a method of `RADIUS_METHODS`.
+    """Choose a radius of a public grid, by a method of `RADIUS_METHODS`, with all of the entry.
 
-    The entry spends all that it has; `t` is public or released, the number of rows private. None
-    only with "rec_concave", when no radius stands out.
+    None only with "rec_concave", when no radius stands out.
     """
     scores = radius_scores(neighbor_counts(rows, radii), t)
     index, loss = _SELECT[method](session, entry, scores, t, radii)
@@ -203,11 +195,7 @@ def _by_above_threshold(
 def _by_rec_concave(
     session: PrivacySession, entry: str, scores: np.ndarray, t: int, radii: LogRadii | LinearRadii
 ) -> tuple[int | None, float]:
-    """RecConcave with a promise of half the slack.
-
-    Half of rho for its exponential mechanisms and half for its releases by lead, where there are
-    any; delta in equal parts for the latter.
-    """
+    """RecConcave with a promise of half the slack; half of rho for its exponential mechanisms."""
     plan, (choices, leads) = session.plan[entry], rec_concave_steps(len(scores))
     rho = session.remaining(entry)
     share = rho / 2 if leads else rho
@@ -249,22 +237,14 @@ _MOST_EPSILON = 100.0  # more would only overflow
 
 
 def coins_at(session: PrivacySession, tag: str, sizes: ByPart, rate: float) -> Coins:
-    """Which points are in a random sample: each by its own coin, for this tag alone.
-
-    Other tags have other coins. `sizes` are the numbers of rows of the parts; `rate`, public or
-    released, is in (0, 1].
-    """
+    """Which points are in a random sample at a rate: each by its own coin, for this tag alone."""
     draws = session.addressed_draws(sum(sizes.values.values()), tag)
     below = max(1, min(int(rate * 2.0**64), 2**64 - 1))  # of 2**64 draws
     return Coins(draws, np.uint64(below - 1), sizes.starts())
 
 
 def collected(part: Part, among: str, coins: Coins | None) -> tuple[Part, tuple[ByPart, ...]]:
-    """A pass: points of a part (m, d), integers, for those who compare pairs of them.
-
-    `among` names which of its points. The coins are of a sample; None where a release has shown
-    that there are not too many.
-    """
+    """A pass: points `among` a part and in a sample (m, d), for those who compare pairs of them."""
     rows, chosen = part[ROWS], chosen_rows(part, among, coins)
     points = [np.empty((0, rows.n_features))]
     points += [x if chosen is None else x[chosen[place]] for place, x in rows.chunks()]
@@ -289,14 +269,11 @@ def on_a_sample(epsilon: float, rate: float) -> float:
 def amplified(session: PrivacySession, entry: str, rate: float, method: str) -> PrivacySession:
     """The session that a selector on a sample of a rate spends from, for the same entry.
 
-    Neighbors share the coins of the points they have in common, so their samples are neighbors,
-    or equal; whatever holds for each outcome of the coins holds for the mixture. The coins are
-    used nowhere else, so a pure selector also has the epsilon of `on_a_sample`: where that allows
-    more for the same price, the selector is one step of it. (Bounded range is not inherited, so
-    the step costs what a pure one does.)
-
-    Only pure selectors, of :data:`.radius.RADIUS_METHODS`, gain; where nothing is gained it is
-    `session` itself.
+    Neighbors share the coins of the points they have in common, so their samples are neighbors, or
+    equal; whatever holds for each outcome of the coins holds for the mixture. The coins are used
+    nowhere else, so a pure selector also has the epsilon of `on_a_sample`: where that allows more
+    for the same price, the selector is one step of it. (Bounded range is not inherited, so the step
+    costs what a pure one does.) Where nothing is gained it is `session` itself.
     """
     cost = {"exponential": bounded_range_zcdp_rho, "above_threshold": pure_zcdp_rho}.get(method)
     outer = min(pure_dp_epsilon(session.remaining(entry)), _MOST_EPSILON)

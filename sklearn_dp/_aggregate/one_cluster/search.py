@@ -133,11 +133,7 @@ def one_cluster_entries(
 
 
 def _start_entries(rho: float, delta: float, search: Search) -> list[PlanEntry]:
-    """Of one search for a center: a box, then means and the radii of the balls about them.
-
-    The means ("center") of all passes share 70 % of what a box leaves, their radii ("approach") the
-    rest.
-    """
+    """Of one search: a box, the means of all passes ("center"), their radii ("approach")."""
     entries: list[PlanEntry] = []
     if search.center_method == "paper":
         entries += paper_entries(4 / 7 * rho, delta)
@@ -208,8 +204,7 @@ def fit_one_cluster(
     """Find a ball of `n_points`: t, or a fraction of the released number of points.
 
     The rows to look at are those that its parts name `ACTIVE`, or all: a function of each row and
-    of releases. See :func:`.balls.points_of` for rows in memory. The plan has the entries of
-    :func:`one_cluster_entries`, under the prefix.
+    of releases.
     """
     sizes, number = rows.sums(_counted)
     # One point changes the number by at most one (not at all, where one is replaced).
@@ -241,10 +236,7 @@ def _counted(part: Part) -> tuple[Part, tuple[ByPart, int]]:
 
 
 def seen_ball(ball: Ball, epsilon: float) -> str:
-    """The status of a ball, which is not "ok" where the number of its points is lost in the noise.
-
-    `epsilon` is that of the guarantee.
-    """
+    """The status of a ball, not "ok" where the number of its points is lost in the noise."""
     if ball.status != "ok" or ball.n_points > _SEEN * ball.n_points_sd:
         return ball.status
     # The number that was looked for should be twice as much as can be told from none.
@@ -279,9 +271,8 @@ def _locate(task: _Task) -> tuple[np.ndarray, str]:
 def _radius(task: _Task) -> Radius | None:
     """GoodRadius on all points, or on a sample of a rate that is a function of releases.
 
-    The sample has 8192 points at least, and about 1000 of the cluster: the choice of a radius is
-    relative to t, so a thousand of t is accurate enough. A loss of points within the sample stands
-    for 1 / rate times as many.
+    The sample has 8192 points at least, and about 1000 of the cluster: the choice is relative to t.
+    A loss of points within the sample stands for 1 / rate times as many.
     """
     session, search, coins = task.session, task.search, None
     target, rate, entry = task.target, 1.0, task.prefix + "radius"
@@ -301,25 +292,18 @@ def _radius(task: _Task) -> Radius | None:
 def _center(
     task: _Task, radius: Radius | None, status: str, number: int
 ) -> tuple[np.ndarray, float, str]:
-    """One search for a center: an integer center (d,), the radius of the last ball, and a status.
-
-    Without a radius it starts from the whole domain. `status` is that so far, and `number` says
-    which of the searches it is.
-    """
+    """One search: an integer center (d,), the radius of the last ball, and a status."""
     start: Any = (ACTIVE, np.zeros(task.rows.n_features), task.rows.limit)
     if radius is not None:
         found = _first_ball(task, radius, task.start(number))
         start, status = (start, "no heavy box found") if found is None else (found, status)
-    return *_approach(task, *start, task.start(number)), status
+    return *_approach(task, start[0], start[1], start[2], task.start(number)), status
 
 
 def _first_ball(
     task: _Task, radius: Radius, prefix: str
 ) -> tuple[str, np.ndarray, float | None] | None:
-    """Name of the rows, center and radius to start from, or None.
-
-    The radius is None where the center comes without one ("paper"): the first step then finds it.
-    """
+    """Name of the rows, center, radius (None: to be found) to start from; or None."""
     length, search = math.sqrt(radius.square), task.search
     shared = (task.session, prefix, task.rows, length)
     if search.center_method == "paper":
@@ -347,11 +331,8 @@ def _approach(
     """Means of the points in balls, each about the last mean and just large enough.
 
     A mean has noise in proportion to the radius of its ball, and the next ball needs to be larger
-    than the cluster by that noise only. So radii shrink fast to the size of the cluster, and a few
-    passes do. Later balls look at all active rows again: a box may have cut some of them off.
-
-    The first mean is of the rows that `among` names, in a ball about `center` (integers) of radius
-    `reach`; None: that is chosen, too.
+    than the cluster by that noise only: a few passes do. The first mean is of the rows `among`, in
+    a ball about `center` of radius `reach`; later balls look at all active rows again.
     """
     session, rows = task.session, task.rows
     passes = _PASSES[task.search.center_method]
@@ -381,10 +362,7 @@ def _approach(
 
 
 def _best(task: _Task, found: list[tuple[np.ndarray, float, str]]) -> tuple[np.ndarray, str]:
-    """The center with most points about it, and its status, of some with their radii.
-
-    That is within the smallest radius that any of them needed.
-    """
+    """The center, of several, with most points within the smallest radius that any needed."""
     if len(found) == 1:
         return found[0][0], found[0][2]
     square = math.floor(min(reach for _, reach, _ in found) ** 2)

@@ -62,11 +62,8 @@ class CenterRadius:
 def center_radius_entries(
     rho: float, share: float, *, centered: bool = False
 ) -> tuple[PlanEntry, ...]:
-    """Plan entries of `adaptive_center_radius`, or of `about_origin`: at most ``share * rho``, in
-    equal parts.
-
-    `nextafter` rounds each part down, so that the parts do not come to more than the share.
-    `centered`: the mean is known to be the origin, so only the reach is released.
+    """Plan entries of `adaptive_center_radius`, or, if `centered`, of `about_origin`: equal parts,
+    at most ``share * rho``, as `nextafter` rounds each down.
     """
     names = (_REACH,) if centered else (_BOUND, _CENTER, _REACH)
     part = math.nextafter(rho * share / len(names), 0.0)
@@ -92,24 +89,20 @@ def adaptive_center_radius(
 ) -> CenterRadius:
     """Find a ball about the mean that holds most of the rows.
 
-    In order:
+    1. Even with a public bound most rows may be much nearer: release a radius about the public
+    center (or the origin) that 99.9 % of the units are within, and clip to it.
 
-    1. Release a radius about the public center (or the origin) that 99.9 % of the units are within,
-       and clip to it.
     2. Release the mean and the count of the clipped rows.
+
     3. Release the radius about that mean that holds `fraction` of the units. It may be found as
-       large as twice the ball before: a mean at its border can have rows at the opposite one.
-    4. If the radius is at most a quarter of the one before, go on with 2; three rounds at most.
+    large as twice the ball before: a mean at its border can have rows at the opposite one.
+
+    4. If it is at most a quarter of the one before, the mean was noisy: go on with 2; three rounds
+    at most.
+
     5. Widen the ball by `wider`, how much farther rows may reach, and put the rows on its grid.
 
-    A radius that is not found (too few rows for the noise) leaves the ball as it was. All of these
-    decisions follow from releases, so they cost nothing. The plan holds `center_radius_entries`.
-
-    Even where there is a public bound, most rows may be much nearer, so a radius about its center
-    is released first. A round then releases the mean of the rows in the present ball and the
-    distance from it that holds most of them, on a public grid of all scales. From far away the
-    noise of the first mean is large, so there are up to three rounds; as long as the ball shrinks
-    much another one follows, which is decided by released radii.
+    A radius that is not found leaves the ball as it was. All decisions follow from releases.
     """
     known, center, most = domain, *_known(table, domain)
     ball = Domain(center, most)
@@ -152,12 +145,11 @@ def about_origin(
     fraction: float = 0.99,
     wider: float = 1.0,
 ) -> CenterRadius:
-    """As :func:`adaptive_center_radius`, where the origin is known to be the mean; the size is
-    infinite.
+    """As :func:`adaptive_center_radius`, where the origin is known to be the mean; of infinite
+    size.
 
-    With the mean known, only the radius is to be found. A ball about the origin that holds public
-    bounds has the radius of these plus the distance of their center. The plan holds
-    ``center_radius_entries(..., centered=True)``.
+    A ball about the origin that holds public bounds has their radius plus the distance of their
+    center.
     """
     known, center, most = domain, *_known(table, domain)
     most, center = most + float(np.linalg.norm(center)), np.zeros(table.n_features)

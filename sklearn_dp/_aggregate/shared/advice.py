@@ -17,9 +17,8 @@ _MOST_TIMES = 1000.0  # what is asked for at most: more would be no advice
 def advice(times: float, epsilon: float, size: float | None = None, units: str = "rows") -> str:
     """So many times the units, or a larger epsilon: the end of a status.
 
-    `times` is by how much the noise is too large; empty if more than a thousand times. `size` is
-    the released number of units, where it is known well: the words then say how many there should
-    be. `units` are what there should be more of.
+    `times` is by how much the noise is too large; empty above a thousand. `size` is the released
+    number of units, where it is known well: the words then say how many there should be.
 
     >>> advice(2.5, 0.1)
     '; about 2.5 times the rows, or an epsilon of about 0.25, would help'
@@ -47,11 +46,10 @@ def hidden_in_noise(
 ) -> str:
     """The status of an answer whose standard error is about as large as what it is to tell.
 
-    "ok" where the error, released, is less than half of the released spread, of what `what` says.
-    `size` is the number of units that the error was divided by, and `least` what there is at least,
-    by its noise. Where there may be none, the error says nothing. `power`: an error of several
-    spreads falls with this root of the number of units: less than one where clips follow the noise
-    of earlier steps, which makes the noise of all later ones.
+    "ok" where the error is less than half of the spread of `what`, both released. `size` is the
+    number of units that the error was divided by, `least` what there is at least, by its noise.
+    `power`: an error of several spreads falls with this root of the number of units: less than one
+    where clips follow the noise of earlier steps.
 
     >>> hidden_in_noise("the rows", 0.1, 1.0, 1.0, 1000.0, 980.0)
     'ok'

@@ -34,8 +34,7 @@ class Axes:
     def project(self, rows: np.ndarray, squares: np.ndarray) -> np.ndarray:
         """Integer rows (m, d), of norm at most 2**25, to integer coordinates (m, q) on the axes.
 
-        Far rows stay far where there is a basis: a clip would pull a small cluster far out
-        toward the others. `squares` are the squared norms of the rows.
+        Far rows stay far where there is a basis: clipped, they would mix with others.
         """
         if self.basis is None:
             return clip_integer_rows(rows, self.limit, squares)
@@ -43,10 +42,7 @@ class Axes:
         return np.floor(rows @ self.basis * 2.0**-BASIS_BITS)
 
     def flatten(self, points: np.ndarray) -> np.ndarray:
-        """Released points of the whole space to coordinates along the axes.
-
-        Of released points, so in plain floats.
-        """
+        """Released points of the whole space to coordinates along the axes, in plain floats."""
         return points if self.basis is None else points @ (self.basis * 2.0**-BASIS_BITS)
 
     def lift(self, points: np.ndarray) -> np.ndarray:
@@ -67,10 +63,7 @@ def noise_edge(sd: float, d: int) -> float:
 
 
 def plain_axes(n_features: int, limit: float) -> Axes:
-    """The coordinate axes, with a nominal spread, where a rotation is not worth its price.
-
-    The spread is that of rows of mean squared length limit^2 / 1.5, the same along each axis.
-    """
+    """The coordinate axes, with the spread of rows of mean squared length limit^2 / 1.5."""
     whole = np.full(n_features, float(limit))
     return Axes(None, whole / math.sqrt(1.5 * n_features), whole, float(limit))
 
@@ -78,10 +71,7 @@ def plain_axes(n_features: int, limit: float) -> Axes:
 def second_moment(
     session: PrivacySession, entry: str, rows: GridTable, limit: float, rho: float
 ) -> np.ndarray:
-    """Noisy sum (d, d) of x x^T over rows clipped to a norm; see `gram` for the sensitivity.
-
-    The limit is public or released, in steps; the moment is symmetric, in squared steps.
-    """
+    """Noisy sum (d, d) of x x^T over rows clipped to a norm, in squared steps; see `gram`."""
 
     def exact(coarse: float) -> np.ndarray:
         return rows.sums(_gram, limit, coarse)[0]
@@ -98,9 +88,6 @@ def _gram(part: Part, limit: float, coarse: float) -> tuple[Part, tuple]:
 
 
 def normal_points(rng: np.random.Generator, n: int, spread: np.ndarray) -> np.ndarray:
-    """Public points (n, q) of a normal law with a released spread (q,) along each axis.
-
-    The generator is one of algorithms: these points are no noise, and hide nothing.
-    """
+    """Public points (n, q), no noise, of a normal law with a spread (q,) along each axis."""
     uniform = rng.random((n, len(spread)))
     return ndtri(np.clip(uniform, 1e-9, 1 - 1e-9)) * spread

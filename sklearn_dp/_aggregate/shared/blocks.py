@@ -67,9 +67,8 @@ def block_rows(blocks: np.ndarray, n_blocks: int) -> list[np.ndarray]:
 
 
 def unit_copies(draws: np.ndarray, rate: float) -> np.ndarray:
-    """Poisson(`rate`) numbers of copies, made of 64 random bits (uint64) of each unit; unreleased.
-
-    By inversion of the distribution function on the upper 53 bits, at most 63 copies.
+    """Poisson(`rate`) numbers of copies (at most 63) of each unit, by inversion of 53 of its 64
+    bits.
     """
     # Rounded up, so that no number of copies is exceeded more often than by the Poisson law.
     steps = np.minimum(pdtr(np.arange(_MOST_COPIES), rate) * (1 + 1e-12), 1.0)
@@ -81,10 +80,10 @@ def drawn_rows(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Every copy of every row, and its block: rows, copies and blocks, each (m,).
 
-    Each unit has one copy, or a Poisson(`rate`) number of them, independent of everything else, and
-    each copy its own uniform block: so the copies in a block are a sample with replacement, of a
-    size that tells nothing about any one unit. The draws (uint64) of a row are those of its unit.
-    The first copies come first, in the order of the rows.
+    Each unit has one copy, or a Poisson(`rate`) number, and each copy its own uniform block: so the
+    copies in a block are a sample with replacement, of a size that tells nothing about any one
+    unit. The draws (uint64) of a row are those of its unit. First copies come first, in the order
+    of rows.
     """
     if rate is None:
         n = len(draws)
@@ -106,10 +105,7 @@ def drawn_rows(
 
 
 def _mixed(words: np.ndarray, number: int) -> np.ndarray:
-    """Further 64 bits from each word: the splitmix64 generator, seeded with it.
-
-    (Steele, Lea and Flood 2014.) Not for noise: for draws of blocks, and for inner fits.
-    """
+    """Further 64 bits from each word: splitmix64 (Steele, Lea and Flood 2014), not for noise."""
     mixed = words + np.uint64((0x9E3779B97F4A7C15 * (number + 1)) % 2**64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
@@ -117,10 +113,7 @@ def _mixed(words: np.ndarray, number: int) -> np.ndarray:
 
 
 def uniforms(seed: int, shape: tuple[int, ...]) -> np.ndarray:
-    """Numbers in [0, 1) for a fit that starts at random; a function of a seed below 2**31.
-
-    Made of the seed alone: no generator has to be built for each of thousands of small fits.
-    """
+    """Numbers in [0, 1) of a seed below 2**31: no generator is built for each of many fits."""
     words = np.arange(math.prod(shape), dtype=np.uint64) + np.uint64(seed << 32)
     return ((_mixed(words, 0) >> np.uint64(11)) * 2.0**-53).reshape(shape)
 
@@ -135,11 +128,8 @@ def fit_some(
 ) -> np.ndarray:
     """The results of some blocks, each a function of its rows and its seed alone.
 
-    One task of joblib: this may run in another process.
-
-    Blocks are grouped in 64 tasks, because handing one to a worker costs as much as a small fit.
-    Which blocks are in a task is a matter of their public numbers. A worker process has its own
-    patches and its own thread limit, so both are set again here.
+    One task of joblib, of 64, as handing one block to a worker costs as much as a small fit. A
+    worker has its own patches and its own thread limit, so both are set again here.
     """
     names = [
         name
@@ -171,10 +161,7 @@ def _fit_block(
     shape: tuple[int, ...],
     min_rows: int,
 ) -> np.ndarray:
-    """The result of one block, of a public shape: all NaN if anything at all has gone wrong.
-
-    `names` are parameters of the estimator that are random states, or make it talk.
-    """
+    """The result of one block, of a public shape: all NaN if anything at all has gone wrong."""
 
     def result() -> np.ndarray | None:
         fitted = _seeded_clone(estimator, names, seed).fit(rows)
@@ -202,10 +189,7 @@ MOST_PIECES = 2**18
 
 @dataclass(frozen=True, repr=False)
 class BlockFits:
-    """What is fitted to the blocks, and which units take part.
-
-    All callables are functions of a module, or partials of these.
-    """
+    """What is fitted to the blocks; callables are functions of a module, or partials of these."""
 
     estimator: Any  # never fitted itself; travels to whoever holds the rows
     n_blocks: int  # public
@@ -233,13 +217,10 @@ def fit_table_blocks(
 ) -> np.ndarray:
     """Fit a clone of an estimator to every block of a table, and collect what is read from it.
 
-    With replacement, a unit with m copies is in up to m blocks, so what it may change is a matter
-    of group privacy. The number of copies is noted in the session's trace for audits; it is no
-    release: nothing is released here. The session is for the blocks and for seeds of the fits.
-
-    The results (n_blocks, *shape) are unreleased. All NaN for a block that failed in any way: too
-    small, an exception, a result of another shape or one that is not finite. Failures never show
-    otherwise.
+    With replacement, a unit with m copies is in up to m blocks: a matter of group privacy. The
+    number of copies is noted in the session's trace for audits; nothing is released. The results
+    (n_blocks, *shape) are unreleased: all NaN for a block that failed in any way, and failures
+    never show otherwise.
     """
     numbers = UnitNumbers.of(table) if numbers is None else numbers
     draws = session.addressed_draws(numbers.size)

@@ -49,11 +49,7 @@ NO_BOUND = "no bound found: the unit ball is used; public bounds, or more rows, 
 def known_or_paid(
     session: PrivacySession, entry: str, table: Table, domain: Domain | None
 ) -> tuple[Domain, str, NoisyNorms | None]:
-    """The public domain, or a ball whose radius is released, with a status.
-
-    The entry pays for the histogram of norms, where there is no domain; the norms are what the
-    radius was chosen by, None for a public domain.
-    """
+    """The public domain, or a ball of a released radius; a status; the norms it came from."""
     if domain is not None:
         return domain, "ok", None
     radius, norms = radius_about(session, entry, table)
@@ -70,8 +66,8 @@ def radius_about(
 ) -> tuple[float | None, NoisyNorms]:
     """A released radius that most rows are within, or None, and the norms; see `private_radius`.
 
-    The radius is about the center of `center`, public or released, after a cut to its box if it has
-    one. `within` are public bounds that the rows are moved into first.
+    About the center of `center`, after a cut to its box if it has one. Rows are moved into the
+    public bounds `within` first.
     """
     (counts,) = table.sums(_norm_counts, center, within)
     return private_radius(session, entry, counts, table.units, **options)
@@ -116,9 +112,8 @@ _SEEN_WINDOWS, _SEEN = (1, 2, 4, 8, 16), 4.5  # bins, and standard deviations of
 def upper_bound_outside(norms: NoisyNorms, radius: float, size: float, size_sd: float) -> float:
     """The most units that may be farther out than a radius, with probability 95 %; at least 0.
 
-    The norms are those of all units, about the center of the ball, however its radius was chosen.
-    `size` is another release of the number of units, and `size_sd` its standard deviation; infinite
-    where there is none.
+    The norms are of all units, about the center of the ball; `size` is another release of their
+    number, its `size_sd` infinite where there is none.
     """
     # Bins that end at the radius or before: what is in the others may be beyond it.
     inside = int(np.searchsorted(norms.edges, radius, side="right")) - 1
@@ -144,11 +139,10 @@ def is_ok(status: str) -> bool:
 
 
 def ok_inside(status: str, most: float, name: str) -> str:
-    """The status of a fit without public bounds: what is good is what lies inside.
+    """The status of a fit without public bounds: "ok" is what lies inside.
 
-    Rows farther out that are fewer than the noise show in no release, whatever they cost. So no
-    such fit may be called "ok" without that limit: `most`, of `upper_bound_outside`. `name` is the
-    attribute that holds the radius. A status that is not "ok" is unchanged.
+    Rows farther out that are fewer than the noise show in no release, whatever they cost: up to
+    `most`, of `upper_bound_outside`. `name` is the attribute that holds the radius.
 
     >>> ok_inside("ok", 338.2, "bound_")  # doctest: +NORMALIZE_WHITESPACE
     'ok inside bound_: up to 339 units (95 %) may lie farther out, and their cost is unknown; pass
@@ -170,11 +164,9 @@ def ok_inside(status: str, most: float, name: str) -> str:
 def clipped_in_words(status: str, norms: NoisyNorms, radius: float, inertia: float) -> str:
     """The status where rows beyond a released radius are seen to cost as much as half of the rest.
 
-    A radius, chosen by the norms, holds 99 % of the rows, and a few rows far out may cost more than
-    the others. Windows of 1, 2, 4, ... bins beyond it are compared with their noise: by noise
-    alone, one histogram in 200 has a window that passes. What does not pass cannot be told from
-    none. `inertia` is the released sum of squares of the units, those beyond counted as if they
-    were nearer. A status that is not "ok" is unchanged.
+    Windows of 1, 2, 4, ... bins beyond the radius are compared with their noise: by noise alone,
+    one histogram in 200 has a window that passes. `inertia` is the released sum of squares, rows
+    beyond counted as if they were nearer.
 
     >>> counts = np.array([900.0, 0.0, 0.0, 40.0, 0.0])
     >>> norms = NoisyNorms(counts, np.array([0.0, 1.0, 2.0, 4.0, 8.0, 16.0]), 5.0)

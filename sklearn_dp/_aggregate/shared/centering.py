@@ -148,8 +148,7 @@ class Center(NamedTuple):
 def center_and_count(session: PrivacySession, entry: str, rows: GridTable, rho: float) -> Center:
     """Release a center, the number of units, and what is to be told of their weights.
 
-    The origin is the noisy mean, shrunk toward the public center where noise rules, in the ball of
-    the rows.
+    The origin is the noisy mean in the ball, shrunk toward the public center where noise rules.
     """
     radius, d, units = rows.limit, rows.n_features, rows.units
     total, totals = rows.sums(exact_totals)
@@ -192,10 +191,7 @@ def exact_totals(part: Part) -> tuple[Part, tuple]:
 
 
 def _shrunk(mean: np.ndarray, noise: float, radius: float) -> np.ndarray:
-    """Positive-part James-Stein toward the public center, as integers inside the ball.
-
-    The mean (d,) is about that center; `noise` is the standard deviation of a coordinate.
-    """
+    """Positive-part James-Stein of the mean (d,), with noise of a coordinate, inside the ball."""
     length = max(float(np.linalg.norm(mean)), 1e-300)
     if len(mean) > 2:
         mean = mean * max(0.0, 1 - len(mean) * (noise / length) ** 2)

@@ -27,10 +27,7 @@ _RULES = 0.99  # of the spread, in one column
 def codes_of_centers(
     found: RefinedCenters, numbers: np.ndarray, numbers_sd: np.ndarray
 ) -> np.ndarray:
-    """A code for each coordinate of each center, of shape (k, d).
-
-    `numbers` (k,) of the rows of the clusters are released, with noise of `numbers_sd`.
-    """
+    """A code for each coordinate (k, d) of each center; the numbers (k,) of rows are released."""
     codes = np.full(found.centers.shape, "unknown" if found.unknown else "ok", dtype="<U8")
     codes[:, found.constant] = "constant"
     codes[found.at_bound | (found.beyond > 0)] = "bound"

@@ -108,11 +108,7 @@ def refined_centers(
     square: float = 1.0,
     size: float = 0.0,
 ) -> RefinedCenters:
-    """Centers of shape (k, d), with standard errors of that shape or one each, refined.
-
-    `square`: what weights of rows multiply sampling variances by, see :mod:`.centering`. `size`:
-    the released number of rows, which decides how far they are clipped.
-    """
+    """Centers (k, d), with standard errors of that shape or one each, refined."""
     k, d = centers.shape
     before = np.broadcast_to(std_error if std_error.ndim == 2 else std_error[:, None], (k, d))
     rho, mean_size = session.remaining(REFINEMENT), max(size, 0.0) / k
@@ -188,9 +184,8 @@ def _combined(
     sums: "_Sums",
     square: float,
 ) -> tuple[RefinedCenters, np.ndarray]:
-    """Centers (k, d) with errors `before` and a release, by inverse variance.
-
-    And at most how wide the clusters are in each column, (d,), as far as noise lets it be seen.
+    """Centers (k, d) with errors `before` and a release, by inverse variance; and at most how wide
+    (d,) the clusters are in each column, as far as noise lets it be seen.
     """
     (k, d), scale = centers.shape, frame.scale
     least = np.maximum(sums.number, _FEWEST * sums.number_sd)[:, None]

@@ -67,9 +67,8 @@ class Columns:
 
     @classmethod
     def of(cls, domain: Domain | None, n_features: int, *, scaled: bool = True) -> Self:
-        """What public bounds tell: the middle of a box, and half of its widths if `scaled`.
-
-        The units of the table for a ball, whose metric is that of the table, and without bounds.
+        """The middle of a public box, and half of its widths if `scaled`; else the units of the
+        table.
         """
         origin, scale = np.zeros(n_features), np.ones(n_features)
         if domain is None or domain.low is None or not (domain.low < domain.high).any():
@@ -210,7 +209,7 @@ def look_at_columns(
 
     At a released `size` only as much is spent as it takes, and nothing, with None for an answer,
     where it could not succeed. Columns of which nothing or one value is seen are looked at once
-    more, with what is left: octaves about that value tell what else there is.
+    more.
     """
     d, rho = table.n_features, _cost_of_a_look(session, table.n_features, size)
     if rho is None:
@@ -281,10 +280,9 @@ def _moments(
 ) -> _Seen | None:
     """Mean, standard deviation, whether they are resolved, and the interval, from noisy counts.
 
-    Bins count that stand clear of the noise, and their neighbors as far as these are above it.
-    None where there is none. Rows that are missing from them are in the interval `before`, whose
-    width comes next to last: the narrow part of a column with a long tail does not have its scale.
-    What part of the rows is in the bins comes last, and `inside` is the one in that interval.
+    Bins count that stand clear of the noise, and their neighbors as far as these are above it; None
+    where there is none. Rows that are missing from them are in the interval `before`, whose width
+    comes next to last; the part of the rows in the bins comes last, `inside` is that in `before`.
     """
     bins = len(counts)
     level = sd * math.sqrt(2 * math.log(bins * n_columns / _CLEAR)) + 0.5
@@ -333,8 +331,7 @@ def _spread_thin(counts: np.ndarray, sd: float, n_columns: int, size: float) -> 
     """The same where an octave holds too few rows to stand clear: of several octaves together.
 
     First of both signs: twice the rows for 1.4 times the noise. Then of runs of octaves, beside the
-    bin about zero: what a column that is mostly zero has in it otherwise. They count only where
-    they tell the spread; a single bin tells less, the wider it is.
+    bin about zero. They count only where they tell the spread.
     """
     folded = counts + counts[::-1]
     found = _moments(folded, _OCTAVE_EDGES, math.sqrt(2) * sd, n_columns, 2 * size)

@@ -31,8 +31,7 @@ _numpy: Any = np.random  # not all of its functions are in the stubs of older ve
 def own_streams() -> Iterator[Callable[[int], None]]:
     """Yield a function that starts a new stream, from a seed below 2**32, in both generators.
 
-    One thread of the process at a time is in this block; threads that it starts are in its turn.
-    Threads that know nothing of this draw from its streams.
+    One thread of the process at a time is in this block, with those that it starts.
     """
     with _turn(), _restored():
 

@@ -17,10 +17,7 @@ from .table import Engine, Part, PassFunction, SplitFunction, Table
 
 
 class InnerEngine:
-    """Computes on parts that parts of another table hold; see :class:`.table.Engine`.
-
-    `name` is that of the inner parts, in the state of the outer ones.
-    """
+    """Computes on parts that parts of another table hold, by name; see :class:`.table.Engine`."""
 
     def __init__(self, table: Table, name: str) -> None:
         self.table, self.name, self.n_parts = table, name, table.engine.n_parts
@@ -58,10 +55,9 @@ def inner_table(
     make: Callable[..., Part],
     *broadcast: Any,
 ) -> Table:
-    """A table of what a function makes of each part; made in the next pass.
+    """A table of what `make`, a pure function of a module, gives for each part in the next pass.
 
-    Another table of the same name ends. `make`, a pure function of a module, goes from a part, and
-    the broadcast values, released or public, to the inner part.
+    Another table of the same name ends.
     """
     table.update(_made, name, make, broadcast)
     return Table(InnerEngine(table, name), n_features, np.float64, units)

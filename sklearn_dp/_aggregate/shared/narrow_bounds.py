@@ -64,9 +64,8 @@ def at_bounds_in_words(near: np.ndarray | None, names: Sequence) -> str:
 
 
 def near_bounds(domain: Domain | None, means: np.ndarray, errors: np.ndarray) -> np.ndarray:
-    """Which of the coordinates (..., d) are within their errors of public bounds.
-
-    Where all bounds are the radius of a ball, those of the means that are.
+    """Which of the coordinates (..., d) are within their errors of public bounds, or means of a
+    ball.
     """
     if domain is None or not np.isfinite(errors).all():
         return np.zeros(means.shape, dtype=bool)
@@ -194,14 +193,7 @@ def told_of_centers(
 ) -> tuple[str, np.ndarray]:
     """A status of centers (k, d), and which columns (d,) the bounds cut, where no rows are counted.
 
-    Centers that are all at a side of a box are no answer. Means (..., d) and spreads (d,) are those
-    of columns, as far as they are known.
-
-    >>> box = Domain.from_bounds((0.0, 100.0), 2)
-    >>> centers, ones = np.array([[40.0, 100.0], [60.0, 100.0]]), np.ones((2, 2))
-    >>> place = centers, ones, centers, 10 * ones[0]
-    >>> told_of_centers("ok", box, *place, ["age", "pay"])[0].split(" (")[0]
-    'the means of these columns are at a bound, and rows may lie beyond it: pay'
+    Centers that are all at a side of a box are no answer.
     """
     at = _at_sides(domain, centers, errors)
     if at.any():
@@ -221,10 +213,7 @@ def told_of_balls(
     radius: float,
     names: Sequence,
 ) -> tuple[str, np.ndarray]:
-    """The same of balls of a typical radius about centers (k, d), of columns that are not `hidden`.
-
-    Rows of one length have small balls at the bound of a ball: that is told, and no complaint.
-    """
+    """The same of balls of a typical radius about centers (k, d), of columns not `hidden`."""
     if domain is None or not is_ok(status):  # what is lost in noise may be anywhere
         return status, np.zeros(len(names), dtype=bool)
     centers = np.where(hidden, domain.center, centers)
@@ -258,17 +247,9 @@ def told_of_outside(
     """A status that knows of rows beyond public bounds, and the columns (d,) that they are in.
 
     The centers (k, d) are those of clusters that surely have rows; `spread` (d,) of the columns is
-    one of all of them at least; `beyond` (d,) are shares of rows where these are known. `outside`
-    is the share of all rows, and its standard deviation. Centers that are all at a bound are no
-    answer, unless as many rows are surely within the bounds.
-
-    >>> box = Domain.from_bounds((0.0, 100.0), 2)
-    >>> centers, ones, none = np.array([[40.0, 100.0], [60.0, 100.0]]), np.ones(2), np.zeros(2)
-    >>> known = box, centers, np.ones((2, 2)), 10 * ones, none
-    >>> told_of_outside("ok", *known, (0.99, 0.01), ["age", "pay"])[0][:60]
-    'about 99 % of the rows are beyond the bounds and are clipped'
-    >>> told_of_outside("ok", *known, (0.0, 0.01), ["age", "pay"])[0]
-    'ok'
+    one of all of them at least; `beyond` (d,) are shares of rows where these are known, `outside`
+    that of all rows, with its sd. Centers that are all at a bound are no answer, unless as many
+    rows are surely within the bounds.
     """
     share, sd = outside
     at = _at_sides(domain, centers, errors)

@@ -36,11 +36,7 @@ from .silenced_context import SilencedContext, context_of_thread, inside
 
 
 def _closed(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
-    """A function that does nothing in a silent thread.
-
-    For what only has effects: logging, and the hook for errors in finalizers. Their callers expect
-    None.
-    """
+    """A function of effects only (logging, the finalizers' hook): nothing in a silent thread."""
 
     def patch(*arguments: Any, **options: Any) -> Any:
         return None if context_of_thread() is not None else original(*arguments, **options)
@@ -49,10 +45,8 @@ def _closed(original: Callable[..., Any], interception: Any) -> Callable[..., An
 
 
 def _show(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
-    """`warnings._showwarnmsg`: a warning of a silent thread goes to its context.
-
-    Our filter has let the warning pass this far, whatever the process's own filters say of it. What
-    the code of the fit wanted to happen is decided by the context's filters.
+    """`warnings._showwarnmsg`: a warning of a silent thread goes to its context, whose filters
+    decide.
     """
 
     def patch(message: Any) -> Any:
@@ -65,11 +59,8 @@ def _show(original: Callable[..., Any], interception: Any) -> Callable[..., Any]
 def _add_filter(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
     """`simplefilter` and `filterwarnings`: those of a silent thread are its context's.
 
-    Filters for a module are left out: which one a warning came from is not told.
-
-    ``module=`` is the fourth entry of an item. A silent fit that sets a filter for a module loses
-    it. Since its warnings are never shown, only a record or an error that it relied on could miss
-    something.
+    Filters for a module (the fourth entry of an item) are left out: which one a warning came from
+    is not told. Since it is never shown, only a record or an error could miss something.
     """
 
     def patch(*item: Any, append: Any) -> None:
@@ -100,12 +91,9 @@ def _reset_filters(original: Callable[..., Any], interception: Any) -> Callable[
 def _enter_catch(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
     """`catch_warnings`: a silent thread notes its own filters, and gets a log if it asks for one.
 
-    The original would copy the filters of the process, and put the copy back at the exit: with
-    threads in between, that undoes what others have set.
-
-    What it needs at the exit is kept on the object itself: the context, a copy of its filters, the
-    list of filters that the process had, and the log. So nested blocks undo each other in the right
-    order.
+    The original would put a copy of the process's filters back at the exit, and undo what others
+    have set. What is needed there is kept on the object itself: the context, a copy of its filters,
+    the list that the process had, and the log; so nested blocks undo each other in order.
     """
 
     def patch(self: Any) -> Any:
@@ -127,11 +115,7 @@ def _enter_catch(original: Callable[..., Any], interception: Any) -> Callable[..
 
 
 def _exit_catch(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
-    """The end of `catch_warnings`: the context, or the process, gets back what it had.
-
-    How the block was entered decides how it is left: a block that was entered in silence is undone
-    in the context that it was entered in, even if that context has ended.
-    """
+    """The end of `catch_warnings`, in the context it was entered in, even if that has ended."""
 
     def patch(self: Any, *error: Any) -> None:
         entered = vars(self).pop("_silent", None)
@@ -153,11 +137,7 @@ def _exit_catch(original: Callable[..., Any], interception: Any) -> Callable[...
 
 
 class _Redirected:
-    """What a silent thread had redirected a stream to, before it did so again.
-
-    It takes the place of the old stream on the redirection's own stack, and is recognized there
-    when the block is left.
-    """
+    """What a silent thread had redirected a stream to: on the redirection's own stack."""
 
     def __init__(self, context: SilencedContext, name: str) -> None:
         self.context, self.name, self.target = context, name, context.targets.get(name)
@@ -169,9 +149,8 @@ class _Redirected:
 def _enter_redirect(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
     """`redirect_stdout` and `redirect_stderr`: a silent thread redirects in its own context.
 
-    ``redirect_stdout`` keeps a stack of what it has to put back, `_old_targets`. A stand-in on it
-    would be put back after the patches are gone, and would then lead to a stream of long ago. So
-    the stream behind is put on the stack.
+    A stand-in on the stack `_old_targets` would be put back after the patches are gone, and lead to
+    a stream of long ago. So the stream behind is put on it.
     """
 
     def patch(self: Any) -> Any:
@@ -191,10 +170,7 @@ def _enter_redirect(original: Callable[..., Any], interception: Any) -> Callable
 
 
 def _exit_redirect(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
-    """The end of a redirection, by whoever began it.
-
-    The top of the stack tells whether a silent thread began it.
-    """
+    """The end of a redirection; the top of the stack tells whether a silent thread began it."""
 
     def patch(self: Any, *error: Any) -> None:
         if isinstance(self._old_targets[-1], _Redirected):
@@ -208,12 +184,7 @@ def _exit_redirect(original: Callable[..., Any], interception: Any) -> Callable[
 
 
 def _start(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
-    """A thread that a silent one starts is as silent, for as long.
-
-    A thread has no context of its own. Without this patch a fit that starts a thread would be heard
-    through it. The context ends with the block of silence: a thread that outlives it is heard
-    again, as `SECURITY.md` says.
-    """
+    """A thread that a silent one starts is as silent, until its block ends (see `SECURITY.md`)."""
 
     def patch(self: Any) -> Any:
         context = context_of_thread()
@@ -225,11 +196,10 @@ def _start(original: Callable[..., Any], interception: Any) -> Callable[..., Any
 
 
 def _silent_run(context: SilencedContext, run: Callable[[], None]) -> Callable[[], None]:
-    """What a thread runs, inside the context of the thread that started it: its own `run`.
+    """What a thread runs inside the context of the thread that started it.
 
-    An error that ends a thread goes to ``threading.excepthook``, which prints it. So it is
-    swallowed here while the context is in use. The fit cannot rely on seeing it: threads never hand
-    errors to whoever started them.
+    An error that ends it would be printed by ``threading.excepthook``, so it is swallowed while the
+    context is in use.
     """
 
     def silent_run() -> None:

@@ -41,8 +41,8 @@ _STREAMS = ("stdout", "stderr", "__stdout__", "__stderr__")
 class _InSilence:
     """The text pattern of a filter that is for silent threads alone.
 
-    A filter's text pattern is anything with a method `match`. It is asked in the thread that warns,
-    so this one filter, in a list that all threads share, applies to silent threads only.
+    Its method `match` is asked in the thread that warns, so one filter in a list of all applies
+    there only.
     """
 
     def match(self, text: str) -> bool:
@@ -59,22 +59,16 @@ _FILTER = ("always", _InSilence(), Warning, None, 0)
 class _Stream:
     """A stream that leads silent threads elsewhere.
 
-    Every attribute, its class too, is that of the stream it leads to at that moment, so it passes
-    for a stream wherever one is asked for. Special methods are looked up on the class, so those
-    that streams have are written out.
-
-    It stays valid for as long as somebody holds it: with the patches down no thread has a context,
-    and every call goes to the stream behind.
+    Every attribute, its class too, is that of the stream it leads to at that moment; special
+    methods, looked up on the class, are written out. It stays valid for as long as somebody holds
+    it: with the patches down every call goes to the stream behind.
     """
 
     _name = ""  # until `__init__` has run, which what makes copies leaves out
     _stream: Any = None
 
     def __init__(self, name: str, stream: Any) -> None:
-        """A stand-in for one stream, `name` in `sys`: a context redirects by it.
-
-        `stream` is what threads without a context write to.
-        """
+        """A stand-in for the stream `name` of `sys`, which others write to."""
         # Past our own __setattr__, which sets the attributes of the stream behind.
         vars(self).update(_name=name, _stream=stream)
 
@@ -121,10 +115,9 @@ class _Stream:
 class _Interception:
     """Replaces the output channels while a thread of this process is silent.
 
-    Patches are counted, not nested: `_inside` is how many blocks of silence are open in all
-    threads. The first one puts them up, the last one takes them down. They cannot be stacked and
-    removed one by one, as threads leave in another order than they came. The lock is held while
-    anything of the process is changed. Reentrant: a patch that holds it may call another one.
+    Threads leave in another order than they came, so patches are counted (`_inside`, the open
+    blocks of silence), not nested. The lock, held while anything of the process is changed, is
+    reentrant: a patch that holds it may call another one.
     """
 
     def __init__(self) -> None:
@@ -154,14 +147,10 @@ class _Interception:
     def tighten(self) -> None:
         """Close again what has been opened by hand, or by a thread that is not silent.
 
-        It is called wherever something may have changed: at each new block of silence, after each
-        inner fit, and by patches through which another thread has just changed filters or streams.
-        What is in place already is left alone, so it may be called at any time and as often as one
-        likes.
-
-        1. Put up every patch that is missing.
-        2. Put our filter first in every list of filters that is in force.
-        3. Put a stand-in in the place of every standard stream that has none.
+        Called wherever something may have changed: at each new block of silence, after each inner
+        fit, and by patches through which another thread has just changed filters or streams. Every
+        missing patch is put up, our filter put first in every list of filters in force, and a
+        stand-in in the place of every standard stream that has none.
         """
         with self.lock:
             if not self._inside:
@@ -174,11 +163,10 @@ class _Interception:
                 self._wrap(name)
 
     def _close(self, owner: Any, name: str, make: Callable[[Any, Any], Any]) -> None:
-        """Put a patch up, unless what is there is one of ours already.
+        """Put a patch up, unless there is one of ours already.
 
-        `name` is looked for in the owner itself and not in what it inherits. That way the original
-        can be put back as it was. `make` goes from the original, and from these patches, to the
-        patch.
+        `name` is looked for in the owner itself, not in what it inherits, so that it can be put
+        back.
         """
         original = vars(owner).get(name)
         if original is None or id(original) in self._patches:
@@ -189,11 +177,9 @@ class _Interception:
         setattr(owner, name, patch)
 
     def _lead(self, filters: list) -> None:
-        """Put our filter in front of all others.
+        """Put our filter in front of all others, as the first one that matches decides.
 
-        Only the first filter that matches counts, so a filter in front decides. It is moved, not
-        added, where the list has it further behind. Lists are remembered, since a list that has
-        been left by its thread may be in force again later.
+        Lists are remembered: one that its thread has left may be in force again later.
         """
         if filters and filters[0] is _FILTER:
             return
@@ -203,15 +189,11 @@ class _Interception:
             self._lists.append(filters)
 
     def _wrap(self, name: str) -> None:
-        """Put a stand-in in the place of a stream of `sys`.
+        """Put a stand-in in the place of a stream of `sys`, unless there is one.
 
-        Three cases of what is found there:
-
-        1. a stand-in: nothing to do;
-        2. another object, in a silent thread: a fit has assigned to ``sys.stdout`` by hand. Other
-           threads must not write into its buffer, so the stand-in comes back.
-        3. another object, in a thread that is heard: it has redirected its stream. A new stand-in
-           leads to that one from now on.
+        Another object there, in a silent thread, is assigned by hand by a fit: others must not
+        write into it, so the stand-in comes back. In a thread that is heard it is a redirection: a
+        new stand-in leads to it.
         """
         now, known = getattr(sys, name), self._streams.get(name)
         if isinstance(now, _Stream):
@@ -224,25 +206,18 @@ class _Interception:
             setattr(sys, name, self._streams[name])
 
     def behind(self, stream: Any) -> Any:
-        """The stream that a stand-in stands for; any other one as it is.
-
-        It leads nowhere else when the patches are gone.
-        """
+        """The stream behind a stand-in when the patches are gone; any other one as it is."""
         return stream._stream if isinstance(stream, _Stream) else stream
 
     def known(self, filters: object) -> bool:
-        """Whether a list of filters comes from a thread that is not silent.
-
-        By identity: two lists may be equal, and belong to two threads.
-        """
+        """Whether a list of filters comes, by identity, from a thread that is not silent."""
         return any(known is filters for known in self._lists)
 
     def _open(self) -> None:
-        """Put back all that is still as we left it; what others have put there since stays.
+        """Put back, in reverse order, all that is still as we left it.
 
-        In reverse order, so that what was replaced last is put back first. Where another object
-        than our patch is found, somebody has replaced the patch itself: it is left there, and it
-        goes on to call the patch, which passes everything on when no thread is silent.
+        Where others have replaced a patch, theirs stays, and calls the patch, which passes
+        everything on.
         """
         for owner, name, original, patch in reversed(self._originals):
             if vars(owner).get(name) is patch:
@@ -255,28 +230,18 @@ class _Interception:
         self._patches = set()
 
     def renew_lock(self) -> None:
-        """In the child of a fork: the thread that held it is not there.
-
-        Only the thread that forks goes on in the child. Had another one held the lock, nobody would
-        ever release it, and the child's first fit would wait for ever.
-        """
+        """In the child of a fork, where the thread that may have held the lock is not there."""
         self.lock = threading.RLock()
 
 
 def _drop(filters: list) -> None:
-    """Take our filter out of a list, in place: others hold the same list.
-
-    A new list would leave the old one, with our filter in it, in the hands of whoever holds it.
-    """
+    """Take our filter out of a list, in place: others hold the same list."""
     filters[:] = [item for item in filters if item is not _FILTER]
 
 
 def _filter_lists() -> list[list]:
-    """The filters in force: of the process and, in newer Pythons, of the context.
-
-    From Python 3.14 on, filters may belong to a context (``sys.flags.context_aware_warnings``), and
-    ``warnings._get_filters`` gives those of the present one. Both lists are led, as either may be
-    the one that a warning is judged by.
+    """The filters in force: of the process and, from Python 3.14 on, of the context, as either may
+    be the one that a warning is judged by.
     """
     of_context = getattr(warnings, "_get_filters", None)
     lists = [warnings.filters] if of_context is None else [of_context(), warnings.filters]

@@ -43,10 +43,10 @@ _BITS = 10
 def noisy_prefix_sums(
     session: PrivacySession, entry: str, counts: np.ndarray, units: UnitFacts, rho: float
 ) -> tuple[np.ndarray, float]:
-    """Prefix sums of histograms, of shape (n_histograms, n_bins), in weight; and a noise scale.
+    """Prefix sums of histograms (n_histograms, n_bins), in weight, and a scale of their noise.
 
-    A unit has at most its weight, in one bin of each histogram. The standard deviation of the noise
-    in a sum is this scale times :func:`prefix_noise`.
+    A unit has at most its weight, in one bin of each; the sd is the scale times
+    :func:`prefix_noise`.
     """
     n_bins = counts.shape[1]
     encode, decode = _factors(n_bins)
@@ -65,10 +65,7 @@ def noisy_prefix_sums(
 
 @lru_cache(maxsize=16)
 def _factors(n_bins: int) -> tuple[np.ndarray, np.ndarray]:
-    """The first column of the rounded root of sums, in steps, and what makes sums of its release.
-
-    The second is a matrix: sums times the inverse of the rounded root.
-    """
+    """The first column of the rounded root of sums, in steps; and sums times its inverse."""
     k = np.arange(1, n_bins)
     series = np.cumprod(np.append(1.0, (2 * k - 1) / (2 * k)))
     encode = np.array([round(each * 2**_BITS) for each in series.tolist()])

@@ -21,9 +21,8 @@ ERROR_STEPS = 2.0**26  # that a row adds to a sum of squares over their caps, at
 
 
 def nearest(rows: Rows, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest of some integer centers, and the squared distance to it, exactly; unreleased.
-
-    Centers (k, d) have norm at most 2**25. The label is the lowest index among equals.
+    """The nearest, of lowest index, of integer centers (k, d) of norm at most 2**25, and the
+    squared distance to it, exactly; unreleased.
     """
     labels, squared = np.empty(rows.n_rows, dtype=np.int32), rows.squares.copy()
     # |x - c|^2 = |x|^2 + (|c|^2 - 2 x.c), every term an integer of at most 2**51.
@@ -37,10 +36,9 @@ def nearest(rows: Rows, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def nearest_in(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The least of the scores (k, ...) of each row, and its index: the lowest among equals.
+    """The index of the least of the scores (k, ...) of each row, the lowest among equals; and it.
 
-    A row of scores for each center: whole rows are compared faster than short columns. Labels come
-    before scores.
+    A row of scores for each center: whole rows are compared faster than short columns.
     """
     best, k = scores.min(axis=0), len(scores)
     # k, k - 1, ... 1: the largest of those whose scores are the best is that of the lowest index.
@@ -50,10 +48,7 @@ def nearest_in(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def to_centers(rows: Rows, centers: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Squared distance of each row to the center of its label, exactly; 0 for a negative label.
-
-    Unreleased. Centers are integers.
-    """
+    """Squared distance to the integer center of each label, exactly; 0 for a negative label."""
     squared = np.zeros(rows.n_rows)
     for part, x in rows.chunks():
         residual = x - centers[labels[part]]
@@ -69,11 +64,11 @@ def clipped_sums(
     limits: np.ndarray,
     units: Units,
 ) -> np.ndarray:
-    """Exact sums (k, d), for each label, of the rows' residuals clipped to a norm.
+    """Exact sums (k, d), for each label that is not negative, of residuals clipped to limits (k,).
 
-    Rows of negative labels are left out. `squared` are the squared lengths of the residuals, where
-    they are known; `limits` (k,) are in steps. In steps of 2**-WEIGHT_BITS of the grid: a unit adds
-    residuals of total length, each over its limit, of at most 2**WEIGHT_BITS.
+    `squared` are the squared lengths of the residuals, where they are known. In steps of
+    2**-WEIGHT_BITS of the grid: a unit adds residuals of total length, each over its limit, of at
+    most 2**WEIGHT_BITS.
     """
     # f (x - c) is at most 2**36, and so are f x and f c.
     exact = sum_type(rows.n_rows, 36)
@@ -112,9 +107,8 @@ def square_sums(
 ) -> np.ndarray:
     """Exact sums of min(squared, cap) / cap for each label, of which none is negative.
 
-    Caps are public or released, positive. In steps of which a unit adds `ERROR_STEPS` at the most,
-    all of them to one label if its rows have one. Rows of a unit with several labels share them
-    out, as their weights sum to one at most.
+    In steps of which a unit adds `ERROR_STEPS` at the most, all of them to one label if its rows
+    have one; with several they share them out, as their weights sum to one at most.
     """
     cap = np.broadcast_to(np.asarray(cap, dtype=np.float64), n_labels)
     # A row adds at most min(squared, cap) / cap <= 1 of the steps: only while the quotient is one.
@@ -137,9 +131,8 @@ def square_sums(
 def counted(
     cells: Callable[[slice], np.ndarray], n_rows: int, units: Units, n_cells: int
 ) -> np.ndarray:
-    """Exact weight in each cell, as int64 steps: of cells that are found a piece at a time.
-
-    `cells` goes from a slice to the cells of these rows; negative ones are left out.
+    """Exact weight in each cell that is not negative, as int64 steps; cells are found piece by
+    piece.
     """
     counts = np.zeros(n_cells, dtype=np.int64)
     for part in row_slices(n_rows, 1):

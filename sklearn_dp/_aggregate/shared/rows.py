@@ -45,18 +45,14 @@ class GridGeometry:
         self.origin = np.zeros(n_features)
 
     def recenter(self, origin: np.ndarray) -> None:
-        """Serve the rows about a released integer origin from now on.
-
-        Their norms are then bounded by the ball and the length of the origin together.
+        """Serve the rows about a released integer origin from now on, whose length adds to the
+        limit.
         """
         self.origin = origin
         self.limit = self.ball + float(np.linalg.norm(origin))
 
     def inside(self, points: np.ndarray) -> np.ndarray:
-        """Released points (m, n_features) as integers in the ball that the rows were clipped to.
-
-        As `nearest` needs them; noise may have taken them anywhere. They are about the origin.
-        """
+        """Released points (m, n_features) about the origin as integers in the ball of rows."""
         absolute = points + self.origin
         length = np.maximum(np.linalg.norm(absolute, axis=1, keepdims=True), 1e-300)
         return np.rint(absolute * np.minimum(1.0, self.ball / length)) - self.origin
@@ -78,11 +74,10 @@ _Reader = Callable[[slice], np.ndarray]
 class Rows(GridGeometry):
     """Integer rows about an origin, in memory or made anew in each pass.
 
-    Large tables are not kept twice: beyond 2**24 entries rows are quantized again whenever they are
-    read, chunk by chunk; of an array in memory with more than 2**23 (2**24 of float64), all rows
-    after the first 2**20 entries are. Below, that would take 1.7 times the CPU of a fit in 50
-    features. Up to 2**23 entries are also kept as they are served: in a fit of 10,000 or 100,000
-    rows of 50 features to make them anew in each pass takes a tenth of the CPU.
+    Beyond 2**24 entries rows are quantized again whenever they are read, chunk by chunk; of an
+    array in memory with more than 2**23 (2**24 of float64), all rows after the first 2**20 entries
+    are. Below, that would take 1.7 times the CPU of a fit in 50 features. Up to 2**23 entries are
+    also kept as they are served, which saves nine tenths of making them anew in each pass.
 
     `begin`, called at the beginning of a pass, gives a function from a slice to a new array of
     integer-valued float64 rows; `ball` bounds the norms of what is read, in steps of length `unit`.
@@ -103,10 +98,8 @@ class Rows(GridGeometry):
 
     @classmethod
     def quantize(cls, X: np.ndarray | SparseRows, domain: Domain) -> "Rows":
-        """Rows of floats, clipped into a public domain and rounded to its grid, toward zero.
-
-        Toward zero, because a row must not become longer than the bound. Sparse rows are kept as
-        they are, and made dense chunk by chunk in each pass.
+        """Rows of floats, clipped into a public domain and rounded to its grid, toward zero: no row
+        becomes longer than the bound.
         """
         return cls.of_source(ArraySource(X), domain, X.shape[0])
 
@@ -120,10 +113,10 @@ class Rows(GridGeometry):
         within: Domain | None = None,
         n_parts: int = 1,
     ) -> "Rows":
-        """The rows of a part of a table, as :meth:`quantize` makes them.
+        """The rows of a part of a table, moved into the public bounds `within` first, as by
+        `quantize`.
 
-        `within` are public bounds that the rows are moved into first. What is kept in memory is
-        limited for all parts together.
+        What is kept in memory is limited for all `n_parts` together.
         """
         grid, begin = Grid.for_radius(domain.radius), _Quantized(source, domain, within)
         d = len(domain.center)
@@ -160,10 +153,8 @@ class Rows(GridGeometry):
     def map(
         self, function: Callable[[np.ndarray, np.ndarray], np.ndarray], n_features: int
     ) -> "Rows":
-        """Rows made of these by a function of (rows, squared norms), each row on its own.
-
-        It gives integers of `n_features` columns, of about the same norms at the most: `limit` is
-        passed on.
+        """Rows of `n_features` integers made of these by a function of (rows, squared norms), each
+        row on its own, of about the same norms at the most: `limit` is passed on.
         """
         mapped = Rows(_Mapped(self, function), self.n_rows, n_features, self.limit, self.unit)
         # A few coordinates of some rows are less than the rows, and are read several times.
@@ -301,11 +292,7 @@ ROWS = "rows"
 
 
 class GridTable(GridGeometry):
-    """Integer rows that the parts of a table hold, and the :class:`.rows.GridGeometry`
-    that they are in.
-
-    A table has one such set of rows at a time: to put it on another grid ends the one before.
-    """
+    """Integer rows that the parts of a table hold; another grid ends those before."""
 
     def __init__(self, table: Table, ball: float, unit: float = 1.0) -> None:
         super().__init__(table.n_features, ball, unit)
@@ -313,10 +300,8 @@ class GridTable(GridGeometry):
 
     @classmethod
     def quantize(cls, table: Table, domain: Domain, within: Domain | None = None) -> Self:
-        """Clip the rows into a domain, and round them to its grid: done in the next pass.
-
-        The domain is public or released; `within` are public bounds that the rows are moved into
-        first.
+        """Move rows into the public `within`, clip them into a domain, round them: in the next
+        pass.
         """
         grid = Grid.for_radius(domain.radius)
         table.update(_quantized, domain, within, table.engine.n_parts)

@@ -64,10 +64,7 @@ class Coins(NamedTuple):
 
 
 def drawn_places(draws: Any, bound: np.uint64, first: int, n_rows: int) -> np.ndarray:
-    """Places of those rows of a part whose draw is at most a bound, in their order.
-
-    `first` is the number of the first row of the part.
-    """
+    """Places of those rows of a part, from number `first`, whose draw is at most a bound."""
     chosen = [np.empty(0, dtype=np.int64)]
     for start, drawn in _drawn(draws, first, n_rows):
         chosen.append(start + np.flatnonzero(drawn <= bound))

@@ -47,20 +47,15 @@ class SilencedContext:
         return self._sink
 
     def close(self) -> None:
-        """End the silence of this context's threads; what it has kept goes away with it.
-
-        Threads that it started may still be running. They check `active` at each output channel, so
-        they are heard from now on.
-        """
+        """End the silence; threads that still run check `active` at each channel, and are heard."""
         self.active = False
         if self._sink is not None:
             self._sink.close()
 
     def show(self, message: warnings.WarningMessage) -> None:
-        """Treat a warning as the filters of this context say; it is never shown.
+        """Treat a warning as the filters of this context say: as an error or a record, never shown.
 
-        Code inside may rely on its own filters: on warnings as errors, or on a record of them. It
-        does not see the filters of the process, which another thread may change at any time.
+        The filters of the process, which another thread may change at any time, do not count.
         """
         for action, pattern, category, *_ in self.filters:
             if issubclass(message.category, category) and (
@@ -76,22 +71,14 @@ class SilencedContext:
 
 
 def context_of_thread() -> SilencedContext | None:
-    """The context of this thread, or None where it may be heard.
-
-    Every patch asks this first, at each warning, log line and access to a stream: it is one look at
-    a thread-local attribute.
-    """
+    """The context of this thread, or None where it may be heard: one look for every patch."""
     context = getattr(here, "context", None)
     return context if context is not None and context.active else None
 
 
 @contextmanager
 def inside(context: SilencedContext | None) -> Iterator[None]:
-    """Run a block in a context, or, with None, where it is heard.
-
-    The context before is kept and restored, so that blocks can be nested: the innermost one counts.
-    None makes a hole in the silence, for signal handlers of the user.
-    """
+    """Run a block in a context, of which the innermost counts; None, for signal handlers: heard."""
     outer, here.context = getattr(here, "context", None), context
     try:
         yield

@@ -45,10 +45,7 @@ def saturated(X: np.ndarray, largest: float = LARGEST) -> np.ndarray:
 
 @row_guard
 def is_small(X: Any, largest: float = LARGEST) -> bool:
-    """Whether the sum of squares, the fastest test, shows that all entries are finite and small.
-
-    Only of an array of floats in one piece of memory.
-    """
+    """Whether the sum of squares shows that all entries of one piece of memory are small."""
     if type(X) is not np.ndarray or X.dtype not in (np.float64, np.float32) or not X.flags.forc:
         return False
     entries = X.ravel(order="K")
@@ -73,10 +70,9 @@ def finite(values: Any) -> np.ndarray:
 
 
 def for_rows(function: Callable[[np.ndarray], np.ndarray], X: np.ndarray, width: int) -> np.ndarray:
-    """A function of finite rows, chunk by chunk, in the type of the rows: (n, width), finite.
+    """A function of finite rows, chunk by chunk, in their type: (n, width), finite.
 
-    It goes from float64 rows, which it must not write into, to an array of as many rows of `width`
-    entries, each on its own.
+    It goes from float64 rows, which it must not write into, to as many rows, each on its own.
     """
     values = np.empty((len(X), width), dtype=X.dtype)
     largest = min(LARGEST, float(np.finfo(X.dtype).max))
@@ -96,10 +92,7 @@ def distances(X: np.ndarray, points: np.ndarray) -> np.ndarray:
 
 
 def products(X: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    """X @ matrix, one column of `X` after the other.
-
-    Each entry of the result is a sum over the columns in their order, whatever the number of rows.
-    """
+    """X @ matrix, one column of `X` after the other: the same sums, whatever the number of rows."""
     total = np.zeros((len(X), matrix.shape[1]))
     for column, line in zip(X.T, matrix, strict=True):
         total += column[:, None] * line

@@ -29,13 +29,9 @@ _SIGNALS = frozenset(signal.valid_signals())  # asked for once: it takes as long
 
 @contextmanager
 def suppress_output() -> Iterator[None]:
-    """Nothing that this thread, or one that it starts, says in this block is heard.
+    """Nothing that this thread, or one that it starts, says in this block is heard; others are.
 
-    Other threads go on being heard: a fit must not swallow the warnings of a server around it.
-
-    In order: a context of its own; the patches up; signal handlers relayed; the context set for
-    this thread. It is undone in reverse. An exception passes through: who wants to have it
-    swallowed uses `attempt`.
+    An exception passes through: who wants to have it swallowed uses `attempt`.
     """
     context = SilencedContext()
     with INTERCEPTION, relayed_signals(), inside(context):
@@ -52,11 +48,8 @@ def attempt(function: Callable[..., Any], *arguments: Any) -> tuple[Any, BaseExc
     """The result and None, or None and the exception of whatever kind that came instead.
 
     An inner fit that is given up is a fact about its rows, so whatever it raises, `SystemExit` too,
-    must end here and become the fixed result of a block that failed.
-
-    What a signal handler raises (Ctrl-C, an alarm, a request to end) is no matter of the function:
-    where signals are relayed, as in a block of :func:`suppress_output`, it passes, even if the
-    function has swallowed it.
+    must become the fixed result of a block that failed. What a signal handler raises (Ctrl-C, an
+    alarm) passes where signals are relayed, even if the function has swallowed it.
     """
     found: tuple[Any, BaseException | None]
     try:
@@ -74,10 +67,8 @@ def attempt(function: Callable[..., Any], *arguments: Any) -> tuple[Any, BaseExc
 def attempt_silently(
     function: Callable[..., Any], *arguments: Any
 ) -> tuple[Any, BaseException | None]:
-    """As :func:`attempt`, in a context of its own; inside a block of :func:`suppress_output`.
-
-    With a context for each block, the filters that one fit leaves behind are not those of the next:
-    the result of a block would otherwise depend on the blocks before it in the same thread.
+    """As :func:`attempt`, in a context of its own inside a block of :func:`suppress_output`:
+    filters that one fit leaves behind are not those of the next.
     """
     INTERCEPTION.tighten()
     context = SilencedContext()
@@ -93,9 +84,8 @@ def attempt_silently(
 class _Relay:
     """A signal handler of the user: heard, and what it raises is noted.
 
-    Python runs handlers between two instructions of whatever runs in the main thread: perhaps of an
-    inner fit that catches everything. What is noted is raised again by :func:`attempt`, so that
-    Ctrl-C ends a fit in any case.
+    It may run within an inner fit that catches everything; :func:`attempt` raises what is noted
+    again, so that Ctrl-C ends a fit in any case.
     """
 
     def __init__(self, handler: Callable[[int, FrameType | None], Any]) -> None:
@@ -112,11 +102,7 @@ class _Relay:
 
 @contextmanager
 def relayed_signals() -> Iterator[None]:
-    """Note what handlers of signals raise; Python calls them in the main thread only.
-
-    Only in the main thread, as Python allows nobody else to set handlers. In another thread nothing
-    has to be done: handlers never run there.
-    """
+    """Note what handlers of signals raise, in the main thread: Python calls them there only."""
     relays: dict[int, _Relay] = {}
     if threading.current_thread() is threading.main_thread():
         handlers = {number: signal.getsignal(number) for number in _SIGNALS}

@@ -88,8 +88,8 @@ def _added(a: Any, b: Any) -> Any:
 class PartSource:
     """How the rows of a part are read, and what belongs to them. Engines derive from it.
 
-    `sparse`: whether `read` gives `SparseRows`; `in_memory`: whether reading the rows costs next to
-    nothing; `number` of the part: the rows of a table are numbered part after part.
+    `sparse`: whether `read` gives `SparseRows`; `in_memory`: whether reading costs next to nothing;
+    `number` of the part: the rows of a table are numbered part after part.
     """
 
     sparse = False
@@ -97,10 +97,8 @@ class PartSource:
     number = 0
 
     def read(self) -> Any:
-        """The rows: a finite array of float32 or float64 of shape (rows, n_features).
-
-        Or what takes the place of one, such as `SparseRows`: it has a shape and a dtype, and gives
-        dense rows for a slice. Called in every pass that needs the rows.
+        """The rows (rows, n_features): finite float32 or float64, or what takes the place of an
+        array, such as `SparseRows`. Called in every pass that needs the rows.
         """
         raise TypeError("a source must read")
 
@@ -178,37 +176,33 @@ class Engine(Protocol):
         ...
 
     def collect_rows(self, function: Callable[..., np.ndarray], *broadcast: Any) -> Any:
-        """A collection like the input, with ``function(state, *broadcast)`` for the rows.
-
-        Lazy, but for the local engine: nothing of it is computed at the place of the fit.
+        """A collection like the input, with ``function(state, *broadcast)`` for the rows; lazy, but
+        for the local engine.
         """
         ...
 
     def exchange(
         self, split: SplitFunction, use: Callable[..., Any], n_tasks: int, *broadcast: Any
     ) -> list:
-        """What ``use(number, pieces, *broadcast)`` gives for each task, of pieces of all parts.
-
-        ``split(state, *broadcast)`` has them, by the number of the task. They go from part to task.
+        """What ``use(number, pieces, *broadcast)`` gives for each task, of the pieces of all parts
+        that ``split(state, *broadcast)`` has for its number. They go from part to task.
         """
         ...
 
     def shuffle(
         self, split: SplitFunction, join: Callable[..., Part], n_parts: int, *broadcast: Any
     ) -> "Engine":
-        """An engine of new parts, ``join(number, pieces, *broadcast)``, of pieces of all of these.
-
-        Pieces are those of `exchange`. What they are joined to stays where it is made.
+        """An engine of new parts, ``join(number, pieces, *broadcast)``, of pieces as in `exchange`;
+        these stay where they are made.
         """
         ...
 
 
 class LocalEngine:
-    """Parts of this process, in turn or by threads.
+    """Parts of this process, in turn or by `n_jobs` threads, which change no bit of a sum.
 
-    There is at least one source. Numpy works in `n_jobs` threads at once; no bit of a sum depends
-    on it. `guarded`: an error tells its type and its part, and nothing else. False where no code of
-    others runs: for rows in memory, which have been checked.
+    `guarded`: an error tells its type and its part, and nothing else. False where no code of others
+    runs: for rows in memory, which have been checked.
     """
 
     def __init__(self, sources: Any, n_jobs: int | None = None, *, guarded: bool = True) -> None:
@@ -296,11 +290,7 @@ def _guarded(function: Callable[[int], Any], number: int, place: str | None = No
 
 
 class Table:
-    """Rows in parts, as algorithms see them: passes over all rows, and public facts.
-
-    `dtype`, float32 or float64, is that of what the engine reads; `units` is what is public of
-    these.
-    """
+    """Rows in parts, as algorithms see them: passes over all rows, and public facts."""
 
     def __init__(self, engine: Engine, n_features: int, dtype: Any, units: Any) -> None:
         self.engine, self.n_features, self.dtype = engine, n_features, np.dtype(dtype)
@@ -326,10 +316,9 @@ class Table:
         self._waiting.append((function, broadcast))
 
     def sums(self, function: PassFunction, *broadcast: Any) -> tuple:
-        """Unreleased: the exact totals of a function of the parts. One pass.
+        """Unreleased: the exact totals of a function of the parts, in one pass.
 
-        The function goes from a :class:`Part` and the broadcast values, released or public, to
-        (:class:`Part`, tuple of sums).
+        It goes from a :class:`Part` and broadcast values to (:class:`Part`, tuple of sums).
         """
         steps, self._waiting = (*self._waiting, (function, broadcast)), []
         return self.engine.reduce(chained, steps)
@@ -361,10 +350,7 @@ class Table:
 
 @row_guard
 def chained(state: Any, steps: tuple) -> tuple[Any, tuple]:
-    """Several functions of a part in one pass; the sums are those of the last one.
-
-    Under the guard: a thread, or a worker, has settings of its own.
-    """
+    """Several functions of a part in one guarded pass; the sums are those of the last one."""
     sums: tuple = ()
     for function, broadcast in steps:
         state, sums = function(state, *broadcast)

@@ -25,9 +25,8 @@ _PART_ROWS = 2**40  # more than any part has
 
 
 class GroupSizes(Summed):
-    """Numbers of rows of groups and the places of their first ones, by their ids: unreleased.
-
-    A place is the number of the part times 2**40, plus the place of the row in it.
+    """By their ids, unreleased: numbers of rows of groups, and the places of their first ones (the
+    number of the part times 2**40, plus the place of the row in it).
     """
 
     def __init__(self, found: dict) -> None:
@@ -63,10 +62,9 @@ class _There(PartSource):
 def open_units(table: Table, *, grouped: bool = False, largest: float | None = None) -> None:
     """Open the parts of a table, and find out what each of their rows weighs: sets its `units`.
 
-    Its engine has not been asked for anything yet. Where the sources have groups (`grouped`), one
-    pass tells their sizes; where they have weights, `largest` is what a whole unit weighs, as for
-    :meth:`Units.weighted`. A TypeError for groups that are dates of several types, which cannot be
-    compared.
+    Where the sources have groups (`grouped`), one pass tells their sizes; where they have weights,
+    `largest` is what a whole unit weighs, as for :meth:`Units.weighted`. A TypeError for groups
+    that are dates of several types.
     """
     whole = Units.of_sizes(np.empty(0, np.int64), np.empty(0, np.int64)) if grouped else Units(0)
     own = largest is not None

@@ -33,12 +33,11 @@ def ask_all(
     n_jobs: int | None = None,
     seconds: float | None = None,
 ) -> list[tuple[Any, BaseException | None]]:
-    """Call a function on every client, in threads; what fails or hangs says so.
+    """Call a function on every client, in threads: pairs (result, error), in their order.
 
-    Pairs (result, error), in the order of the clients. Errors are returned and not raised, so that
-    one client's failure does not decide about the others. One that takes longer than `seconds` is
-    given up; None: wait for ever. A thread that hangs is left behind as a daemon: Python has no
-    safe way of ending it.
+    Errors are returned and not raised, so that one client's failure does not decide about the
+    others. One that takes longer than `seconds` is left behind as a daemon: Python has no safe way
+    of ending a thread.
     """
     with relayed_signals(), thread_pools().limit(limits=1):
         return Parallel(
@@ -70,10 +69,8 @@ def in_workers(
     n_jobs: int | None = None,
     most: int = _BUSY,
 ) -> list[Any]:
-    """What a function makes of each tuple of arguments, in silence; by processes where asked for.
-
-    Tasks are made one after the other, shortly before they are worked on. It makes sense to start
-    at most `most` workers.
+    """What a function makes of each tuple of arguments, in silence, by at most `most` processes;
+    tasks are made shortly before they are worked on.
     """
     # This thread is silent too: what joblib says of its workers may be what the rows did to them.
     with suppress_output(), one_thread():
@@ -83,10 +80,8 @@ def in_workers(
 
 
 class _OneOfBlas:
-    """The limit of BLAS, which is the process's: the first block sets it, the last takes it back.
-
-    With one limit for each block, the first of several threads to end would give the others more
-    threads, and other bits.
+    """The limit of BLAS, which is the process's: the first block sets it, the last takes it back;
+    else the first of several threads to end would give the others more threads, and other bits.
     """
 
     def __init__(self) -> None:

@@ -37,9 +37,8 @@ def weighted_kmeans(
 ) -> np.ndarray:
     """Centers of low weighted cost: k-means++ starts, Lloyd's iterations, the best of them.
 
-    Of weights that are positive. At most `n_starts`; fewer where there are many clusters and
-    points. The points themselves, some of them more than once, where there are no more than
-    clusters.
+    At most `n_starts`; fewer where there are many clusters and points. The points themselves, some
+    more than once, where there are no more than clusters.
     """
     if len(points) <= n_clusters:
         return points[np.arange(n_clusters) % len(points)]
@@ -59,8 +58,8 @@ def several_solutions(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Solutions of low weighted costs that differ: local optima, or nearly so, and their costs.
 
-    There are more points than clusters. Up to `most` centers (n_clusters, q), the best first, and
-    at least that; any two differ by `apart`, a part of the lowest cost.
+    Up to `most` centers (n_clusters, q), the best first; any two differ by `apart`, a part of the
+    lowest cost.
     """
     centers, cost = _short_runs(points, weights, n_clusters, rng, 20)
     centers, cost = _iterate(points, weights, centers[_distinct(cost, most, apart)], _LONG)
@@ -100,8 +99,7 @@ def best_start(
 ) -> np.ndarray:
     """The best of a few greedy k-means++ starts for points of equal weight: some of the points.
 
-    No Lloyd's iterations follow. A start alone is within O(log k) of the best cost in expectation
-    (Arthur and Vassilvitskii), and cheap enough to be made in each block of a table.
+    A start alone is within O(log k) of the best cost in expectation (Arthur and Vassilvitskii).
     """
     centers, cost = _starts(points, np.ones(len(points)), n_clusters, rng, n_starts)
     return centers[np.argmin(cost)]
@@ -110,10 +108,8 @@ def best_start(
 def _distances(
     points: np.ndarray, centers: np.ndarray
 ) -> Iterator[tuple[tuple[slice, slice], np.ndarray]]:
-    """Squared distances to all centers: some starts, some points, and an array (s, k, m) for both.
-
-    Starts are taken side by side, as many as keep the distances within `_MOST_ENTRIES`, and points
-    in blocks where a single start has more of them. Centers are (n_starts, n_clusters, q).
+    """Squared distances to all centers (n_starts, n_clusters, q): some starts, some points, and an
+    array (s, k, m) for both, of at most `_MOST_ENTRIES`.
     """
     n_starts, n_clusters, _ = centers.shape
     rows = max(1, min(len(points), _MOST_ENTRIES // n_clusters))
@@ -142,15 +138,12 @@ def _costs(points: np.ndarray, weights: np.ndarray, centers: np.ndarray) -> np.n
 
 
 def _squared(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    """Squared distances of shape (..., m) for centers of shape (..., q).
+    """Squared distances (..., m) for centers (..., q): |x|^2 + |c|^2 - 2 x.c, cut off at zero.
 
-    |x|^2 + |c|^2 - 2 x.c, whose rounding may make a distance of zero negative: cut off at zero.
-
-    The expanded form is one matrix product, and much faster than differences. It loses digits
-    where points are far from the origin and near to each other, so labels of near ties may be
-    wrong, and its bits depend on the number of points. So it serves choices among points that are
-    released, or inside one block, whose result is a function of the block; nothing that is handed
-    out row by row may be computed in this way (:mod:`.single_rows`).
+    One matrix product, much faster than differences. It loses digits of near ties, and its bits
+    depend on the number of points: so it serves choices among points that are released, or inside
+    one block; nothing that is handed out row by row may be computed in this way
+    (:mod:`.single_rows`).
     """
     flat = centers.reshape(-1, centers.shape[-1])
     square = 2 * flat @ points.T
@@ -160,10 +153,7 @@ def _squared(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
 
 
 def _draw(mass: np.ndarray, shape: int, rng: np.random.Generator) -> np.ndarray:
-    """Indices with probabilities proportional to the last axis of `mass`, by inversion.
-
-    `shape` draws for each; the last index where all mass is zero.
-    """
+    """Indices with probabilities proportional to the last axis of `mass`, by inversion."""
     total = np.cumsum(mass, axis=-1)
     # Inversion: the first index whose cumulated mass exceeds a uniform number times the total.
     goal = rng.random((*mass.shape[:-1], shape)) * total[..., -1:]
@@ -181,9 +171,8 @@ def _starts(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Greedy k-means++, all starts at once: centers (n_starts, n_clusters, q) and costs.
 
-    A step of each start: draw four points in proportion to weight times squared distance from the
-    nearest center so far, take the one after which the cost is least. A wrong draw (an outlier, a
-    second point of one cluster) survives only if all four are wrong.
+    A step: draw four points in proportion to weight times squared distance from the nearest center
+    so far, take the one after which the cost is least. A wrong draw survives only if all four are.
     """
     norms, directions = np.einsum("ij,ij->i", points, points), -2.0 * points.T
 
@@ -213,10 +202,8 @@ def _iterate(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Lloyd's iterations of several starts; centers without points stay where they are.
 
-    All starts are one `bincount`: the label of a point in start i is shifted by i k, so that sums
-    of all starts fall into separate cells. Its additions are made in the order of the points, so
-    bits do not depend on threads. Centers are (n_starts, n_clusters, q); fewer iterations where no
-    point changes its center.
+    All starts are one `bincount`: the label of a point in start i is shifted by i k. Its additions
+    are made in the order of the points, so bits do not depend on threads.
     """
     n_starts, n_clusters, q = centers.shape
     offset = np.arange(n_starts)[:, None] * n_clusters

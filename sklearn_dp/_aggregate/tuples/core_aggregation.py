@@ -72,26 +72,17 @@ class TupleShares:
 
 
 def radii(radius: float) -> np.ndarray:
-    """The public grid of friendship radii.
+    """The public grid of friendship radii: 1e-4 to 2 times the public radius in factors of 1.5.
 
-    From 1e-4 to 2 times the public radius in factors of 1.5. Two points of the ball are at most
-    twice its radius apart; that k of them may be farther only means that tuples which agree no
-    better than by chance find no radius.
-
-    >>> grid = radii(1.0)
-    >>> len(grid), bool(grid[-1] >= 2.0)
-    (26, True)
+    Two points are at most 2 radii apart; that k of them may be farther only means that tuples which
+    agree no better than by chance find no radius.
     """
     steps = math.ceil(math.log(2.0 / _LEAST_RADIUS, RATIO))
     return radius * _LEAST_RADIUS * RATIO ** np.arange(steps + 1)
 
 
 def search_steps(n_radii: int) -> int:
-    """Most tests that a binary search over the radii makes; the plan allows for as many.
-
-    >>> search_steps(26), search_steps(2), search_steps(1)
-    (5, 1, 1)
-    """
+    """Most tests that a binary search over the radii makes; the plan allows for as many."""
     return max(1, (n_radii - 1).bit_length())
 
 
@@ -100,9 +91,7 @@ def tuple_entries(
 ) -> tuple[PlanEntry, ...]:
     """Plan entries of :func:`aggregate_tuples` for a total of `rho` and `delta`.
 
-    Named "tuples/number" (only where tuples may be added or removed), "tuples/radius",
-    "tuples/core", "tuples/size" and "tuples/average". With "add or remove" in place of "replace" a
-    tenth of what the core has pays for the number of tuples.
+    With "add or remove" a tenth of what the core has pays for the number of tuples.
     """
     shares = shares or TupleShares()
     n_steps = search_steps(len(radii(1.0)))
@@ -155,17 +144,13 @@ def tuples_needed(
 ) -> int | None:
     """Smallest even number of tuples of which the core keeps most, by the exact Gaussian formula.
 
-    None where not even `most` tuples would do. Rho and delta are those of the whole tuple stage. A
-    typical tuple matches the share `friends` of the tuples, and must survive with probability
-    `kept`.
+    None where not even `most` would do. Rho and delta are those of the whole stage. A typical tuple
+    matches the share `friends` of the tuples, and must survive with probability `kept`.
 
     In half counts, a tuple with f t friends among t has a score 2 f t - t; noise has a standard
     deviation of 2 sigma there, sigma = sqrt((t - 1) / (2 rho)), and the threshold is the quantile
     of delta / t (see :func:`..friendly.core.core_fixed_size`; here in whole counts). So t grows
     like log(t / delta) / rho, and no error of the tuples enters.
-
-    >>> tuples_needed(4.0, 1e-6), tuples_needed(1.0, 1e-6), tuples_needed(1e-6, 1e-6)
-    (34, 146, None)
     """
     shares = TupleShares()
     core_rho, core_delta = shares.core * rho, shares.core_delta * delta
@@ -195,15 +180,11 @@ _PAIR_BITS = 20
 
 
 def matched_distances(tuples: np.ndarray, gamma: float) -> np.ndarray:
-    """Frobenius distances of all pairs of tuples after matching; inf where they do not match.
+    """Frobenius distances (t, t) of all pairs of tuples (t, k, d) after matching; else inf.
 
     A pair is compared once, the earlier tuple first, and mirrored: the other way round its terms
-    are added in another order. So what is found for a pair is a function of these two tuples and
-    of their order alone, wherever the tiles end; and tiles have a public size.
-
-    For tuples (t, k, d) and a gamma in (0, 1/5] distances (t, t): symmetric; 0 on the diagonal, or
-    inf for a tuple that does not even match itself because two of its points coincide or one is not
-    finite.
+    are added in another order. So what is found for a pair is a function of these two tuples and of
+    their order alone, wherever the tiles end. A tuple that does not match itself has inf too.
     """
     t, k, _ = tuples.shape
     distances = np.empty((t, t))
@@ -226,13 +207,9 @@ def _find_radius(
     """Smallest radius at which most pairs are friends, or None: a noisy binary search.
 
     One step of the public, increasing grid above what the search found, so that noise in the last
-    test does not cut a core in two. None if the search ends at the last radius, which it never
-    tests. The entry spends all that it has, in equal parts for each test of a search over the whole
-    grid.
-
-    ``score(strangers, t)``: for a number of ordered pairs that are no friends, an integer that
-    is about 0 or less where they are few enough, and its sensitivity. For a public number of
-    tuples by default.
+    test does not cut a core in two; None at the last radius, which it never tests. All of the entry
+    is spent, in equal parts. ``score(strangers, t)``: for a number of ordered pairs that are no
+    friends, an integer that is about 0 or less where they are few enough, and its sensitivity.
     """
     score = score or _fixed_score
     t = len(distances)
@@ -377,11 +354,9 @@ def _aligned(core: np.ndarray, session: PrivacySession) -> np.ndarray:
     """Every tuple in the order of the first one, then all in one random order.
 
     Another first tuple reorders all of them alike, which the random order absorbs. A core that
-    cannot be aligned happens only within delta; it is replaced by an empty one, so that the
-    failure shows through the released size alone.
-
-    The order is uniform whatever the average of the core is: that is only recorded, so that an
-    audit can tell which arrangements of two neighbors belong together.
+    cannot be aligned happens only within delta; it is replaced by an empty one, so that the failure
+    shows through the released size alone. The order is recorded, so that an audit can tell which
+    arrangements of two neighbors belong together.
     """
     k = core.shape[1]
     aligned = core

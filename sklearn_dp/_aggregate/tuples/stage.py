@@ -107,9 +107,8 @@ class TupleStage:
 
     @cached_property
     def cost(self) -> tuple[float, float]:
-        """epsilon and delta of the whole step.
-
-        The largest epsilon whose cost in zCDP is at most rho.
+        """epsilon and delta of the whole step: the largest epsilon whose cost in zCDP is at most
+        rho.
         """
         if self.epsilon is not None:
             return min(self.epsilon * (1 - 1e-12), _MOST_EPSILON), self.delta
@@ -126,8 +125,8 @@ class TupleStage:
     def core_budget(self) -> tuple[float, float]:
         """rho and delta of a friendly core: of (rho, delta)-zCDP for replacing one tuple.
 
-        Copies of rows are accounted in (epsilon, delta)-DP, so there the core is, too: half of
-        delta converts its rho to epsilon, half pays for its failures.
+        Copies are accounted in (epsilon, delta)-DP: half of delta converts rho, half pays for
+        failures.
         """
         if self.sampling == "disjoint":
             return self.rho, self.delta
@@ -142,8 +141,8 @@ class TupleStage:
         """The aggregator; "auto" is decided here.
 
         A friendly core needs the fewest tuples and the smallest separation by far. Beyond a few
-        thousand tuples, of which it compares all pairs, averages take over, if there are enough
-        tuples for them, or else noisy centers.
+        thousand tuples, averages take over, if there are enough tuples for them, or else noisy
+        centers.
         """
         if self.aggregator != "auto":
             return self.aggregator
@@ -158,8 +157,8 @@ class TupleStage:
     def size(self) -> int:
         """The number of tuples; 0 where this budget buys no answer.
 
-        "auto" is the least number that the aggregator can do with: more tuples of fewer rows each
-        agree less. For k averages it is the first of the doubles of what the test needs.
+        "auto" is the least number that will do: more tuples of fewer rows each agree less. For k
+        averages it is the first of the doubles of what the test needs.
         """
         if not isinstance(self.n_tuples, str):
             return int(self.n_tuples)
@@ -196,11 +195,7 @@ class TupleStage:
 
     @property
     def far(self) -> float:
-        """The separation of the balls, in radii.
-
-        k averages only need to know which point of a tuple is which, so little does; the noise of
-        noisy centers shrinks with the separation.
-        """
+        """The separation of the balls, in radii; the noise of noisy centers shrinks with it."""
         if self.separation is not None:
             return self.separation
         if self.kind == "k_averages":
@@ -210,8 +205,7 @@ class TupleStage:
     def check(self) -> None:
         """Refuse what can never work, by a `ValueError`, from public values alone.
 
-        That is far balls about a single point, and where the number of tuples is too small for
-        the test at this budget. A friendly core of too few tuples is no error: it finds nothing.
+        A friendly core of too few tuples is no error: it finds nothing.
         """
         if self.kind == "friendly_core":
             return
@@ -244,10 +238,9 @@ class TupleStage:
         return f"{where}: ({epsilon:.3g}, {delta:.2g})-DP as a whole"
 
     def run(self, session: PrivacySession, tuples: np.ndarray, radius: float) -> np.ndarray | None:
-        """Aggregate tuples of points of norm at most `radius`; None without an answer.
+        """Aggregate tuples (t, k, d) of points of norm at most `radius` to (k, d); or None.
 
-        The session's plan holds :meth:`entries`. Of the tuples (t, k, d), one with a NaN counts as
-        one that agrees with nobody. The radius is public or released. Returns (k, d).
+        One with a NaN counts as one that agrees with nobody. The radius is public or released.
         """
         if self.kind != "friendly_core":
             return self._run_partition(session, tuples, radius)
@@ -263,10 +256,7 @@ class TupleStage:
     def _run_partition(
         self, session: PrivacySession, tuples: np.ndarray, radius: float
     ) -> np.ndarray | None:
-        """The test for far balls on the integer grid, then the answer of the aggregator.
-
-        Rounding moves each point as a function of itself, so neighbors stay neighbors.
-        """
+        """The test for far balls on the integer grid (each point on its own), then the answer."""
         grid = Grid.for_radius(radius)
         ball, steps = math.ceil(radius / grid.unit), np.trunc(tuples / grid.unit)
         step = session.step(_ENTRY, epsilon=self.cost[0], delta=self.cost[1])
