@@ -162,9 +162,7 @@ class StandardErrors:
         """
         check_is_fitted(self)
         if not self._with_errors:
-            raise ValueError(
-                f"{type(self).__name__}: no value that this fit released has an interval."
-            )
+            raise ValueError("attribute: no value that this fit released has a standard error.")
         attribute = next(iter(self._with_errors)) if attribute is None else attribute
         check_choice("attribute", attribute, tuple(self._with_errors))
         return self._interval(level, attribute, [attribute] if _is_true(simultaneous) else [])

@@ -348,6 +348,12 @@ def test_what_has_no_interval_is_refused(fitted, level, attribute, error):
         fitted.confidence_interval(level, attribute)
 
 
+def test_a_fit_without_errors_is_told_by_the_name_of_the_argument():
+    model = FederatedDPKMeans(2, bounds=2.0, method="sphere_packing", random_state=0).fit(easy(0))
+    with pytest.raises(ValueError, match="attribute: no value"):
+        model.confidence_interval()
+
+
 @pytest.mark.parametrize("model", [DPKMeans(), FederatedDPKMeans(options=9)], ids=type)
 def test_nothing_before_a_fit(model):
     with pytest.raises(NotFittedError):
