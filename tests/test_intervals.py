@@ -349,7 +349,7 @@ def test_what_has_no_interval_is_refused(fitted, level, attribute, error):
 
 
 def test_a_fit_without_errors_is_told_by_the_name_of_the_argument():
-    model = FederatedDPKMeans(2, bounds=2.0, method="sphere_packing", random_state=0).fit(easy(0))
+    model = FederatedDPKMeans(2, bounds=2.0, method="paper", random_state=0).fit(easy(0))
     with pytest.raises(ValueError, match="attribute: no value"):
         model.confidence_interval()
 
