@@ -134,11 +134,7 @@ def _exact_average(steps: np.ndarray, fine: int, weights: np.ndarray | None = No
 
 
 def radius_grid(low: float, high: float, base: float = 1.5) -> np.ndarray:
-    """The public radii low, low base, low base^2, ... up to the first that is at least `high`.
-
-    >>> radius_grid(1.0, 5.0, base=2.0).tolist()
-    [1.0, 2.0, 4.0, 8.0]
-    """
+    """The public radii low, low base, low base^2, ... up to the first that is at least `high`."""
     if not 0 < low <= high < math.inf or not base > 1:
         raise ValueError("radii need 0 < low <= high and a base above 1.")
     top = max(0, math.ceil(math.log(high / low) / math.log(base) - 1e-9))
@@ -217,27 +213,20 @@ def average_of_total(
     total: np.ndarray, number: int, radius: float, size: float
 ) -> tuple[np.ndarray, float, float]:
     """The average of rows that others add up, rounded to :func:`average_unit`; its step and
-    sensitivity.
-    """
+    sensitivity."""
     unit, fine, sensitivity = average_lattice(len(total), radius, size)
     value = rounded_mean(total.astype(object), number, fine)
     return value, math.ldexp(unit, -fine), sensitivity
 
 
 def average_unit(radius: float) -> float:
-    """The step that rows are rounded to: a power of two of at most radius / 2**22.
-
-    >>> average_unit(1.5) == 2.0**-22
-    True
-    """
+    """The step that rows are rounded to: a power of two of at most radius / 2**22."""
     return math.ldexp(1.0, math.frexp(radius)[1] - 1 - _SPAN_BITS)
 
 
 def average_lattice(p: int, radius: float, size: float) -> tuple[float, int, float]:
     """The step of the rows (p,), how many bits finer their average is, and its sensitivity there.
-
-    Any two rows are within 2 `radius`; `size` is at most their number minus one, and at least 1.
-    """
+    Any two rows are within 2 `radius`; `size` is at most their number minus one, and at least 1."""
     unit = average_unit(radius)
     fine = max(0, math.ceil(math.log2(size * unit * math.sqrt(p) / radius)) + _FINE_BITS)
     # Rounding moves a row by at most sqrt(p)/2 steps, so two rows are within

@@ -77,8 +77,7 @@ _MANY = _Look(np.concatenate([np.arange(-40, -8) / 4, np.arange(-32, 1) / 16]), 
 
 def whole_bounds(candidate: Candidate, facts: PublicFacts) -> float:
     """The radius about `candidate` whose noise is that of all points about the middle of the
-    bounds: nothing is clipped, but the noise of the number counts by the offset of the mean.
-    """
+    bounds: nothing is clipped, but the noise of the number counts by the offset of the mean."""
     if facts.reach is None:
         return math.inf
     return facts.reach + float(np.linalg.norm(candidate.center)) / math.sqrt(facts.d)
@@ -175,8 +174,7 @@ class PowerLaw(NamedTuple):
 
     def excess(self, radius: Any, order: int = 1) -> Any:
         """By how much distances (or squares) exceed those of a radius: the integral of ``order *
-        r**(order - 1)`` times the tail.
-        """
+        r**(order - 1)`` times the tail."""
         fall = self.power - order
         fall = math.copysign(max(abs(fall), 1e-6), fall)  # a logarithm at 0
         near, far = (
@@ -250,8 +248,7 @@ def _at_most(beyond: np.ndarray, edges: np.ndarray, radius: float, order: int) -
 
 def _distance_counts(part: Part, squares: np.ndarray) -> tuple[Part, tuple]:
     """A pass: weights in bins of squared distances, of points within the last edge, as in the
-    mean.
-    """
+    mean."""
     own = part[ROWS].squares
 
     def cells(place: slice) -> np.ndarray:

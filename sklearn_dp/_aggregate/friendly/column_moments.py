@@ -102,10 +102,8 @@ def fit_column_means(
     seen: ReleasedColumns | None,
     names: Sequence[object] = (),
 ) -> FriendlyMeanResult:
-    """The second step alone, at a released `place`: means of columns in units of the table.
-
-    Columns of which no spread was `seen` keep the mean of the place.
-    """
+    """The second step alone, at a released `place`: means of columns in units of the table. Columns
+    of which no spread was `seen` keep the mean of the place."""
     d, center = table.n_features, place.domain.center
     columns = Columns.of(box, d) if seen is None else seen.coordinates(box)
     # The place is clipped as if all columns were normal: it may be off by a part of a scale.

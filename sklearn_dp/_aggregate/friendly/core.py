@@ -70,8 +70,7 @@ def match_distances(X: np.ndarray, Y: np.ndarray, gamma: float) -> np.ndarray:
 
 def _tuple_distances(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """Squared distances (k, a, k, b), inf where a point is not finite: fast in loops over
-    centers.
-    """
+    centers."""
     (a, k, d), b = X.shape, len(Y)
     X, Y = (each.transpose(1, 0, 2).reshape(-1, d) for each in (X, Y))
     square = cdist(X, Y, "sqeuclidean").reshape(k, a, k, b)
@@ -117,10 +116,8 @@ def _tiles(n: int) -> Iterator[tuple[slice, slice]]:
 
 
 def friend_counts(X: np.ndarray, radius: float, anchors: np.ndarray | None = None) -> np.ndarray:
-    """Number of points within `radius` of each finite point (n, d), itself included.
-
-    Friends are counted among the anchors (n,) only: a few thousand are enough for a large n.
-    """
+    """Number of points within `radius` of each finite point (n, d), itself included. Friends are
+    counted among the anchors (n,) only: a few thousand are enough for a large n."""
     X = np.ascontiguousarray(X, dtype=np.float64)
     counts = np.zeros(len(X), dtype=np.int64)
     if anchors is not None:
@@ -251,10 +248,8 @@ def core_fixed_size(
 
 
 def basic_gamma(*, replace: bool = False) -> int:
-    """l1 distance of the keep probabilities of :func:`core_basic` between neighbors.
-
-    At most: 2 (add or remove), 3 (replace); one more if the predicate were not symmetric.
-    """
+    """l1 distance of the keep probabilities of :func:`core_basic` between neighbors. At most: 2
+    (add or remove), 3 (replace); one more if the predicate were not symmetric."""
     return 2 + bool(replace)
 
 

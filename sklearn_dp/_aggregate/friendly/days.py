@@ -72,8 +72,7 @@ def combined(
     day: FriendlyMeanResult, before: Means | None, keep: float, names: Any
 ) -> tuple[FriendlyMeanResult, Means]:
     """The result of all days, and what is kept of it for the next; `before` None on the first
-    day.
-    """
+    day."""
     nothing, infinite = np.zeros(len(day.mean)), np.full(len(day.mean), math.inf)
     first = Means(nothing, nothing, nothing, nothing, infinite, 0.0, 0.0)
     means = (first if before is None else before).and_one(day, keep)

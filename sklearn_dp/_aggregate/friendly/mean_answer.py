@@ -114,8 +114,7 @@ def _is_a_bound(box: Domain | None, values: np.ndarray, scale: np.ndarray) -> np
 
 def _least_spread(end: Refined, columns: Columns, facts: PublicFacts) -> np.ndarray:
     """The spread of each column: the released one, or, where it is noise, at most that of a normal
-    blob that has 99 % of its pairs within the diameter.
-    """
+    blob that has 99 % of its pairs within the diameter."""
     spread = end.spread
     if facts.reach is not None and columns.scaled:
         seen = np.sqrt(np.maximum(end.variance - end.variance_noise, 0.0))

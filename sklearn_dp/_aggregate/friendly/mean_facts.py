@@ -41,8 +41,7 @@ class PublicFacts:
     @property
     def spread(self) -> float:
         """What the norm of a standard normal vector, of mean below sqrt(d) and sd below 1, seldom
-        exceeds.
-        """
+        exceeds."""
         return math.sqrt(self.d) + 1
 
 

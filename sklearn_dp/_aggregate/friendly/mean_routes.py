@@ -41,10 +41,8 @@ _CELL_WIDTH = 3.0  # in diameters times sqrt(d): two points are separated with p
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
-    """A way to a first center, with what it spends and where it should lead.
-
-    A subclass makes candidates of itself for some facts (`routes`), of which the choice takes one.
-    """
+    """A way to a first center, with what it spends and where it should lead. A subclass makes
+    candidates of itself for some facts (`routes`), of which the choice takes one."""
 
     name: ClassVar[str]
     first: ClassVar[int] = 0
@@ -75,10 +73,8 @@ class Bounds(Route):
 
 @dataclass(frozen=True, kw_only=True)
 class ZCDPCore(Route):
-    """A friendly core by the zCDP filter; its average is the first approach step.
-
-    The size of the sample, which the noise of the filter is made for; the core's size and average.
-    """
+    """A friendly core by the zCDP filter; its average is the first approach step. The size of the
+    sample, which the noise of the filter is made for; the core's size and average."""
 
     name: ClassVar[str] = "zcdp"
     first: ClassVar[int] = 1
@@ -87,10 +83,8 @@ class ZCDPCore(Route):
 
     @classmethod
     def routes(cls, facts: PublicFacts) -> list[ZCDPCore]:
-        """For several parts of the points that the core should keep: 0.5, 0.76 and 0.93.
-
-        A larger margin, in sd, over the threshold costs more and makes the average less noisy.
-        """
+        """For several parts of the points that the core should keep: 0.5, 0.76 and 0.93. A larger
+        margin, in sd, over the threshold costs more and makes the average less noisy."""
         return [cls._with_margin(facts, margin) for margin in (0.0, 0.7, 1.5)]
 
     @classmethod
@@ -150,8 +144,7 @@ class BasicCore(Route):
     @classmethod
     def routes(cls, facts: PublicFacts) -> list[BasicCore]:
         """For several epsilons of the whole: 2 % to half of rho, by epsilon^2 / 2 = rho; at most
-        30, as beyond that the inner budget gains nothing.
-        """
+        30, as beyond that the inner budget gains nothing."""
         return [
             cls._at(facts, min(math.sqrt(2 * share * facts.rho), 30.0))
             for share in (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
@@ -160,8 +153,7 @@ class BasicCore(Route):
     @classmethod
     def _at(cls, facts: PublicFacts, epsilon: float) -> BasicCore:
         """The best, of 17, splits of what the friendly average may spend between size and mean, by
-        the predicted distance: more for the size makes the divisor of the noise larger.
-        """
+        the predicted distance: more for the size makes the divisor of the noise larger."""
         inner, delta, cost = basic_average_budget(epsilon, facts.delta)
         part = np.linspace(0.1, 0.9, 17)
         # A lower bound of the size that holds with a margin of two standard deviations.
@@ -285,10 +277,8 @@ class HeaviestCell(Route):
 
 
 class _Cells(Summed):
-    """Counts of the occupied cells of a grid without end, which parts can add up: unreleased.
-
-    A cell is named by its integer coordinates, a big-endian int64 for each: by its place alone.
-    """
+    """Counts of the occupied cells of a grid without end, which parts can add up: unreleased. A
+    cell is named by its integer coordinates, a big-endian int64 for each: by its place alone."""
 
     def __init__(self, counts: Counter[bytes]) -> None:
         self.counts = counts
@@ -326,8 +316,7 @@ _MOST_APPROACHES = 12
 
 def choose_route(facts: PublicFacts, locate: str) -> Route:
     """The route with the smallest predicted error, of those that `locate` allows; with public
-    bounds, their center.
-    """
+    bounds, their center."""
     if facts.reach is not None:
         return _predict(facts, Bounds(fixed=0.0, start=facts.reach))
     names = LOCATORS if locate == "auto" else (locate,)

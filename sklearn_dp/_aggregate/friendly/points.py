@@ -32,14 +32,8 @@ from .mean_facts import most_pairs
 
 
 def unit_points(X: Any, units: Units) -> np.ndarray:
-    """One point for each unit: the (weighted) mean of its rows, a function of these rows alone.
-
-    `X` itself where every row is a unit.
-
-    >>> from sklearn_dp._privacy._units import Units
-    >>> unit_points([[0.0], [5.0], [2.0]], Units(3, ["a", "b", "a"])).tolist()
-    [[1.0], [5.0]]
-    """
+    """One point for each unit: the (weighted) mean of its rows, a function of these rows alone. `X`
+    itself where every row is a unit."""
     X = np.asarray(X, dtype=np.float64)
     if units.index is None:
         return X
@@ -119,8 +113,7 @@ def _sampled(
     part: Part, firsts: dict[int, int], draws: UnitDraws | None, bound: Any
 ) -> tuple[Part, tuple[ByPart]]:
     """The points of the part whose draw is within the bound, or all, and their numbers among
-    all.
-    """
+    all."""
     number, n = part.source.number, part.units.n_rows
     if draws is None:
         return part, (ByPart({number: (part.source.read()[:], None)}),)

@@ -64,8 +64,7 @@ class Refined(NamedTuple):
 
 def rows_about(points: Points, candidate: Candidate) -> GridTable:
     """The points about a released center, elementwise, in steps of a grid for twice the ball:
-    points farther out are moved to that distance, so that they stay beyond the ball.
-    """
+    points farther out are moved to that distance, so that they stay beyond the ball."""
     return GridTable.quantize(points.table, Domain(candidate.center, 2 * candidate.ball))
 
 

@@ -17,13 +17,8 @@ MOST_CHOICES = 200
 
 @dataclass(frozen=True)
 class Candidates:
-    """The numbers of clusters that a fit may choose from, and by what: public.
-
-    `low` and `high` are both candidates; `criterion` is one of `CRITERIA`.
-
-    >>> Candidates().rule(2), Candidates().rule(20), Candidates(criterion="gap").rule(20)
-    ('gap', 'bic', 'gap')
-    """
+    """The numbers of clusters that a fit may choose from, and by what: public. `low` and `high` are
+    both candidates; `criterion` is one of `CRITERIA`."""
 
     low: int = 1
     high: int = 30
@@ -66,11 +61,6 @@ def with_status(best: int, values: dict[int, float], margin: float) -> Choice:
     Not clear where a number that differs by more than a quarter is as good as `best`, the chosen
     one, up to the margin: what a criterion has to be better by to say something. `values` are the
     criterion of each candidate.
-
-    >>> with_status(4, {1: 0.0, 4: 1.0, 8: 0.99}, 0.02).status
-    'number of clusters not clear: 8 would do about as well'
-    >>> with_status(4, {1: 0.0, 4: 1.0, 5: 0.99}, 0.02).status
-    'ok'
     """
     rivals = [
         k

@@ -29,13 +29,6 @@ class CellGrid:
 
     `half_widths` (q,) are positive, in grid steps; `depth` is at most 62. `axes` (depth,) are what
     each split goes across, and `bits` (q,) tell how often each axis is halved.
-
-    >>> import numpy as np
-    >>> grid = CellGrid(np.array([2.0, 1.0]), 3)
-    >>> grid.axes.tolist()
-    [0, 0, 1]
-    >>> grid.codes(np.array([[-1.9, -0.9], [1.9, 0.9]])).tolist()
-    [0, 7]
     """
 
     def __init__(self, half_widths: np.ndarray, depth: int) -> None:
@@ -49,8 +42,7 @@ class CellGrid:
 
     def codes(self, points: np.ndarray) -> np.ndarray:
         """Code of the cell of each point, moved into the box: elementwise, so that rows decide
-        alone.
-        """
+        alone."""
         codes = np.zeros(len(points), dtype=np.int64)
         scales = 2.0**self.bits / (2 * self.half_widths)
         for axis, shifted in enumerate(np.array(points.T, order="C")):
@@ -129,8 +121,7 @@ def tail_cells(
     axes: Axes, grid: CellGrid, first_depth: int, limit: float, tuning: Tuning
 ) -> TailCells:
     """Coarser cells of the tree's grid where axes are the coordinates, rays where they are
-    measured.
-    """
+    measured."""
     if axes.basis is None:
         return _Prefixes(grid, max(1, round(tuning.far_depth * first_depth)))
     return _Rays(axes.spread, limit, tuning)

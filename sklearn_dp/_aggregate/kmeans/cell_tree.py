@@ -50,10 +50,6 @@ def depths_of_levels(q: int, size: Size, n_clusters: int, rho: float, tuning: Tu
     A cell D splits deep is 2^(-D/q) of the box wide, and the noise of 2^D counts moves a sum over
     them by 2^(D/2) sd. The squares of both, 2^(-2D/q) and 2^D / signal^2, are equal at D = 2q/(2+q)
     log2(signal), where the signal is the number of rows in sd.
-
-    >>> from sklearn_dp._aggregate.kmeans.tuning import TUNING
-    >>> depths_of_levels(2, Size(1e4, 0.2), 20, 0.005, TUNING)
-    [7, 9, 11, 13]
     """
     factor = tuning.flat_depth if q <= 3 else 1.0
     signal = max(size.signal / tuning.depth_signal, 1.0)
@@ -71,10 +67,8 @@ def depths_of_levels(q: int, size: Size, n_clusters: int, rho: float, tuning: Tu
 
 
 def detection_threshold(n_cells: int, size: Size, tuning: Tuning) -> float:
-    """Standard deviations above which a cell is believed: few false ones among `n_cells`.
-
-    The largest of m standard normal numbers is about sqrt(2 log m); a little less finds more.
-    """
+    """Standard deviations above which a cell is believed: few false ones among `n_cells`. The
+    largest of m standard normal numbers is about sqrt(2 log m); a little less finds more."""
     z = tuning.threshold_base + tuning.threshold_slope * math.sqrt(2 * math.log(n_cells))
     z = max(tuning.least_threshold, z)
     return tuning.middling_threshold * z if size.signal > 150 and size.small else z
@@ -171,10 +165,8 @@ class Tree:
 
 
 def grow(context: Context, entry: str, grid: CellGrid, depths: list[int], rho: float) -> Leaves:
-    """The noisy cell tree. A level without cells to split is not released and costs nothing.
-
-    Rows of negative codes (`coded`) are not counted; `rho` is for each of the increasing depths.
-    """
+    """The noisy cell tree. A level without cells to split is not released and costs nothing. Rows
+    of negative codes (`coded`) are not counted; `rho` is for each of the increasing depths."""
     size, tuning, rows = context.size, context.tuning, context.rows
     tree, sd = Tree(tuning.leaf_keep_sd), noise_sd(rho)
     rows.update(rooted)
@@ -219,8 +211,7 @@ def release_cells(
     rho: float,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Noisy counts (m,) of the new cells above a threshold (in units), and of all the old ones
-    behind them, with the numbers (m,) of these cells, increasing.
-    """
+    behind them, with the numbers (m,) of these cells, increasing."""
     units, first = context.units, np.searchsorted(exact.cells, n_new)
     # Public, and taken off again: the old cells always pass.
     old = np.full(n_again, _SHOWN, dtype=np.int64)

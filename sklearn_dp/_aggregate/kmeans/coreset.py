@@ -58,8 +58,7 @@ class Coreset:
     @property
     def inner(self) -> np.ndarray:
         """About the mean squared distance (n_leaves,) of a cell's rows from its mean: half of that
-        of rows that fill the box evenly.
-        """
+        of rows that fill the box evenly."""
         return np.sum(np.square(self.widths), axis=1) / 24
 
     @property
@@ -263,10 +262,8 @@ def _length(values: np.ndarray) -> np.ndarray:
 
 
 def _released(context: Context, axes: Axes, centers: np.ndarray, clip: float) -> np.ndarray:
-    """Noisy cost (s,) of each solution (s, k, q) less the mean of all, in squared steps.
-
-    What lies off the axes is the same for all. `clip` is the longest vector of differences.
-    """
+    """Noisy cost (s,) of each solution (s, k, q) less the mean of all, in squared steps. What lies
+    off the axes is the same for all. `clip` is the longest vector of differences."""
     rows = context.rows
     # Integers of about the norm of a row at the most, so that distances are exact.
     length = np.maximum(np.linalg.norm(centers, axis=2, keepdims=True), 1e-300)
@@ -286,8 +283,7 @@ def _released(context: Context, axes: Axes, centers: np.ndarray, clip: float) ->
 
 def _differences(part: Part, axes: Axes, centers: np.ndarray, clip: float) -> tuple[Part, tuple]:
     """Exact sums (s,) of the clipped differences to integer-valued centers (s, k, q), in steps of
-    which a unit adds a vector of length `ERROR_STEPS` at the most.
-    """
+    which a unit adds a vector of length `ERROR_STEPS` at the most."""
     rows = part[ROWS]
     totals = np.zeros(len(centers), dtype=sum_type(rows.n_rows, 26))
     flat = centers.reshape(-1, centers.shape[-1])

@@ -98,9 +98,7 @@ class _Sums:
 @dataclass
 class Stream:
     """What is known of a stream after some days: released values, in grid steps about the center.
-
-    The grid is that of the public bounds, so it is the same every day.
-    """
+    The grid is that of the public bounds, so it is the same every day."""
 
     state: LloydState  # the centers that rows are compared with, and what is known of them
     radius: float  # of the rows, as the first day has shown it
@@ -152,10 +150,8 @@ def day_entries(rho: float, *, moves: bool) -> tuple[PlanEntry, ...]:
 def fit_day(
     session: PrivacySession, table: Table, domain: Domain, stream: Stream, *, keep: float
 ) -> tuple[EngineResult, Stream]:
-    """Look at the rows of one more day; the result of all days, and what is known then.
-
-    A part `keep` of what is known of earlier days counts.
-    """
+    """Look at the rows of one more day; the result of all days, and what is known then. A part
+    `keep` of what is known of earlier days counts."""
     stream = copy.deepcopy(stream)
     rows = GridTable.quantize(table, domain)
     centers = stream.state.centers = rows.inside(stream.state.centers)

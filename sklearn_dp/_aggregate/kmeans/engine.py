@@ -60,8 +60,7 @@ BOUND, CELLS, MEANS = "bound", "cells", "cell means"
 
 def _shares(n_features: int, tuning: Tuning) -> dict[str, tuple[float, float]]:
     """Nominal and largest shares of the releases before Lloyd's iterations, which get less where a
-    step takes more after a look at what has been released: in small data, or for far rows.
-    """
+    step takes more after a look at what has been released: in small data, or for far rows."""
     center, means = (tuning.center_share,) * 2, (tuning.means_share,) * 2
     cells = (tuning.cells_share, tuning.cells_cap)
     if n_features <= 3:
@@ -155,10 +154,8 @@ def last_entries(
     moves: bool = True,
     tuning: Tuning = TUNING,
 ) -> tuple[PlanEntry, ...]:
-    """Entries of Lloyd's iterations, and of the quality: worth `rho` in all.
-
-    `cap` is the most that the iterations may come to, with what earlier releases leave.
-    """
+    """Entries of Lloyd's iterations, and of the quality: worth `rho` in all. `cap` is the most that
+    the iterations may come to, with what earlier releases leave."""
     if not quality:
         return lloyd_entries(rho, cap, prefix, moves=moves)
     last = quality_entry(math.nextafter(rho * tuning.quality_share, 0.0), prefix)

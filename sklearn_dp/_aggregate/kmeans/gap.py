@@ -44,9 +44,7 @@ def gap_of_points(
     tuning: Tuning = TUNING,
 ) -> Choice:
     """The number of clusters by the gap statistic of released points (m, q) of positive weights.
-
-    `inner` is the sum of squares of what the points stand for, about them.
-    """
+    `inner` is the sum of squares of what the points stand for, about them."""
     if len(points) < max(_LEAST_POINTS, candidates.low):
         return nothing_seen(candidates)
     points, weights, lost = _fewer(points, weights, rng, tuning.gap_points)
@@ -80,10 +78,8 @@ def gaps(
     rng: np.random.Generator,
     tuning: Tuning = TUNING,
 ) -> dict[int, float]:
-    """The gap of each candidate with two points for each cluster; of the least in any case.
-
-    `inner` is the sum of squares that no clustering of the points removes.
-    """
+    """The gap of each candidate with two points for each cluster; of the least in any case. `inner`
+    is the sum of squares that no clustering of the points removes."""
     low = min(candidates.low, len(points))
     high = max(low, min(candidates.high, len(points) // tuning.gap_points_each))
     uniform, mixed = _references(points, weights, rng, tuning.gap_references)
@@ -106,10 +102,6 @@ def best_gap(values: dict[int, float], n_axes: int, tuning: Tuning = TUNING) -> 
 
     The cost of k clusters in a uniform cloud falls like k^(-2 / q) in q dimensions (`n_axes`);
     noise of its logarithm is about proportional to 2 / q, and falls with k.
-
-    >>> values = {k: -0.02 * k for k in range(1, 31)} | {4: 0.5, 19: 0.2, 20: 0.4, 21: 0.3}
-    >>> best_gap(values, 2), max(values, key=values.get)
-    (20, 4)
     """
     numbers, gap = list(values), np.array(list(values.values()))
     noise = 2 / n_axes / np.array(numbers)
@@ -132,8 +124,7 @@ def _references(
     points: np.ndarray, weights: np.ndarray, rng: np.random.Generator, n: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Points (b, m, q), uniform in the box of the points along their axes, with weights (b, m)
-    mixed.
-    """
+    mixed."""
     centered = points - weights @ points / weights.sum()
     _, axes = np.linalg.eigh((centered * weights[:, None]).T @ centered)
     along = centered @ axes
@@ -144,13 +135,7 @@ def _references(
 
 def ward_labels(points: np.ndarray, weights: np.ndarray, low: int, high: int) -> np.ndarray:
     """Labels (b, high - low + 1, m) of points (b, m, q) by Ward's tree, for each number of
-    clusters.
-
-    >>> points = np.array([[[0.0], [1.0], [9.0], [9.5]]])
-    >>> ward_labels(points, np.ones((1, 4)), 2, 3)
-    array([[[0, 0, 1, 1],
-            [0, 1, 2, 2]]])
-    """
+    clusters."""
     parent, rank, first = _trees(points.copy(), weights.copy())
     (b, m, _), every = points.shape, np.arange(len(points))[:, None, None]
     most = np.arange(low, high + 1)[:, None]

@@ -168,8 +168,7 @@ def lloyd_context(
 
 def _iterate(context: LloydContext, state: LloydState, iteration: int, last: bool) -> bool:
     """One noisy Lloyd iteration, in place; whether the next one may be the last: no cluster was
-    moved, and the centers do not drift.
-    """
+    moved, and the centers do not drift."""
     tuning = context.tuning
     # Rows are compared with integer centers inside the ball, so that distances are exact.
     state.centers = context.rows.inside(state.centers)

@@ -35,10 +35,8 @@ CENTER, RADIUS, MOMENT = "sum and count", "radius", "second moment"
 
 
 def located(run: Run, mu: float) -> Context:
-    """The rows of a run, moved to a released center, with their released number and radius.
-
-    `mu` is the GDP parameter of all that is still to come, by which the signal (`Size`) goes.
-    """
+    """The rows of a run, moved to a released center, with their released number and radius. `mu` is
+    the GDP parameter of all that is still to come, by which the signal (`Size`) goes."""
     entry = run.name(CENTER)
     left = run.left(CENTER)
     center = center_and_count(run.session, entry, run.rows, left)
@@ -123,10 +121,8 @@ def axes_of(context: Context, fraction: float = 1.0) -> Axes:
 
 
 def principal_axes(context: Context, entry: str, rho: float) -> Axes:
-    """The axes along which clusters can be told apart, from rows clipped to the radius.
-
-    The spread along an axis is at least what noise alone would show, and at most the radius.
-    """
+    """The axes along which clusters can be told apart, from rows clipped to the radius. The spread
+    along an axis is at least what noise alone would show, and at most the radius."""
     rows, limit, size = context.rows, context.radius, context.size
     moment = second_moment(context.session, context.name(entry), rows, limit, rho)
     noise = limit**2 * noise_sd(rho)

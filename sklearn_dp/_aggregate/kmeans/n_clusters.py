@@ -54,10 +54,8 @@ def choice_entries(
     prefix: str = "",
     tuning: Tuning = TUNING,
 ) -> tuple[PlanEntry, ...]:
-    """Plan entries of the choice, before those of Lloyd's iterations; none where it is free.
-
-    The choice and the iterations are worth `rho` together, and may come to `cap` at the most.
-    """
+    """Plan entries of the choice, before those of Lloyd's iterations; none where it is free. The
+    choice and the iterations are worth `rho` together, and may come to `cap` at the most."""
     if not isinstance(n_clusters, Candidates) or n_clusters.rule(n_features) == "gap":
         return ()
     return surplus_entries(rho, cap, prefix, tuning)
@@ -84,9 +82,7 @@ def surplus_entries(
     rho: float, cap: float, prefix: str = "", tuning: Tuning = TUNING
 ) -> tuple[PlanEntry, ...]:
     """Plan entries of :func:`release_surplus`; those and Lloyd's iterations are worth `rho` in all.
-
-    Shares and caps follow from public numbers alone, not from the number that is chosen.
-    """
+    Shares and caps follow from public numbers alone, not from the number that is chosen."""
     most = max(tuning.surplus_share, tuning.small_surplus_share)
     return lloyd_entries(
         math.nextafter(tuning.surplus_share * rho, 0.0),
@@ -110,10 +106,8 @@ class SurplusCenters:
 def release_surplus(
     context: Context, coreset: Coreset, candidates: Candidates, budget: float | None = None
 ) -> SurplusCenters:
-    """Release surplus centers: noisy Lloyd iterations about those of the coreset of the start.
-
-    The budget is in rho; by default a share of what Lloyd's iterations have.
-    """
+    """Release surplus centers: noisy Lloyd iterations about those of the coreset of the start. The
+    budget is in rho; by default a share of what Lloyd's iterations have."""
     tuning, small = context.tuning, context.size.small
     k0 = max(1, min(round(tuning.surplus_centers * candidates.high), coreset.n_leaves))
     rng = context.session.rng("sketch")
@@ -250,8 +244,7 @@ def bic_choice(tree: Tree, candidates: Candidates, tuning: Tuning = TUNING) -> C
 
 def silhouette_choice(tree: Tree, candidates: Candidates, tuning: Tuning = TUNING) -> Choice:
     """By the mean simplified silhouette (0 of one cluster): how much nearer rows are to their
-    center.
-    """
+    center."""
     high = min(candidates.high, len(tree.within))
     if high < candidates.low:
         return nothing_seen(candidates)

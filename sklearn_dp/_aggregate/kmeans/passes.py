@@ -104,8 +104,7 @@ def assigned(
     part: Part, centers: np.ndarray, scales: np.ndarray, edges: np.ndarray
 ) -> tuple[Part, tuple]:
     """Send rows to the nearest of integer centers (k, d); weights in bins of distances over scales
-    (k,), and in clusters.
-    """
+    (k,), and in clusters."""
     labels, squared = nearest(part[ROWS], centers)
     narrow = 1 / np.square(scales)
 
@@ -123,8 +122,7 @@ def cluster_sums(
     part: Part, centers: np.ndarray, radius: np.ndarray, cap: np.ndarray | None
 ) -> tuple[Part, tuple]:
     """Sums (k,) of capped squares, where there is a cap (0 otherwise), and (k, d) of residuals
-    clipped to a radius (k,). Labels and distances are dropped: no later pass asks for them.
-    """
+    clipped to a radius (k,). Labels and distances are dropped: no later pass asks for them."""
     rows, units, labels, squared = part[ROWS], part.units, part["labels"], part["squared"]
     squares: Any = 0
     if cap is not None:

@@ -59,11 +59,8 @@ def private_coreset_tuning(n_features: int) -> Tuning:
 def private_coreset_entries(
     rho: float, n_features: int, *, bounds_known: bool
 ) -> tuple[PlanEntry, ...]:
-    """Plan entries of `build_private_coreset`: from parameters and public facts alone.
-
-    The last one, for the means, may also spend what levels of the tree that were not needed have
-    left.
-    """
+    """Plan entries of `build_private_coreset`: from parameters and public facts alone. The last
+    one, for the means, may also spend what levels of the tree that were not needed have left."""
     tuning = private_coreset_tuning(n_features)
     *first, means = first_entries(rho, n_features, bounds_known=bounds_known, tuning=tuning)
     return (*first, replace(means, max_rho=rho))
@@ -123,10 +120,8 @@ def build_private_coreset(
 
 
 def _cell_shares(context: Context, axes: Axes) -> tuple[float, float]:
-    """For the cell tree, and for a last look at far rows: at most the share of cells together.
-
-    No Lloyd iteration follows that could pay for the look.
-    """
+    """For the cell tree, and for a last look at far rows: at most the share of cells together. No
+    Lloyd iteration follows that could pay for the look."""
     rho = context.left(CELLS)
     if not far_look_pays(context, axes, rho):
         return rho, 0.0

@@ -247,13 +247,6 @@ def missed_in_words(
     `near` is the released sum of the squares of all others, and its standard deviation; `n` the
     released number of units. `light`: whether some of the clusters that were found are light: then
     there may be more of them.
-
-    >>> from sklearn_dp._aggregate.kmeans.tuning import TUNING
-    >>> far = FarRows(count=200.0, sd=40.0, distance=0.3)
-    >>> missed_in_words(far, (6.0, 0.1), 1e4, True, TUNING)  # doctest: +NORMALIZE_WHITESPACE
-    'clusters may be missing: about 200 units are 0.3 or more from every center, and cost at least
-    18, compared with 6 for all others: small clusters that were not found, or outliers'
-    >>> missed_in_words(far, (100.0, 0.1), 1e4, True, TUNING)  # that is little
     """
     bar = tuning.far_sd if light else tuning.far_sure
     few = bar * far.sd < far.count < tuning.far_few * n

@@ -220,8 +220,7 @@ def _middle(
     final: LloydResult, middle: np.ndarray, weights: np.ndarray, kept: float, tuning: Tuning
 ) -> np.ndarray:
     """The mean (d,) of the centers, nearer to the origin by what of its way there may be noise;
-    `kept` is the part of their distances that the centers keep in the mean.
-    """
+    `kept` is the part of their distances that the centers keep in the mean."""
     # One center has been shrunk on its way; in few features several are worth their noise.
     if len(middle) <= tuning.wide_features or len(final.centers) == 1:
         return middle

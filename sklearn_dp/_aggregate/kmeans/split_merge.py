@@ -117,10 +117,8 @@ def _half_a_cluster(state: LloydState, n: np.ndarray, d: int) -> float:
 
 
 class _Directions:
-    """Directions to split clusters in: between two groups of coreset points, or drawn.
-
-    In many features a drawn one is nearly orthogonal to the line between two true clusters.
-    """
+    """Directions to split clusters in: between two groups of coreset points, or drawn. In many
+    features a drawn one is nearly orthogonal to the line between two true clusters."""
 
     def __init__(self, context: LloydContext, centers: np.ndarray) -> None:
         self._session = context.session

@@ -116,12 +116,7 @@ def nearest_label(rows: Rows, centers: np.ndarray) -> np.ndarray:
 
 
 def in_ball(points: np.ndarray, radius: float) -> np.ndarray:
-    """Released points as integers, those outside of a ball moved to its border.
-
-    >>> in_ball(np.array([[3.2, 0.0], [0.0, 50.0]]), 10.0)
-    array([[ 3.,  0.],
-           [ 0., 10.]])
-    """
+    """Released points as integers, those outside of a ball moved to its border."""
     length = np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1.0)
     return np.rint(points * np.minimum(1.0, radius / length))
 

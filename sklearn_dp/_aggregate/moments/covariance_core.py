@@ -222,9 +222,7 @@ def block_matrices(
     weight: np.ndarray, total: np.ndarray, parts: np.ndarray, *, centered: bool
 ) -> np.ndarray:
     """Second moment, if `centered`, or covariance of the rows of each block: zero for an empty one.
-
-    Python integers (n_blocks, d, d), in steps of 2**-20 squared grid steps.
-    """
+    Python integers (n_blocks, d, d), in steps of 2**-20 squared grid steps."""
     weight, total, (high, middle, low) = (a.astype(object) for a in (weight, total, parts))
     weight = np.maximum(weight, 1)[:, None, None]
     square = (high << 24) + (middle << 12) + low
@@ -305,10 +303,8 @@ def _counts(matrices: np.ndarray, distance: float) -> np.ndarray:
 
 
 def _definite(stack: np.ndarray, shift: np.ndarray | float) -> np.ndarray:
-    """Which matrices (d, d, m) stay positive definite when their diagonal is lowered.
-
-    Cholesky, all m at a time and in place: those that failed go on with a pivot of one.
-    """
+    """Which matrices (d, d, m) stay positive definite when their diagonal is lowered. Cholesky, all
+    m at a time and in place: those that failed go on with a pivot of one."""
     found = np.ones(stack.shape[-1], dtype=bool)
     for k in range(len(stack)):
         pivot = stack[k, k] - shift

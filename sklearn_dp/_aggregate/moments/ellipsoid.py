@@ -119,8 +119,7 @@ class Ellipsoid:
 
     def noise_errors(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Errors (d,) of means, in sd, and of variances for noise and sampling, and what tails take
-        of these, in parts.
-        """
+        of these, in parts."""
         assert self.errors is not None
         mean, second, nothing = self.errors.mean, self.errors.second, np.zeros(len(self.scales))
         if self.errors.clipped is None:

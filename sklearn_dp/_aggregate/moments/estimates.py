@@ -61,8 +61,7 @@ def kept(square: float, d: int) -> float:
 
 def shrunk(second: np.ndarray, noise: float, d: int, form: str) -> np.ndarray:
     """Toward the identity, the last guess, as far as the change is nothing but noise (James-Stein):
-    its expected square is known.
-    """
+    its expected square is known."""
     size = noise_entries(d, form) * noise**2
     change = float(np.sum(np.square(second - np.eye(d))))
     share = min(1.0, size / max(change, 1e-300))

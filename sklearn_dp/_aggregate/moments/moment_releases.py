@@ -55,10 +55,8 @@ _FINE = 2.0**-15  # what squares are rounded by before they are squared
 def moment_entries(
     rho: float, *, centered: bool = False, tails: bool = True
 ) -> tuple[PlanEntry, ...]:
-    """Plan entries of `refine` and, without `tails`, of `fit_gram`, worth `rho` in all.
-
-    The shares of a round depend on released sizes, so each line may spend up to `rho`.
-    """
+    """Plan entries of `refine` and, without `tails`, of `fit_gram`, worth `rho` in all. The shares
+    of a round depend on released sizes, so each line may spend up to `rho`."""
     names = (_COUNTS, MOMENTS) if centered else (_COUNTS, _SUMS, MOMENTS)
     shares = (_COUNT_SHARE, 1 - _COUNT_SHARE) if centered else (_COUNT_SHARE, 0.2, 0.76)
     rest = rho * (1 - _DISTANCE_SHARE) if tails else rho
@@ -141,8 +139,7 @@ def _fourth_powers(
     x: np.ndarray, ellipsoid: Ellipsoid, radius: float, weight: np.ndarray
 ) -> np.ndarray:
     """Weighted sums of the fourth powers of columns over their released standard deviations, in
-    2**15 times their squares: of rows clipped to the radius, at most their weight times 2**30.
-    """
+    2**15 times their squares: of rows clipped to the radius, at most their weight times 2**30."""
     steps = _LIMIT / (radius * ellipsoid.deviations)
     clipped = Grid(1.0).quantize(np.trunc((x - ellipsoid.center) * steps), _LIMIT)
     # Squares sum to at most 2**30, so their multiples of 2**15 to 2**15, and the squares of these
@@ -183,8 +180,7 @@ def noise_entries(d: int, form: str) -> float:
 
 def _moments_of(x: np.ndarray, form: str) -> np.ndarray:
     """The entries of the sum of x x^T that a form has, exact: squares of at most 2**30, 2**16 of
-    them.
-    """
+    them."""
     if form == "diag":
         return exact_integers(np.square(x).sum(axis=0))
     if form == "spherical":

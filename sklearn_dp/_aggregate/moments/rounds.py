@@ -176,8 +176,7 @@ class _Context:
         self, j: int, ellipsoid: Ellipsoid, release: MomentRelease, last: bool, clips: Clips
     ) -> tuple[Ellipsoid, bool, float]:
         """The next guess of a component, whether all its directions stand out, and the noise (about
-        its spectral norm).
-        """
+        its spectral norm)."""
         d, form, reach = len(release.means[j]), self.form, clips.reaches[j]
         noise, second = release.noise[j], release.seconds[j]
         if reach is None:
@@ -251,8 +250,7 @@ class _Context:
         self, release: MomentRelease, j: int, wider: np.ndarray, reach: Reach
     ) -> Errors:
         """The same for rows of any law, with what the clip may have taken: fourth powers tell how
-        uncertain a variance is, and which columns have the long tails that are clipped.
-        """
+        uncertain a variance is, and which columns have the long tails that are clipped."""
         assert release.fourths is not None  # as there is a reach
         those = slice(None) if self.form == "tied" else slice(j, j + 1)
         sizes = np.maximum(release.counts[those], 1.0)
@@ -280,10 +278,8 @@ class _Context:
 def fit_gram(
     session: PrivacySession, rows: GridTable, radius: float, *, centered: bool = False
 ) -> tuple[Ellipsoid, bool]:
-    """One release of all the budget, clipped to a public radius: the classical bounded route.
-
-    With the ellipsoid, whether it stands out from the noise in all directions.
-    """
+    """One release of all the budget, clipped to a public radius: the classical bounded route. With
+    the ellipsoid, whether it stands out from the noise in all directions."""
     start = Ellipsoid.ball(np.zeros(rows.n_features), radius)
     context = _Context(session, rows, "full", centered)
     rho = session.remaining(MOMENTS) * (1 - 1e-9)

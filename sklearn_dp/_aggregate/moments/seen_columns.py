@@ -76,10 +76,8 @@ class SeenColumns:
 def seen_columns(
     session: PrivacySession, table: Table, domain: Domain | None, *, centered: bool = False
 ) -> SeenColumns:
-    """Those of a box; released ones where the plan pays for them, and most can be told.
-
-    `centered`: about the origin, where a column of one value is as wide as that is far from it.
-    """
+    """Those of a box; released ones where the plan pays for them, and most can be told. `centered`:
+    about the origin, where a column of one value is as wide as that is far from it."""
     columns, none = Columns.of(domain, table.n_features), np.zeros(table.n_features, dtype=bool)
     single, lost, scale = none, none, columns.scale
     found = None
@@ -122,11 +120,7 @@ def at_bound_codes(
 
 
 def worst_codes(codes: np.ndarray, axis: int) -> np.ndarray:
-    """The worst of the codes along an axis.
-
-    >>> worst_codes(np.array([["ok", "bound"], ["noise", "ok"]]), 0)
-    array(['noise', 'bound'], dtype='<U8')
-    """
+    """The worst of the codes along an axis."""
     places = [np.where(codes == code, place, 0) for place, code in enumerate(_CODES)]
     return np.array(_CODES, dtype="<U8")[np.max(places, axis=0).max(axis=axis)]
 

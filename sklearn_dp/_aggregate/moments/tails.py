@@ -181,8 +181,7 @@ def _radius(
     rho: float,
 ) -> float:
     """Where noise and bias of sums (power 1) or of second moments (2) of so many `entries` are
-    least; at least where noise adds next to nothing to sampling errors.
-    """
+    least; at least where noise adds next to nothing to sampling errors."""
     share, sampling = ((_SUMS, 1.0), (_MOMENTS, 2.0))[power - 1]
     noise, cost = noise_sd(share * rho), np.zeros(len(choices))
     for tail, n in zip(tails, sizes, strict=True):

@@ -150,11 +150,7 @@ def _mean_sensitivity(radius: float, d: int, replace: bool) -> tuple[float, floa
 
 
 def radius_squares(least: float, most: float, ratio: float) -> np.ndarray:
-    """Public squared radii: 0, then a geometric grid from about `least` to at least `most`.
-
-    >>> radius_squares(2.0, 7.0, 2.0)
-    array([  0.,   4.,  16.,  64., 256.])
-    """
+    """Public squared radii: 0, then a geometric grid from about `least` to at least `most`."""
     steps = math.ceil(math.log(max(most / max(least, 1.0), 1.0)) / math.log(ratio)) + 1
     grid = np.floor(np.square(max(least, 1.0) * ratio ** np.arange(steps + 1)))
     return np.unique(np.append(0.0, grid))

@@ -50,12 +50,7 @@ def mapped_chunks(rows: Rows, matrix: np.ndarray | None) -> Iterator[tuple[slice
 
 
 def boxes(points: np.ndarray, shift: float | np.ndarray, side: float) -> np.ndarray:
-    """Integer coordinates of each point's box: elementwise.
-
-    >>> boxes(np.array([[0.5, -0.5], [2.5, 7.0]]), 1.0, 2.0)
-    array([[0, 0],
-           [1, 4]])
-    """
+    """Integer coordinates of each point's box: elementwise."""
     cells = np.floor((points + shift) / side)
     return exact_integers(np.clip(cells, -_MOST_CELL, _MOST_CELL))
 
@@ -70,10 +65,8 @@ def chosen_rows(part: Part, among: str, coins: Coins | None = None) -> np.ndarra
 
 
 def keys_of(cells: np.ndarray) -> np.ndarray:
-    """A number (int64) for each row of cells: a hash of its coordinates alone.
-
-    Boxes with the same hash count as one: a partition too, whose fullest cell moves by at most one.
-    """
+    """A number (int64) for each row of cells: a hash of its coordinates alone. Boxes with the same
+    hash count as one: a partition too, whose fullest cell moves by at most one."""
     odd = np.cumprod(np.full(cells.shape[1], _MIX))  # modulo 2**64
     return (cells.view(np.uint64) * odd).sum(axis=1).view(np.int64)
 
@@ -171,9 +164,7 @@ def heaviest(
     session: PrivacySession, entry: str, found: CellCounts, rho: float, delta: float, replace: bool
 ) -> np.ndarray | None:
     """Coordinates of a box with many points, by a stability histogram; None if none stands out.
-
-    `found` are the occupied boxes by name; a point is in one of them.
-    """
+    `found` are the occupied boxes by name; a point is in one of them."""
     # A replaced point leaves one box and enters another.
     codes, values = session.stability_histogram(
         entry,

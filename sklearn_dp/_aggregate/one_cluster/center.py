@@ -68,11 +68,8 @@ _SAFE = 1 - 1e-9
 
 
 def grid_entries(rho: float, delta: float, *, principal: bool = False) -> tuple[PlanEntry, ...]:
-    """Plan entries of :func:`heavy_box`, or :func:`heavy_point` in its place.
-
-    All of them together are worth `rho` and `delta`. `principal`: principal axes are released
-    first, for 40 % of rho.
-    """
+    """Plan entries of :func:`heavy_box`, or :func:`heavy_point` in its place. All of them together
+    are worth `rho` and `delta`. `principal`: principal axes are released first, for 40 % of rho."""
     if principal:
         axes = PlanEntry(
             "axes",
@@ -96,10 +93,8 @@ def grid_entries(rho: float, delta: float, *, principal: bool = False) -> tuple[
 
 
 def signs(session: PrivacySession, d: int, k: int) -> np.ndarray:
-    """A random k x d matrix of signs: projections of integers stay integers.
-
-    Not divided by sqrt(k), so distances grow by about that factor.
-    """
+    """A random k x d matrix of signs: projections of integers stay integers. Not divided by
+    sqrt(k), so distances grow by about that factor."""
     return np.where(session.rng("projection").random((k, d)) < 0.5, -1.0, 1.0)
 
 
@@ -205,10 +200,8 @@ def heavy_point(
     coins: Coins | None = None,
     replace: bool = False,
 ) -> np.ndarray | None:
-    """A point of the grid (d,) that many rows are equal to, or None; pays as a box does.
-
-    For a released radius of zero: the boxes are the integer rows themselves.
-    """
+    """A point of the grid (d,) that many rows are equal to, or None; pays as a box does. For a
+    released radius of zero: the boxes are the integer rows themselves."""
     entry = prefix + "box"
     (found,) = rows.sums(named_boxes, Boxes(None, 1.0), 0.0, ACTIVE, coins)
     point = heaviest(session, entry, found, *box_spend(session, entry), replace)

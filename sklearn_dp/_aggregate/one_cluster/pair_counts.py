@@ -59,10 +59,8 @@ class LinearRadii:
 def neighbor_counts(
     rows: np.ndarray, radii: Any, *, tile: tuple[int, int] = (_TILE_ROWS, _TILE_COLUMNS)
 ) -> np.ndarray:
-    """Number (int32, (n, m)) of rows within each of m `radii` of each row, itself included.
-
-    The rows are integer-valued float64 of norm at most 2**24, the distances taken in tiles.
-    """
+    """Number (int32, (n, m)) of rows within each of m `radii` of each row, itself included. The
+    rows are integer-valued float64 of norm at most 2**24, the distances taken in tiles."""
     n, m = len(rows), len(radii.squares)
     counts = np.empty((n, m), dtype=np.int32)
     lengths = np.einsum("ij,ij->i", rows, rows)
@@ -113,10 +111,6 @@ def radius_scores(counts: np.ndarray, t: int) -> np.ndarray:
 
 
 def counts_within(squared: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    """Exact number of squared distances that are at most each of some increasing squares.
-
-    >>> counts_within(np.array([4.0, 0.0, 9.0, 100.0]), np.array([0.0, 4.0, 16.0]))
-    array([1, 2, 3])
-    """
+    """Exact number of squared distances that are at most each of some increasing squares."""
     bins = np.searchsorted(squares, squared)
     return exact_integers(np.cumsum(np.bincount(bins, minlength=len(squares) + 1)[:-1]))

@@ -68,13 +68,8 @@ def radii_of(grid: str, ball: float, least: float | None = None) -> LogRadii | L
 
 
 def exponential_epsilon(rho: float) -> float:
-    """epsilon of an exponential mechanism that costs at most `rho`: epsilon^2 / 8 = rho.
-
-    It has bounded range, so it costs a quarter of what any epsilon-DP mechanism may cost.
-
-    >>> round(exponential_epsilon(0.5), 6)
-    2.0
-    """
+    """epsilon of an exponential mechanism that costs at most `rho`: epsilon^2 / 8 = rho. It has
+    bounded range, so it costs a quarter of what any epsilon-DP mechanism may cost."""
     return math.sqrt(8 * rho) * _SAFE
 
 
@@ -110,9 +105,7 @@ def good_radius(
     method: str,
 ) -> Radius | None:
     """Choose a radius of a public grid, by a method of `RADIUS_METHODS`, with all of the entry.
-
-    None only with "rec_concave", when no radius stands out.
-    """
+    None only with "rec_concave", when no radius stands out."""
     scores = radius_scores(neighbor_counts(rows, radii), t)
     index, loss = _SELECT[method](session, entry, scores, t, radii)
     return None if index is None else Radius(float(radii.squares[index]), loss / t)
@@ -259,9 +252,6 @@ def on_a_sample(epsilon: float, rate: float) -> float:
     differs, and Q without. On the sample it is rate P + (1 - rate) Q against Q, and
     P <= exp(e) Q, so that the ratio is at most 1 + rate (exp(e) - 1); the other way round it is
     at most 1 / (1 - rate (1 - exp(-e))), which is less.
-
-    >>> [round(on_a_sample(1.0, rate), 2) for rate in (1.0, 0.5, 0.01)]
-    [1.0, 1.49, 5.15]
     """
     return math.log1p(math.expm1(epsilon) / rate) * (1 - 1e-9)
 

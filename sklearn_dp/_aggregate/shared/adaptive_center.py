@@ -63,8 +63,7 @@ def center_radius_entries(
     rho: float, share: float, *, centered: bool = False
 ) -> tuple[PlanEntry, ...]:
     """Plan entries of `adaptive_center_radius`, or, if `centered`, of `about_origin`: equal parts,
-    at most ``share * rho``, as `nextafter` rounds each down.
-    """
+    at most ``share * rho``, as `nextafter` rounds each down."""
     names = (_REACH,) if centered else (_BOUND, _CENTER, _REACH)
     part = math.nextafter(rho * share / len(names), 0.0)
     return tuple(

@@ -19,11 +19,6 @@ def advice(times: float, epsilon: float, size: float | None = None, units: str =
 
     `times` is by how much the noise is too large; empty above a thousand. `size` is the released
     number of units, where it is known well: the words then say how many there should be.
-
-    >>> advice(2.5, 0.1)
-    '; about 2.5 times the rows, or an epsilon of about 0.25, would help'
-    >>> advice(2.5, 0.1, 480.0)
-    '; about 2.5 times the rows (1200), or an epsilon of about 0.25, would help'
     """
     if not times < _MOST_TIMES:
         return ""
@@ -50,14 +45,6 @@ def hidden_in_noise(
     number of units that the error was divided by, `least` what there is at least, by its noise.
     `power`: an error of several spreads falls with this root of the number of units: less than one
     where clips follow the noise of earlier steps.
-
-    >>> hidden_in_noise("the rows", 0.1, 1.0, 1.0, 1000.0, 980.0)
-    'ok'
-    >>> hidden_in_noise("the rows", 0.8, 1.0, 1.0, 50.0, 30.0)  # doctest: +NORMALIZE_WHITESPACE
-    'mostly noise: the standard error is about 80 % of the spread of the rows;
-    about 4 times the rows (200), or an epsilon of about 4, would help'
-    >>> hidden_in_noise("the rows", 0.8, 1.0, 1.0, 50.0, -8.0)
-    'too few rows for this budget: their number is lost in the noise; about 250 rows would help'
     """
     part = error / spread if spread > 0 else math.inf
     if not least > 0:

@@ -33,9 +33,7 @@ class Axes:
 
     def project(self, rows: np.ndarray, squares: np.ndarray) -> np.ndarray:
         """Integer rows (m, d), of norm at most 2**25, to integer coordinates (m, q) on the axes.
-
-        Far rows stay far where there is a basis: clipped, they would mix with others.
-        """
+        Far rows stay far where there is a basis: clipped, they would mix with others."""
         if self.basis is None:
             return clip_integer_rows(rows, self.limit, squares)
         # At most 2**25 times 2**20: exact products and sums, whatever BLAS does.

@@ -55,11 +55,7 @@ TASKS = 64
 
 
 def block_rows(blocks: np.ndarray, n_blocks: int) -> list[np.ndarray]:
-    """Indices of the rows of each block, in their order, as a list of arrays.
-
-    >>> [rows.tolist() for rows in block_rows(np.array([1, 0, 1]), 3)]
-    [[1], [0, 2], []]
-    """
+    """Indices of the rows of each block, in their order, as a list of arrays."""
     # Stable, so the rows of a block keep their order, and the fit of a block its bits.
     order = np.argsort(blocks, kind="stable")
     ends = np.searchsorted(blocks[order], np.arange(n_blocks + 1))
@@ -68,8 +64,7 @@ def block_rows(blocks: np.ndarray, n_blocks: int) -> list[np.ndarray]:
 
 def unit_copies(draws: np.ndarray, rate: float) -> np.ndarray:
     """Poisson(`rate`) numbers of copies (at most 63) of each unit, by inversion of 53 of its 64
-    bits.
-    """
+    bits."""
     # Rounded up, so that no number of copies is exceeded more often than by the Poisson law.
     steps = np.minimum(pdtr(np.arange(_MOST_COPIES), rate) * (1 + 1e-12), 1.0)
     return np.searchsorted(steps, (draws >> np.uint64(11)) * 2.0**-53, side="right")

@@ -167,14 +167,6 @@ def clipped_in_words(status: str, norms: NoisyNorms, radius: float, inertia: flo
     Windows of 1, 2, 4, ... bins beyond the radius are compared with their noise: by noise alone,
     one histogram in 200 has a window that passes. `inertia` is the released sum of squares, rows
     beyond counted as if they were nearer.
-
-    >>> counts = np.array([900.0, 0.0, 0.0, 40.0, 0.0])
-    >>> norms = NoisyNorms(counts, np.array([0.0, 1.0, 2.0, 4.0, 8.0, 16.0]), 5.0)
-    >>> clipped_in_words("ok", norms, 1.0, 1800.0)
-    'ok'
-    >>> clipped_in_words("ok", norms, 1.0, 800.0)  # doctest: +NORMALIZE_WHITESPACE
-    'rows far out: at least 30 units are 4 or more from the origin; clipped to 1, they cost more
-    than half of inertia_ in addition to it; bounds that contain them, or dropping them, would help'
     """
     first = int(np.searchsorted(norms.edges, radius))
     cost, least, distance = 0.0, 0.0, radius

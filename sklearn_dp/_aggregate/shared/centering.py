@@ -42,11 +42,7 @@ class Weights:
 
     @classmethod
     def of(cls, totals: np.ndarray, sd: ArrayLike) -> Self:
-        """From noisy `Units.totals` and the standard deviations of their noise.
-
-        >>> Weights.of(np.array([1000.0, 500.0, 265.0]), np.array([1.0, 5.0, 5.0]))
-        Weights(square=0.505, above=0.2)
-        """
+        """From noisy `Units.totals` and the standard deviations of their noise."""
         if len(totals) == 1:
             return cls()
         sd = np.broadcast_to(sd, totals.shape)
@@ -56,12 +52,7 @@ class Weights:
         return cls(min(squares / weight, 1.0), lost / (weight + lost))
 
     def told(self, status: str) -> str:
-        """A status that has nothing to complain of, or what was cut off.
-
-        >>> Weights(above=0.2).told("ok")  # doctest: +NORMALIZE_WHITESPACE
-        'weights are cut off: at least 20 % of the weight is above max_weight and does not count;
-        a larger max_weight would help'
-        """
+        """A status that has nothing to complain of, or what was cut off."""
         if status != "ok" or self.above < _TOLD:
             return status
         return (
@@ -80,9 +71,6 @@ def noise_sd(rho: float) -> float:
 
     rho = 1 / (2 sd^2) (Bun and Steinke 2016, proposition 1.6). For predictions only: what is drawn
     is rounded to the safe side by the kernel.
-
-    >>> noise_sd(0.5)
-    1.0
     """
     return 1.0 / math.sqrt(2.0 * rho)
 
@@ -110,22 +98,13 @@ class Size:
 
 
 def geometric_edges(top: float, n_bins: int, ratio: float) -> np.ndarray:
-    """Bins [0, ...), ..., [top / ratio, top): the edges in between fall by `ratio` each.
-
-    >>> geometric_edges(8.0, 3, 2.0).tolist()
-    [0.0, 2.0, 4.0, 8.0]
-    """
+    """Bins [0, ...), ..., [top / ratio, top): the edges in between fall by `ratio` each."""
     return np.concatenate([[0.0], top * float(ratio) ** -np.arange(n_bins - 1, -1, -1.0)])
 
 
 def bins_of(squared: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """The bin of each squared length; the last one takes all beyond.
-
-    Elementwise comparisons of squares: a root would be rounded.
-
-    >>> bins_of(np.array([1.0, 4.0, 100.0]), np.array([0.0, 2.0, 4.0, 8.0])).tolist()
-    [0, 1, 2]
-    """
+    """The bin of each squared length; the last one takes all beyond. Elementwise comparisons of
+    squares: a root would be rounded."""
     inner = np.square(edges[1:-1])
     if len(inner) > _FEW_EDGES:
         return np.searchsorted(inner, squared, side="right")
@@ -146,10 +125,8 @@ class Center(NamedTuple):
 
 
 def center_and_count(session: PrivacySession, entry: str, rows: GridTable, rho: float) -> Center:
-    """Release a center, the number of units, and what is to be told of their weights.
-
-    The origin is the noisy mean in the ball, shrunk toward the public center where noise rules.
-    """
+    """Release a center, the number of units, and what is to be told of their weights. The origin is
+    the noisy mean in the ball, shrunk toward the public center where noise rules."""
     radius, d, units = rows.limit, rows.n_features, rows.units
     total, totals = rows.sums(exact_totals)
     # A unit adds a vector of length at most `radius`, a weight of at most `scale` and, where rows

@@ -36,13 +36,8 @@ def codes_of_centers(
 
 
 def codes_by_column(codes: np.ndarray) -> np.ndarray:
-    """A code for each column: what is said of more than a quarter of its coordinates, or "ok".
-
-    Of several such codes it is the most common one.
-
-    >>> codes_by_column(np.array([["ok", "noise"], ["ok", "ok"], ["ok", "noise"]])).tolist()
-    ['ok', 'noise']
-    """
+    """A code for each column: what is said of more than a quarter of its coordinates, or "ok". Of
+    several such codes it is the most common one."""
     found = np.full(codes.shape[1], "ok", dtype=codes.dtype)
     most = np.full(codes.shape[1], _USELESS * len(codes))
     for code in ("noise", "bound", "constant", "unknown"):
@@ -52,15 +47,7 @@ def codes_by_column(codes: np.ndarray) -> np.ndarray:
 
 
 def told_by_column(status: str, found: RefinedCenters, names: Sequence[object]) -> str:
-    """The status, with the columns that are lost in noise, clipped, or rule all: by name.
-
-    >>> centers, column = np.zeros((2, 2)), np.ones(2)
-    >>> errors, none = np.array([[0.1, 9.0], [0.1, 9.0]]), np.zeros(2)
-    >>> at_bound, constant = np.zeros((2, 2), dtype=bool), np.zeros(2, dtype=bool)
-    >>> found = RefinedCenters(centers, errors, column, column, none, at_bound, constant)
-    >>> told_by_column("ok", found, ["age", "hours"])
-    'mostly noise in some columns: hours, in 2 of 2 centers'
-    """
+    """The status, with the columns that are lost in noise, clipped, or rule all: by name."""
     if status != "ok" or found.alike:
         return status
     k, spread = len(found.centers), found.spread

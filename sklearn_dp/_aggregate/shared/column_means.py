@@ -128,10 +128,8 @@ def refined_centers(
 
 
 def _reach(size: float, rho: float, d: int) -> float:
-    """How many standard deviations of a column its rows reach, at the mean size of a cluster.
-
-    Of m rows: noise of sqrt(d / (2 rho)) reaches over m, drawn with an error of 1 / sqrt(m).
-    """
+    """How many standard deviations of a column its rows reach, at the mean size of a cluster. Of m
+    rows: noise of sqrt(d / (2 rho)) reaches over m, drawn with an error of 1 / sqrt(m)."""
     return float(np.clip(_SAMPLING * math.sqrt(size * 2 * rho / d), *_REACH))
 
 
@@ -185,8 +183,7 @@ def _combined(
     square: float,
 ) -> tuple[RefinedCenters, np.ndarray]:
     """Centers (k, d) with errors `before` and a release, by inverse variance; and at most how wide
-    (d,) the clusters are in each column, as far as noise lets it be seen.
-    """
+    (d,) the clusters are in each column, as far as noise lets it be seen."""
     (k, d), scale = centers.shape, frame.scale
     least = np.maximum(sums.number, _FEWEST * sums.number_sd)[:, None]
     offset = np.clip(sums.total / least, -1.0, 1.0)
@@ -239,9 +236,7 @@ def _combined(
 
 def _bias(apart: np.ndarray, variance: np.ndarray, seen: np.ndarray) -> np.ndarray:
     """Squared bias of a column, where two estimates of its centers differ by more than by chance.
-
-    The mean of m squares of standard normal numbers has the standard deviation sqrt(2 / m).
-    """
+    The mean of m squares of standard normal numbers has the standard deviation sqrt(2 / m)."""
     number = np.maximum(seen.sum(axis=0), 1)
     ratio = np.where(seen, np.square(apart) / np.maximum(variance, 1e-300), 0.0).sum(axis=0)
     excess = np.where(seen, np.square(apart) - variance, 0.0).sum(axis=0) / number

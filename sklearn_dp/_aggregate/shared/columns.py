@@ -68,8 +68,7 @@ class Columns:
     @classmethod
     def of(cls, domain: Domain | None, n_features: int, *, scaled: bool = True) -> Self:
         """The middle of a public box, and half of its widths if `scaled`; else the units of the
-        table.
-        """
+        table."""
         origin, scale = np.zeros(n_features), np.ones(n_features)
         if domain is None or domain.low is None or not (domain.low < domain.high).any():
             return cls(origin, scale, False, domain)

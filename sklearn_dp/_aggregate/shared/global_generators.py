@@ -29,10 +29,8 @@ _numpy: Any = np.random  # not all of its functions are in the stubs of older ve
 
 @contextmanager
 def own_streams() -> Iterator[Callable[[int], None]]:
-    """Yield a function that starts a new stream, from a seed below 2**32, in both generators.
-
-    One thread of the process at a time is in this block, with those that it starts.
-    """
+    """Yield a function that starts a new stream, from a seed below 2**32, in both generators. One
+    thread of the process at a time is in this block, with those that it starts."""
     with _turn(), _restored():
 
         def start(seed: int) -> None:

@@ -56,9 +56,7 @@ def inner_table(
     *broadcast: Any,
 ) -> Table:
     """A table of what `make`, a pure function of a module, gives for each part in the next pass.
-
-    Another table of the same name ends.
-    """
+    Another table of the same name ends."""
     table.update(_made, name, make, broadcast)
     return Table(InnerEngine(table, name), n_features, np.float64, units)
 

@@ -65,8 +65,7 @@ def at_bounds_in_words(near: np.ndarray | None, names: Sequence) -> str:
 
 def near_bounds(domain: Domain | None, means: np.ndarray, errors: np.ndarray) -> np.ndarray:
     """Which of the coordinates (..., d) are within their errors of public bounds, or means of a
-    ball.
-    """
+    ball."""
     if domain is None or not np.isfinite(errors).all():
         return np.zeros(means.shape, dtype=bool)
     side = domain.radius if domain.low is None else domain.high - domain.low
@@ -192,9 +191,7 @@ def told_of_centers(
     names: Sequence,
 ) -> tuple[str, np.ndarray]:
     """A status of centers (k, d), and which columns (d,) the bounds cut, where no rows are counted.
-
-    Centers that are all at a side of a box are no answer.
-    """
+    Centers that are all at a side of a box are no answer."""
     at = _at_sides(domain, centers, errors)
     if at.any():
         return _said_first(at_bounds_in_words(at, names), status), at
@@ -276,9 +273,7 @@ def told_of_outside(
 
 def _at_sides(domain: Domain, centers: np.ndarray, errors: np.ndarray) -> np.ndarray:
     """Columns (d,) in which all centers are at a side of a box, and no noise has put them there.
-
-    Rows of one length fill a ball: nothing is said of one.
-    """
+    Rows of one length fill a ball: nothing is said of one."""
     if domain.low is None or domain.high is None or not len(centers):
         return np.zeros(centers.shape[1], dtype=bool)
     known = errors < _SMALL * (domain.high - domain.low)

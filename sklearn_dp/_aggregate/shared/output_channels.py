@@ -46,8 +46,7 @@ def _closed(original: Callable[..., Any], interception: Any) -> Callable[..., An
 
 def _show(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
     """`warnings._showwarnmsg`: a warning of a silent thread goes to its context, whose filters
-    decide.
-    """
+    decide."""
 
     def patch(message: Any) -> Any:
         context = context_of_thread()
@@ -196,11 +195,8 @@ def _start(original: Callable[..., Any], interception: Any) -> Callable[..., Any
 
 
 def _silent_run(context: SilencedContext, run: Callable[[], None]) -> Callable[[], None]:
-    """What a thread runs inside the context of the thread that started it.
-
-    An error that ends it would be printed by ``threading.excepthook``, so it is swallowed while the
-    context is in use.
-    """
+    """What a thread runs inside the context of the thread that started it. An error that ends it
+    would be printed by ``threading.excepthook``, so it is swallowed while the context is in use."""
 
     def silent_run() -> None:
         with inside(context):

@@ -39,11 +39,8 @@ _STREAMS = ("stdout", "stderr", "__stdout__", "__stderr__")
 
 
 class _InSilence:
-    """The text pattern of a filter that is for silent threads alone.
-
-    Its method `match` is asked in the thread that warns, so one filter in a list of all applies
-    there only.
-    """
+    """The text pattern of a filter that is for silent threads alone. Its method `match` is asked in
+    the thread that warns, so one filter in a list of all applies there only."""
 
     def match(self, text: str) -> bool:
         """What `warnings` asks of a pattern; the text of the warning does not matter."""
@@ -163,11 +160,8 @@ class _Interception:
                 self._wrap(name)
 
     def _close(self, owner: Any, name: str, make: Callable[[Any, Any], Any]) -> None:
-        """Put a patch up, unless there is one of ours already.
-
-        `name` is looked for in the owner itself, not in what it inherits, so that it can be put
-        back.
-        """
+        """Put a patch up, unless there is one of ours already. `name` is looked for in the owner
+        itself, not in what it inherits, so that it can be put back."""
         original = vars(owner).get(name)
         if original is None or id(original) in self._patches:
             return
@@ -177,10 +171,8 @@ class _Interception:
         setattr(owner, name, patch)
 
     def _lead(self, filters: list) -> None:
-        """Put our filter in front of all others, as the first one that matches decides.
-
-        Lists are remembered: one that its thread has left may be in force again later.
-        """
+        """Put our filter in front of all others, as the first one that matches decides. Lists are
+        remembered: one that its thread has left may be in force again later."""
         if filters and filters[0] is _FILTER:
             return
         _drop(filters)
@@ -214,11 +206,8 @@ class _Interception:
         return any(known is filters for known in self._lists)
 
     def _open(self) -> None:
-        """Put back, in reverse order, all that is still as we left it.
-
-        Where others have replaced a patch, theirs stays, and calls the patch, which passes
-        everything on.
-        """
+        """Put back, in reverse order, all that is still as we left it. Where others have replaced a
+        patch, theirs stays, and calls the patch, which passes everything on."""
         for owner, name, original, patch in reversed(self._originals):
             if vars(owner).get(name) is patch:
                 setattr(owner, name, original)
@@ -241,8 +230,7 @@ def _drop(filters: list) -> None:
 
 def _filter_lists() -> list[list]:
     """The filters in force: of the process and, from Python 3.14 on, of the context, as either may
-    be the one that a warning is judged by.
-    """
+    be the one that a warning is judged by."""
     of_context = getattr(warnings, "_get_filters", None)
     lists = [warnings.filters] if of_context is None else [of_context(), warnings.filters]
     return [filters for filters in lists if isinstance(filters, list)]

@@ -14,10 +14,8 @@ _KEPT_BYTES = 2**28  # beyond this size pieces go to a temporary file
 
 
 def kept(pieces: Iterable[np.ndarray]) -> list[np.ndarray]:
-    """Copies of arrays of rows, of one width and type, each of which is read once.
-
-    Beyond 256 MB in a temporary file without a name, which goes away with the last of its views.
-    """
+    """Copies of arrays of rows, of one width and type, each of which is read once. Beyond 256 MB in
+    a temporary file without a name, which goes away with the last of its views."""
     held, size, pieces = [], 0, iter(pieces)
     for rows in pieces:
         held.append(np.array(rows))  # whoever made it may fill the same array again

@@ -22,8 +22,7 @@ ERROR_STEPS = 2.0**26  # that a row adds to a sum of squares over their caps, at
 
 def nearest(rows: Rows, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The nearest, of lowest index, of integer centers (k, d) of norm at most 2**25, and the
-    squared distance to it, exactly; unreleased.
-    """
+    squared distance to it, exactly; unreleased."""
     labels, squared = np.empty(rows.n_rows, dtype=np.int32), rows.squares.copy()
     # |x - c|^2 = |x|^2 + (|c|^2 - 2 x.c), every term an integer of at most 2**51.
     lengths, directions = np.einsum("ij,ij->i", centers, centers)[:, None], -2.0 * centers
@@ -36,10 +35,8 @@ def nearest(rows: Rows, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def nearest_in(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The index of the least of the scores (k, ...) of each row, the lowest among equals; and it.
-
-    A row of scores for each center: whole rows are compared faster than short columns.
-    """
+    """The index of the least of the scores (k, ...) of each row, the lowest among equals; and it. A
+    row of scores for each center: whole rows are compared faster than short columns."""
     best, k = scores.min(axis=0), len(scores)
     # k, k - 1, ... 1: the largest of those whose scores are the best is that of the lowest index.
     ranks = np.arange(k, 0, -1, dtype=np.min_scalar_type(k)).reshape(-1, *[1] * best.ndim)
@@ -132,8 +129,7 @@ def counted(
     cells: Callable[[slice], np.ndarray], n_rows: int, units: Units, n_cells: int
 ) -> np.ndarray:
     """Exact weight in each cell that is not negative, as int64 steps; cells are found piece by
-    piece.
-    """
+    piece."""
     counts = np.zeros(n_cells, dtype=np.int64)
     for part in row_slices(n_rows, 1):
         counts += weighted_bincount(cells(part), units.take(part), n_cells)

@@ -46,8 +46,7 @@ class GridGeometry:
 
     def recenter(self, origin: np.ndarray) -> None:
         """Serve the rows about a released integer origin from now on, whose length adds to the
-        limit.
-        """
+        limit."""
         self.origin = origin
         self.limit = self.ball + float(np.linalg.norm(origin))
 
@@ -99,8 +98,7 @@ class Rows(GridGeometry):
     @classmethod
     def quantize(cls, X: np.ndarray | SparseRows, domain: Domain) -> "Rows":
         """Rows of floats, clipped into a public domain and rounded to its grid, toward zero: no row
-        becomes longer than the bound.
-        """
+        becomes longer than the bound."""
         return cls.of_source(ArraySource(X), domain, X.shape[0])
 
     @classmethod
@@ -114,10 +112,7 @@ class Rows(GridGeometry):
         n_parts: int = 1,
     ) -> "Rows":
         """The rows of a part of a table, moved into the public bounds `within` first, as by
-        `quantize`.
-
-        What is kept in memory is limited for all `n_parts` together.
-        """
+        `quantize`. What is kept in memory is limited for all `n_parts` together."""
         grid, begin = Grid.for_radius(domain.radius), _Quantized(source, domain, within)
         d = len(domain.center)
         rows = cls(begin, n_rows, d, grid.steps(domain.radius), grid.unit)
@@ -154,8 +149,7 @@ class Rows(GridGeometry):
         self, function: Callable[[np.ndarray, np.ndarray], np.ndarray], n_features: int
     ) -> "Rows":
         """Rows of `n_features` integers made of these by a function of (rows, squared norms), each
-        row on its own, of about the same norms at the most: `limit` is passed on.
-        """
+        row on its own, of about the same norms at the most: `limit` is passed on."""
         mapped = Rows(_Mapped(self, function), self.n_rows, n_features, self.limit, self.unit)
         # A few coordinates of some rows are less than the rows, and are read several times.
         if self.n_rows * n_features <= _STORED_SPARSE:
@@ -301,8 +295,7 @@ class GridTable(GridGeometry):
     @classmethod
     def quantize(cls, table: Table, domain: Domain, within: Domain | None = None) -> Self:
         """Move rows into the public `within`, clip them into a domain, round them: in the next
-        pass.
-        """
+        pass."""
         grid = Grid.for_radius(domain.radius)
         table.update(_quantized, domain, within, table.engine.n_parts)
         return cls(table, grid.steps(domain.radius), grid.unit)

@@ -54,9 +54,7 @@ class SilencedContext:
 
     def show(self, message: warnings.WarningMessage) -> None:
         """Treat a warning as the filters of this context say: as an error or a record, never shown.
-
-        The filters of the process, which another thread may change at any time, do not count.
-        """
+        The filters of the process, which another thread may change at any time, do not count."""
         for action, pattern, category, *_ in self.filters:
             if issubclass(message.category, category) and (
                 pattern is None or pattern.match(str(message.message))

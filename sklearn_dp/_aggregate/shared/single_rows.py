@@ -29,11 +29,7 @@ row_guard = np.errstate(all="ignore")
 
 
 def saturated(X: np.ndarray, largest: float = LARGEST) -> np.ndarray:
-    """Rows with entries of at most `largest` in magnitude; the same array if they are.
-
-    >>> saturated(np.array([[1.0, -1e200]])).tolist()
-    [[1.0, -1e+150]]
-    """
+    """Rows with entries of at most `largest` in magnitude; the same array if they are."""
     if not isinstance(X, np.ndarray) or X.dtype == object:
         return X  # sparse rows are moved when they are read, and categories are no numbers
     # The largest float32 is smaller: a bound beyond it would let infinite sums through.
@@ -53,11 +49,7 @@ def is_small(X: Any, largest: float = LARGEST) -> bool:
 
 
 def narrowed(values: np.ndarray, dtype: np.dtype | type) -> np.ndarray:
-    """Finite numbers, or infinite ones, as the nearest finite numbers of a type.
-
-    >>> bool(np.isfinite(narrowed(np.array([1e300, np.inf]), np.float32)).all())
-    True
-    """
+    """Finite numbers, or infinite ones, as the nearest finite numbers of a type."""
     limit = np.finfo(dtype).max
     # One less for the rounding of the limit of float32 in float64: there is none.
     return np.clip(values, -float(limit), float(limit)).astype(dtype)
@@ -70,10 +62,8 @@ def finite(values: Any) -> np.ndarray:
 
 
 def for_rows(function: Callable[[np.ndarray], np.ndarray], X: np.ndarray, width: int) -> np.ndarray:
-    """A function of finite rows, chunk by chunk, in their type: (n, width), finite.
-
-    It goes from float64 rows, which it must not write into, to as many rows, each on its own.
-    """
+    """A function of finite rows, chunk by chunk, in their type: (n, width), finite. It goes from
+    float64 rows, which it must not write into, to as many rows, each on its own."""
     values = np.empty((len(X), width), dtype=X.dtype)
     largest = min(LARGEST, float(np.finfo(X.dtype).max))
     step = max(1, min(_CHUNK, _CHUNK_ENTRIES // max(1, X.shape[1])))

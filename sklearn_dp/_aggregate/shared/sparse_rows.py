@@ -21,14 +21,8 @@ _BLOCK = 256
 
 
 class SparseRows:
-    """A table of sparse rows that gives dense chunks, and takes the place of an array in a fit.
-
-    Its numbers are finite. `size` counts the entries of the dense copy that nobody makes.
-
-    >>> table = SparseRows(csr_array(np.eye(3)))
-    >>> len(table), table[1:].tolist()
-    (3, [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    """
+    """A table of sparse rows that gives dense chunks, and takes the place of an array in a fit. Its
+    numbers are finite. `size` counts the entries of the dense copy that nobody makes."""
 
     def __init__(self, table: csr_array) -> None:
         self._table, self.shape, self.dtype = table, table.shape, table.dtype
@@ -72,11 +66,7 @@ def as_rows(X: Any) -> Table:
 
 
 def of_chunks(X: Table, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """An array of a value for each row: of an array at once, of sparse rows chunk by chunk.
-
-    >>> of_chunks(SparseRows(csr_array(np.eye(2))), lambda rows: rows.sum(axis=1)).tolist()
-    [1.0, 1.0]
-    """
+    """An array of a value for each row: of an array at once, of sparse rows chunk by chunk."""
     if not isinstance(X, SparseRows):
         return function(X)
     # One chunk of no rows, where there are none.

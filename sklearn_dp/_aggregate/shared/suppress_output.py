@@ -29,10 +29,8 @@ _SIGNALS = frozenset(signal.valid_signals())  # asked for once: it takes as long
 
 @contextmanager
 def suppress_output() -> Iterator[None]:
-    """Nothing that this thread, or one that it starts, says in this block is heard; others are.
-
-    An exception passes through: who wants to have it swallowed uses `attempt`.
-    """
+    """Nothing that this thread, or one that it starts, says in this block is heard; others are. An
+    exception passes through: who wants to have it swallowed uses `attempt`."""
     context = SilencedContext()
     with INTERCEPTION, relayed_signals(), inside(context):
         try:
@@ -68,8 +66,7 @@ def attempt_silently(
     function: Callable[..., Any], *arguments: Any
 ) -> tuple[Any, BaseException | None]:
     """As :func:`attempt`, in a context of its own inside a block of :func:`suppress_output`:
-    filters that one fit leaves behind are not those of the next.
-    """
+    filters that one fit leaves behind are not those of the next."""
     INTERCEPTION.tighten()
     context = SilencedContext()
     # numpy keeps the state of floating-point errors in the context: set anew, with no hook.

@@ -65,11 +65,7 @@ class CellCounts(Summed):
 
 
 def add_sums(one: tuple, other: tuple) -> tuple:
-    """Exact totals of two parts, or of totals so far: integers that never wrap.
-
-    >>> add_sums((np.array([1, 2**62]), 3), (np.array([1, 2**62]), 4))
-    (array([2, 9223372036854775808], dtype=object), 7)
-    """
+    """Exact totals of two parts, or of totals so far: integers that never wrap."""
     return tuple(_added(a, b) for a, b in zip(one, other, strict=True))
 
 
@@ -98,8 +94,7 @@ class PartSource:
 
     def read(self) -> Any:
         """The rows (rows, n_features): finite float32 or float64, or what takes the place of an
-        array, such as `SparseRows`. Called in every pass that needs the rows.
-        """
+        array, such as `SparseRows`. Called in every pass that needs the rows."""
         raise TypeError("a source must read")
 
     def n_rows(self) -> int:
@@ -177,24 +172,21 @@ class Engine(Protocol):
 
     def collect_rows(self, function: Callable[..., np.ndarray], *broadcast: Any) -> Any:
         """A collection like the input, with ``function(state, *broadcast)`` for the rows; lazy, but
-        for the local engine.
-        """
+        for the local engine."""
         ...
 
     def exchange(
         self, split: SplitFunction, use: Callable[..., Any], n_tasks: int, *broadcast: Any
     ) -> list:
         """What ``use(number, pieces, *broadcast)`` gives for each task, of the pieces of all parts
-        that ``split(state, *broadcast)`` has for its number. They go from part to task.
-        """
+        that ``split(state, *broadcast)`` has for its number. They go from part to task."""
         ...
 
     def shuffle(
         self, split: SplitFunction, join: Callable[..., Part], n_parts: int, *broadcast: Any
     ) -> "Engine":
         """An engine of new parts, ``join(number, pieces, *broadcast)``, of pieces as in `exchange`;
-        these stay where they are made.
-        """
+        these stay where they are made."""
         ...
 
 
@@ -316,10 +308,8 @@ class Table:
         self._waiting.append((function, broadcast))
 
     def sums(self, function: PassFunction, *broadcast: Any) -> tuple:
-        """Unreleased: the exact totals of a function of the parts, in one pass.
-
-        It goes from a :class:`Part` and broadcast values to (:class:`Part`, tuple of sums).
-        """
+        """Unreleased: the exact totals of a function of the parts, in one pass. It goes from a
+        :class:`Part` and broadcast values to (:class:`Part`, tuple of sums)."""
         steps, self._waiting = (*self._waiting, (function, broadcast)), []
         return self.engine.reduce(chained, steps)
 

@@ -48,11 +48,7 @@ def ask_all(
 def in_threads(
     function: Callable[[Any], Any], items: Iterable[Any], n_jobs: int | None = None
 ) -> list[Any]:
-    """What a function makes of each item, in their order; by threads where more are asked for.
-
-    >>> in_threads(abs, [-1, 2], n_jobs=2)
-    [1, 2]
-    """
+    """What a function makes of each item, in their order; by threads where more are asked for."""
     items = list(items)
     if n_jobs in (None, 1) or len(items) < 2:
         return [function(item) for item in items]
@@ -70,8 +66,7 @@ def in_workers(
     most: int = _BUSY,
 ) -> list[Any]:
     """What a function makes of each tuple of arguments, in silence, by at most `most` processes;
-    tasks are made shortly before they are worked on.
-    """
+    tasks are made shortly before they are worked on."""
     # This thread is silent too: what joblib says of its workers may be what the rows did to them.
     with suppress_output(), one_thread():
         return Parallel(n_jobs=workers(n_jobs, most))(
@@ -81,8 +76,7 @@ def in_workers(
 
 class _OneOfBlas:
     """The limit of BLAS, which is the process's: the first block sets it, the last takes it back;
-    else the first of several threads to end would give the others more threads, and other bits.
-    """
+    else the first of several threads to end would give the others more threads, and other bits."""
 
     def __init__(self) -> None:
         self._lock, self._blocks = Lock(), 0

@@ -97,10 +97,8 @@ def _short_runs(
 def best_start(
     points: np.ndarray, n_clusters: int, rng: np.random.Generator, n_starts: int
 ) -> np.ndarray:
-    """The best of a few greedy k-means++ starts for points of equal weight: some of the points.
-
-    A start alone is within O(log k) of the best cost in expectation (Arthur and Vassilvitskii).
-    """
+    """The best of a few greedy k-means++ starts for points of equal weight: some of the points. A
+    start alone is within O(log k) of the best cost in expectation (Arthur and Vassilvitskii)."""
     centers, cost = _starts(points, np.ones(len(points)), n_clusters, rng, n_starts)
     return centers[np.argmin(cost)]
 
@@ -109,8 +107,7 @@ def _distances(
     points: np.ndarray, centers: np.ndarray
 ) -> Iterator[tuple[tuple[slice, slice], np.ndarray]]:
     """Squared distances to all centers (n_starts, n_clusters, q): some starts, some points, and an
-    array (s, k, m) for both, of at most `_MOST_ENTRIES`.
-    """
+    array (s, k, m) for both, of at most `_MOST_ENTRIES`."""
     n_starts, n_clusters, _ = centers.shape
     rows = max(1, min(len(points), _MOST_ENTRIES // n_clusters))
     starts = max(1, _MOST_ENTRIES // (n_clusters * rows))

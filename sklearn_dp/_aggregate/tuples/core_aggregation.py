@@ -89,10 +89,8 @@ def search_steps(n_radii: int) -> int:
 def tuple_entries(
     rho: float, delta: float, shares: TupleShares | None = None, *, relation: str = "replace"
 ) -> tuple[PlanEntry, ...]:
-    """Plan entries of :func:`aggregate_tuples` for a total of `rho` and `delta`.
-
-    With "add or remove" a tenth of what the core has pays for the number of tuples.
-    """
+    """Plan entries of :func:`aggregate_tuples` for a total of `rho` and `delta`. With "add or
+    remove" a tenth of what the core has pays for the number of tuples."""
     shares = shares or TupleShares()
     n_steps = search_steps(len(radii(1.0)))
     core = shares.core * rho

@@ -56,11 +56,6 @@ def amplified(epsilon: float, delta: float, rate: float) -> tuple[float, float]:
     side with the unit by (a, delta (e^a - 1) / (e^epsilon - 1)). The other way round, weights
     p_N e^{-N epsilon} / E e^{-N epsilon} give a' = rate (1 - e^{-epsilon}) <= a, and the same
     delta with a'.
-
-    Half a copy of each unit costs less than one at a small epsilon, and more at a large one:
-
-    >>> [round(amplified(epsilon, 1e-6, 0.5)[0], 3) for epsilon in (0.1, 1.0, 3.0)]
-    [0.053, 0.859, 9.543]
     """
     # 1e-9: for the twelve or so roundings of this formula and of its inverse.
     cost = rate * math.expm1(epsilon) * (1 + 1e-9)
@@ -68,13 +63,7 @@ def amplified(epsilon: float, delta: float, rate: float) -> tuple[float, float]:
 
 
 def before_sampling(epsilon: float, delta: float, rate: float) -> tuple[float, float]:
-    """Inverse of :func:`amplified`, rounded down.
-
-    >>> inner = before_sampling(1.0, 1e-6, 0.5)
-    >>> cost = amplified(*inner, 0.5)
-    >>> bool(0.999999 < cost[0] <= 1.0 and cost[1] <= 1e-6)
-    True
-    """
+    """Inverse of :func:`amplified`, rounded down."""
     inner = math.log1p(epsilon / rate) * (1 - 1e-8)
     return inner, delta * math.expm1(inner) / math.expm1(epsilon) * (1 - 1e-8)
 
@@ -108,8 +97,7 @@ class TupleStage:
     @cached_property
     def cost(self) -> tuple[float, float]:
         """epsilon and delta of the whole step: the largest epsilon whose cost in zCDP is at most
-        rho.
-        """
+        rho."""
         if self.epsilon is not None:
             return min(self.epsilon * (1 - 1e-12), _MOST_EPSILON), self.delta
         return min(accounting.pure_dp_epsilon(self.rho), _MOST_EPSILON), self.delta
@@ -123,11 +111,8 @@ class TupleStage:
 
     @cached_property
     def core_budget(self) -> tuple[float, float]:
-        """rho and delta of a friendly core: of (rho, delta)-zCDP for replacing one tuple.
-
-        Copies are accounted in (epsilon, delta)-DP: half of delta converts rho, half pays for
-        failures.
-        """
+        """rho and delta of a friendly core: of (rho, delta)-zCDP for replacing one tuple. Copies
+        are accounted in (epsilon, delta)-DP: half of delta converts rho, half pays for failures."""
         if self.sampling == "disjoint":
             return self.rho, self.delta
         epsilon, delta = self.inner
@@ -203,10 +188,8 @@ class TupleStage:
         return noisy_centers.default_separation(self.n_clusters, *self.inner)
 
     def check(self) -> None:
-        """Refuse what can never work, by a `ValueError`, from public values alone.
-
-        A friendly core of too few tuples is no error: it finds nothing.
-        """
+        """Refuse what can never work, by a `ValueError`, from public values alone. A friendly core
+        of too few tuples is no error: it finds nothing."""
         if self.kind == "friendly_core":
             return
         if self.n_clusters < 2:
@@ -238,10 +221,8 @@ class TupleStage:
         return f"{where}: ({epsilon:.3g}, {delta:.2g})-DP as a whole"
 
     def run(self, session: PrivacySession, tuples: np.ndarray, radius: float) -> np.ndarray | None:
-        """Aggregate tuples (t, k, d) of points of norm at most `radius` to (k, d); or None.
-
-        One with a NaN counts as one that agrees with nobody. The radius is public or released.
-        """
+        """Aggregate tuples (t, k, d) of points of norm at most `radius` to (k, d); or None. One
+        with a NaN counts as one that agrees with nobody. The radius is public or released."""
         if self.kind != "friendly_core":
             return self._run_partition(session, tuples, radius)
         if self.whole:
