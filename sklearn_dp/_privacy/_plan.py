@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, Self, cast
 
 from . import _accounting as accounting
 from ._budget import PrivacyBudget
@@ -100,6 +100,20 @@ class PlanEntry:
         for what, share in (("rho", self.rho), ("rho", self.cap), ("delta", self.delta)):
             if not (math.isfinite(share) and share >= 0):
                 raise PlanError(f"plan entry {self.name!r}: {what} must be finite and not negative")
+
+    @classmethod
+    def gaussian(
+        cls,
+        name: str,
+        rho: float,
+        sensitivity: str,
+        uses: int | None = 1,
+        max_rho: float | None = None,
+    ) -> Self:
+        """An entry of Gaussian releases."""
+        return cls(
+            name, Mechanism.GAUSSIAN, rho, uses=uses, max_rho=max_rho, sensitivity=sensitivity
+        )
 
     @property
     def cap(self) -> float:

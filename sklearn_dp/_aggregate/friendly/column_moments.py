@@ -19,7 +19,7 @@ import numpy as np
 from ..._privacy._aggregates import noisy_count_and_totals
 from ..._privacy._budget import PrivacyBudget
 from ..._privacy._domain import Domain
-from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..shared.adaptive_center import CenterRadius
@@ -44,12 +44,12 @@ def column_moment_entries(budget: PrivacyBudget) -> tuple[PlanEntry, ...]:
     """The plan of :func:`fit_column_moments`."""
     rho = budget.to_rho(gaussian=True, delta_failure=0.0)
     entries = (
-        PlanEntry("size", Mechanism.GAUSSIAN, _SIZE * rho, sensitivity="1 unit"),
+        PlanEntry.gaussian("size", _SIZE * rho, "1 unit"),
         *column_entries(_COLUMNS * rho, _MOST_COLUMNS * rho),
-        PlanEntry("distances", Mechanism.GAUSSIAN, _DISTANCES * rho, sensitivity="1 unit"),
+        PlanEntry.gaussian("distances", _DISTANCES * rho, "1 unit"),
     )
     left = sum_down([rho, *(-entry.rho for entry in entries)])
-    mean = PlanEntry("mean", Mechanism.GAUSSIAN, left, max_rho=rho, sensitivity="clipping radius")
+    mean = PlanEntry.gaussian("mean", left, "clipping radius", max_rho=rho)
     return (*entries, mean)
 
 
@@ -87,9 +87,9 @@ def fit_column_moments(
 
 def column_mean_entries(rho: float) -> tuple[PlanEntry, ...]:
     """The plan of :func:`fit_column_means`, worth `rho` at most."""
-    first = PlanEntry("distances", Mechanism.GAUSSIAN, _MEANS_DISTANCES * rho, sensitivity="1 unit")
+    first = PlanEntry.gaussian("distances", _MEANS_DISTANCES * rho, "1 unit")
     left = sum_down([rho, -first.rho])
-    mean = PlanEntry("mean", Mechanism.GAUSSIAN, left, max_rho=rho, sensitivity="clipping radius")
+    mean = PlanEntry.gaussian("mean", left, "clipping radius", max_rho=rho)
     return first, mean
 
 

@@ -1,34 +1,25 @@
 """The private mean of points of unknown location: locate, approach, refine.
 
 1. Release the number of points and, where there are no public bounds, the origin and the scale of
-   each column (:mod:`..shared.columns`). What follows is in these coordinates. With a box, columns
-   are scaled by its sides.
+   each column (:mod:`..shared.columns`): what follows is in these coordinates.
 2. Where columns are not scaled (a ball, a public diameter, too few points): release the diameter of
-   the data, unless it is given, and locate one point within reach of most of them, by whichever of
-   these is predicted to leave the smallest final error at the released size
-   (:mod:`.mean_routes`): a friendly core and its average, or the heaviest cell of a randomly
-   shifted grid (:mod:`.mean_routes`). None of them depends on the distance from the origin.
+   the data, unless it is given, and locate one point within reach of most of them
+   (:mod:`.mean_routes`).
 3. Approach: a few cheap noisy means of the points in a ball about the last estimate; each shrinks
    the ball (:mod:`.refine`). From scaled columns at most one.
 4. Refine: choose a clipping radius from noisy counts (:mod:`.clip_radius`), then spend all that is
    left on the noisy sum, squares and number of the points clipped to that radius.
 
-All choices are functions of parameters and of released values.
+The published algorithm, a friendly core and its average alone, has noise for twice the diameter,
+and refining clips at about the radius of the data. For 800 points of N(mu, I_1000) at rho = 1 the
+error is 3.32 as published (``refine=False``, `_published/friendly_core.py`), 1.50 here and 1.48 for
+an oracle that knows mu (``doc/benchmarks/mean.md``).
 
-Why not the published algorithm, a friendly core and its average alone: the average has noise for
-twice the diameter, and refining clips at about the radius of the data. For 800 points of
-N(mu, I_1000) at rho = 1 the error is 3.32 as published, 1.50 here and 1.48 for an oracle that knows
-mu (``doc/benchmarks/mean.md``). ``refine=False`` is the published one
-(`_published/friendly_core.py`).
-
-Called by `FriendlyMean`. A neighbor has one point more or less: a point stands for a unit
-(:mod:`.points`). All that is taken from the points are sums over the parts of a table, but for a
-sample, of which pairs are compared; the published algorithm has all of them together.
-
-Where points have weights, steps 1 and 2 count whole points: friends agree or they do not, and what
-is proved of the filters is about elements. Beside the number of points their weight is released.
-Steps 3 and 4 add up and count the parts of points that their weights say, and so does the average
-of the published algorithm.
+A neighbor has one point more or less: a point stands for a unit (:mod:`.points`). All that is taken
+from the points are sums over the parts of a table, but for a sample, of which pairs are compared.
+Where points have weights, steps 1 and 2 count whole points, as what is proved of the filters is
+about elements; beside their number the weight is released. Steps 3 and 4 add up and count the parts
+of points that their weights say.
 """
 
 import math
@@ -99,13 +90,12 @@ def friendly_mean_entries(
     if diameter is None and not (scaled):
         share = (0.06 if refine else 0.1) * rho
         entries.append(
-            PlanEntry(
+            PlanEntry.gaussian(
                 "diameter",
-                Mechanism.GAUSSIAN,
                 share,
+                "2 pairs for each point",
                 uses=None,
                 max_rho=(0.3 if refine else 0.1) * rho,
-                sensitivity="2 pairs for each point",
             )
         )
     left = sum_down([rho, *(-entry.rho for entry in entries)])
@@ -115,23 +105,17 @@ def friendly_mean_entries(
 
 
 def _resolve(budget: Any, locate: str) -> str:
-    """What "auto" is known to mean before any release.
-
-    Cells are Gaussian counts with a failure event, so a plan with cells only converts by the exact
-    Gaussian curve: in an epsilon budget that is worth more than the choice.
-    """
+    """What "auto" is known to mean before any release: a plan with cells only converts by the exact
+    Gaussian curve, which in an epsilon budget is worth more than the choice."""
     return "cells" if locate == "auto" and budget.rho is None else locate
 
 
 def _refine_entries(rho: float, delta: float, core: bool, most: float) -> tuple[PlanEntry, ...]:
-    """Entries of a mean by locate, approach and refine, worth `rho` together, of `most` in all.
-
-    `delta` is for failures of the location. The shares are what each release gets at least; the
-    entries draw on each other's, under the caps, and the mean may spend whatever the others leave.
-    """
+    """Entries of a mean, worth `rho` together, of `most` in all; `delta` is for failures of the
+    location. Shares are the least: the mean may spend whatever the others leave."""
     shares = [0.01 * rho, 0.1 * rho if delta else 0.0, 0.1 * rho, 0.12 * rho]
     size, location, approach, distances = shares
-    entries = [PlanEntry("size", Mechanism.GAUSSIAN, size, sensitivity="1 unit")]
+    entries = [PlanEntry.gaussian("size", size, "1 unit")]
     if delta:
         entries.append(
             PlanEntry(
@@ -145,21 +129,12 @@ def _refine_entries(rho: float, delta: float, core: bool, most: float) -> tuple[
             )
         )
     entries += [
-        PlanEntry(
-            "approach",
-            Mechanism.GAUSSIAN,
-            approach,
-            uses=None,
-            max_rho=0.5 * rho,
-            sensitivity="radius of the ball",
+        PlanEntry.gaussian(
+            "approach", approach, "radius of the ball", uses=None, max_rho=0.5 * rho
         ),
-        PlanEntry("distances", Mechanism.GAUSSIAN, distances, sensitivity="1 unit"),
-        PlanEntry(
-            "mean",
-            Mechanism.GAUSSIAN,
-            sum_down([rho, *(-s for s in shares)]),
-            max_rho=most,
-            sensitivity="clipping radius",
+        PlanEntry.gaussian("distances", distances, "1 unit"),
+        PlanEntry.gaussian(
+            "mean", sum_down([rho, *(-s for s in shares)]), "clipping radius", max_rho=most
         ),
     ]
     return tuple(entries)

@@ -44,11 +44,8 @@ def answer(
     facts: PublicFacts,
     seen: ReleasedColumns | None = None,
 ) -> FriendlyMeanResult:
-    """The result, and what is to be said of its columns.
-
-    Where no spread was `seen` of a column and no box has a side for it, the one value is its mean;
-    where the side has not helped to see one, there is an upper bound of it.
-    """
+    """The result, and what is to be said of its columns. Where no spread was `seen` of a column,
+    its one value is its mean, or the side of a box has an upper bound of it."""
     mean, error, spread, spread_error = end.mean, end.std_error, end.spread, end.spread_error
     codes, near = _codes(end, columns, facts)
     place = columns.to_table(mean), columns.scale * spread

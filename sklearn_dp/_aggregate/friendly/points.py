@@ -81,11 +81,8 @@ class Points:
         return Points(self.table, columns)
 
     def sample(self, session: PrivacySession, size: float) -> Sample:
-        """All points, or about as many of them as can be compared, given their released `size`.
-
-        By coins of each point's own at a released rate: whatever the coins are, the samples of
-        neighbors are neighbors, or equal. The second time it is the same one.
-        """
+        """All points, or about as many of them as can be compared, always the same ones: by coins
+        of each point's own, so that the samples of neighbors are neighbors, or equal."""
         if self._sample is None:
             most, draws = most_pairs(self.n_features), None
             if size > most:

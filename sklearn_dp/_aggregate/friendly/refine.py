@@ -1,24 +1,18 @@
 """Noisy means about a released center: the approach and the last step of a friendly mean.
 
-1. Put the points about the released center on an integer grid (:func:`rows_about`), each part its
-   own. What follows are sums over parts.
-2. Leave out those beyond the ball that should hold all data, clip the others to a smaller radius,
-   add them up exactly, release the noisy sum and the noisy number of the points inside
-   (:func:`released_mean`).
-3. Combine what that says with the center there was, by their known noise.
+Each part puts its points about the released center on an integer grid (:func:`rows_about`). Those
+beyond the ball that should hold all data are left out, the others clipped to a smaller radius and
+added up exactly; the noisy sum and the noisy number of the points inside are released
+(:func:`released_mean`), and combined with the center there was, by their known noise. An approach
+step clips at the radius that the data should not exceed (:func:`approach`); each one shrinks the
+ball. The last step first asks at which radius few points are clipped, by noisy counts of distances,
+and then spends all that is left (:func:`refine`).
 
-An approach step clips at the radius that the data should not exceed (:func:`approach`); each one
-shrinks the ball. The last step first asks at which radius few points are clipped, by noisy counts
-of distances, and then spends all that is left (:func:`refine`).
-
-A neighbor adds or removes one point: it moves the sum by at most the clipping radius and the
-number by one, wherever the point is; a point with a weight moves both by that part. Both go into
-one Gaussian release, with sensitivities weighed so that their squares add up to one; the weight
-says how much of the budget each gets.
-
-What the sum is not made with: :func:`..shared.row_sums.clipped_sums`. Its factors are multiples of
-2^-10, which weights of groups need and which cost up to a thousandth of each clipped row; here a
-unit is one point, and rows are clipped to the step.
+A neighbor adds or removes one point: it moves the sum by at most the clipping radius and the number
+by one, wherever the point is; a point with a weight moves both by that part. Both go into one
+Gaussian release, with sensitivities weighed so that their squares add up to one; the weight says
+how much of the budget each gets. (The factors of :func:`..shared.row_sums.clipped_sums` cost up to
+a thousandth of each clipped row; here a unit is one point, and rows are clipped to the step.)
 """
 
 import math

@@ -25,11 +25,8 @@ _TABLE_BITS = 8  # of an index that are looked up together
 
 
 class CellGrid:
-    """The sequence of splits of a box about the origin, always across its widest side.
-
-    `half_widths` (q,) are positive, in grid steps; `depth` is at most 62. `axes` (depth,) are what
-    each split goes across, and `bits` (q,) tell how often each axis is halved.
-    """
+    """The sequence of splits of a box about the origin, always across its widest side: `depth` of
+    them, each across one of the `axes` (depth,); `bits` (q,) are the splits across each axis."""
 
     def __init__(self, half_widths: np.ndarray, depth: int) -> None:
         self.half_widths, self.depth = half_widths, depth
@@ -144,11 +141,8 @@ class _Prefixes(TailCells):
 
 
 class _Rays(TailCells):
-    """Along which axis a row is farthest out, on which side, and in which shell.
-
-    A far cluster stays in one piece, where an orthant grid would divide it into 2^(q-1). Rows
-    beyond the first shells would fill the cells at the border of the tree, and stay out of it.
-    """
+    """Along which axis a row is farthest out, on which side, and in which shell: a far cluster
+    stays in one piece. Rows beyond the first shells are not counted by the tree."""
 
     def __init__(self, spread: np.ndarray, limit: float, tuning: Tuning) -> None:
         self.n_shells = tuning.shells

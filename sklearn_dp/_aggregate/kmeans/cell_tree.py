@@ -120,11 +120,8 @@ class Tree:
         values: np.ndarray,
         threshold: float,
     ) -> np.ndarray:
-        """Add the released children of some nodes; a parent keeps what they leave of it.
-
-        The cells (m,) are those that were released, numbered as by `cells`, and the values (m,)
-        their noisy counts. Returns the new nodes (m,).
-        """
+        """Add the released children (m,) of some nodes, numbered as by `cells`, with their noisy
+        counts; a parent keeps what they leave of it. Returns the new nodes (m,)."""
         above = parents[cells >> bits]
         rest = self.weight[parents] - np.bincount(cells >> bits, values, len(parents))
         self.weight[parents] = np.where(rest > self.threshold[parents] / 2, rest, 0.0)

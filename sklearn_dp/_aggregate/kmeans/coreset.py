@@ -28,7 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._privacy._grid import sum_type
-from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import exact_integers
 from ..shared.axes import Axes, normal_points
 from ..shared.centering import Size, noise_sd
@@ -70,11 +70,8 @@ class Coreset:
 def build_coreset(
     context: Context, cells: str, means: str, axes: Axes, rho: float, far_rho: float = 0.0
 ) -> Coreset:
-    """Noisy cell tree along the axes, then a noisy mean for each leaf.
-
-    `rho` is for `cells`; `means` spend all that their entry has left. `far_rho` is for a last look,
-    with coarse cells, at far rows that are in no leaf; 0: no look.
-    """
+    """Noisy cell tree along the axes, then a noisy mean for each leaf. `far_rho` is for a last
+    look, with coarse cells, at far rows that are in no leaf; 0: no look."""
     depths = depths_of_levels(
         len(axes.spread), context.size, context.n_clusters, rho, context.tuning
     )
@@ -105,11 +102,8 @@ def build_coreset(
 
 
 def _guess_weight(leaves: Leaves, context: Context, measured: bool) -> float:
-    """Weight of all guesses together, in standard deviations of the noise of a count.
-
-    Where their spread is nominal and leaves hold all rows they weigh next to nothing: a guess far
-    out would draw a center away from clusters that are small and close.
-    """
+    """Weight of all guesses together, in sd of a count. Where their spread is nominal and leaves
+    hold all rows it is next to nothing: a far guess would draw a center away from its cluster."""
     tuning = context.tuning
     if context.coarse:
         return tuning.small_guess_weight
@@ -190,11 +184,10 @@ STARTS = "starts"
 
 def starts_entry(rho: float, prefix: str, tuning: Tuning) -> PlanEntry:
     """The plan entry of :func:`solved_start`: a part of rho."""
-    return PlanEntry(
+    return PlanEntry.gaussian(
         prefix + STARTS,
-        Mechanism.GAUSSIAN,
         math.nextafter(rho * tuning.starts_share, 0.0),
-        sensitivity="a unit adds a vector of differences clipped to a released length",
+        "a unit adds a vector of differences clipped to a released length",
     )
 
 
@@ -204,11 +197,8 @@ def compares_starts(size: Size, n_clusters: int, rho: float, tuning: Tuning) -> 
 
 
 def solved_start(context: Context, coreset: Coreset) -> np.ndarray:
-    """Centers (k0, d) solved on the coreset; more than asked for where space is large.
-
-    Noise hides some clusters from the coreset; the counts of the first Lloyd iteration tell which
-    of the surplus centers stand where rows are (`doc/development/kmeans_engine.md`, "Start").
-    """
+    """Centers (k0, d) solved on the coreset, which misses some clusters: more than asked for where
+    space is large, of which the first counts tell those where rows are."""
     k0 = n_clusters = context.n_clusters
     if len(coreset.axes.spread) > 3:
         surplus = round(context.tuning.start_surplus * n_clusters)

@@ -37,7 +37,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..._privacy._domain import Domain
-from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..shared.axes import Axes
@@ -64,12 +64,7 @@ def _shares(n_features: int, tuning: Tuning) -> dict[str, tuple[float, float]]:
     center, means = (tuning.center_share,) * 2, (tuning.means_share,) * 2
     cells = (tuning.cells_share, tuning.cells_cap)
     if n_features <= 3:
-        return {
-            CENTER: center,
-            RADIUS: (tuning.radius_share_flat,) * 2,
-            CELLS: cells,
-            MEANS: means,
-        }
+        return {CENTER: center, RADIUS: (tuning.radius_share_flat,) * 2, CELLS: cells, MEANS: means}
     moment = (
         (tuning.wide_moment_share, tuning.wide_moment_cap)
         if n_features > tuning.wide_features
@@ -106,9 +101,7 @@ def engine_entries(
     tuning: Tuning = TUNING,
 ) -> tuple[PlanEntry, ...]:
     """Plan entries of `fit_engine`: from parameters and public facts alone, at most `rho` in all.
-
-    `started`: whether there are centers to start from. Candidates for the number of clusters add
-    the entries of the choice; a number changes nothing.
+    Candidates for the number of clusters add the entries of the choice; a number changes nothing.
     """
     entries = first_entries(
         rho, n_features, bounds_known=bounds_known, prefix=prefix, tuning=tuning
@@ -167,13 +160,12 @@ def _entry(
 ) -> PlanEntry:
     """An entry of a share of rho that may take up to the share `most`; `uses` None: any number."""
     # Rounded down: shares that sum to at most one then cost at most rho.
-    return PlanEntry(
+    return PlanEntry.gaussian(
         prefix + name,
-        Mechanism.GAUSSIAN,
         math.nextafter(rho * share, 0.0),
+        _WORDS[name],
         uses=uses,
         max_rho=math.nextafter(rho * most, 0.0),
-        sensitivity=_WORDS[name],
     )
 
 
@@ -287,10 +279,8 @@ def _cell_shares(context: Context, axes: Axes, fraction: float) -> tuple[float, 
 
 
 def far_look_pays(context: Context, axes: Axes, rho: float) -> bool:
-    """Whether to look once more, with coarse cells, at far rows that are in no cell of the tree.
-
-    Where the rows have long tails there may be small clusters far away, and they rule the cost.
-    Without measured axes coarse cells mix what is close by, and pay only where clusters are large.
+    """Whether to look once more, with coarse cells, at rows that are in no cell: those of long
+    tails. Without measured axes coarse cells mix what is close by, and pay only for large clusters.
     """
     size, tuning = context.size, context.tuning
     large = size.n / context.n_clusters > tuning.dense_rows * noise_sd(rho / 4)

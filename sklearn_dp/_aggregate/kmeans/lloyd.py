@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._privacy._aggregates import noisy_counts
-from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..shared.centering import noise_sd
@@ -58,13 +58,8 @@ def lloyd_entries(
         _SUMS: (0.83, "a unit adds a residual clipped to the released radius"),
     }
     return tuple(
-        PlanEntry(
-            prefix + name,
-            Mechanism.GAUSSIAN,
-            math.nextafter(rho * share, 0.0),
-            uses=None,
-            max_rho=cap,
-            sensitivity=text,
+        PlanEntry.gaussian(
+            prefix + name, math.nextafter(rho * share, 0.0), text, uses=None, max_rho=cap
         )
         for name, (share, text) in words.items()
         if moves or name != ERRORS
@@ -73,10 +68,7 @@ def lloyd_entries(
 
 def lloyd_budget(session: PrivacySession, prefix: str = "") -> float:
     """What `lloyd` would spend if it started now: what earlier releases have left, up to its cap.
-
-    Later entries on the same path keep their shares, but for those that have been waived. Entries
-    on other paths are paid for by those: one path is taken, and the plan covers the dearest.
-    """
+    Later entries on the same path keep their shares; other paths are paid for by their own."""
     entries = session.plan.entries
     place = [entry.name for entry in entries].index(prefix + _SUMS)
     paths = set(entries[place].paths)

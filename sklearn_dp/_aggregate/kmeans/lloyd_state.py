@@ -26,11 +26,8 @@ def certain_counts(count: np.ndarray, sd: np.ndarray, sure: float) -> np.ndarray
 
 
 def changed_sides(before: np.ndarray, after: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """About how many rows each center (k,) gains or loses where centers move: to one neighbor.
-
-    Half of the rows of two clusters are taken to be spread evenly over the way between the centers;
-    the border moves by the mean of what these do.
-    """
+    """About how many rows each center (k,) gains or loses where centers move: half of the rows of
+    two clusters are spread evenly over the way between them, and the border moves by the mean."""
     way, most = np.linalg.norm(after - before, axis=1), np.maximum(counts, 0.0)
     apart = np.linalg.norm(after[:, None] - after[None], axis=2)
     both = way[:, None] / 2 + way[None] / 2
@@ -204,11 +201,8 @@ def cluster_scales(context: LloydContext, centers: np.ndarray) -> np.ndarray:
 
 
 def seen_width(context: LloydContext, centers: np.ndarray) -> float | None:
-    """Root mean squared distance of the rows from their centers, as the leaves show it, or None.
-
-    For the clip radius in small data of up to 3 features, where the histogram of distances says
-    little; with more, leaves are wider than clusters. Rows of earlier days say it better.
-    """
+    """Root mean squared distance of the rows from their centers, as the leaves (in small data of up
+    to 3 features) or rows of earlier days show it, or None."""
     core = context.coreset
     if context.width is not None:
         return context.width
@@ -223,10 +217,7 @@ def likely_counts(
     context: LloydContext, state: LloydState
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Counts, the unsure ones averaged with the coreset's; their sd; where a row is seen at all.
-
-    All counts are not averaged: with overlapping clusters a leaf is at times nearest to the wrong
-    center (digits: 1.22 for 1.20).
-    """
+    With overlapping clusters a leaf is at times nearest to the wrong center."""
     core, k, tuning = context.coreset, len(state.centers), context.tuning
     count, sd = state.count, state.count_sd
     if context.coarse or core is None or core.n_leaves == 0:

@@ -48,10 +48,8 @@ def located(run: Run, mu: float) -> Context:
 def mean_radius(
     context: Run, entry: str, count: float, count_variance: float, mu: float
 ) -> tuple[float, Size]:
-    """A radius that holds nearly all rows, in steps, and the size: from a histogram of the lengths.
-
-    `count` is an earlier release of the number of units, `mu` the GDP parameter of the whole fit.
-    """
+    """A radius that holds nearly all rows, in steps, and the size, averaged with an earlier
+    `count`. `mu` is the GDP parameter of the whole fit."""
     rows, tuning, rho = context.rows, context.tuning, context.left(entry)
     n_bins = tuning.small_radius_bins if Size(count, mu).small else tuning.radius_bins
     edges = geometric_edges(rows.limit, n_bins, 2**0.25)
@@ -88,11 +86,8 @@ def _tail(counts: np.ndarray, edges: np.ndarray, sd: float, n: float, tuning: Tu
 
 
 def _outside(run: Run, size: Size) -> float:
-    """Part of the rows that the radius may leave out.
-
-    The noise of a second moment grows with the square of the radius. In few dimensions none is
-    released, and a small cluster far out is not to be lost.
-    """
+    """Part of the rows that the radius may leave out: noise of a second moment grows with its
+    square. In few dimensions none is released, and a small cluster far out is not to be lost."""
     tuning = run.tuning
     if size.small:
         return tuning.small_outside if coarse_pays(run, size) else tuning.small_flat_outside

@@ -220,11 +220,8 @@ def surplus_choice(
 
 
 def bic_choice(tree: Tree, candidates: Candidates, tuning: Tuning = TUNING) -> Choice:
-    """By the Bayesian information criterion of round clusters of one width.
-
-    Where the best of all levels is above the candidates, and the criterion was not asked for by
-    name, the clusters are not round: the silhouette chooses.
-    """
+    """By the Bayesian information criterion of round clusters of one width; by the silhouette where
+    the best level is above the candidates, and the criterion was not asked for by name."""
     surplus, d = tree.surplus, tree.surplus.centers.shape[1]
     if len(surplus.counts) < candidates.low:
         return nothing_seen(candidates)
@@ -254,11 +251,8 @@ def silhouette_choice(tree: Tree, candidates: Candidates, tuning: Tuning = TUNIN
 
 
 def _silhouette(surplus: SurplusCenters, labels: np.ndarray, k: int) -> float:
-    """The mean of 1 - a / b over the rows, from squared distances without what noise adds.
-
-    a^2 and b^2 are the mean squared distances of the rows next to a surplus center to the center of
-    their cluster, and to the nearest other one.
-    """
+    """The mean of 1 - a / b over the rows, without what noise adds: a^2 and b^2 are mean squared
+    distances to the center of their cluster, and to the nearest other one."""
     if k == 1:
         return 0.0
     counts, d = surplus.counts, surplus.centers.shape[1]

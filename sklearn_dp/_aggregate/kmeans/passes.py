@@ -1,16 +1,9 @@
-"""What a part of the table does in each pass of the k-means engine.
+"""What a part of the table does in each pass of the k-means engine, in the order of a fit.
 
 Each function is one of `sklearn_dp._aggregate.shared.table`: from a part and released values to the
 part with new values of its rows, and to exact sums, which are unreleased. Who calls releases them,
-and proves there what a unit adds. In the order of a fit:
-
-* the coreset: :func:`coded`, :func:`rooted`; for each level of the tree :func:`level` and
-  :func:`moved`; :func:`settled`; :func:`far_counts` and :func:`far_leaves` where rows far out are
-  looked at once more; :func:`leaf_sums`, :func:`forgotten`;
-* each Lloyd iteration: :func:`assigned`, :func:`cluster_sums`.
-
-Functions without sums wait for the next pass: a level of the tree is one pass, a Lloyd iteration
-two.
+and proves there what a unit adds. Functions without sums wait for the next pass: a level of the
+tree is one pass, a Lloyd iteration two.
 """
 
 from typing import Any
@@ -48,11 +41,8 @@ def rooted(part: Part) -> tuple[Part, tuple]:
 def level(
     part: Part, slots: np.ndarray, n_parents: int, n_again: int, shift: int, bits: int
 ) -> tuple[Part, tuple]:
-    """Find the cell of each row in the next level, and count what is in the cells.
-
-    The slots (n_nodes,) are those of :meth:`Tree.slots`; `shift` is how many bits of a code are
-    deeper than the level. Where rows go from their cells is not known yet.
-    """
+    """Find the cell of each row in the next level, by the slots (n_nodes,) of :meth:`Tree.slots`,
+    and count what is in the cells; `shift` is how many bits of a code are deeper than the level."""
     codes, node, slots = part[_CODES], part[_NODE], slots.astype(np.int32, casting="same_kind")
     cells = np.empty(len(codes), dtype=np.int32)
     for place in row_slices(len(codes), 1):

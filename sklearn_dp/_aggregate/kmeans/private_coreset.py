@@ -91,11 +91,8 @@ def build_private_coreset(
     n_clusters: int,
     callback: Callable[[str], object],
 ) -> PrivateCoreset:
-    """Release weighted points that stand for the rows of a table that may have none.
-
-    `n_clusters` is about how many groups will be asked for: the tree is as deep as they need.
-    `callback` is called with the name of each step when it is done.
-    """
+    """Release weighted points that stand for the rows of a table that may have none. The tree is as
+    deep as about `n_clusters` groups need."""
     domain, status, norms = known_or_paid(session, BOUND, table, domain)
     run = Run(
         session=session,
@@ -130,11 +127,8 @@ def _cell_shares(context: Context, axes: Axes) -> tuple[float, float]:
 
 
 def _in_lengths(context: Context, coreset: Coreset, domain: Domain, status: str) -> PrivateCoreset:
-    """The leaves as points of the domain, the heaviest first; where there is none, one point.
-
-    That is the released center; its cell is as wide as a uniform law of the released spread (a
-    standard deviation times the root of 12), so that samples spread as rows do.
-    """
+    """The leaves as points of the domain, the heaviest first; where there is none, the released
+    center, whose cell is as wide as a uniform law of the released spread."""
     rows, axes = context.rows, coreset.axes
     points, weights = coreset.leaves
     widths = coreset.widths

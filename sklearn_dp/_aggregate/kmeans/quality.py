@@ -20,7 +20,7 @@ import numpy as np
 
 from ..._privacy._domain import Domain
 from ..._privacy._grid import sum_type
-from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import round_up
 from ..shared.advice import plain
 from ..shared.bounds import outside
@@ -98,11 +98,10 @@ class Quality:
 
 def quality_entry(rho: float, prefix: str = "") -> PlanEntry:
     """The plan entry of `measure_quality`."""
-    return PlanEntry(
+    return PlanEntry.gaussian(
         prefix + QUALITY,
-        Mechanism.GAUSSIAN,
         rho,
-        sensitivity="at most 1 in each of two capped sums, or 1 far row; 1 beyond the bounds",
+        "at most 1 in each of two capped sums, or 1 far row; 1 beyond the bounds",
     )
 
 

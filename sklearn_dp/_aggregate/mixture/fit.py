@@ -79,11 +79,8 @@ def fit_mixture(
     budget: tuple[float, float],
     progress: Callable[[str], None],
 ) -> MixtureResult:
-    """Release the components of a Gaussian mixture; the plan holds `mixture_entries`.
-
-    The table has one part in memory, unless the method is "coreset". `progress` is called with the
-    name of each step when it is done.
-    """
+    """Release the components of a Gaussian mixture of a table that has one part in memory, unless
+    the method is "coreset"; the plan holds `mixture_entries`."""
     columns = seen_columns(session, table, domain) if settings.scaled else None
     if columns is None or not columns.columns.scaled:
         columns = SeenColumns.of_table(table.n_features)
@@ -311,11 +308,8 @@ def _lower_median(values: list[float] | np.ndarray) -> float:
 
 
 def _halves(ellipsoid: Ellipsoid, width: float, ball: float) -> Iterator[Ellipsoid]:
-    """Two components where one has been, a standard deviation from its center on its longest axis.
-
-    Two equal point masses at a distance of 2 s have the standard deviation s: so that is where
-    the centers of two narrow components are that look like one of length s.
-    """
+    """Two components, a standard deviation from the center of one on its longest axis: two equal
+    point masses at a distance of 2 s have the standard deviation s."""
     j = int(np.argmax(ellipsoid.scales))
     step = ellipsoid.axes[:, j] * ellipsoid.scales[j]
     scales = ellipsoid.scales.copy()

@@ -1,11 +1,9 @@
 """The plan of a mixture: which entries there are, from public facts only.
 
-Three things are paid for: the location (5 % of rho), the partition, and the components (5 % for
-the radii of the start, and all that is left for the rounds of moments). With halves ("k_tuples",
-and the spherical case of "partition") the entries are on two paths: a unit is in one half, so
-each half may spend the whole budget. Where a partition does not spend what it could have, for
-instance as a k-tuple stage left the fallback unused, the moments may have it: their entries have
-the rest of the budget for a cap.
+Paid for are the location (5 % of rho), the partition, and the components (5 % for the radii of the
+start, all that is left for the rounds of moments, and what a partition does not spend). With halves
+("k_tuples", and the spherical case of "partition") the entries are on two paths: a unit is in one
+half, so each half may spend the whole budget.
 """
 
 import dataclasses
@@ -35,11 +33,8 @@ _ALL, _FIRST, _SECOND = (), ("first half",), ("second half",)
 
 
 def failure_delta(delta: float, settings: Settings, *, whole: bool = False) -> float:
-    """What of delta is for failures of what is no Gaussian mechanism.
-
-    `whole`: the budget is in zCDP, so that all of delta is for failures; otherwise some of it is
-    left for the conversion of zCDP to (epsilon, delta).
-    """
+    """What of delta is for failures of what is no Gaussian mechanism: all, if the `whole` budget is
+    in zCDP; else some of it is left for the conversion to (epsilon, delta)."""
     if settings.n_components == 1 or settings.method == "coreset":
         return 0.0
     partition = settings.method == "partition" and not settings.spherical

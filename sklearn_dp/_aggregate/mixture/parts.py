@@ -1,10 +1,8 @@
 """What the ways to split a Gaussian mixture into its components have in common.
 
-Each way takes a :class:`MixtureContext` (the rows, where they are, what may be released of them)
-and gives :class:`Parts`: one released center for each component, a label for each row, and the
-session through which everything else about these rows is released. A label is a function of the
-row and of releases, so that a row that comes or goes moves no label of another row. Labels are
-where the rows are (:func:`labeled`), in the parts of a table.
+Each way takes a :class:`MixtureContext` and gives :class:`Parts`: one released center for each
+component, a label for each row, and the session through which everything else about these rows is
+released. A label is a function of the row and of releases, and stays where the row is.
 """
 
 from collections.abc import Callable

@@ -120,10 +120,8 @@ class CoreStage:
         return self.eta(size, d) is not None
 
     def rows(self, d: int) -> float:
-        """About how many rows it takes for most blocks to agree.
-
-        The eigenvalues of one block's matrix with respect to another's, of m rows each, reach from
-        exp(-4 sqrt(d / m)) to exp(4 sqrt(d / m)), about.
+        """About how many rows it takes for most blocks to agree: eigenvalues of one block's matrix,
+        of m rows, with respect to another's reach from exp(-4 sqrt(d / m)) to exp(4 sqrt(d / m)).
         """
         return self.n_blocks * 16 * d / math.log1p(self.distance) ** 2
 
@@ -160,11 +158,8 @@ class CoreStage:
 
 
 def _ellipsoid(matrix: np.ndarray) -> Ellipsoid:
-    """A start for the rounds: eigenvalues of a noisy matrix may be tiny, which must not last.
-
-    They are floored at 1e-14 of the largest one, the accuracy of doubles, and at a tenth of a grid
-    step. The ball holds nearly all rows if the shape is off by a half.
-    """
+    """A start for the rounds, of floored eigenvalues, as tiny ones must not last. The ball holds
+    nearly all rows if the shape is off by a half."""
     d = len(matrix)
     values, vectors = np.linalg.eigh(np.clip(matrix, -(2.0**100), 2.0**100))
     scales = np.sqrt(np.maximum(values, max(values[-1] * 1e-14, 1e-2)))

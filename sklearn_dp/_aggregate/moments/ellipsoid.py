@@ -196,11 +196,8 @@ def normal_quantile(share: float, d: int) -> float:
 def as_matrices(
     axes: np.ndarray, scales: np.ndarray, form: str
 ) -> tuple[np.ndarray | float, np.ndarray | float, np.ndarray | float]:
-    """Covariance, precision, and a factor of the precision, in the shapes of a form of `FORMS`.
-
-    Matrices (d, d); for "diag" their diagonals, for "spherical" one number. The factor P has P P^T
-    = precision and is upper triangular; axes are orthonormal columns.
-    """
+    """Covariance, precision, and an upper triangular factor P, P P^T = precision, in the shapes of
+    a form of `FORMS`: (d, d), diagonals, or one number."""
     if form == "spherical":
         return scales[0] ** 2, scales[0] ** -2.0, 1 / scales[0]
     if form == "diag":

@@ -97,11 +97,8 @@ def pooled(
 def composed(
     ellipsoid: Ellipsoid, vectors: np.ndarray, roots: np.ndarray, form: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Axes and scales of B V U V^T B^T: singular vectors and values of B V U^(1/2).
-
-    The covariance itself is never formed: its condition number is the square of that of its root. B
-    is the factor of the ellipsoid, `roots` (d,) those of U, the variances along V (d, d).
-    """
+    """Axes and scales of B V U V^T B^T by B V U^(1/2), as the condition number of the covariance is
+    the square of that of its root. `roots` (d,) are those of U, the variances along V (d, d)."""
     if form in ("diag", "spherical"):
         return ellipsoid.axes, np.maximum(ellipsoid.scales * roots, NARROWEST)
     axes, scales, _ = np.linalg.svd(ellipsoid.factor @ (vectors * roots))

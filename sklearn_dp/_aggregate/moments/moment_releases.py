@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._privacy._grid import Grid, sum_type
-from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import exact_integers, round_up
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
@@ -61,13 +61,8 @@ def moment_entries(
     shares = (_COUNT_SHARE, 1 - _COUNT_SHARE) if centered else (_COUNT_SHARE, 0.2, 0.76)
     rest = rho * (1 - _DISTANCE_SHARE) if tails else rho
     entries = tuple(
-        PlanEntry(
-            name,
-            Mechanism.GAUSSIAN,
-            math.nextafter(rest * share, 0.0),
-            uses=None,
-            max_rho=rho,
-            sensitivity=_WORDS[name],
+        PlanEntry.gaussian(
+            name, math.nextafter(rest * share, 0.0), _WORDS[name], uses=None, max_rho=rho
         )
         for name, share in zip(names, shares, strict=True)
     )
@@ -75,7 +70,7 @@ def moment_entries(
         return entries
     own = math.nextafter(_DISTANCE_SHARE * rho * (1 - 1e-12), 0.0)
     words = _WORDS[DISTANCES]
-    return (*entries, PlanEntry(DISTANCES, Mechanism.GAUSSIAN, own, sensitivity=words))
+    return (*entries, PlanEntry.gaussian(DISTANCES, own, words))
 
 
 def exact_moments(
@@ -248,11 +243,8 @@ def release_moments(
     shares: RoundShares,
     form: str,
 ) -> MomentRelease:
-    """Release what a round has counted, by `exact_moments` at these `radii`.
-
-    Post-processing: the mean product is taken off the second moments, and counts are floored at
-    four standard deviations of their noise before anything is divided by them.
-    """
+    """Release what `exact_moments` has counted. Post-processing: the mean product is taken off the
+    second moments, and counts to divide by are at least four sd of their noise."""
     counts, sums, moments, *fourths = exact
     k, d = sums.shape
     # A row has weights of sum at most one, so a unit adds at most that to the counts together.

@@ -1,9 +1,9 @@
 """Means and covariances of one or more components: whiten by what is released, clip, release again.
 
-An :class:`Ellipsoid` is a released guess of a component. Its whitening takes the rows to where
-the component should be about a standard normal, which makes a clipping radius of about sqrt(d)
-right whatever the scale and the condition number; noise that is isotropic there is in proportion
-to the covariance everywhere [1]_. A round of :func:`refine`
+An :class:`Ellipsoid` is a released guess of a component. Its whitening takes the rows to where the
+component should be about a standard normal, which makes a clipping radius of about sqrt(d) right
+whatever the scale and the condition number; noise that is isotropic there is in proportion to the
+covariance everywhere [1]_. A round of :func:`refine`
 
 1. in one pass over the parts of the table, gives each row its weights in the components, from
    released values, whitens and clips it, and sums (:mod:`.moment_releases`);
@@ -11,18 +11,13 @@ to the covariance everywhere [1]_. A round of :func:`refine`
 3. undoes what clipping did to the second moments, pools them with those of earlier rounds where
    these are about the same rows, and takes back what may be only noise (:mod:`.estimates`);
 4. composes the next guess. A direction that is hidden in the noise is given the size of the noise:
-   in the next round it is whitened to less than one, its rows are clipped to a smaller radius, and
-   the noise there is smaller. So a start that is too wide by any factor narrows round by round.
+   in the next round its rows are clipped to a smaller radius, and the noise there is smaller. So a
+   start that is too wide by any factor narrows round by round.
 
 Rounds end when no direction is hidden or when 0.6 of the budget is gone; the last one spends the
-rest. Both depend on released values only. Before it, noisy counts of whitened distances tell
-whether the rows can be those of a normal law (:mod:`.tails`). If not, the last round corrects for
-nothing: it clips farther out, and counts what the clip may take into the errors.
-
-A single release of rows clipped in the original norm would have noise of the largest variance in
-all directions, and narrow ones would drown in it. With rounds the error hardly depends on the
-condition number: see ``doc/benchmarks/covariance.md``, where at 2000 rows of ten dimensions it is
-0.255 to 0.265 for condition numbers from 1 to 10^6.
+rest. Before it, noisy counts of whitened distances tell whether the rows can be those of a normal
+law (:mod:`.tails`). If not, the last round clips farther out, and counts what the clip may take
+into the errors. These hardly depend on the condition number (``doc/benchmarks/covariance.md``).
 
 References
 ----------
@@ -156,10 +151,9 @@ class _Context:
         by_label: bool = False,
         last: bool = False,
     ) -> tuple[list[Ellipsoid], np.ndarray, np.ndarray]:
-        """One round of releases, of one pass over the rows, which count by label if asked.
-
-        Returns the ellipsoids, which of them are seen, and which of the others may be after another
-        round: with noise larger than the whitened component, another one only explores noise.
+        """One round of releases, of one pass over the rows. Returns the ellipsoids, which of them
+        are seen, and which of the others may be after another round: where noise is not larger than
+        they are.
         """
         k, radius = len(ellipsoids), clips.moments
         fourths = any(reach is not None for reach in clips.reaches)

@@ -6,26 +6,17 @@ Given a released radius r at which some ball holds t points:
    dimensions beyond ("grid"), or to 4 released principal axes ("pca").
 2. Draw 16 shifts of a grid of boxes whose side is a few r. Choose the shift whose fullest box holds
    most points, by the exponential mechanism: a shift that cuts the cluster in two would lose it.
-3. Release the box with most points, by a stability histogram over the occupied boxes.
-4. The rows in that box go on; where the boxes are those of the features, its middle is the first
-   center.
+3. Release the box with most points, by a stability histogram over the occupied boxes. The rows in
+   it go on; where the boxes are those of the features, its middle is the first center.
 
-A neighbor adds a point to one box of every grid: the fullest box of each, and the count of one
-box, move by one. What else is in the data does not change the box of a point, which is a function
-of its exact integer coordinates.
+A neighbor adds a point to one box of every grid: the fullest box of each, and the count of one box,
+move by one. The box of a point is a function of its exact integer coordinates. About `MOST_COUNTED`
+rows are counted, or as many as hold enough of the cluster: where there are more, rows take part by
+coins of their own, at a rate that is a function of releases.
 
-Parts of a table count the rows in their boxes, and what travels is codes of boxes and their counts.
-About `MOST_COUNTED` rows are counted, or as many as hold enough of the cluster: where there are
-more, rows take part by coins of their own, at a rate that is a function of releases.
-
-"clip" takes no box at all, and "paper" is in `_published/one_cluster`. Means of points in ever
-smaller balls follow (:mod:`.search`). How the methods compare: ``doc/benchmarks/one_cluster.md``.
-
-References
-----------
-.. [1] K. Nissim, U. Stemmer and S. Vadhan, "Locating a small cluster privately", PODS 2016. Its
-   algorithm 2 has boxes of 300 r sqrt(k) after a projection to k = 46 log2(2 n / beta) dimensions,
-   for the worst case; here they are as small as they may be for most points to stay together.
+"clip" takes no box at all, and "paper" is in `_published/one_cluster`; its boxes have 300 r sqrt(k)
+after a projection to k = 46 log2(2 n / beta) dimensions, for the worst case. How the methods
+compare: ``doc/benchmarks/one_cluster.md``.
 """
 
 import dataclasses
@@ -71,12 +62,7 @@ def grid_entries(rho: float, delta: float, *, principal: bool = False) -> tuple[
     """Plan entries of :func:`heavy_box`, or :func:`heavy_point` in its place. All of them together
     are worth `rho` and `delta`. `principal`: principal axes are released first, for 40 % of rho."""
     if principal:
-        axes = PlanEntry(
-            "axes",
-            Mechanism.GAUSSIAN,
-            0.4 * rho,
-            sensitivity="R^2 in the norm of the second moment",
-        )
+        axes = PlanEntry.gaussian("axes", 0.4 * rho, "R^2 in the norm of the second moment")
         return (axes, *grid_entries(0.6 * rho * _SAFE, delta))
     return (
         PlanEntry(
@@ -128,11 +114,8 @@ def _weighed(
 
 
 def _principal(session: PrivacySession, entry: str, rows: GridTable) -> np.ndarray:
-    """The released axes (4, d) along which the active rows reach farthest from the public center.
-
-    Where the data say nothing against the noise, these are random axes, as good as any others.
-    Unit vectors, as integers in steps of 2**-20. The entry spends all that it has.
-    """
+    """The released axes (4, d), integers in steps of 2**-20, along which the active rows reach
+    farthest from the public center; random ones where the data say nothing against the noise."""
     active: Any = _Chosen(rows)
     moment = second_moment(session, entry, active, rows.limit, session.remaining(entry))
     _, axes = np.linalg.eigh(moment)

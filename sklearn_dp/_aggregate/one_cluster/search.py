@@ -101,7 +101,7 @@ def one_cluster_entries(
     equal parts for the searches for a center. `prefix` is for several searches in one plan.
     """
     count, inside, final = 0.01 * rho, 0.02 * rho, 0.2 * rho
-    entries = [PlanEntry("count", Mechanism.GAUSSIAN, count, sensitivity="1 unit")]
+    entries = [PlanEntry.gaussian("count", count, "1 unit")]
     left, leaves = sum_down([rho, -count, -inside, -final]), 0.0
     if search.center_method != "clip":
         leaves = 0.25 if search.radius_method == "rec_concave" else 0.0
@@ -127,7 +127,7 @@ def one_cluster_entries(
         PlanEntry(
             "radius of the ball", Mechanism.EXPONENTIAL, final, sensitivity="1 unit in a ball"
         ),
-        PlanEntry("points in the ball", Mechanism.GAUSSIAN, inside, sensitivity="1 unit"),
+        PlanEntry.gaussian("points in the ball", inside, "1 unit"),
     ]
     return tuple(dataclasses.replace(entry, name=prefix + entry.name) for entry in entries)
 
@@ -142,9 +142,7 @@ def _start_entries(rho: float, delta: float, search: Search) -> list[PlanEntry]:
     left = sum_down([rho, *(-entry.rho for entry in entries)])
     return [
         *entries,
-        PlanEntry(
-            "center", Mechanism.GAUSSIAN, 0.7 * left, uses=None, sensitivity="radius of a ball"
-        ),
+        PlanEntry.gaussian("center", 0.7 * left, "radius of a ball", uses=None),
         PlanEntry(
             "approach",
             Mechanism.EXPONENTIAL,
@@ -201,10 +199,8 @@ class _Task:
 def fit_one_cluster(
     session: PrivacySession, rows: GridTable, n_points: float, search: Search, *, prefix: str = ""
 ) -> Ball:
-    """Find a ball of `n_points`: t, or a fraction of the released number of points.
-
-    The rows to look at are those that its parts name `ACTIVE`, or all: a function of each row and
-    of releases.
+    """Find a ball of `n_points`: t, or a fraction of the released number of points. The rows to
+    look at are those that its parts name `ACTIVE` (a function of each row and of releases), or all.
     """
     sizes, number = rows.sums(_counted)
     # One point changes the number by at most one (not at all, where one is replaced).
@@ -269,11 +265,8 @@ def _locate(task: _Task) -> tuple[np.ndarray, str]:
 
 
 def _radius(task: _Task) -> Radius | None:
-    """GoodRadius on all points, or on a sample of a rate that is a function of releases.
-
-    The sample has 8192 points at least, and about 1000 of the cluster: the choice is relative to t.
-    A loss of points within the sample stands for 1 / rate times as many.
-    """
+    """GoodRadius on all points, or on a sample of a released rate, of 8192 points at least, and
+    about 1000 of the cluster. A loss of points within it stands for 1 / rate times as many."""
     session, search, coins = task.session, task.search, None
     target, rate, entry = task.target, 1.0, task.prefix + "radius"
     enough = min(search.sample_size, max(_LEAST_SAMPLE, _SAMPLED_CLUSTER * task.size / target))

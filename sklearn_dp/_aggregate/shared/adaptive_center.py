@@ -4,17 +4,8 @@ The radius that rows are clipped to has to fit them: too large, and the noise dr
 small, and the clip bends it. Nothing is known about the scale, so it is found in rounds: a released
 mean of the rows in the present ball, then a released radius about it that most rows are within, on
 a public grid of all scales. The noise of a mean is proportional to the ball that its rows are
-clipped to, so each round sees more. :func:`adaptive_center_radius` says when another round follows.
-
-Who calls: `FriendlyCovariance`, `DPPCA` and the mixtures, before their own releases.
-
-Shapes and units: rows of shape (n, d) in the user's unit come in. What goes out is in grid steps of
-the last domain (see :mod:`.rows`), except for the domain itself, which is in the user's unit.
-
-Why three entries. "bound" is a radius about a public center, so it is large where the data are far
-from there. "location" is a mean within the present ball, "reach" a radius about that mean. The last
-two are repeated: each has paid for three rounds, in equal parts, and unused rounds are simply not
-spent.
+clipped to, so each round sees more (:func:`adaptive_center_radius`). Rows of shape (n, d) in the
+user's unit come in; what goes out is in grid steps.
 """
 
 import math
@@ -23,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._privacy._domain import Domain
-from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
 from .bounds import radius_about, upper_bound_outside
 from .centering import Weights, center_and_count, noise_sd
@@ -67,13 +58,7 @@ def center_radius_entries(
     names = (_REACH,) if centered else (_BOUND, _CENTER, _REACH)
     part = math.nextafter(rho * share / len(names), 0.0)
     return tuple(
-        PlanEntry(
-            name,
-            Mechanism.GAUSSIAN,
-            part,
-            uses=1 if name == _BOUND else _ROUNDS,
-            sensitivity=_WORDS[name],
-        )
+        PlanEntry.gaussian(name, part, _WORDS[name], uses=1 if name == _BOUND else _ROUNDS)
         for name in names
     )
 

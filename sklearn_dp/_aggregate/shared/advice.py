@@ -15,11 +15,8 @@ _MOST_TIMES = 1000.0  # what is asked for at most: more would be no advice
 
 
 def advice(times: float, epsilon: float, size: float | None = None, units: str = "rows") -> str:
-    """So many times the units, or a larger epsilon: the end of a status.
-
-    `times` is by how much the noise is too large; empty above a thousand. `size` is the released
-    number of units, where it is known well: the words then say how many there should be.
-    """
+    """So many times the units (their number too, where it is known well), or a larger epsilon: the
+    end of a status. Empty above a thousand times."""
     if not times < _MOST_TIMES:
         return ""
     number = "" if size is None else f" ({plain(times * size)})"

@@ -121,11 +121,8 @@ def fit_some(
     shape: tuple[int, ...],
     min_rows: int,
 ) -> np.ndarray:
-    """The results of some blocks, each a function of its rows and its seed alone.
-
-    One task of joblib, of 64, as handing one block to a worker costs as much as a small fit. A
-    worker has its own patches and its own thread limit, so both are set again here.
-    """
+    """The results of some blocks, each a function of its rows and its seed alone. One task of
+    joblib, whose worker has its own patches and thread limit: both are set again here."""
     names = [
         name
         for name in estimator.get_params(deep=True)

@@ -64,11 +64,8 @@ def radius_about(
     within: Domain | None = None,
     **options: Any,
 ) -> tuple[float | None, NoisyNorms]:
-    """A released radius that most rows are within, or None, and the norms; see `private_radius`.
-
-    About the center of `center`, after a cut to its box if it has one. Rows are moved into the
-    public bounds `within` first.
-    """
+    """A released radius about a center that most rows are within, or None, and the norms; see
+    `private_radius`. Rows are moved into the public bounds `within` first."""
     (counts,) = table.sums(_norm_counts, center, within)
     return private_radius(session, entry, counts, table.units, **options)
 
@@ -111,10 +108,7 @@ _SEEN_WINDOWS, _SEEN = (1, 2, 4, 8, 16), 4.5  # bins, and standard deviations of
 
 def upper_bound_outside(norms: NoisyNorms, radius: float, size: float, size_sd: float) -> float:
     """The most units that may be farther out than a radius, with probability 95 %; at least 0.
-
-    The norms are of all units, about the center of the ball; `size` is another release of their
-    number, its `size_sd` infinite where there is none.
-    """
+    `size` is another release of the number of units, its `size_sd` infinite where there is none."""
     # Bins that end at the radius or before: what is in the others may be beyond it.
     inside = int(np.searchsorted(norms.edges, radius, side="right")) - 1
     variance = norms.sd**2 + _ROUNDED

@@ -1,19 +1,16 @@
 """Released centers, refined column by column where columns have different units.
 
-A clustering compares distances in the units of the table, and its noise is the same in all
-coordinates: that of the column with the largest numbers. So where the sides of public bounds
-differ by much (:func:`unequal`), or scales have been released, the last releases refine the
-centers: rows as offsets in the units of the columns, summed for each cluster. Each column then has
-noise in its own unit. Which cluster a row is in follows from the released centers and the row.
-
-Of several centers there are two releases. The first one also tells how wide the clusters are in
-each column, and where that is far less than the column is, the second one clips offsets nearer.
+The noise of a clustering is that of the column with the largest numbers in all coordinates. So
+where the sides of public bounds differ by much (:func:`unequal`), or scales have been released, the
+last releases refine the centers: rows as offsets in the units of the columns, summed for each
+cluster, which follows from the released centers and the row. Of several centers there are two
+releases; the first one also tells how wide the clusters are in each column, and where that is far
+less than the column is, the second one clips offsets nearer.
 
 A clip that bites is a bias where a column is skewed. In a box, offsets are first from its middle,
 and none is clipped. Without one they are from the center (from the origin of the columns, where the
-center is lost in its noise), and they are clipped farther out the more rows there are, up to where
-the noise is no small part of the error from which rows were drawn. Rows beyond are counted, and
-what they may add to a mean is in its standard error.
+center is lost in its noise), and they are clipped farther out the more rows there are. Rows beyond
+are counted, and what they may add to a mean is in its standard error.
 
 A row moves the sums by a vector of length at most sqrt(d), the number of one cluster by one, and
 the squares of the columns and the numbers of rows beyond by vectors of length at most sqrt(d).
@@ -27,7 +24,7 @@ import numpy as np
 from ..._privacy._aggregates import label_sums, weighted_bincount
 from ..._privacy._domain import Domain
 from ..._privacy._grid import Grid, sum_type
-from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import exact_integers, round_up
 from ..._privacy._session import PrivacySession
 from .columns import Columns
@@ -96,7 +93,7 @@ def refinement_entry(rho: float) -> PlanEntry:
     """The plan entry of :func:`refined_centers`."""
     words = "a unit adds an offset, clipped to the reach of the columns, to one center"
     share = math.nextafter(rho, 0.0)
-    return PlanEntry(REFINEMENT, Mechanism.GAUSSIAN, share, uses=2, sensitivity=words)
+    return PlanEntry.gaussian(REFINEMENT, share, words, uses=2)
 
 
 def refined_centers(

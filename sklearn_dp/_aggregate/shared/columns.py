@@ -28,7 +28,7 @@ import numpy as np
 
 from ..._privacy._aggregates import weighted_bincount
 from ..._privacy._domain import Domain
-from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import exact_integers, round_up
 from ..._privacy._session import PrivacySession
 from .rows import row_slices
@@ -158,7 +158,7 @@ def _in_columns(part: Part, columns: Columns) -> tuple[Part, tuple]:
 def column_entries(rho: float, most: float | None = None) -> tuple[PlanEntry, ...]:
     """The plan entry that pays for :func:`release_columns`: `rho`, or up to `most` if it helps."""
     words, most = "a unit adds 1 to a histogram of each column", rho if most is None else most
-    entry = PlanEntry(COLUMNS, Mechanism.GAUSSIAN, rho, uses=None, max_rho=most, sensitivity=words)
+    entry = PlanEntry.gaussian(COLUMNS, rho, words, uses=None, max_rho=most)
     return (entry,)
 
 
@@ -327,11 +327,8 @@ def _all_zero(found: _Seen) -> bool:
 
 
 def _spread_thin(counts: np.ndarray, sd: float, n_columns: int, size: float) -> _Seen | None:
-    """The same where an octave holds too few rows to stand clear: of several octaves together.
-
-    First of both signs: twice the rows for 1.4 times the noise. Then of runs of octaves, beside the
-    bin about zero. They count only where they tell the spread.
-    """
+    """The same where an octave holds too few rows: of both signs together, twice the rows for 1.4
+    times the noise; then of runs of octaves, where they tell the spread."""
     folded = counts + counts[::-1]
     found = _moments(folded, _OCTAVE_EDGES, math.sqrt(2) * sd, n_columns, 2 * size)
     if found is not None and not _all_zero(found):

@@ -1,14 +1,11 @@
 """The global generators of numpy and of Python, for code of users: a stream for each block or row.
 
-``np.random`` and ``random`` are one stream each, shared by the process. Of code that draws from
-them, what one block gets would depend on how much the blocks before it have drawn: one row more in
-one of them would change all that follow. So each block (and each row, where a function of single
-rows is asked for) starts a stream of its own from its own seed. Afterward the generators are as
-they were before; how much was drawn is a fact about the rows.
-
-The streams belong to the process, so threads take turns. What else code may draw from is not seen:
+Of code that draws from ``np.random`` or ``random``, what one block gets would depend on how much
+the blocks before it have drawn. So each block (and each row, where a function of single rows is
+asked for) starts a stream of its own from its own seed. Afterward the generators are as they were
+before. They belong to the process, so threads take turns. What else code may draw from is not seen:
 generators that a module or a class keeps, those of other libraries (torch, tensorflow), files, the
-time. `SECURITY.md` says so.
+time (`SECURITY.md`).
 """
 
 import os

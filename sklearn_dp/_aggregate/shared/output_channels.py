@@ -1,27 +1,19 @@
-"""The output channels of Python, each with the function that makes its patch.
-
-A patch takes the place of a function or method of the standard library while any thread is silent;
-:mod:`.output_interception` installs and removes all of them. `CHANNELS`, at the end, lists
-what is guarded.
+"""The output channels of Python (`CHANNELS`), each with the function that makes its patch.
 
 A maker gets the original, and the object that installs the patches: a patch that has let another
-thread change filters or streams asks it to close again what has come open. A patch asks
-:func:`.silenced_context.context_of_thread` who comes. A thread without a context gets the original.
-
-What a patch may rely on, and what it must not do:
+thread change filters or streams asks it to close again what has come open. What a patch may rely
+on, and what it must not do:
 
 * It may run in any thread, at any time, also while patches are installed or removed. So it decides
   by the thread's own context alone, and calls the original that it was made with where there is
   none.
-* It must be right also when it is no longer in place: somebody may have kept it ("from sys import
-  stdout"), or a ``with`` block that was entered through a patch may be left after the patches are
-  gone.
-* It must not change what threads without a context see. A server around a fit keeps its warnings,
-  logs and redirections; a fit that silenced them would hide errors that are not its own.
+* It must be right also when it is no longer in place: somebody may have kept it, or a ``with``
+  block that was entered through a patch may be left after the patches are gone.
+* It must not change what threads without a context see: a server around a fit keeps its warnings,
+  logs and redirections.
 
-Private names of the standard library are replaced too (``warnings._showwarnmsg``, ``Logger._log``).
-Public functions are not the only callers of these, so a patch in front of the public ones alone
-would leave a way around. A name that a version of Python does not have is passed over.
+Private names of the standard library are replaced too (``warnings._showwarnmsg``, ``Logger._log``),
+as public functions are not their only callers. A name that a version does not have is passed over.
 """
 
 import contextlib
@@ -56,10 +48,8 @@ def _show(original: Callable[..., Any], interception: Any) -> Callable[..., Any]
 
 
 def _add_filter(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
-    """`simplefilter` and `filterwarnings`: those of a silent thread are its context's.
-
-    Filters for a module (the fourth entry of an item) are left out: which one a warning came from
-    is not told. Since it is never shown, only a record or an error could miss something.
+    """`simplefilter` and `filterwarnings`: those of a silent thread are its context's, but for
+    filters for a module (the fourth entry of an item): which one a warning came from is not told.
     """
 
     def patch(*item: Any, append: Any) -> None:
@@ -146,10 +136,9 @@ class _Redirected:
 
 
 def _enter_redirect(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
-    """`redirect_stdout` and `redirect_stderr`: a silent thread redirects in its own context.
-
-    A stand-in on the stack `_old_targets` would be put back after the patches are gone, and lead to
-    a stream of long ago. So the stream behind is put on it.
+    """`redirect_stdout` and `redirect_stderr`: a silent thread redirects in its own context. On the
+    stack `_old_targets` is the stream behind: a stand-in would be put back after the patches are
+    gone.
     """
 
     def patch(self: Any) -> Any:

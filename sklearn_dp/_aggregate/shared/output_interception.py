@@ -1,28 +1,17 @@
 """Patches that take the place of Python's output channels while any thread is silent.
 
 Python keeps its warning filters, logs and streams in the process, not in the thread. While a fit is
-silent these output channels are replaced by patches that look at who comes. A thread with a context
-finds that context in their place, where its own filters, logs and redirections work; every
-other thread finds what was there before. The last one to leave puts everything back.
-
-How to read this module:
-
-1. :class:`.silenced_context.SilencedContext` is what the code of a fit may do to warnings and
-   streams.
-2. :data:`.output_channels.CHANNELS` lists each output channel of Python with the function that
-   makes its patch. A patch asks :func:`.silenced_context.context_of_thread` who comes.
-3. ``INTERCEPTION`` (:class:`_Interception`) installs patches when the first thread becomes silent,
-   and removes them when the last one leaves. In between others may change filters and streams,
-   in silent and in other threads: ``tighten`` installs the patches again.
-
-All attributes that are replaced belong to modules that other threads use at the same time. So every
+silent, patches of `CHANNELS` (:mod:`.output_channels`) look at who comes: a thread with a context
+(:mod:`.silenced_context`) finds that in their place; every other thread finds what was there
+before. ``INTERCEPTION`` installs them when the first thread becomes silent, and removes them when
+the last one leaves. In between others may change filters and streams: ``tighten`` installs the
+patches again. What is replaced belongs to modules that other threads use at the same time. So every
 change is made under one lock, each patch works whether or not it is still in place, and originals
 are put back only where the patch is what is found.
 
-Why not ``warnings.catch_warnings`` and ``redirect_stdout`` around each fit: both change the whole
-process. Two threads that enter and leave them in turn restore each other's changes in the wrong
-order, so a warning of one fit can end up in the record of another thread, and a filter that a
-thread set is gone afterward.
+``warnings.catch_warnings`` and ``redirect_stdout`` around each fit would change the whole process.
+Two threads that enter and leave them in turn restore each other's changes in the wrong order, so a
+warning of one fit can end up in the record of another thread, and a filter is gone afterward.
 """
 
 import os

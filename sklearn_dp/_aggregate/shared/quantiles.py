@@ -31,7 +31,7 @@ from sklearn.isotonic import isotonic_regression
 
 from ..._privacy._aggregates import weighted_bincount
 from ..._privacy._domain import Domain
-from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import round_up, sum_down
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import UnitFacts
@@ -43,11 +43,8 @@ _BITS = 10
 def noisy_prefix_sums(
     session: PrivacySession, entry: str, counts: np.ndarray, units: UnitFacts, rho: float
 ) -> tuple[np.ndarray, float]:
-    """Prefix sums of histograms (n_histograms, n_bins), in weight, and a scale of their noise.
-
-    A unit has at most its weight, in one bin of each; the sd is the scale times
-    :func:`prefix_noise`.
-    """
+    """Prefix sums of histograms (n_histograms, n_bins), in weight, and a scale of their noise,
+    times :func:`prefix_noise`. A unit has at most its weight, in one bin of each."""
     n_bins = counts.shape[1]
     encode, decode = _factors(n_bins)
     # Integers: a total weight below 2**52 times entries of at most 2**10 does not wrap.
@@ -143,8 +140,8 @@ def quantile_entries(rho: float) -> tuple[PlanEntry, ...]:
     zoom = _ZOOM_SHARE * rho
     ranks = sum_down([rho, -zoom])
     return (
-        PlanEntry(_ZOOM, Mechanism.GAUSSIAN, zoom, uses=_N_ZOOMS, sensitivity=_WORDS),
-        PlanEntry(_RANKS, Mechanism.GAUSSIAN, ranks, sensitivity=_WORDS),
+        PlanEntry.gaussian(_ZOOM, zoom, _WORDS, uses=_N_ZOOMS),
+        PlanEntry.gaussian(_RANKS, ranks, _WORDS),
     )
 
 

@@ -1,15 +1,11 @@
 """Floating-point functions of single rows: finite for every finite row, whatever the others are.
 
-What happens to a row must not show in anything but its own result: no warning, no error, no bit of
-the result of another row. So everything that touches rows runs under :data:`row_guard`, entries
-beyond :data:`LARGEST` count as that, and where rows may go on to another private estimator each
-result is made elementwise in a fixed order. A matrix product is not: its bits depend on the number
-of rows.
-
-These are the functions for what is *not* released by a fit but handed to the user row by row:
-labels, distances, transformed rows. (What a fit sums is made of integers: see :mod:`.rows`.) If a
-transformed row changed by a bit because of another row, a second private estimator behind this one
-would see two neighboring tables differ in many rows, and its guarantee would be void.
+These are for what is *not* released by a fit but handed to the user row by row: labels, distances,
+transformed rows. What happens to a row must not show in anything but its own result: no warning, no
+error, no bit of the result of another row, or a second private estimator behind this one would see
+two neighboring tables differ in many rows. So everything that touches rows runs under
+:data:`row_guard`, entries beyond :data:`LARGEST` count as that, and results are made elementwise in
+a fixed order. A matrix product is not: its bits depend on the number of rows.
 """
 
 from collections.abc import Callable

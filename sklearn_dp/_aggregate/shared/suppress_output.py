@@ -1,15 +1,12 @@
 """Silence around code that sees private rows: nothing of it shows but its result.
 
-What an inner fit warns of, logs, prints or dies of is a fact about private rows. Python keeps the
-output channels in the process, not in the thread: a filter that one thread sets, others lose or
-inherit. So while any fit is silent, the output channels are replaced by patches that look at who
-comes (see :mod:`.output_interception`).
-
-Silent are: `warnings` (also recorded or turned into errors by other threads), `logging`, what goes
-through ``sys.stdout`` and ``sys.stderr``, exceptions of every kind, what finalizers and threads of
-the fit die of. Not silent are: writes below Python (a C library's, ``os.write``), objects that were
-taken from ``sys`` before, files, sockets, processes that the fit starts by itself, threads that
-outlive it, and the death of the process. `SECURITY.md` says so.
+What an inner fit warns of, logs, prints or dies of is a fact about private rows. So while any fit
+is silent, the output channels are replaced by patches (see :mod:`.output_interception`). Silent
+are: `warnings` (also recorded or turned into errors by other threads), `logging`, what goes through
+``sys.stdout`` and ``sys.stderr``, exceptions of every kind, what finalizers and threads of the fit
+die of. Not silent are: writes below Python (a C library's, ``os.write``), objects that were taken
+from ``sys`` before, files, sockets, processes that the fit starts by itself, threads that outlive
+it, and the death of the process (`SECURITY.md`).
 """
 
 import signal
@@ -79,11 +76,8 @@ def attempt_silently(
 
 
 class _Relay:
-    """A signal handler of the user: heard, and what it raises is noted.
-
-    It may run within an inner fit that catches everything; :func:`attempt` raises what is noted
-    again, so that Ctrl-C ends a fit in any case.
-    """
+    """A signal handler of the user, heard also within an inner fit that catches everything: what it
+    raises is noted, and :func:`attempt` raises it again, so that Ctrl-C ends a fit."""
 
     def __init__(self, handler: Callable[[int, FrameType | None], Any]) -> None:
         self.handler = handler

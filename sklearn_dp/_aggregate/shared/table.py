@@ -3,22 +3,17 @@
 Every number that a fit takes from the rows is an exact integer sum of functions of single rows. So
 a fit is a sequence of *passes*: released values go to the parts, each part applies a function to
 its rows, and integers are added up. Addition of integers has no order: the result has the same bits
-for every way of cutting the rows into parts. A table in memory is one part, or one for each thread.
+for every way of cutting the rows into parts.
 
-Who does what:
-
-* an :class:`Engine` holds the parts and computes on them: :class:`LocalEngine` in this process,
-  those of `sklearn_dp._partitions` elsewhere;
-* a :class:`PartSource` reads the rows of a part; the first pass makes a :class:`Part` of it, which
-  keeps named values of each row (its label, its cell) from one pass to the next;
-* a :class:`Table` is what the algorithms see: passes, and what is public of the rows.
+An :class:`Engine` holds the parts and computes on them: :class:`LocalEngine` in this process, those
+of `sklearn_dp._partitions` elsewhere. A :class:`PartSource` reads the rows of a part; the first
+pass makes a :class:`Part` of it, which keeps named values of each row (its label, its cell) from
+one pass to the next. A :class:`Table` is what the algorithms see.
 
 A function of a pass lives at the top of a module, so that it can be pickled by its name. It is
-*pure*: it returns a new state and changes nothing in place, so that a part that is lost, or
-computed twice, gives the same sums. What travels to the place of the fit is exact sums, never a
-value of a row (but for a bounded sample, see `friendly.points`); they are unreleased until a
-session has added noise. They are integers, arrays of them, and :class:`Summed`: addition never
-wraps.
+*pure*, so that a part that is lost, or computed twice, gives the same sums. What travels to the
+place of the fit is exact sums, never a value of a row (but for a bounded sample, see
+`friendly.points`); they are unreleased until a session has added noise.
 """
 
 from collections.abc import Callable, Mapping
@@ -192,10 +187,7 @@ class Engine(Protocol):
 
 class LocalEngine:
     """Parts of this process, in turn or by `n_jobs` threads, which change no bit of a sum.
-
-    `guarded`: an error tells its type and its part, and nothing else. False where no code of others
-    runs: for rows in memory, which have been checked.
-    """
+    `guarded`, where code of others runs: an error tells its type and its part, and nothing else."""
 
     def __init__(self, sources: Any, n_jobs: int | None = None, *, guarded: bool = True) -> None:
         self.states = list(sources)

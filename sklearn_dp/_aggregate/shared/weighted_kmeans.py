@@ -1,19 +1,13 @@
 """Weighted k-means of released points: post-processing, so plain floats will do.
 
-Not scikit-learn's: with several threads its sums depend on their timing, and a replay of a fit
-has to come to the same bits. All starts run side by side as one array operation.
-
-1. Greedy k-means++ starts (Arthur and Vassilvitskii 2007): of four candidates for each next center,
-   drawn in proportion to weight times squared distance, the one that lowers the cost most.
-2. Five of Lloyd's iterations for each start.
-3. Thirty more for the best fifth of them; the best of these is the answer.
-
-The restarts draw from the session's stream for algorithms, which is no noise: they tell nothing
-that the points do not.
+Not scikit-learn's: with several threads its sums depend on their timing, and a replay of a fit has
+to come to the same bits. All starts run side by side as one array operation: greedy k-means++
+starts (Arthur and Vassilvitskii 2007), five of Lloyd's iterations for each, thirty more for the
+best fifth of them; the best of these is the answer. The restarts draw from the session's stream for
+algorithms, which is no noise.
 
 Shapes: m points of q columns; s starts side by side; k clusters. Distances are arrays (s, k, m),
-taken in chunks of at most 2^23 entries (64 MB). One iteration of all starts costs about s k m q
-products, which is why fewer starts are made where k m is large.
+taken in chunks of at most 2^23 entries (64 MB).
 """
 
 from collections.abc import Iterator
@@ -35,11 +29,8 @@ def weighted_kmeans(
     rng: np.random.Generator,
     n_starts: int = 20,
 ) -> np.ndarray:
-    """Centers of low weighted cost: k-means++ starts, Lloyd's iterations, the best of them.
-
-    At most `n_starts`; fewer where there are many clusters and points. The points themselves, some
-    more than once, where there are no more than clusters.
-    """
+    """Centers of low weighted cost: k-means++ starts (fewer for many clusters and points), Lloyd's
+    iterations, the best. The points themselves where there are no more than clusters."""
     if len(points) <= n_clusters:
         return points[np.arange(n_clusters) % len(points)]
     centers, cost = _short_runs(points, weights, n_clusters, rng, n_starts)
@@ -56,11 +47,8 @@ def several_solutions(
     most: int,
     apart: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Solutions of low weighted costs that differ: local optima, or nearly so, and their costs.
-
-    Up to `most` centers (n_clusters, q), the best first; any two differ by `apart`, a part of the
-    lowest cost.
-    """
+    """Up to `most` centers (n_clusters, q) of low weighted costs, local optima or nearly so, the
+    best first, and their costs, which differ by `apart`, a part of the lowest."""
     centers, cost = _short_runs(points, weights, n_clusters, rng, 20)
     centers, cost = _iterate(points, weights, centers[_distinct(cost, most, apart)], _LONG)
     kept = _distinct(cost, most, apart)
@@ -197,11 +185,8 @@ def _starts(
 def _iterate(
     points: np.ndarray, weights: np.ndarray, centers: np.ndarray, n_iterations: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Lloyd's iterations of several starts; centers without points stay where they are.
-
-    All starts are one `bincount`: the label of a point in start i is shifted by i k. Its additions
-    are made in the order of the points, so bits do not depend on threads.
-    """
+    """Lloyd's iterations of several starts as one `bincount`, in the order of the points, so bits
+    do not depend on threads; centers without points stay where they are."""
     n_starts, n_clusters, q = centers.shape
     offset = np.arange(n_starts)[:, None] * n_clusters
     columns = [*np.multiply(points.T, weights, order="C"), weights]

@@ -1,8 +1,8 @@
 """Private aggregation of unordered k-tuples of points by their friendly core.
 
-The tuples are the centers that non-private k-means finds on random blocks of the rows: their
-number is public, and adding or removing a unit replaces one tuple. Or they are units themselves, a
-tuple from each of some clients: then their number is private, and one is added or removed.
+The tuples are the centers that non-private k-means finds on random blocks of the rows: their number
+is public, and adding or removing a unit replaces one tuple. Or they are units themselves, a tuple
+from each of some clients: then their number is private, and one is added or removed.
 
 1. Compare all pairs. Two tuples match if each point has a partner in the other tuple that is nearer
    to it than gamma times all others; their distance is the Frobenius norm of the difference after
@@ -11,21 +11,14 @@ tuple from each of some clients: then their number is private, and one is added 
    friends, by a noisy binary search.
 3. Keep the tuples that are within this radius of more than half of the others
    (:mod:`..friendly.core`). What is kept is not released.
-4. Put the points of every kept tuple into the order of the first one, then all in one random
-   order.
-5. Release a lower bound of the size of the core, and the average of the kept tuples as vectors
-   of k d numbers (:func:`..friendly.average.friendly_average`).
-
-Released: the radius, the size, the average; for a private number of tuples, also that number. The
-shares are choices, not proofs: any that add up to one keep the guarantee.
+4. Put the points of every kept tuple into the order of the first one, then all in one random order.
+5. Release a lower bound of the size of the core, and the average of the kept tuples as vectors of
+   k d numbers (:func:`..friendly.average.friendly_average`); of a private number of tuples, also
+   that number. The shares are choices, not proofs: any that add up to one keep the guarantee.
 
 A neighbor changes one tuple, hence one row and one column of the matrix of distances: every other
 tuple gains or loses one friend at most. Steps 4 and 5 are private only for cores of which any two
-tuples have a common friend; step 3 guarantees that on both neighbors, but for a probability
-delta.
-
-:mod:`.stage` calls this for estimators, `ensemble` for its blocks of outputs. Read
-:mod:`..friendly.core` before: it says what "friend" means and proves what the filters do.
+tuples have a common friend; step 3 guarantees that on both neighbors, but for a probability delta.
 """
 
 import math
@@ -72,11 +65,8 @@ class TupleShares:
 
 
 def radii(radius: float) -> np.ndarray:
-    """The public grid of friendship radii: 1e-4 to 2 times the public radius in factors of 1.5.
-
-    Two points are at most 2 radii apart; that k of them may be farther only means that tuples which
-    agree no better than by chance find no radius.
-    """
+    """The public grid of friendship radii: 1e-4 to 2 times the public radius, the largest distance
+    of two points, in factors of 1.5."""
     steps = math.ceil(math.log(2.0 / _LEAST_RADIUS, RATIO))
     return radius * _LEAST_RADIUS * RATIO ** np.arange(steps + 1)
 
@@ -96,23 +86,12 @@ def tuple_entries(
     core = shares.core * rho
     number: tuple[PlanEntry, ...] = ()
     if relation == "add or remove":
-        number = (
-            PlanEntry(
-                "tuples/number",
-                Mechanism.GAUSSIAN,
-                _NUMBER_SHARE * core * _SAFE,
-                sensitivity="one tuple",
-            ),
-        )
+        number = (PlanEntry.gaussian("tuples/number", _NUMBER_SHARE * core * _SAFE, "one tuple"),)
         core *= 1 - _NUMBER_SHARE
     return (
         *number,
-        PlanEntry(
-            "tuples/radius",
-            Mechanism.GAUSSIAN,
-            shares.radius * rho,
-            uses=n_steps,
-            sensitivity="one tuple: 2 (t - 1) pairs",
+        PlanEntry.gaussian(
+            "tuples/radius", shares.radius * rho, "one tuple: 2 (t - 1) pairs", uses=n_steps
         ),
         PlanEntry(
             "tuples/core",
@@ -327,11 +306,8 @@ def _fixed_core(session: PrivacySession, friends: np.ndarray) -> np.ndarray:
 
 
 def _private_core(session: PrivacySession, friends: np.ndarray) -> np.ndarray:
-    """Which of a private number of tuples are in the core; the number is released first.
-
-    The noise of the filter has to be for all the tuples there are, so it needs an upper bound of
-    their number that holds but for delta / 2.
-    """
+    """Which of a private number of tuples are in the core. The number is released first: the noise
+    of the filter needs an upper bound of it that holds but for delta / 2."""
     entry, number = session.plan["tuples/core"], "tuples/number"
     sd = 1 / math.sqrt(2 * session.remaining(number))
     # A tuple more or less changes their number by one.

@@ -4,16 +4,11 @@
    tuple (:attr:`TupleStage.inner`): the same where every row is in one block, a smaller one where a
    row has several copies (:func:`amplified`).
 2. Decide which aggregator (:attr:`TupleStage.kind`) and how many tuples (:attr:`TupleStage.size`).
-3. Write the plan (:meth:`TupleStage.entries`): each release of a friendly core, or a single
-   (epsilon, delta)-DP step where the guarantee of the parts is conditional.
-4. Run (:meth:`TupleStage.run`) on the tuples that the caller has made.
-
-Steps 1 to 3 see parameters and public facts only, no data; so the plan can be shown before a fit.
-What is released stands in the docstrings of the aggregators. What a neighbor changes depends on
-who made the tuples: blocks of rows, of which exactly one changes (or, with copies, a Poisson number
-of them), or clients, of which one comes or goes.
-
-Callers: `DPKTupleKMeans`, `aggregate_k_tuples`, and the k-tuples of mixtures.
+3. Write the plan (:meth:`TupleStage.entries`), from parameters and public facts only: each release
+   of a friendly core, or a single (epsilon, delta)-DP step where the guarantee is conditional.
+4. Run (:meth:`TupleStage.run`) on the tuples that the caller has made: from blocks of rows, of
+   which a neighbor changes exactly one (or, with copies, a Poisson number), or from clients, of
+   which one comes or goes.
 """
 
 import math
@@ -140,10 +135,9 @@ class TupleStage:
 
     @cached_property
     def size(self) -> int:
-        """The number of tuples; 0 where this budget buys no answer.
-
-        "auto" is the least number that will do: more tuples of fewer rows each agree less. For k
-        averages it is the first of the doubles of what the test needs.
+        """The number of tuples; 0 where this budget buys no answer. "auto" is the least number that
+        will do (the first of the doubles of what k averages need): more tuples have fewer rows
+        each.
         """
         if not isinstance(self.n_tuples, str):
             return int(self.n_tuples)
