@@ -114,18 +114,12 @@ class ZCDPCore(Route):
         among = len(sample)
         # Adding a point changes the size of the sample by one or not at all.
         noisy = float(session.gaussian("location", among, sensitivity=1.0, rho=self.size))
+        friends, sd = friend_counts(sample, facts.diameter), 1 / math.sqrt(2 * self.size)
+        rho, delta = self.core, facts.delta / 2
         keep = core_add_remove(
-            session,
-            "location",
-            friend_counts(sample, facts.diameter),
-            among,
-            noisy,
-            1 / math.sqrt(2 * self.size),
-            rho=self.core,
-            delta=facts.delta / 2,
-            units=numbers,
+            session, "location", friends, among, noisy, sd, rho=rho, delta=delta, units=numbers
         )
-        return _core_mean(session, sample[keep], facts, self.size, self.share, facts.delta / 2)
+        return _core_mean(session, sample[keep], facts, self.size, self.share, delta)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,44 +152,23 @@ class BasicCore(Route):
         part = np.linspace(0.1, 0.9, 17)
         # A lower bound of the size that holds with a margin of two standard deviations.
         size = facts.sampled - 1.5 - (2 - float(ndtri(delta))) / np.sqrt(2 * part * inner)
-        miss = np.where(
-            size < 1,
-            math.inf,
-            facts.spread
-            * 2
-            * facts.diameter
-            / (np.maximum(size, 1.0) * np.sqrt(2 * (1 - part) * inner)),
-        )
+        precision = np.maximum(size, 1.0) * np.sqrt(2 * (1 - part) * inner)
+        miss = np.where(size < 1, math.inf, facts.spread * 2 * facts.diameter / precision)
         best = int(miss.argmin())
-        return cls(
-            fixed=cost + inner,
-            start=facts.diameter + float(miss[best]),
-            epsilon=epsilon,
-            part=float(part[best]),
-        )
+        start, split = facts.diameter + float(miss[best]), float(part[best])
+        return cls(fixed=cost + inner, start=start, epsilon=epsilon, part=split)
 
     def locate(
         self, session: PrivacySession, points: Points, facts: PublicFacts
     ) -> Candidate | None:
         inner, delta, cost = basic_average_budget(self.epsilon, facts.delta)
         sample, numbers = points.sample(session, facts.size)
+        friends, among, delta_core = friend_counts(sample, facts.diameter), len(sample), facts.delta
         keep = core_basic(
-            session,
-            "location",
-            friend_counts(sample, facts.diameter),
-            len(sample),
-            rho=cost,
-            delta=facts.delta,
-            units=numbers,
+            session, "location", friends, among, rho=cost, delta=delta_core, units=numbers
         )
-        return _core_mean(
-            session,
-            sample[keep],
-            facts,
-            self.part * inner,
-            (1 - self.part) * inner * (1 - 1e-9),
-            delta,
-        )
+        size, mean = self.part * inner, (1 - self.part) * inner * (1 - 1e-9)
+        return _core_mean(session, sample[keep], facts, size, mean, delta)
 
 
 def _core_mean(
@@ -207,16 +180,8 @@ def _core_mean(
     delta: float,
 ) -> Candidate | None:
     """The average of a core (m, d) and a ball about it, or None; all from the entry "location"."""
-    average = friendly_average(
-        session,
-        "location",
-        "location",
-        core,
-        facts.diameter,
-        rho_size=rho_size,
-        rho_mean=rho_mean,
-        delta=delta,
-    )
+    shares: dict[str, Any] = {"rho_size": rho_size, "rho_mean": rho_mean, "delta": delta}
+    average = friendly_average(session, "location", "location", core, facts.diameter, **shares)
     if average is None:
         return None
     return Candidate.within(average.mean, facts.spread * average.sd, average.sd**2, facts)

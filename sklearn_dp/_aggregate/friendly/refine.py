@@ -243,19 +243,8 @@ def refine(
         unsure = noise**2 + 4 * offset**2 * end.variance + moved**2 + (fourths - own**2) * drawn
         spread = np.sqrt(own + likely)
         spread_error = np.sqrt(unsure + excess**2) / (2 * spread)
-    return Refined(
-        end.center,
-        clip.radius,
-        error,
-        spread,
-        end.size,
-        end.least,
-        clip.hidden,
-        spread_error,
-        clip.excess,
-        squares - offset**2,
-        noise,
-    )
+    found = end.center, clip.radius, error, spread, end.size, end.least, clip.hidden, spread_error
+    return Refined(*found, clip.excess, squares - offset**2, noise)
 
 
 def _spreads(variances: np.ndarray, pooled: float, noise: float) -> np.ndarray:

@@ -38,8 +38,8 @@ from ..shared.table import Table
 from .clipped_update import update
 from .engine import last_entries
 from .fit_context import Context
-from .lloyd import ERRORS, LloydResult, Observation, lloyd_context, observe
-from .lloyd_state import Distances, LloydContext, LloydState
+from .lloyd import ERRORS, Observation, lloyd_context, observe
+from .lloyd_state import Distances, LloydContext, LloydResult, LloydState
 from .quality import FarRows, Quality
 from .result import EngineResult, assembled, measured
 from .split_merge import move_clusters
@@ -60,39 +60,23 @@ _DISTANCES = 0.7  # of the histogram of distances, that is kept from day to day
 class _Sums:
     """What fades: quality, and the number of units that it is of; with their variances."""
 
-    near: float
-    total: float
-    far: float
-    outside: float
+    values: np.ndarray  # (4,), sums about the centers and the middle, numbers far and outside
     n: float
-    variances: np.ndarray  # (4,), of all but the last
+    variances: np.ndarray  # (4,)
 
     def added(self, part: float, day: Quality, n: float) -> "_Sums":
         """A part of what is known, and a day."""
+        values = part * self.values + [day.near, day.total, day.far.count, day.outside]
         noise = np.square([day.near_sd, day.total_sd, day.far.sd, day.outside_sd])
-        return _Sums(
-            part * self.near + day.near,
-            part * self.total + day.total,
-            part * self.far + day.far.count,
-            part * self.outside + day.outside,
-            part * self.n + n,
-            part**2 * self.variances + noise,
-        )
+        return _Sums(values, part * self.n + n, part**2 * self.variances + noise)
 
     def quality(self, size: float, day: Quality) -> Quality:
         """The same of as many units as there are in all."""
         times = size / max(self.n, 1.0)
-        near, total, far, outside = times * np.sqrt(self.variances)
-        return Quality(
-            times * self.near,
-            float(near),
-            times * self.total,
-            float(total),
-            FarRows(times * self.far, float(far), day.far.distance) if day.far.sd else FarRows(),
-            day.cap,
-            times * self.outside,
-            float(outside),
-        )
+        near, total, number, outside = (times * self.values).tolist()
+        near_sd, total_sd, sd, outside_sd = (times * np.sqrt(self.variances)).tolist()
+        far = FarRows(number, sd, day.far.distance) if day.far.sd else FarRows()
+        return Quality(near, near_sd, total, total_sd, far, day.cap, outside, outside_sd)
 
 
 @dataclass
@@ -130,6 +114,7 @@ class Stream:
         )
         size = max(fitted.size_ / weight, 1.0)
         unexplained = max(1 - fitted.explained_, 1e-3)
+        squares = np.array([near * unit**2, near * unit**2 / unexplained, 0.0, 0.0])
         noise = np.square([near_sd, near_sd / unexplained, 0.0, 0.0])
         return cls(
             state,
@@ -137,7 +122,7 @@ class Stream:
             math.sqrt(max(near, near_sd) / size),
             size,
             (fitted.size_std_error_ / weight) ** 2,
-            _Sums(near * unit**2, near * unit**2 / unexplained, 0.0, 0.0, size, noise * unit**4),
+            _Sums(squares, size, noise * unit**4),
             quiet=_QUIET if is_ok(fitted.status_) else 0,
         )
 
@@ -195,21 +180,8 @@ def _likely(n: float, variance: float, before: float) -> float:
 
 def _final(stream: Stream, n: float) -> LloydResult:
     """Where the iterations are, with counts that add up to a number of units."""
-    now = stream.now
-    part = n / max(float(np.maximum(now.count, 0.0).sum()), 1.0)
-    return LloydResult(
-        now.centers,
-        now.variance,
-        part * now.count,
-        part * now.count_sd,
-        now.counted,
-        now.farthest,
-        now.spread,
-        now.spread_variance,
-        stream.n_windows,
-        now.error,
-        now.noise_share,
-    )
+    part = n / max(float(np.maximum(stream.now.count, 0.0).sum()), 1.0)
+    return stream.now.result(stream.n_windows, part)
 
 
 def _context(session: PrivacySession, rows: GridTable, stream: Stream) -> LloydContext:

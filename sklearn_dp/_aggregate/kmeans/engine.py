@@ -61,21 +61,17 @@ BOUND, CELLS, MEANS = "bound", "cells", "cell means"
 def _shares(n_features: int, tuning: Tuning) -> dict[str, tuple[float, float]]:
     """Nominal and largest shares of the releases before Lloyd's iterations, which get less where a
     step takes more after a look at what has been released: in small data, or for far rows."""
-    center, means = (tuning.center_share,) * 2, (tuning.means_share,) * 2
-    cells = (tuning.cells_share, tuning.cells_cap)
-    if n_features <= 3:
-        return {CENTER: center, RADIUS: (tuning.radius_share_flat,) * 2, CELLS: cells, MEANS: means}
-    moment = (
-        (tuning.wide_moment_share, tuning.wide_moment_cap)
-        if n_features > tuning.wide_features
-        else (tuning.moment_share, tuning.moment_cap)
-    )
+    flat, wide = n_features <= 3, n_features > tuning.wide_features
+    radius = tuning.radius_share_flat if flat else tuning.radius_share
+    moment = (tuning.moment_share, tuning.moment_cap)
+    if wide:
+        moment = (tuning.wide_moment_share, tuning.wide_moment_cap)
     return {
-        CENTER: center,
-        RADIUS: (tuning.radius_share,) * 2,
-        MOMENT: moment,
-        CELLS: cells,
-        MEANS: means,
+        CENTER: (tuning.center_share,) * 2,
+        RADIUS: (radius,) * 2,
+        **({} if flat else {MOMENT: moment}),
+        CELLS: (tuning.cells_share, tuning.cells_cap),
+        MEANS: (tuning.means_share,) * 2,
     }
 
 
@@ -195,7 +191,6 @@ def fit_engine(
     known: it may release and waive entries that follow in the plan.
     """
     domain, status, norms = known_or_paid(session, prefix + BOUND, table, domain)
-    bounds = domain if norms is None else None
     run = Run(
         session=session,
         rows=GridTable.quantize(table, domain) if rows is None else rows,
@@ -203,6 +198,7 @@ def fit_engine(
         prefix=prefix,
         tuning=tuning,
     )
+    n_leaves: int | None
     left = lloyd_budget(session, prefix)
     context = located(run, math.sqrt(2 * left))
     if once_sized is not None:
@@ -212,26 +208,24 @@ def fit_engine(
         points = (domain.clip_points(start) - domain.center) / context.rows.unit
         final = lloyd(without_moves(context), points - context.rows.origin, callback=callback)
         # Given centers are believed as those that cells have shown.
-        n = len(start)
-        result = build_result(
-            context, final, domain, status, n_leaves=n, quality=quality, bounds=bounds
-        )
-        return result.bounded(norms, domain, context.size.n, context.size.sd)
-    coreset = choice = None
-    given = not isinstance(n_clusters, Candidates)
-    if not (quality and given and lost_in_noise(context, left / 2)):
-        coreset = _coreset(context)
-        choice = choose(context, coreset, n_clusters)
-    if choice is not None:
-        context = replace(context, n_clusters=choice.n_clusters)
-    if coreset is None or (quality and lost_in_noise(context, lloyd_budget(session, prefix))):
-        origin = np.zeros((1, table.n_features))
-        final = lloyd(only_one(context), origin, coreset=coreset, callback=callback)
+        choice, n_leaves = None, len(start)
     else:
-        found = None if choice is None else choice.start
-        first, variance = (solved_start(context, coreset), None) if found is None else found
-        final = lloyd(context, first, variance, coreset=coreset, callback=callback)
-    n_leaves = None if coreset is None else coreset.n_leaves
+        coreset = choice = None
+        given = not isinstance(n_clusters, Candidates)
+        if not (quality and given and lost_in_noise(context, left / 2)):
+            coreset = _coreset(context)
+            choice = choose(context, coreset, n_clusters)
+        if choice is not None:
+            context = replace(context, n_clusters=choice.n_clusters)
+        if coreset is None or (quality and lost_in_noise(context, lloyd_budget(session, prefix))):
+            origin = np.zeros((1, table.n_features))
+            final = lloyd(only_one(context), origin, coreset=coreset, callback=callback)
+        else:
+            found = None if choice is None else choice.start
+            first, variance = (solved_start(context, coreset), None) if found is None else found
+            final = lloyd(context, first, variance, coreset=coreset, callback=callback)
+        n_leaves = None if coreset is None else coreset.n_leaves
+    bounds = domain if norms is None else None
     result = build_result(
         context, final, domain, status, n_leaves=n_leaves, quality=quality, bounds=bounds
     )

@@ -34,7 +34,7 @@ from ..shared.row_sums import ERROR_STEPS, WEIGHT_BITS
 from .clipped_update import Clip, clip_radius, distance_edges, update
 from .coreset import Coreset
 from .fit_context import Context
-from .lloyd_state import LloydContext, LloydState, cluster_scales, seen_width
+from .lloyd_state import LloydContext, LloydResult, LloydState, cluster_scales, seen_width
 from .passes import assigned, cluster_sums
 from .split_merge import move_clusters, reduce_centers
 
@@ -81,25 +81,6 @@ def lloyd_budget(session: PrivacySession, prefix: str = "") -> float:
     return min(session.remaining(prefix + _SUMS), free)
 
 
-@dataclass(frozen=True)
-class LloydResult:
-    """What the iterations release, in grid steps about the origin of the rows."""
-
-    centers: np.ndarray  # (k, d)
-    variance: np.ndarray  # (k,), of the noise in each coordinate of a center
-    counts: np.ndarray  # (k,), noisy numbers of units ...
-    counts_sd: np.ndarray  # ... and the standard deviations of their noise
-    counted: np.ndarray  # (k, d), the centers that the last of these numbers are of
-    reach: np.ndarray  # (k,), distance from each center that few of its rows are beyond
-    spread: np.ndarray  # (k,), mean squared distance in each cluster when last released ...
-    spread_variance: np.ndarray  # ... of infinite variance when not
-    n_iterations: int
-    # sum of squared distances, capped, after an early iteration; nan when not released
-    error: float
-    # part of a typical cluster's spread that was noise of its center; nan when not released
-    noise_share: float = math.nan
-
-
 def lloyd(
     context: Context,
     centers: np.ndarray,
@@ -128,19 +109,7 @@ def lloyd(
             break
         # What was split needs time to settle.
         last = iteration >= 2 and converged >= (2 if state.moved else 1)
-    return LloydResult(
-        state.centers,
-        state.variance,
-        state.count,
-        state.count_sd,
-        state.counted,
-        state.farthest,
-        state.spread,
-        state.spread_variance,
-        iteration,
-        state.error,
-        state.noise_share,
-    )
+    return state.result(iteration)
 
 
 def lloyd_context(

@@ -87,6 +87,25 @@ class LloydContext(Context):
         )
 
 
+@dataclass(frozen=True)
+class LloydResult:
+    """What the iterations release, in grid steps about the origin of the rows."""
+
+    centers: np.ndarray  # (k, d)
+    variance: np.ndarray  # (k,), of the noise in each coordinate of a center
+    counts: np.ndarray  # (k,), noisy numbers of units ...
+    counts_sd: np.ndarray  # ... and the standard deviations of their noise
+    counted: np.ndarray  # (k, d), the centers that the last of these numbers are of
+    reach: np.ndarray  # (k,), distance from each center that few of its rows are beyond
+    spread: np.ndarray  # (k,), mean squared distance in each cluster when last released ...
+    spread_variance: np.ndarray  # ... of infinite variance when not
+    n_iterations: int
+    # sum of squared distances, capped, after an early iteration; nan when not released
+    error: float
+    # part of a typical cluster's spread that was noise of its center; nan when not released
+    noise_share: float = math.nan
+
+
 @dataclass
 class LloydState:
     """Released centers, and what is known about them; changed by each Lloyd iteration."""
@@ -149,6 +168,13 @@ class LloydState:
     def certain_counts(self, sure: float) -> tuple[np.ndarray, np.ndarray]:
         """Counts of at least some standard deviations, and which of them are larger."""
         return certain_counts(self.count, self.count_sd, sure), self.count > sure * self.count_sd
+
+    def result(self, n_iterations: int, part: float = 1.0) -> LloydResult:
+        """What is released after so many iterations, with a part of the counts."""
+        counts = part * self.count, part * self.count_sd, self.counted
+        spread = self.farthest, self.spread, self.spread_variance
+        known = n_iterations, self.error, self.noise_share
+        return LloydResult(self.centers, self.variance, *counts, *spread, *known)
 
     def update_counts(self, counts: np.ndarray, sd: float, memory: float) -> None:
         """Average a release (k,), of noise `sd`, with the mean of the earlier ones.

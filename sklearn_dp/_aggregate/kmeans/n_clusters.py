@@ -129,13 +129,8 @@ def release_surplus(
         _look(run, state, budget / n_iterations, relax=iteration > 0)
     least = tuning.small_surplus_keep_sd if small else tuning.surplus_keep_sd
     kept = state.count > least * state.count_sd
-    within = state.count * state.spread
-    return SurplusCenters(
-        *(
-            values[kept]
-            for values in (state.centers, state.variance, state.count, state.count_sd, within)
-        )
-    )
+    found = state.centers, state.variance, state.count, state.count_sd, state.count * state.spread
+    return SurplusCenters(*(values[kept] for values in found))
 
 
 def _look(run: LloydContext, state: LloydState, budget: float, *, relax: bool) -> None:

@@ -15,6 +15,7 @@ its own share, whatever the number is.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -40,20 +41,11 @@ from .tuning import TUNING, Tuning
 
 def private_coreset_tuning(n_features: int) -> Tuning:
     """The engine's numbers with other shares, of sum one: there is no Lloyd iteration to pay."""
-    flat = n_features <= 3
-    return replace(
-        TUNING,
-        center_share=0.05,
-        radius_share=0.04,
-        radius_share_flat=0.05,
-        moment_share=0.15,
-        moment_cap=0.15,
-        wide_moment_share=0.15,
-        wide_moment_cap=0.15,
-        cells_share=0.60 if flat else 0.47,
-        cells_cap=0.60 if flat else 0.47,
-        means_share=0.30 if flat else 0.29,
-    )
+    cells, means = (0.60, 0.30) if n_features <= 3 else (0.47, 0.29)
+    moments = ("moment_share", "moment_cap", "wide_moment_share", "wide_moment_cap")
+    shares: dict[str, Any] = dict.fromkeys(moments, 0.15)
+    shares |= {"center_share": 0.05, "radius_share": 0.04, "radius_share_flat": 0.05}
+    return replace(TUNING, **shares, cells_share=cells, cells_cap=cells, means_share=means)
 
 
 def private_coreset_entries(

@@ -29,7 +29,7 @@ from ..shared.row_sums import ERROR_STEPS, nearest_in, square_sums
 from ..shared.rows import ROWS
 from ..shared.table import Part
 from .fit_context import Run
-from .lloyd import LloydResult
+from .lloyd_state import LloydResult
 from .tuning import Tuning
 
 QUALITY = "quality"

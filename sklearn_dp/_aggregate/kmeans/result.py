@@ -24,8 +24,7 @@ from ..shared.centering import Size, noise_sd
 from ..shared.rows import GridGeometry
 from .candidates import Choice
 from .fit_context import Context
-from .lloyd import LloydResult
-from .lloyd_state import certain_counts, changed_sides
+from .lloyd_state import LloydResult, certain_counts, changed_sides
 from .quality import (
     QUALITY,
     Quality,

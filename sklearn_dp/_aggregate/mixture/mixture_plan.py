@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
-from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._published.easy_instances.k_tuple_mixture import tuple_stage
 from ..._published.separated_gaussians.partition import partition_entries
@@ -55,13 +55,8 @@ def mixture_entries(
         return (*location, *moment_entries(rest))
     halves, found = _split_entries(rho, rest, delta, n_features, settings)
     paths = _SECOND if halves else _ALL
-    radii = PlanEntry(
-        RADII,
-        Mechanism.GAUSSIAN,
-        _RADII_SHARE * rho,
-        paths=paths,
-        sensitivity="a unit adds 1 to the histograms of distances from its center",
-    )
+    words = "a unit adds 1 to the histograms of distances from its center"
+    radii = dataclasses.replace(PlanEntry.gaussian(RADII, _RADII_SHARE * rho, words), paths=paths)
     spent = [-entry.rho for entry in found if entry.paths == paths]
     left = sum_down([rest, *spent, -radii.rho])
     # Where a path leaves something, it goes to the moments.
@@ -84,13 +79,8 @@ def _split_entries(
         return True, spherical_entries(second, delta, rest, settings, n_features, PREFIX)
     if settings.method == "partition":
         return False, partition_entries(_TREE_SHARE * rho, delta, settings, n_features, PREFIX)
-    engine = engine_entries(
-        _PARTITION_SHARE * rho,
-        n_features,
-        bounds_known=True,
-        prefix=PREFIX,
-        n_clusters=settings.n_components,
-    )
+    share, k = _PARTITION_SHARE * rho, settings.n_components
+    engine = engine_entries(share, n_features, bounds_known=True, prefix=PREFIX, n_clusters=k)
     stage = stage_of(rho, delta, settings, n_features)
     if stage is None or not stage.size:
         return False, engine

@@ -91,14 +91,8 @@ class MixtureContext:
 
     def by_coreset(self, path: str) -> Parts:
         """Parts about the centers of the private k-means engine."""
-        found = fit_engine(
-            self.session,
-            self.rows.table,
-            self.place.domain,
-            self.settings.n_components,
-            prefix=self.prefix,
-            rows=self.rows,
-        )
+        table, domain, k = self.rows.table, self.place.domain, self.settings.n_components
+        found = fit_engine(self.session, table, domain, k, prefix=self.prefix, rows=self.rows)
         self.rows.recenter(np.zeros(self.rows.n_features))  # which the engine has moved
         return replace(self.by_nearest(found.centers, path), choice=found.choice)
 

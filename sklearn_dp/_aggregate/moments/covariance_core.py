@@ -130,16 +130,12 @@ class CoreStage:
         draws = session.addressed_draws((numbers := UnitNumbers.of(rows.table)).size)
         sums = rows.sums(_drawn_sums, numbers, draws, self.n_blocks)
         matrices = block_matrices(*sums, centered=centered)
+        friends, rho, delta = friend_counts(matrices, self.distance), self.rho, self.delta
         keep = core_fixed_size(
-            session,
-            _CORE,
-            friend_counts(matrices, self.distance),
-            self.n_blocks,
-            rho=self.rho[_CORE],
-            delta=self.delta[_CORE],
+            session, _CORE, friends, self.n_blocks, rho=rho[_CORE], delta=delta[_CORE]
         )
         m, d = int(np.count_nonzero(keep)), rows.n_features
-        size = core_size(session, _SIZE, m, rho=self.rho[_SIZE], delta=self.delta[_SIZE])
+        size = core_size(session, _SIZE, m, rho=rho[_SIZE], delta=delta[_SIZE])
         eta = self.eta(size, d)
         if eta is None:
             return None
@@ -151,8 +147,8 @@ class CoreStage:
             bits=_BITS,
             distance=self.spread / size,
             eta=eta,
-            rho=self.rho[_MATRIX],
-            delta=self.delta[_MATRIX],
+            rho=rho[_MATRIX],
+            delta=delta[_MATRIX],
         )
         return _ellipsoid(noisy / (1 + eta**2 * d))
 

@@ -64,18 +64,10 @@ def grid_entries(rho: float, delta: float, *, principal: bool = False) -> tuple[
     if principal:
         axes = PlanEntry.gaussian("axes", 0.4 * rho, "R^2 in the norm of the second moment")
         return (axes, *grid_entries(0.6 * rho * _SAFE, delta))
-    return (
-        PlanEntry(
-            "shift", Mechanism.EXPONENTIAL, 0.3 * rho, sensitivity="1 unit in the fullest box"
-        ),
-        PlanEntry(
-            "box",
-            Mechanism.STABILITY_HISTOGRAM,
-            0.7 * rho * _SAFE,
-            delta,
-            sensitivity="1 unit in a box",
-        ),
-    )
+    words, kind, rest = "1 unit in a box", Mechanism.STABILITY_HISTOGRAM, 0.7 * rho * _SAFE
+    fullest = "1 unit in the fullest box"
+    shift = PlanEntry("shift", Mechanism.EXPONENTIAL, 0.3 * rho, sensitivity=fullest)
+    return (shift, PlanEntry("box", kind, rest, delta, sensitivity=words))
 
 
 def signs(session: PrivacySession, d: int, k: int) -> np.ndarray:

@@ -83,17 +83,9 @@ def good_radius_entries(
         "above_threshold": Mechanism.ABOVE_THRESHOLD,
         "rec_concave": Mechanism.REC_CONCAVE,
     }[method]
-    single = method in ("exponential", "above_threshold")
-    return (
-        PlanEntry(
-            name,
-            mechanism,
-            rho,
-            delta if method == "rec_concave" else 0.0,
-            uses=1 if single else None,
-            sensitivity="2 of the mean of t counts",
-        ),
-    )
+    uses = 1 if method in ("exponential", "above_threshold") else None
+    delta, words = delta if method == "rec_concave" else 0.0, "2 of the mean of t counts"
+    return (PlanEntry(name, mechanism, rho, delta, uses=uses, sensitivity=words),)
 
 
 def good_radius(
@@ -195,14 +187,8 @@ def _by_rec_concave(
     epsilon = exponential_epsilon(share / choices)
     lead = pure_dp_epsilon(share / max(leads, 1))
     delta = plan.delta / max(leads, 1) * _SAFE
-    loss = (
-        4
-        * _sensitivity(t)
-        * max(
-            16 / epsilon * math.log(16 / BETA),
-            16 / 3 / lead * (math.log(1 / (4 * BETA * delta)) + 1) if leads else 0.0,
-        )
-    )
+    of_leads = 16 / 3 / lead * (math.log(1 / (4 * BETA * delta)) + 1) if leads else 0.0
+    loss = 4 * _sensitivity(t) * max(16 / epsilon * math.log(16 / BETA), of_leads)
     slack = _slack(t, loss / t)
     # Some radius has a score of half the slack: the first with t L >= t^2 - slack / 2.
     index = rec_concave(

@@ -18,6 +18,7 @@ as far as it is at most another unit of each unit.
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -86,12 +87,12 @@ class Size:
     sd: float = math.inf  # standard deviation of the number
     weights: Weights = Weights()  # what was released of the weights of rows
 
-    @property
+    @cached_property
     def signal(self) -> float:
         """The number of units in noise units."""
         return self.n * self.mu
 
-    @property
+    @cached_property
     def small(self) -> bool:
         """Whether coarser choices pay."""
         return self.signal < _SMALL_SIGNAL

@@ -142,8 +142,7 @@ def told_of_cuts(
         words = (
             f"many rows are at or next to a bound of these columns, and may lie beyond it: {where}"
         )
-    told = status if words in status else f"{status}; {words}"
-    return f"ok, but {words}" if status == "ok" else told
+    return status if words in status else _said_last(words, status)
 
 
 def told_of_hidden(
@@ -177,8 +176,7 @@ def told_of_hidden(
         f"noise hides the spreads of these columns, and their means may be noise, too: {where} "
         "(bounds of their own for columns of other units would help)"
     )
-    codes = np.where(hidden, "unknown", codes)
-    return f"ok, but {words}" if status == "ok" else f"{status}; {words}", codes
+    return _said_last(words, status), np.where(hidden, "unknown", codes)
 
 
 def told_of_centers(
@@ -268,7 +266,7 @@ def told_of_outside(
         return _said_first(words, status), columns
     if beyond.any() or not is_ok(status):
         return status, columns
-    return f"ok, but {words}" if status == "ok" else f"{status}; {words}", columns
+    return _said_last(words, status), columns
 
 
 def _at_sides(domain: Domain, centers: np.ndarray, errors: np.ndarray) -> np.ndarray:
@@ -288,3 +286,8 @@ def _any_row(found: np.ndarray) -> np.ndarray:
 def _said_first(words: str, status: str) -> str:
     """What is wrong, before a status that has something else to complain of."""
     return words if is_ok(status) else f"{words}; {status}"
+
+
+def _said_last(words: str, status: str) -> str:
+    """What there is to say beside a status that has nothing to complain of."""
+    return f"ok, but {words}" if status == "ok" else f"{status}; {words}"

@@ -165,14 +165,8 @@ def fit_quantiles(
     # (that of many zeros may be 0, with others far away): no round has seen it.
     nil = _NIL if domain is None else (high - low) / 2**10
     values = np.clip(found[..., 0], low, high)
-    scale = np.maximum.reduce(
-        [
-            np.abs(values).max(axis=0),
-            np.broadcast_to(nil, low.shape),
-            spread,
-            _least_spread(ranks, levels),
-        ]
-    )
+    least = np.maximum(np.abs(values).max(axis=0), nil)
+    scale = np.maximum.reduce([least, spread, _least_spread(ranks, levels)])
     resolution = (edges[:, -1] - edges[:, 0]) / (_BINS - 2)
     return Quantiles(
         values,

@@ -258,6 +258,8 @@ class LocalEngine:
     def _each(self, function: Callable[[int], Any]) -> list:
         """What a function makes of each part."""
         safe = partial(_guarded, function) if self.guarded else function
+        if self.n_parts == 1:
+            return [safe(0)]
         return in_threads(safe, range(self.n_parts), self.n_jobs)
 
 

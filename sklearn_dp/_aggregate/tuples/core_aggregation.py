@@ -88,32 +88,19 @@ def tuple_entries(
     if relation == "add or remove":
         number = (PlanEntry.gaussian("tuples/number", _NUMBER_SHARE * core * _SAFE, "one tuple"),)
         core *= 1 - _NUMBER_SHARE
-    return (
-        *number,
-        PlanEntry.gaussian(
-            "tuples/radius", shares.radius * rho, "one tuple: 2 (t - 1) pairs", uses=n_steps
-        ),
-        PlanEntry(
-            "tuples/core",
-            Mechanism.FRIENDLY_CORE,
-            core,
-            delta=shares.core_delta * delta,
-            sensitivity="one friend more or less",
-        ),
-        PlanEntry(
-            "tuples/size",
-            Mechanism.FRIENDLY_AVERAGE,
-            shares.size * rho,
-            delta=(1 - shares.core_delta) * delta * _SAFE,
-            sensitivity="one tuple",
-        ),
-        PlanEntry(
-            "tuples/average",
-            Mechanism.FRIENDLY_AVERAGE,
-            shares.average * rho,
-            sensitivity="2 R / released size",
-        ),
+    words, failure = "one tuple: 2 (t - 1) pairs", (1 - shares.core_delta) * delta * _SAFE
+    radius = PlanEntry.gaussian("tuples/radius", shares.radius * rho, words, uses=n_steps)
+    parts = (
+        ("core", core, shares.core_delta * delta, "one friend more or less"),
+        ("size", shares.size * rho, failure, "one tuple"),
+        ("average", shares.average * rho, 0.0, "2 R / released size"),
     )
+    kinds = Mechanism.FRIENDLY_CORE, Mechanism.FRIENDLY_AVERAGE, Mechanism.FRIENDLY_AVERAGE
+    entries = (
+        PlanEntry(f"tuples/{name}", kind, part, failing, sensitivity=text)
+        for kind, (name, part, failing, text) in zip(kinds, parts, strict=True)
+    )
+    return (*number, radius, *entries)
 
 
 def tuples_needed(
@@ -279,30 +266,19 @@ def tuple_average(
     # its NaN would then show in the average.
     keep &= np.isfinite(tuples).all(axis=(1, 2))
     core = _aligned(tuples[keep], session)
-    k, d = tuples.shape[1:]
+    size, mean = "tuples/size", "tuples/average"
+    flat, delta = core.reshape(len(core), math.prod(tuples.shape[1:])), plan[size].delta
+    rho, rho_mean = session.remaining(size), session.remaining(mean)
     return friendly_average(
-        session,
-        "tuples/size",
-        "tuples/average",
-        core.reshape(len(core), k * d),
-        reach,
-        rho_size=session.remaining("tuples/size"),
-        rho_mean=session.remaining("tuples/average"),
-        delta=plan["tuples/size"].delta,
+        session, size, mean, flat, reach, rho_size=rho, rho_mean=rho_mean, delta=delta
     )
 
 
 def _fixed_core(session: PrivacySession, friends: np.ndarray) -> np.ndarray:
     """Which of a public number of tuples are in the core."""
     entry = session.plan["tuples/core"]
-    return core_fixed_size(
-        session,
-        entry.name,
-        friends,
-        len(friends),
-        rho=session.remaining(entry.name),
-        delta=entry.delta,
-    )
+    rho = session.remaining(entry.name)
+    return core_fixed_size(session, entry.name, friends, len(friends), rho=rho, delta=entry.delta)
 
 
 def _private_core(session: PrivacySession, friends: np.ndarray) -> np.ndarray:
@@ -312,16 +288,8 @@ def _private_core(session: PrivacySession, friends: np.ndarray) -> np.ndarray:
     sd = 1 / math.sqrt(2 * session.remaining(number))
     # A tuple more or less changes their number by one.
     noisy = float(session.gaussian(number, len(friends), sensitivity=1.0))
-    return core_add_remove(
-        session,
-        entry.name,
-        friends,
-        len(friends),
-        noisy,
-        sd,
-        rho=session.remaining(entry.name),
-        delta=entry.delta,
-    )
+    rho, n = session.remaining(entry.name), len(friends)
+    return core_add_remove(session, entry.name, friends, n, noisy, sd, rho=rho, delta=entry.delta)
 
 
 def _aligned(core: np.ndarray, session: PrivacySession) -> np.ndarray:

@@ -14,6 +14,7 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -149,14 +150,8 @@ class TupleStage:
         least = math.ceil(_RESERVE * least)
         if self.kind == "noisy_centers":
             return least
-        return next(
-            (
-                t
-                for t in (least << i for i in range(22))
-                if t <= _MOST_TUPLES and self._enough_for_averages(t)
-            ),
-            0,
-        )
+        doubles = (least << i for i in range(22) if least << i <= _MOST_TUPLES)
+        return next((t for t in doubles if self._enough_for_averages(t)), 0)
 
     def _constants(self, t: int) -> separated_balls.Constants | None:
         """Of the test for far balls on t tuples, or None."""
@@ -243,18 +238,8 @@ class TupleStage:
                     session, step, centers, far, ball + 1, epsilon, delta
                 )
             cell = math.ceil(max(_RESOLUTION * ball, 2 * ball / k_averages.MOST_CELLS, 1.0))
-            return k_averages.k_averages(
-                session,
-                step,
-                steps,
-                centers,
-                ball,
-                most,
-                cell,
-                epsilon=epsilon,
-                delta=delta,
-                beta=_BETA / 2,
-            )
+            budget: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "beta": _BETA / 2}
+            return k_averages.k_averages(session, step, steps, centers, ball, most, cell, **budget)
 
         epsilon, delta = self.inner
         found = separated_balls.release_if_private(

@@ -8,7 +8,7 @@ import pytest
 from sklearn_dp import DPKMeans
 from sklearn_dp._aggregate.kmeans import quality
 from sklearn_dp._aggregate.kmeans.fit_context import Run
-from sklearn_dp._aggregate.kmeans.lloyd import LloydResult
+from sklearn_dp._aggregate.kmeans.lloyd_state import LloydResult
 from sklearn_dp._aggregate.kmeans.quality import (
     FarRows,
     Quality,

@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from sklearn_dp import DPKMeans
-from sklearn_dp._aggregate.kmeans.lloyd import LloydResult
+from sklearn_dp._aggregate.kmeans.lloyd_state import LloydResult
 from sklearn_dp._aggregate.kmeans.result import (
     EngineResult,
     _centers_sd,
