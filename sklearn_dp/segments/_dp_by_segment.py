@@ -299,7 +299,9 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
         if (by is not None) and (self.by is not None or self.values is None):
             raise ValueError("by: give the key of each row here or its column to DPBySegment.")
         if by is None and self.by is None and self.values is not None:
-            raise ValueError("by must hold the key of each row, or name its column in X.")
+            raise ValueError(
+                "by must hold the key of each row, or name its column, if values are given."
+            )
 
     def _fit(self, X, units, session, progress):
         pooled, (each, plan) = self._stages(session.plan.target, X.shape[1], session.plan.unit)

@@ -62,6 +62,8 @@ def paper_costs(
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if math.fsum(costs(middle).values()) <= rho else (low, middle)
+    if low == 0:  # steps of this delta cost more than rho at any epsilon
+        return paper_costs(uses, mechanism, rho, delta / 2, unit)
     return {name: cost * (1 - 2.0**-48) for name, cost in costs(low).items()}
 
 
