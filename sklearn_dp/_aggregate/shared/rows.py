@@ -27,7 +27,7 @@ import numpy as np
 from ..._privacy._domain import Domain
 from ..._privacy._grid import Grid
 from ..._privacy._rounding import bounded_integers
-from ..._privacy._units import UnitFacts, Units
+from ..._privacy._units import Units
 from .sparse_rows import SparseRows
 from .table import ArraySource, LocalEngine, Part, PartSource, Table
 
@@ -290,7 +290,8 @@ class GridTable(GridGeometry):
 
     def __init__(self, table: Table, ball: float, unit: float = 1.0) -> None:
         super().__init__(table.n_features, ball, unit)
-        self.table = table
+        self.table, self.units = table, table.units
+        self.update, self.sums = table.update, table.sums
 
     @classmethod
     def quantize(cls, table: Table, domain: Domain, within: Domain | None = None) -> Self:
@@ -310,23 +311,10 @@ class GridTable(GridGeometry):
         GridGeometry.recenter(found, rows.origin)
         return found
 
-    @property
-    def units(self) -> UnitFacts:
-        """What is public of the units."""
-        return self.table.units
-
     def recenter(self, origin: np.ndarray) -> None:
         """Serve the rows about a released integer origin from now on."""
         super().recenter(origin)
         self.table.update(_recentered, origin)
-
-    def update(self, function: Callable[..., tuple], *broadcast: Any) -> None:
-        """See :meth:`.table.Table.update`."""
-        self.table.update(function, *broadcast)
-
-    def sums(self, function: Callable[..., tuple], *broadcast: Any) -> tuple:
-        """See :meth:`.table.Table.sums`."""
-        return self.table.sums(function, *broadcast)
 
 
 def _quantized(
