@@ -115,18 +115,10 @@ def _tiles(n: int) -> Iterator[tuple[slice, slice]]:
             yield slice(i, min(i + _TILE, n)), slice(j, min(j + _TILE, n))
 
 
-def friend_counts(X: np.ndarray, radius: float, anchors: np.ndarray | None = None) -> np.ndarray:
-    """Number of points within `radius` of each finite point (n, d), itself included. Friends are
-    counted among the anchors (n,) only: a few thousand are enough for a large n."""
+def friend_counts(X: np.ndarray, radius: float) -> np.ndarray:
+    """Number of points within `radius` of each finite point (n, d), itself included."""
     X = np.ascontiguousarray(X, dtype=np.float64)
     counts = np.zeros(len(X), dtype=np.int64)
-    if anchors is not None:
-        chosen = X[anchors]
-        for start in range(0, len(X), _TILE):
-            rows = slice(start, start + _TILE)
-            for first in range(0, len(chosen), _TILE):
-                counts[rows] += dist_r(X[rows], chosen[first : first + _TILE], radius).sum(axis=1)
-        return counts
     for rows, columns in _tiles(len(X)):
         friends = dist_r(X[rows], X[columns], radius)
         counts[rows] += friends.sum(axis=1)
@@ -135,12 +127,12 @@ def friend_counts(X: np.ndarray, radius: float, anchors: np.ndarray | None = Non
     return counts
 
 
-def anchor_bound(rate: float) -> np.uint64:
+def sample_bound(rate: float) -> np.uint64:
     """The largest of 64 random bits with which an element is in a sample of that public rate.
 
-    Neighbors share the coins of the elements they have in common. Given them, an element that
-    is in the sample moves the centered count W_S - |S| / 2 of every other by 1/2, exactly as in
-    the full count, and an element outside moves none: the filters below hold as they stand.
+    Neighbors share the coins of the elements they have in common. Given them, an element that is in
+    the sample moves the counts of the others as in the full count, and one outside is not there:
+    the filters below hold as they stand.
     """
     return np.uint64(min(int(math.ceil(rate * 2.0**64)), 2**64 - 1))
 
@@ -187,9 +179,8 @@ def core_add_remove(
     """Friendly core when neighbors add or remove an element; the size is private. Not a release.
 
     Which elements (n,) to keep. The entry pays `rho` and `delta`. `friends` are those of each
-    element, itself included; `size` is n, or the number of anchors; `noisy_size` the released n +
-    round(sd Z), paid for on its own. Where the elements are a random sample (by
-    :func:`anchor_bound`), `units` are their numbers in the whole.
+    element, itself included; `noisy_size` is the released n + round(sd Z), paid for on its own.
+    Where they are a random sample (:func:`sample_bound`), `units` are their numbers in the whole.
 
     Let D' be D without x and call an element bad if at most half of the n - 1 common elements are
     its friends. The bound `upper` is at least n - 1, the size of D', but for delta / 2, on either

@@ -27,7 +27,7 @@ from ..shared.blocks import MOST_PIECES, TASKS
 from ..shared.columns import Columns, ColumnSource
 from ..shared.samples import ByPart, UnitNumbers, drawn_places
 from ..shared.table import ArraySource, Part, PartSource, Table
-from .core import anchor_bound
+from .core import sample_bound
 from .mean_facts import most_pairs
 
 
@@ -88,7 +88,7 @@ class Points:
             if size > most:
                 draws = session.addressed_draws(self.number)
             firsts = self._sizes.starts()
-            bound = None if draws is None else anchor_bound(most / size)
+            bound = None if draws is None else sample_bound(most / size)
             (found,) = self.table.sums(_sampled, firsts, draws, bound)
             points, places = zip(*found.in_order(), strict=True)
             self._sample = Sample(

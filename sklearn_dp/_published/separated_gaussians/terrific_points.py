@@ -23,7 +23,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..._aggregate.friendly.core import anchor_bound
+from ..._aggregate.friendly.core import sample_bound
 from ..._aggregate.one_cluster.balls import ACTIVE, ball_mean, clip_to_ball
 from ..._aggregate.one_cluster.boxes import INSIDE
 from ..._aggregate.one_cluster.center import grid_entries, heavy_box
@@ -203,7 +203,7 @@ def _coins(session: PrivacySession, rows: GridTable, rate: float) -> Coins:
     """A sample of the points, each by a coin of its own."""
     (sizes,) = rows.sums(_sized)
     draws = session.addressed_draws(sum(sizes.values.values()))
-    return Coins(draws, anchor_bound(rate), sizes.starts())
+    return Coins(draws, sample_bound(rate), sizes.starts())
 
 
 def _sized(part: Part) -> tuple[Part, tuple[ByPart]]:

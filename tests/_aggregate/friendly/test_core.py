@@ -133,11 +133,9 @@ def test_counts_do_not_depend_on_tiles(seed, n, tile):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
     friends = np.array([[np.sum((x - y) ** 2) <= 4 for y in X] for x in X]).reshape(n, n)
-    anchors = rng.random(n) < 0.5
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(core, "_TILE", tile)
         assert np.array_equal(core.friend_counts(X, 2.0), friends.sum(axis=1))
-        assert np.array_equal(core.friend_counts(X, 2.0, anchors), friends[:, anchors].sum(axis=1))
         radii = np.array([0.5, 2.0, 100.0])
         pairs = core.non_friend_pairs(X, radii)
     far = np.linalg.norm(X[:, None] - X[None], axis=2)
@@ -305,9 +303,9 @@ def test_survivors_share_a_friend(seed, n):
 # -- filters: replay on neighbors -------------------------------------------------------------
 
 
-def anchor_sample(s, n, rate):
+def coin_sample(s, n, rate):
     """Which elements are in a sample, each by a coin of its own."""
-    return s.unit_draws(n) <= core.anchor_bound(rate)
+    return s.unit_draws(n) <= core.sample_bound(rate)
 
 
 def run_core(kind, s, X, radius=1.0):
@@ -319,20 +317,8 @@ def run_core(kind, s, X, radius=1.0):
         return core.core_fixed_size(s, "core", friends, n, rho=RHO, delta=DELTA)
     noisy = float(s.gaussian("size", n, sensitivity=1.0, rho=0.1 * RHO))
     sd = 1 / math.sqrt(0.2 * RHO)
-    if kind == "anchors":
-        anchors = anchor_sample(s, n, 0.5)
-        return core.core_add_remove(
-            s,
-            "core",
-            core.friend_counts(X, radius, anchors),
-            int(anchors.sum()),
-            noisy,
-            sd,
-            rho=RHO,
-            delta=DELTA,
-        )
     if kind == "sample":
-        inside = anchor_sample(s, n, 0.7)
+        inside = coin_sample(s, n, 0.7)
         numbers = np.flatnonzero(inside)
         friends, among = core.friend_counts(X[inside], radius), len(numbers)
         noisy = float(s.gaussian("size", among, sensitivity=1.0, rho=0.1 * RHO))
@@ -369,7 +355,7 @@ def replayed(kind, X, other, units, seed):
     return replay.finish(), replay
 
 
-KINDS = ("add or remove", "anchors", "sample", "fixed size", "basic")
+KINDS = ("add or remove", "sample", "fixed size", "basic")
 
 
 def violations(kind, runs, stop=False):
@@ -399,9 +385,9 @@ def halve(run):
 
 
 MUTANTS = {
-    "noise halved": (KINDS[:3], PrivacySession, "friendly_core_filter", halve),
+    "noise halved": (KINDS[:2], PrivacySession, "friendly_core_filter", halve),
     "sensitivity too small": (
-        KINDS[:4],
+        KINDS[:3],
         PrivacySession,
         "friendly_core_filter",
         lambda run: (
@@ -411,15 +397,15 @@ MUTANTS = {
         ),
     ),
     "exact size in the noise": (
-        KINDS[:3],
+        KINDS[:2],
         core,
         "_size_upper_bound",
         lambda run: lambda noisy, sd, delta: run(noisy, sd, delta) + 1e-9 * exact_size(),
     ),
     "sample of a fixed size": (
-        ("anchors",),
+        ("sample",),
         sys.modules[__name__],
-        "anchor_sample",
+        "coin_sample",
         lambda run: lambda s, n, rate: np.arange(n) < 20,
     ),
     "basic: too steep": (
@@ -521,5 +507,5 @@ def test_fixed_sizes_below_two_are_refused():
 
 def test_no_elements():
     assert not len(core.friend_counts(np.empty((0, 3)), 1.0))
-    for kind in ("add or remove", "basic", "anchors"):
+    for kind in ("add or remove", "basic", "sample"):
         assert not len(run_core(kind, session(), np.empty((0, 3))))
