@@ -4,6 +4,7 @@ import numpy as np
 
 from sklearn_dp._aggregate.shared.blocks import (
     TASKS,
+    BlockFits,
     block_rows,
     drawn_rows,
     fit_some,
@@ -115,14 +116,12 @@ def fit_blocks(
     X = np.asarray(X)  # of a memmap, a view: faster to index
     members = blocks if isinstance(blocks, list) else block_rows(blocks, len(seeds))
     parts = np.array_split(np.arange(len(seeds)), min(len(seeds), TASKS))
+    fits = BlockFits(estimator, len(seeds), extract, shape, min_rows)
     tasks = (
         (
-            estimator,
+            fits,
             [_read(X, members[block], prepare) for block in part],
             [int(seeds[block]) for block in part],
-            extract,
-            shape,
-            min_rows,
         )
         for part in parts
     )

@@ -113,68 +113,6 @@ def uniforms(seed: int, shape: tuple[int, ...]) -> np.ndarray:
     return ((_mixed(words, 0) >> np.uint64(11)) * 2.0**-53).reshape(shape)
 
 
-def fit_some(
-    estimator: Any,
-    blocks: list[np.ndarray],
-    seeds: list[int],
-    extract: Callable[[Any], Any],
-    shape: tuple[int, ...],
-    min_rows: int,
-) -> np.ndarray:
-    """The results of some blocks, each a function of its rows and its seed alone. One task of
-    joblib, whose worker has its own patches and thread limit: both are set again here."""
-    names = [
-        name
-        for name in estimator.get_params(deep=True)
-        if name.rpartition("__")[2] in ("random_state", "verbose")
-    ]
-    # A worker process inherits neither the silence nor the thread limit. Tasks that a fit hands out
-    # by joblib stay in its thread: in another process they would be heard.
-    with (
-        suppress_output(),
-        one_thread(),
-        parallel_config(backend="sequential"),
-        sklearn.config_context(assume_finite=True, skip_parameter_validation=True),
-        own_streams() as start_stream,
-    ):
-        results = []
-        for rows, seed in zip(blocks, seeds, strict=True):
-            start_stream(seed)
-            results.append(_fit_block(estimator, names, rows, seed, extract, shape, min_rows))
-        return np.stack(results)
-
-
-def _fit_block(
-    estimator: Any,
-    names: list[str],
-    rows: np.ndarray,
-    seed: int,
-    extract: Callable[[Any], Any],
-    shape: tuple[int, ...],
-    min_rows: int,
-) -> np.ndarray:
-    """The result of one block, of a public shape: all NaN if anything at all has gone wrong."""
-
-    def result() -> np.ndarray | None:
-        fitted = _seeded_clone(estimator, names, seed).fit(rows)
-        found = np.array(extract(fitted), dtype=np.float64)
-        return found if found.shape == shape and np.isfinite(found).all() else None
-
-    found = attempt_silently(result)[0] if len(rows) >= min_rows else None
-    return np.full(shape, np.nan) if found is None else found
-
-
-def _seeded_clone(estimator: Any, names: list[str], seed: int) -> Any:
-    """A fresh, silent estimator whose random states, nested ones too, all come from `seed`."""
-    fixed, fresh, nested = {"random_state": seed, "verbose": 0}, clone(estimator), {}
-    for name in names:
-        if name in fixed:
-            setattr(fresh, name, fixed[name])  # what set_params does, without a look at the class
-        else:
-            nested[name] = fixed[name.rpartition("__")[2]]
-    return without_callbacks(fresh.set_params(**nested))
-
-
 MOST_PIECES = 2**18
 """Of all parts for all tasks: each costs an engine a fraction of a millisecond."""
 
@@ -204,6 +142,53 @@ class BlockFits:
         return np.array_split(np.arange(self.n_blocks), min(self.n_blocks, most))
 
 
+def fit_some(fits: BlockFits, blocks: list[np.ndarray], seeds: list[int]) -> np.ndarray:
+    """The results of some blocks, each a function of its rows and its seed alone. One task of
+    joblib, whose worker has its own patches and thread limit: both are set again here."""
+    names = [
+        name
+        for name in fits.estimator.get_params(deep=True)
+        if name.rpartition("__")[2] in ("random_state", "verbose")
+    ]
+    # A worker process inherits neither the silence nor the thread limit. Tasks that a fit hands out
+    # by joblib stay in its thread: in another process they would be heard.
+    with (
+        suppress_output(),
+        one_thread(),
+        parallel_config(backend="sequential"),
+        sklearn.config_context(assume_finite=True, skip_parameter_validation=True),
+        own_streams() as start_stream,
+    ):
+        results = []
+        for rows, seed in zip(blocks, seeds, strict=True):
+            start_stream(seed)
+            results.append(_fit_block(fits, names, rows, seed))
+        return np.stack(results)
+
+
+def _fit_block(fits: BlockFits, names: list[str], rows: np.ndarray, seed: int) -> np.ndarray:
+    """The result of one block, of a public shape: all NaN if anything at all has gone wrong."""
+
+    def result() -> np.ndarray | None:
+        fitted = _seeded_clone(fits.estimator, names, seed).fit(rows)
+        found = np.array(fits.extract(fitted), dtype=np.float64)
+        return found if found.shape == fits.shape and np.isfinite(found).all() else None
+
+    found = attempt_silently(result)[0] if len(rows) >= fits.min_rows else None
+    return np.full(fits.shape, np.nan) if found is None else found
+
+
+def _seeded_clone(estimator: Any, names: list[str], seed: int) -> Any:
+    """A fresh, silent estimator whose random states, nested ones too, all come from `seed`."""
+    fixed, fresh, nested = {"random_state": seed, "verbose": 0}, clone(estimator), {}
+    for name in names:
+        if name in fixed:
+            setattr(fresh, name, fixed[name])  # what set_params does, without a look at the class
+        else:
+            nested[name] = fixed[name.rpartition("__")[2]]
+    return without_callbacks(fresh.set_params(**nested))
+
+
 def fit_table_blocks(
     session: PrivacySession, table: Table, fits: BlockFits, numbers: UnitNumbers | None = None
 ) -> np.ndarray:
@@ -221,8 +206,19 @@ def fit_table_blocks(
     seeds = session.rng("inner fits").integers(2**31, size=fits.n_blocks)
     tasks = fits.tasks(table.engine.n_parts)
     ends = np.append([0], [task[-1] + 1 for task in tasks])
-    found = table.exchange(_drawn, _fitted, len(tasks), fits, numbers, draws, ends, seeds)
-    return np.concatenate(found)
+    shared = _Shared(fits, numbers, draws, ends, seeds)
+    return np.concatenate(table.exchange(_drawn, _fitted, len(tasks), shared))
+
+
+@dataclass(frozen=True, repr=False)  # nothing of it is released
+class _Shared:
+    """What all parts and tasks get."""
+
+    fits: BlockFits
+    numbers: UnitNumbers
+    draws: UnitDraws
+    ends: np.ndarray  # where the blocks of each task begin and end
+    seeds: Any  # (n_blocks,), of the inner fits
 
 
 @dataclass(frozen=True, repr=False)  # nothing of it is released
@@ -240,16 +236,9 @@ class _Drawn:
         return self.X.take(self.rows[inside], axis=0), self.blocks[inside], self.copies[inside]
 
 
-def _drawn(
-    part: Part,
-    fits: BlockFits,
-    numbers: UnitNumbers,
-    draws: UnitDraws,
-    ends: np.ndarray,
-    seeds: np.ndarray,
-) -> _Drawn:
+def _drawn(part: Part, shared: _Shared) -> _Drawn:
     """Which rows of a part go to which task; a function of their numbers alone."""
-    own = numbers.draws_of(part, draws)
+    fits, own = shared.fits, shared.numbers.draws_of(part, shared.draws)
     rows, copies, blocks = drawn_rows(own, fits.n_blocks, fits.rate)
     if fits.takes_part is not None:
         there = fits.takes_part(own)[rows]
@@ -267,34 +256,22 @@ def _drawn(
         rows[order],
         blocks,
         copies.astype(np.int8, copy=False, casting="same_kind")[order],
-        np.searchsorted(blocks, ends),
+        np.searchsorted(blocks, shared.ends),
     )
 
 
 def _fitted(
-    task: int,
-    pieces: list[tuple[np.ndarray, np.ndarray, np.ndarray]],
-    fits: BlockFits,
-    numbers: UnitNumbers,
-    draws: UnitDraws,
-    ends: np.ndarray,
-    seeds: np.ndarray,
+    task: int, pieces: list[tuple[np.ndarray, np.ndarray, np.ndarray]], shared: _Shared
 ) -> np.ndarray:
     """The results of the blocks of a task, of the rows that all parts have of them."""
     rows, blocks, copies = (np.concatenate(of_parts) for of_parts in zip(*pieces, strict=True))
     # Block by block, in it first copies first, and these in the order of the rows of the table.
     order = np.lexsort((copies, blocks))
-    own = range(ends[task], ends[task + 1])
-    places = np.searchsorted(blocks[order], np.append(own, ends[task + 1]))
+    first, last = shared.ends[task : task + 2]
+    places = np.searchsorted(blocks[order], np.arange(first, last + 1))
     members = [order[start:stop] for start, stop in zip(places, places[1:], strict=False)]
-    return fit_some(
-        fits.estimator,
-        [_prepared(rows, member, fits) for member in members],
-        [int(seed) for seed in seeds[own.start : own.stop]],
-        fits.extract,
-        fits.shape,
-        fits.min_rows,
-    )
+    own = [_prepared(rows, member, shared.fits) for member in members]
+    return fit_some(shared.fits, own, [int(seed) for seed in shared.seeds[first:last]])
 
 
 def _prepared(rows: np.ndarray, member: np.ndarray, fits: BlockFits) -> np.ndarray:
