@@ -85,7 +85,7 @@ def fit_published_mean(
         average.size,
         0.0,
         np.full(d, math.inf),
-        0.0,
+        np.zeros(d),
         np.full(d, spread**2),
         0.0,
     )

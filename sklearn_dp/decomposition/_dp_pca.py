@@ -44,7 +44,7 @@ _NO_MLE = (
 _PAIR = "n_components must be a number, 'auto' or a pair 1 <= low <= high <= number of features."
 _MOMENT = "second moment"
 _LOCATION_SHARE = 0.1
-_COLUMN_SHARE, _MEAN_SHARE = 0.03, 0.06  # for the scales of columns, and for the mean of each
+_COLUMN_SHARE, _MEAN_SHARE = 0.03, 0.15  # for the scales of columns, and for the mean of each
 
 
 class DPPCA(

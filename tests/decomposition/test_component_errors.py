@@ -79,3 +79,14 @@ def test_errors_are_finite_at_any_scale(scale):
     model = DPPCA(bounds=max(10 * scale, 1e-130), random_state=0).fit(X)
     assert np.isfinite(model.components_std_error_).all()
     assert np.isfinite(model.mean_std_error_).all() and model.components_std_error_.max() <= 1
+
+
+def test_the_mean_of_a_column_with_a_long_tail_has_the_bias_of_the_clip_in_its_error():
+    """Eight normal columns and a lognormal one: where what a clip may take was counted as equal
+    parts of all columns, 95 % intervals held that mean in 9 of 20 fits."""
+    held, rng = 0, np.random.default_rng(0)
+    for seed in range(20):
+        X = np.column_stack([rng.normal(size=(10_000, 8)), rng.lognormal(0, 1.5, 10_000)])
+        model = DPPCA(2, random_state=seed).fit(X)
+        held += abs(model.mean_[8] - np.exp(1.125)) <= 1.96 * model.mean_std_error_[8]
+    assert held >= 15

@@ -35,7 +35,7 @@ from .refine import refine
 
 _SIZE, _COLUMNS, _DISTANCES = 0.01, 0.03, 0.08  # of the budget, at least
 _MOST_COLUMNS = 0.25
-_MEANS_DISTANCES = 0.5  # of the means alone
+_MEANS_DISTANCES = 0.35  # of the means alone
 _CLIPPED = 0.1  # of squared scales: what a clip may have moved a mean by
 _LOST = 0.25  # of half a side: a coordinate of a larger standard error tells nothing
 

@@ -21,14 +21,14 @@ from ..shared.bounds import is_ok
 from ..shared.columns import Columns, ReleasedColumns
 from ..shared.narrow_bounds import at_bounds_in_words, cut_by_bounds, told_of_cuts, told_of_hidden
 from .mean_facts import FriendlyMeanResult, PublicFacts
-from .refine import BIAS, Refined
+from .refine import Refined
 
 _MORE = "more rows, a larger epsilon or bounds"
 _HIDDEN = 0.5  # part of its spread that a standard error is, above which little can be seen
 _WIDEST = 30.0  # spreads of a column that half a side of a box is taken to be at the most
 _NEAR = 2.0  # standard errors
 _DIGITS = 1e-9  # of a value that is all that has been seen
-_MOSTLY = 0.9  # of a standard error that the bias of a clip is, above which it is told
+_MOSTLY = 0.95  # of a standard error that the bias of a clip is, above which it is told
 _SEEN = 3.0  # standard deviations of noise: a variance of no column
 _LEFT_OUT = 0.05  # of the rows: what may be missing from the counts without a word
 
@@ -74,16 +74,15 @@ def answer(
         known = end.variance, end.variance_noise, names
         status, codes = told_of_hidden(status, codes, columns.box, *known)
     ends = error, spread, spread_error
-    bias = math.sqrt(BIAS / facts.d) * end.excess
     return FriendlyMeanResult(
-        mean, end.clip, size, diameter, status, method, size_sd, *ends, columns, codes, bias
+        mean, end.clip, size, diameter, status, method, size_sd, *ends, columns, codes, end.bias
     ).in_table()
 
 
 def _codes(end: Refined, columns: Columns, facts: PublicFacts) -> tuple[np.ndarray, np.ndarray]:
     """A code for each column, and whether its mean is within its error of a bound."""
     # What a tail may add has nothing to do with how small a spread may be.
-    error = np.sqrt(np.maximum(np.square(end.std_error) - BIAS * end.excess**2 / facts.d, 0.0))
+    error = np.sqrt(np.maximum(np.square(end.std_error) - np.square(end.bias), 0.0))
     least = _least_spread(end, columns, facts)
     seen = (end.std_error <= _HIDDEN * end.spread) & (error <= _HIDDEN * least) & (end.least > 0)
     codes = np.where(seen, "ok", "noise").astype("<U8")
@@ -145,9 +144,8 @@ def _in_words(
             f"the mean of about {100 * (1 - end.hidden):.0f} % of the rows at most: the "
             "others are so spread out that the noise hides them, and are clipped"
         )
-    bias = end.excess / math.sqrt(facts.d)
-    if status == "ok" and math.sqrt(BIAS) * bias > _MOSTLY * float(np.min(end.std_error)):
-        part = f"{100 * bias / float(np.max(end.spread)):.0f} % of a spread"
+    if status == "ok" and (end.bias > _MOSTLY * end.std_error).any():
+        part = f"{100 * float(np.max(end.bias / end.spread)):.0f} % of a spread"
         status = (
             f"ok, but the noise hides long tails, which may shift means by up to {part} inside the "
             "radius: standard errors allow for this; medians (DPQuantiles) avoid it"

@@ -34,9 +34,12 @@ from .mean_facts import Candidate, PublicFacts
 from .points import Points
 
 MANY_COLUMNS = 8
-BIAS = 0.5  # of its square: a bias between zero and the excess of a heavy tail, with a margin
-_SQUARES = (0.05,)  # of the last release, in squared sensitivity, for the squares of the columns
-_SPREADS = (0.3, 0.05)  # the same where they are wanted, and for fourth powers, which tell errors
+# Of the last release, in squared sensitivity, for the squares of columns, and for fourth powers,
+# which tell errors, and the columns with long tails.
+_SQUARES, _SPREADS, _FOURTHS = 0.05, 0.3, 0.05
+_BIAS = (
+    0.75  # of what a heavy tail exceeds the clip by: a bias between zero and that, with a margin
+)
 _FINE = 2.0**-15  # what coarse squares are rounded by before they are squared
 
 
@@ -51,7 +54,7 @@ class Refined(NamedTuple):
     least: float
     hidden: float
     spread_error: np.ndarray
-    excess: float  # by how much a heavy tail might exceed the clip, on average over all points
+    bias: np.ndarray  # (d,), the part of the errors that clips may be the cause of
     variance: np.ndarray  # released ones of columns, as noisy as they are
     variance_noise: float
 
@@ -122,7 +125,7 @@ def released_mean(
     `entry` pays `rho`. Of the release, in squared sensitivity, `weight` is for the number of points
     and `powers` for their squares, and fourth powers, column by column. Returns the combination of
     the old center and the noisy mean with the least variance, and a ball about it; and the means of
-    the powers about the old center, in rows.
+    the powers about the old center, in rows, over those of the clip.
 
     The divisor is taken to be at least a quarter of the number released before: a small one would
     throw the estimate out of the ball. The errors of both estimates are independent, so the weights
@@ -143,12 +146,12 @@ def released_mean(
     values: list[Any] = [total, [inside]]
     sensitivity: list[Any] = [np.full(d, limit), [one * rows.units.scale]]
     unit: list[Any] = [np.full(d, rows.unit), [rows.units.step]]
-    longest, length = steps / _coarse(steps), _coarse(steps) * rows.unit
+    longest = steps / _coarse(steps)
     for place, share in enumerate(powers):
-        longest, length = (longest * _FINE**place) ** 2, (length / _FINE**place) ** 2
+        longest = (longest * _FINE**place) ** 2
         values.append(sums[place * d : (place + 1) * d])
         sensitivity.append(np.full(d, longest / math.sqrt(share) * up))
-        unit.append(np.full(d, length))
+        unit.append(np.full(d, 1 / longest))
     noisy = session.gaussian(
         entry,
         np.concatenate(values),
@@ -206,7 +209,8 @@ def refine(
     if facts.reach is None and not spreads:  # in bounds, the ball holds them all
         candidate = replace(candidate, ball=max(candidate.ball, free))
     rows = rows_about(points, candidate)
-    powers = _SPREADS if spreads else _SQUARES
+    # A single column has all that the clip takes.
+    powers = (_SPREADS, _FOURTHS) if spreads else (_SQUARES, _FOURTHS)[: facts.d]
     clip = clip_radius(session, rows, candidate, facts, powers[0] if spreads else 0.0)
     miss = facts.spread * math.sqrt(candidate.variance)
     if facts.reach is not None and whole_bounds(candidate, facts) < clip.radius:
@@ -217,34 +221,37 @@ def refine(
         rows = rows_about(points, candidate)
     weight = min(0.5, max(1e-3, miss / (miss + math.sqrt(facts.d) * clip.radius)))
     rho, n = session.remaining("mean"), facts.total
-    end, (squares, *fourths) = released_mean(
+    end, of_powers = released_mean(
         session, "mean", rows, candidate, facts, clip.radius, weight, rho, powers
     )
+    area = clip.radius**2
+    squares, fourths = of_powers[0] * area, of_powers[-1]
     number_sd = 1 / (n * math.sqrt(2 * rho * weight))
     offset = end.center - candidate.center
-    noise = clip.radius**2 / (n * math.sqrt(2 * rho * powers[0]))
+    noise = area / (n * math.sqrt(2 * rho * powers[0]))
     if spreads:
         own = np.maximum(squares - offset**2, noise)
     else:
         own = _spreads(squares - offset**2, clip.square / facts.d, noise)
     drawn = facts.weights.square / n  # one over the effective number of points
-    variance = (
-        end.variance + own * drawn + (offset * number_sd) ** 2 + BIAS * clip.excess**2 / facts.d
-    )
-    error, spread = np.sqrt(variance), np.sqrt(own)
+    # Powers about the old center: those about the mean are no larger, but for noise.
+    fourths = np.clip(fourths, np.square(own / area), own / area)
+    # What the clip takes is mostly taken from the columns with the longest tails. In their sum,
+    # noise cut off at zero adds 0.4 of its standard deviations for each column.
+    cut = 0.4 * facts.d / (n * math.sqrt(2 * rho * powers[-1]))
+    longest = np.sqrt(np.minimum(fourths / max(fourths.sum() - cut, fourths.max()), 1.0))
+    bias, wide = _BIAS * clip.excess * longest, own + clip.likely_excess * longest
+    variance = end.variance + wide * drawn + np.square(offset * number_sd) + np.square(bias)
+    error, spread = np.sqrt(variance), np.sqrt(wide)
     spread_error = np.full(facts.d, math.inf)
     if spreads:
-        # Powers about the old center: those about the mean are no larger, but for noise.
-        (fourths,) = np.clip(fourths, own**2, own * clip.radius**2)
-        # What the clip takes is mostly taken from the columns with the longest tails.
-        longest = np.sqrt(fourths / fourths.sum())
-        excess, likely = clip.square_excess * longest, clip.likely_excess * longest
+        excess = clip.square_excess * longest
         moved = (squares - 2 * offset**2) * number_sd
-        unsure = noise**2 + 4 * offset**2 * end.variance + moved**2 + (fourths - own**2) * drawn
-        spread = np.sqrt(own + likely)
+        unsure = noise**2 + 4 * offset**2 * end.variance + moved**2
+        unsure += (fourths * area**2 - own**2) * drawn
         spread_error = np.sqrt(unsure + excess**2) / (2 * spread)
     found = end.center, clip.radius, error, spread, end.size, end.least, clip.hidden, spread_error
-    return Refined(*found, clip.excess, squares - offset**2, noise)
+    return Refined(*found, bias, squares - offset**2, noise)
 
 
 def _spreads(variances: np.ndarray, pooled: float, noise: float) -> np.ndarray:

@@ -232,11 +232,12 @@ def test_replay_of_an_empty_data_set():
         assert not replay.finish()
 
 
-def float_sum(rows, ball, clip, *others):
+def float_sum(rows, ball, clip, units, fourths):
     """Sums of the rows of one data set: what is inside the ball, not clipped to the radius."""
     x = np.concatenate([x for _, x in rows.chunks()])
     near = np.linalg.norm(x, axis=1) <= ball
-    return np.rint(x[near].sum(axis=0)), np.zeros(x.shape[1], dtype=np.int64), int(near.sum())
+    powers = np.zeros((1 + fourths) * x.shape[1], dtype=np.int64)
+    return np.rint(x[near].sum(axis=0)), powers, int(near.sum())
 
 
 def exact_mean(points):

@@ -14,11 +14,13 @@ from sklearn_dp._privacy._domain import Domain
 BOX = Columns.of(Domain.from_bounds(([0, -10, 5], [100, 10, 5]), 3), 3)
 
 
-def refined(mean, error, variance=0.1, noise=0.01, least=900.0, excess=0.0):
+def refined(mean, error, variance=0.1, noise=0.01, least=900.0, bias=0.0):
     d = len(mean)
     spread, of_spread = np.full(d, math.sqrt(variance)), np.full(d, math.inf)
     mean, error, own = np.array(mean), np.array(error), np.full(d, variance)
-    return Refined(mean, 2.0, error, spread, 1e3, least, 0.0, of_spread, excess, own, noise)
+    return Refined(
+        mean, 2.0, error, spread, 1e3, least, 0.0, of_spread, np.full(d, bias), own, noise
+    )
 
 
 @pytest.mark.parametrize(
@@ -29,7 +31,7 @@ def refined(mean, error, variance=0.1, noise=0.01, least=900.0, excess=0.0):
         (refined([0.985, 0.5, 0.0], [0.01] * 3), ["bound", "ok", "ok"]),
         (refined([0.2, 0.2, 0.0], [0.01, 0.2, 0.2]), ["ok", "noise", "ok"]),
         (refined([0.2, 0.2, 0.0], [0.01, 0.02, 0.0], 0.01), ["ok", "noise", "ok"]),
-        (refined([0.2] * 3, [0.03, 0.06, 0.0], 0.01, excess=0.07), ["ok", "noise", "ok"]),
+        (refined([0.2] * 3, [0.03, 0.06, 0.0], 0.01, bias=0.028), ["ok", "noise", "ok"]),
         (refined([0.2, 0.2, 0.0], [0.01] * 3, least=-1.0), ["noise", "noise", "ok"]),
     ],
 )
@@ -66,8 +68,8 @@ def test_words_name_the_columns():
 
 def test_what_a_long_tail_may_shift_is_told_where_it_is_most_of_the_error():
     facts, codes = PublicFacts(1e3, 1, 20.0, 0.1, 0.0, None), np.array(["ok"])
-    short, long = (refined([0.0], [0.03], excess=excess) for excess in (0.03, 0.04))
+    short, long = (refined([0.0], [0.03], bias=bias) for bias in (0.026, 0.029))
     near = np.array([False])
     assert _in_words(codes, near, short, facts, [0], 1.0) == "ok"
     status = _in_words(codes, near, long, facts, [0], 1.0)
-    assert status.startswith("ok, but the noise hides long tails") and "13 % of a spread" in status
+    assert status.startswith("ok, but the noise hides long tails") and "9 % of a spread" in status
