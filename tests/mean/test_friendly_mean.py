@@ -197,7 +197,8 @@ def test_a_column_that_is_not_told_is_named_and_the_others_have_their_units():
     lost = 0
     for seed in range(6):
         model = FriendlyMean(random_state=seed).fit(X)
-        assert model.column_status_[0] == "ok" and model.mean_std_error_[0] < 3
+        # The others are at zero here: this column has all of what the clip may take.
+        assert model.column_status_[0] == "ok" and model.mean_std_error_[0] < 4
         assert abs(model.mean_[0] - X[:, 0].mean()) < 5 * model.mean_std_error_[0]
         assert model.column_status_[2] == "constant" and abs(model.mean_[2] - 7) < 0.1
         if model.column_status_[1] == "noise":
