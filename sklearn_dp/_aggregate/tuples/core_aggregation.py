@@ -79,7 +79,7 @@ def search_steps(n_radii: int) -> int:
 def tuple_entries(
     rho: float, delta: float, shares: TupleShares | None = None, *, relation: str = "replace"
 ) -> tuple[PlanEntry, ...]:
-    """Plan entries of :func:`aggregate_tuples` for a total of `rho` and `delta`. With "add or
+    """Plan entries of :func:`tuple_average` for a total of `rho` and `delta`. With "add or
     remove" a tenth of what the core has pays for the number of tuples."""
     shares = shares or TupleShares()
     n_steps = search_steps(len(radii(1.0)))
@@ -202,19 +202,6 @@ def _private_score(strangers: int | np.intp, t: int) -> tuple[int | np.intp, flo
     # difference by less than 2. Rounding down adds less than a step.
     value = (strangers << _PAIR_BITS) // max(t, 1) - int(_SLACK * (t << _PAIR_BITS))
     return value, 2.0 ** (_PAIR_BITS + 1) + 1
-
-
-def aggregate_tuples(
-    session: PrivacySession,
-    tuples: np.ndarray,
-    radius: float,
-    *,
-    gamma: float = MATCH_LIMIT,
-    relation: str = "replace",
-) -> np.ndarray | None:
-    """Average (k, d) of the tuples that match most others, or None: that of `tuple_average`."""
-    found = tuple_average(session, tuples, radius, gamma=gamma, relation=relation)
-    return None if found is None else found.mean.reshape(tuples.shape[1:])
 
 
 def tuple_average(

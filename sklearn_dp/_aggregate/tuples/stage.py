@@ -24,7 +24,7 @@ from ..._privacy._grid import Grid
 from ..._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from ..._privacy._session import PrivacySession
 from ..._published.easy_instances import k_averages, noisy_centers, separated_balls
-from .core_aggregation import TUPLE_LIMIT, aggregate_tuples, tuple_entries, tuples_needed
+from .core_aggregation import TUPLE_LIMIT, tuple_average, tuple_entries, tuples_needed
 
 AGGREGATORS = ("friendly_core", "k_averages", "noisy_centers")
 COPY_RATE = 0.5
@@ -221,7 +221,8 @@ class TupleStage:
             plan = PrivacyPlan(PrivacyBudget(rho=rho, delta=delta), entries)
             epsilon, delta = self.cost
             session = session.nested(_ENTRY, plan, epsilon=epsilon, delta=delta)
-        return aggregate_tuples(session, tuples, radius, gamma=self.gamma, relation=self.relation)
+        found = tuple_average(session, tuples, radius, gamma=self.gamma, relation=self.relation)
+        return None if found is None else found.mean.reshape(tuples.shape[1:])
 
     def _run_partition(
         self, session: PrivacySession, tuples: np.ndarray, radius: float

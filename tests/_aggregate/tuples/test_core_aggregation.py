@@ -7,10 +7,10 @@ from sklearn_dp._aggregate.friendly.core import match_gamma
 from sklearn_dp._aggregate.tuples import core_aggregation as _tuples
 from sklearn_dp._aggregate.tuples.core_aggregation import (
     TupleShares,
-    aggregate_tuples,
     matched_distances,
     radii,
     search_steps,
+    tuple_average,
     tuple_entries,
     tuples_needed,
 )
@@ -45,6 +45,12 @@ def test_number_of_tuples_against_the_table_of_the_exact_formula():
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
 
+def averaged(session, tuples, radius, **options):
+    """The average in the shape of a tuple."""
+    found = tuple_average(session, tuples, radius, **options)
+    return None if found is None else found.mean.reshape(tuples.shape[1:])
+
+
 def session_of(rho=4.0, delta=1e-6, random_state=0):
     plan = PrivacyPlan(PrivacyBudget(rho=rho, delta=delta), tuple_entries(rho, delta))
     return PrivacySession(plan, random_state=random_state)
@@ -69,7 +75,7 @@ def unordered_error(found, centers):
 
 def test_the_average_finds_the_centers_in_any_order():
     tuples, centers = make_tuples(np.random.default_rng(0))
-    found = aggregate_tuples(session_of(), tuples, 1.0)
+    found = averaged(session_of(), tuples, 1.0)
     assert found.shape == centers.shape and unordered_error(found, centers) < 0.05
 
 
@@ -79,7 +85,7 @@ def test_strange_and_null_tuples_do_not_move_it():
     tuples[:6] = np.nan
     tuples[6:12] = rng.uniform(-1, 1, size=(6, 4, 2))
     tuples[12] = 0.3  # all centers coincide: a friend of nobody
-    found = aggregate_tuples(session_of(), tuples, 1.0)
+    found = averaged(session_of(), tuples, 1.0)
     assert unordered_error(found, centers) < 0.05
 
 
@@ -92,7 +98,7 @@ def test_strange_and_null_tuples_do_not_move_it():
     ],
 )
 def test_without_agreement_there_is_no_answer(tuples):
-    assert aggregate_tuples(session_of(), tuples, 1.0) is None
+    assert averaged(session_of(), tuples, 1.0) is None
 
 
 def test_two_competing_solutions_give_none_rather_than_a_wrong_one():
@@ -101,16 +107,16 @@ def test_two_competing_solutions_give_none_rather_than_a_wrong_one():
     other = one @ np.array([[np.cos(0.8), -np.sin(0.8)], [np.sin(0.8), np.cos(0.8)]])
     for seed in range(20):
         both = np.concatenate([one, other])
-        assert aggregate_tuples(session_of(random_state=seed), both, 1.0) is None
+        assert averaged(session_of(random_state=seed), both, 1.0) is None
 
 
 def test_public_limits_are_checked():
     tuples, _ = make_tuples(np.random.default_rng(4))
     with pytest.raises(ValueError, match="n_tuples"):
-        aggregate_tuples(session_of(), tuples[:1], 1.0)
+        averaged(session_of(), tuples[:1], 1.0)
     for gamma in (0.0, 0.2000001, 0.25, -1.0):
         with pytest.raises(ValueError, match="gamma"):
-            aggregate_tuples(session_of(), tuples, 1.0, gamma=gamma)
+            averaged(session_of(), tuples, 1.0, gamma=gamma)
 
 
 def test_radii_reach_every_distance_and_the_search_is_as_long_as_planned():
@@ -119,7 +125,7 @@ def test_radii_reach_every_distance_and_the_search_is_as_long_as_planned():
     session = session_of()
     tuples, _ = make_tuples(np.random.default_rng(5))
     with trace(Trace()) as recording:
-        aggregate_tuples(session_of(), tuples, 1.0)
+        averaged(session_of(), tuples, 1.0)
     searches = [event for event in recording.events if event.entry == "tuples/radius"]
     assert len(searches) <= search_steps(len(grid)) == session.plan["tuples/radius"].uses
 
@@ -230,9 +236,9 @@ def audit(n_pairs=150, seed=8):
     rng, violations, voided = np.random.default_rng(seed), [], 0
     for i, (before, after) in enumerate(replace_pairs(rng, n_pairs)):
         with trace(Trace()) as recording:
-            aggregate_tuples(session_of(rho=8.0, random_state=i), before, 1.0)
+            averaged(session_of(rho=8.0, random_state=i), before, 1.0)
         with trace(Replay(recording.events, np.arange(len(before)))) as replay:
-            aggregate_tuples(session_of(rho=8.0, random_state=i), after, 1.0)
+            averaged(session_of(rho=8.0, random_state=i), after, 1.0)
         replay.finish()
         if replay.voided:
             voided += 1
@@ -328,10 +334,10 @@ def client_session(random_state=0):
 
 def test_clients_come_and_go():
     tuples, centers = make_tuples(np.random.default_rng(9))
-    found = aggregate_tuples(client_session(), tuples, 1.0, relation="add or remove")
+    found = averaged(client_session(), tuples, 1.0, relation="add or remove")
     assert unordered_error(found, centers) < 0.05
     for few in (tuples[:0], tuples[:1], tuples[:3]):
-        assert aggregate_tuples(client_session(), few, 1.0, relation="add or remove") is None
+        assert averaged(client_session(), few, 1.0, relation="add or remove") is None
 
 
 def test_the_share_of_strangers_moves_by_less_than_two():
