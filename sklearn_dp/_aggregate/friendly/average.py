@@ -41,6 +41,10 @@ RADII = (1e-6, 1e12)
 
 _CLIP = 2.0**40  # offsets of rows, in steps; reached only where the guarantee is void
 _PAIR_BITS = 20
+ROUNDING = 1e-9
+"""A friend is at most (1 + this) times the radius away."""
+_SPAN_BITS = 22  # rows are rounded to radius / 2**22
+_FINE_BITS = 16  # the average is rounded to about 2**-16 of its sensitivity
 
 
 @dataclass(frozen=True)
@@ -200,13 +204,6 @@ def basic_average_budget(
     delta_inner = delta / (2 * gamma * math.exp(inner + epsilon)) * (1 - ROUNDING)
     rho, _ = accounting.approx_dp_zcdp(epsilon, delta)
     return accounting.gaussian_rho(inner, delta_inner), delta_inner, rho
-
-
-ROUNDING = 1e-9
-"""A friend is at most (1 + this) times the radius away."""
-
-_SPAN_BITS = 22  # rows are rounded to radius / 2**22
-_FINE_BITS = 16  # the average is rounded to about 2**-16 of its sensitivity
 
 
 def average_of_total(

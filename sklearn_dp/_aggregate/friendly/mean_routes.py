@@ -37,6 +37,7 @@ from .mean_facts import Candidate, PublicFacts
 from .points import Points
 
 _CELL_WIDTH = 3.0  # in diameters times sqrt(d): two points are separated with probability <= 1/3
+_MOST_APPROACHES = 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -275,8 +276,6 @@ ROUTES = {route.name: route.routes for route in (ZCDPCore, BasicCore, HeaviestCe
 
 LOCATORS = tuple(ROUTES)
 """Names of the routes where there are no bounds."""
-
-_MOST_APPROACHES = 12
 
 
 def choose_route(facts: PublicFacts, locate: str) -> Route:

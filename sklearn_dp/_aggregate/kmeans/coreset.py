@@ -42,6 +42,8 @@ from .fit_context import Context
 from .passes import coded, far_counts, far_leaves, forgotten, leaf_sums
 from .tuning import Tuning
 
+STARTS = "starts"
+
 
 @dataclass(frozen=True)
 class Coreset:
@@ -177,9 +179,6 @@ def nearest_centers(points: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray
     square = np.einsum("ij,ij->i", centers, centers) - 2 * points @ centers.T
     square += np.einsum("ij,ij->i", points, points)[:, None]
     return square.argmin(axis=1), np.maximum(square.min(axis=1), 0.0)
-
-
-STARTS = "starts"
 
 
 def starts_entry(rho: float, prefix: str, tuning: Tuning) -> PlanEntry:

@@ -40,6 +40,9 @@ from .lloyd import lloyd_budget, lloyd_context, lloyd_entries, observe
 from .lloyd_state import LloydContext, LloydState, cluster_scales
 from .tuning import TUNING, Tuning
 
+PREFIX = "sketch/"
+_LEAST = 1e-6  # of the sum of squares within: what noise leaves of it at least
+
 
 def reference_number(n_clusters: int | Candidates) -> int:
     """The number of clusters that releases before the choice are made for."""
@@ -72,10 +75,6 @@ def choose(context: Context, coreset: Coreset, n_clusters: int | Candidates) -> 
     choice = surplus_choice(surplus, n_clusters, rule, context.tuning)
     # One iteration in small data says less about where clusters are than the coreset does.
     return replace(choice, start=None) if context.size.small else choice
-
-
-PREFIX = "sketch/"
-_LEAST = 1e-6  # of the sum of squares within: what noise leaves of it at least
 
 
 def surplus_entries(

@@ -38,6 +38,8 @@ from .n_clusters import PREFIX, release_surplus, surplus_choice
 from .status import Signs, coreset_in_words
 from .tuning import TUNING, Tuning
 
+_SAFE = 1 - 2.0**-40  # for the rounding of the parts of these entries
+
 
 def private_coreset_tuning(n_features: int) -> Tuning:
     """The engine's numbers with other shares, of sum one: there is no Lloyd iteration to pay."""
@@ -141,9 +143,6 @@ def _in_lengths(context: Context, coreset: Coreset, domain: Domain, status: str)
         domain,
         status,
     )
-
-
-_SAFE = 1 - 2.0**-40  # for the rounding of the parts of these entries
 
 
 def _tuning(candidates: Candidates, n_features: int) -> Tuning:

@@ -30,6 +30,11 @@ from ..shared.table import Table
 from .ellipsoid import Ellipsoid
 
 _DIGITS, _TINY = 1e-10, 1e-28  # of a value, and at all: less is no standard deviation
+_CODES = ("ok", "constant", "variance", "bound", "noise")  # from good to bad
+_HIDDEN = 0.5  # part of a spread that a standard error is, above which little can be seen
+_VARIANCE = math.sqrt(2) * _HIDDEN  # the same of a variance: a square has that spread
+_SURELY = 1.0  # standard deviations
+_TAILS = 0.5  # part of a variance that tails may take
 
 
 @dataclass(frozen=True)
@@ -97,13 +102,6 @@ def seen_columns(
     if unseen.any():
         columns = replace(columns, scale=np.where(unseen, np.inf, scale))
     return SeenColumns(columns, single, lost, scale)
-
-
-_CODES = ("ok", "constant", "variance", "bound", "noise")  # from good to bad
-_HIDDEN = 0.5  # part of a spread that a standard error is, above which little can be seen
-_VARIANCE = math.sqrt(2) * _HIDDEN  # the same of a variance: a square has that spread
-_SURELY = 1.0  # standard deviations
-_TAILS = 0.5  # part of a variance that tails may take
 
 
 def at_bound_codes(

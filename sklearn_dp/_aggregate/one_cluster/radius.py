@@ -52,6 +52,7 @@ GRIDS: dict[str, type[LogRadii] | type[LinearRadii]] = {"log": LogRadii, "linear
 _LEAST = {"log": 2.0**-15, "linear": 2.0**-11}  # of the public radius
 _SAFE = 1 - 1e-12
 BETA = 0.05  # of the utility statements; never in a noise scale
+_MOST_EPSILON = 100.0  # more would only overflow
 
 
 @dataclass(frozen=True)
@@ -210,9 +211,6 @@ _SELECT = {
     "above_threshold": _by_above_threshold,
     "rec_concave": _by_rec_concave,
 }
-
-
-_MOST_EPSILON = 100.0  # more would only overflow
 
 
 def coins_at(session: PrivacySession, tag: str, sizes: ByPart, rate: float) -> Coins:

@@ -66,6 +66,13 @@ from .radius import (
 )
 
 _CHOICE_SHARE = 0.1  # of the budget of several starts, for the choice of one
+MOST_POINTS = 2**30  # t; scores of a radius are at most t**2
+_APPROACH_RATIO, _FINAL_RATIO = 2**0.25, 2**0.0625
+_APPROACH_TARGET = 0.8  # of t: some of the points may be cut off by a box
+_LEAST_SAMPLE, _SAMPLED_CLUSTER = 2**13, 1000  # points, and points of the cluster among them
+_FEW = 0.5  # of t: a ball with fewer points is no success
+_SEEN = 2.0  # standard deviations of a number of points that may be none
+_PASSES = {"grid": 5, "pca": 5, "paper": 2, "clip": 4}
 
 
 @dataclass(frozen=True)
@@ -151,15 +158,6 @@ def _start_entries(rho: float, delta: float, search: Search) -> list[PlanEntry]:
             sensitivity="1 unit in a ball",
         ),
     ]
-
-
-MOST_POINTS = 2**30  # t; scores of a radius are at most t**2
-_APPROACH_RATIO, _FINAL_RATIO = 2**0.25, 2**0.0625
-_APPROACH_TARGET = 0.8  # of t: some of the points may be cut off by a box
-_LEAST_SAMPLE, _SAMPLED_CLUSTER = 2**13, 1000  # points, and points of the cluster among them
-_FEW = 0.5  # of t: a ball with fewer points is no success
-_SEEN = 2.0  # standard deviations of a number of points that may be none
-_PASSES = {"grid": 5, "pca": 5, "paper": 2, "clip": 4}
 
 
 @dataclass(frozen=True)

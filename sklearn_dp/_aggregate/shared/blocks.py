@@ -52,6 +52,8 @@ _MOST_COPIES = 64
 _AT_ONCE = 2**16  # draws
 TASKS = 64
 """That blocks are handed out in, at least: a task costs as much as a small fit."""
+MOST_PIECES = 2**18
+"""Of all parts for all tasks: each costs an engine a fraction of a millisecond."""
 
 
 def block_rows(blocks: np.ndarray, n_blocks: int) -> list[np.ndarray]:
@@ -111,10 +113,6 @@ def uniforms(seed: int, shape: tuple[int, ...]) -> np.ndarray:
     """Numbers in [0, 1) of a seed below 2**31: no generator is built for each of many fits."""
     words = np.arange(math.prod(shape), dtype=np.uint64) + np.uint64(seed << 32)
     return ((_mixed(words, 0) >> np.uint64(11)) * 2.0**-53).reshape(shape)
-
-
-MOST_PIECES = 2**18
-"""Of all parts for all tasks: each costs an engine a fraction of a millisecond."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -40,10 +40,13 @@ from ..._privacy._session import PrivacySession
 from .advice import plain
 from .table import Part, Table
 
-_EQUAL = 1e-5  # of a side: what rounding may exceed
-
-
 NO_BOUND = "no bound found: the unit ball is used; public bounds, or more rows, would help"
+_EQUAL = 1e-5  # of a side: what rounding may exceed
+_MARGIN = 3.7
+_WALK = float(norm.ppf(0.975))
+_WINDOWS = (8, 16, 32, 64, 128, 256)
+_ROUNDED = 1 / 12  # what rounding to whole units adds to the variance of a bin
+_SEEN_WINDOWS, _SEEN = (1, 2, 4, 8, 16), 4.5  # bins, and standard deviations of their sum
 
 
 def known_or_paid(
@@ -97,13 +100,6 @@ def outside(domain: Domain, X: np.ndarray) -> np.ndarray:
     # The last bits of a product may depend on other rows, and decide nothing.
     found[unsure] = safe_norms(rows[unsure]) > far
     return found
-
-
-_MARGIN = 3.7
-_WALK = float(norm.ppf(0.975))
-_WINDOWS = (8, 16, 32, 64, 128, 256)
-_ROUNDED = 1 / 12  # what rounding to whole units adds to the variance of a bin
-_SEEN_WINDOWS, _SEEN = (1, 2, 4, 8, 16), 4.5  # bins, and standard deviations of their sum
 
 
 def upper_bound_outside(norms: NoisyNorms, radius: float, size: float, size_sd: float) -> float:

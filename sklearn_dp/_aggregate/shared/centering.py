@@ -32,6 +32,9 @@ from .table import Part
 
 _SURE = 3.0  # standard deviations of the noise: once in 700 times there is nothing to tell
 _TOLD = 0.01  # share of the weight above the largest one, from which on a status tells
+_TWICE, _FOUR_TIMES = 2.0, 4.0  # the noise of a number, and of what is told of its weights
+_FEW_EDGES = 64
+_SMALL_SIGNAL = 1000.0  # signal below which coarser choices pay
 
 
 @dataclass(frozen=True)
@@ -60,11 +63,6 @@ class Weights:
             f"weights are cut off: at least {100 * self.above:.0f} % of the weight is above "
             "max_weight and does not count; a larger max_weight would help"
         )
-
-
-_TWICE, _FOUR_TIMES = 2.0, 4.0  # the noise of a number, and of what is told of its weights
-_FEW_EDGES = 64
-_SMALL_SIGNAL = 1000.0  # signal below which coarser choices pay
 
 
 def noise_sd(rho: float) -> float:

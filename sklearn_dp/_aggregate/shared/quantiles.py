@@ -38,6 +38,15 @@ from ..._privacy._units import UnitFacts
 from .table import Part, Table
 
 _BITS = 10
+_ZOOM, _RANKS = "coarse ranks", "ranks"
+_N_ZOOMS = 2
+_ZOOM_SHARE = 0.2  # of both
+_BINS = 1024
+_OCTAVE = 4  # bins of the geometric grid, from 2^-63.75 to 2^63.75
+_MARGIN = 4.0  # standard deviations of a coarse rank that are kept about the quantiles
+_NIL = 2.0**-50  # without bounds: magnitudes that are not told from 0
+_LEVEL = float(norm.ppf(0.975))
+_WORDS = "root of the features: a unit adds to each column at most one column of the root of sums"
 
 
 def noisy_prefix_sums(
@@ -74,17 +83,6 @@ def _factors(n_bins: int) -> tuple[np.ndarray, np.ndarray]:
 def prefix_noise(n_bins: int) -> np.ndarray:
     """The matrix whose rows combine noise of scale 1 into that of each prefix sum."""
     return _factors(n_bins)[1]
-
-
-_ZOOM, _RANKS = "coarse ranks", "ranks"
-_N_ZOOMS = 2
-_ZOOM_SHARE = 0.2  # of both
-_BINS = 1024
-_OCTAVE = 4  # bins of the geometric grid, from 2^-63.75 to 2^63.75
-_MARGIN = 4.0  # standard deviations of a coarse rank that are kept about the quantiles
-_NIL = 2.0**-50  # without bounds: magnitudes that are not told from 0
-_LEVEL = float(norm.ppf(0.975))
-_WORDS = "root of the features: a unit adds to each column at most one column of the root of sums"
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,18 @@ from ..._privacy._units import Units
 from .sparse_rows import SparseRows
 from .table import ArraySource, LocalEngine, Part, PartSource, Table
 
+MOST_ROWS = 2**16  # rows of a chunk: 2**16 terms of at most 2**37 sum exactly in float64
+_CHUNK_ENTRIES = 2**18  # entries of a chunk, and of what is computed from it
+_LINE = 640  # entries
+_STORED_ENTRIES = 2**24  # beyond this size rows are read and made anew in each pass
+_STORED_SPARSE = 2**21  # and rows that came sparse beyond this one
+_STORED_ARRAY = 2**25  # bytes of integers of a float32 array; float64 takes twice that itself
+_STORED_OF_ARRAY = 2**20  # entries of the first rows of a larger one
+_SERVED = 2**23  # entries of an array that is also kept about the origin: 64 MB
+_Reader = Callable[[slice], np.ndarray]
+ROWS = "rows"
+"""Name of the integer rows in the state of a part."""
+
 
 class GridGeometry:
     """The public geometry of integer rows: a ball on a grid, and the origin they are served about.
@@ -55,19 +67,6 @@ class GridGeometry:
         absolute = points + self.origin
         length = np.maximum(np.linalg.norm(absolute, axis=1, keepdims=True), 1e-300)
         return np.rint(absolute * np.minimum(1.0, self.ball / length)) - self.origin
-
-
-MOST_ROWS = 2**16  # rows of a chunk: 2**16 terms of at most 2**37 sum exactly in float64
-_CHUNK_ENTRIES = 2**18  # entries of a chunk, and of what is computed from it
-_LINE = 640  # entries
-_STORED_ENTRIES = 2**24  # beyond this size rows are read and made anew in each pass
-_STORED_SPARSE = 2**21  # and rows that came sparse beyond this one
-_STORED_ARRAY = 2**25  # bytes of integers of a float32 array; float64 takes twice that itself
-_STORED_OF_ARRAY = 2**20  # entries of the first rows of a larger one
-_SERVED = 2**23  # entries of an array that is also kept about the origin: 64 MB
-
-
-_Reader = Callable[[slice], np.ndarray]
 
 
 class Rows(GridGeometry):
@@ -279,10 +278,6 @@ def row_slices(n_rows: int, width: int, first: int = 0) -> list[slice]:
     """
     step = min(_CHUNK_ENTRIES // max(1, min(_CHUNK_ENTRIES, width)), MOST_ROWS)
     return [slice(start, min(start + step, n_rows)) for start in range(first, n_rows, step)]
-
-
-ROWS = "rows"
-"""Name of the integer rows in the state of a part."""
 
 
 class GridTable(GridGeometry):

@@ -45,6 +45,11 @@ RATIO = 1.5
 _LEAST_RADIUS = 1e-4  # of the public radius
 _NUMBER_SHARE = 0.1  # of the core's rho, for a private number of tuples
 _SAFE = 1 - 1e-9
+TUPLE_LIMIT = 5000
+"""Number of tuples up to which comparing all pairs is a matter of seconds."""
+_PAIR_ENTRIES = 2**18  # of a tile of point distances: 2 MB
+_SLACK = 0.25  # share of non-friends at which a radius still passes
+_PAIR_BITS = 20
 
 
 @dataclass(frozen=True)
@@ -134,12 +139,6 @@ def tuples_needed(
     return high if high <= most else None
 
 
-TUPLE_LIMIT = 5000
-"""Number of tuples up to which comparing all pairs is a matter of seconds."""
-
-_PAIR_ENTRIES = 2**18  # of a tile of point distances: 2 MB
-_SLACK = 0.25  # share of non-friends at which a radius still passes
-_PAIR_BITS = 20
 # rounding must not make two tuples friends that are not
 
 
