@@ -366,3 +366,14 @@ def test_mutants_of_the_core_are_killed(name, monkeypatch):
     X = normal(1800, 2, 100.0, shift=1.0)[0]
     result = replay_audit(FriendlyCovariance(**CORE), X, repeats=2, stop_at_first=True)
     assert result.violations
+
+
+def test_means_of_columns_beside_long_tails_are_as_good_as_their_share():
+    """A clip for tails left the sums 3 % of the budget: these means were off by 4 sampling
+    errors."""
+    off, n = [], 50_000
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = np.column_stack([rng.normal(size=(n, 6)), rng.lognormal(0, 1.5, (n, 3))])
+        off.append(FriendlyCovariance(random_state=seed).fit(X).location_[:6] * n**0.5)
+    assert np.sqrt(np.mean(np.square(off))) < 2

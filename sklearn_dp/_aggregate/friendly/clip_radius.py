@@ -156,6 +156,14 @@ def clip_radius(
     return Clip(radius, square, excess, max(hidden / n, 0.0), of_square, likely)
 
 
+def tail_shares(fourths: np.ndarray, noise: float) -> np.ndarray:
+    """Which part of what a clip takes is taken from each column: most where tails are longest, by
+    noisy fourth powers that are positive. Noise cut off at zero adds 0.4 of its standard deviations
+    for each to their sum."""
+    total = max(float(fourths.sum() - 0.4 * len(fourths) * noise), float(fourths.max()))
+    return np.sqrt(fourths / max(total, 1e-300)).clip(max=1.0)
+
+
 def _noisy_beyond(
     session: PrivacySession, counts: np.ndarray, rows: GridTable, rho: float
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -29,7 +29,7 @@ from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
 from ..shared.rows import ROWS, GridTable, Rows
 from ..shared.table import Part
-from .clip_radius import FREE, Clip, clip_radius, whole_bounds
+from .clip_radius import FREE, Clip, clip_radius, tail_shares, whole_bounds
 from .mean_facts import Candidate, PublicFacts
 from .points import Points
 
@@ -236,10 +236,7 @@ def refine(
     drawn = facts.weights.square / n  # one over the effective number of points
     # Powers about the old center: those about the mean are no larger, but for noise.
     fourths = np.clip(fourths, np.square(own / area), own / area)
-    # What the clip takes is mostly taken from the columns with the longest tails. In their sum,
-    # noise cut off at zero adds 0.4 of its standard deviations for each column.
-    cut = 0.4 * facts.d / (n * math.sqrt(2 * rho * powers[-1]))
-    longest = np.sqrt(np.minimum(fourths / max(fourths.sum() - cut, fourths.max()), 1.0))
+    longest = tail_shares(fourths, 1 / (n * math.sqrt(2 * rho * powers[-1])))
     bias, wide = _BIAS * clip.excess * longest, own + clip.likely_excess * longest
     variance = end.variance + wide * drawn + np.square(offset * number_sd) + np.square(bias)
     error, spread = np.sqrt(variance), np.sqrt(wide)

@@ -46,9 +46,13 @@ _WORDS = {
     DISTANCES: "a unit adds at most 1 to all histograms of distances together",
 }
 _LIMIT = 2**15  # norm of a clipped whitened row in steps: its square and sums of it are exact
+TAIL_SUMS = 0.2
+"""Share of the sums where rows have long tails, at least."""
 _COUNT_SHARE = 0.04
 _DISTANCE_SHARE = 0.04
 _FOURTHS = 0.05  # of the second moments, in squared sensitivity, where fourth powers are released
+FOURTH_NOISE = math.sqrt(1 / _FOURTHS - 1)
+"""Noise of fourth powers over that of squares, in squared radii."""
 _FINE = 2.0**-15  # what squares are rounded by before they are squared
 
 
@@ -212,7 +216,7 @@ class MomentRelease:
 
 
 def round_shares(
-    rho: float, radii: tuple[float, float], d: int, centered: bool, form: str = "full", k: int = 1
+    rho: float, radius: float, d: int, entries: float, *, centered: bool, tails: bool = False
 ) -> RoundShares:
     """Sums and second moments in the ratio that makes the sum of their squared errors least.
 
@@ -220,10 +224,10 @@ def round_shares(
     |mean error|^2 / 2 + |covariance error|_F^2 / 4, where it is whitened. With noise of the
     variance r^2 / (2 rho_s) in each of d sums and r^4 / (2 rho_m) in an entry of the moments, that
     is a / rho_s + b / rho_m with a / b = 2 d / (entries r^2), which is least where
-    rho_s / rho_m = sqrt(a / b). A tied moment is divided by the units of all `k` components, so its
-    noise is a k-th of that of one. Where the two have different radii, r is that of the sums.
+    rho_s / rho_m = sqrt(a / b). `radius` is that of the sums, where the two have different ones.
+    Moments of long `tails` are uncertain without noise, too: the means keep a fifth.
 
-    >>> shares = round_shares(1.0, (3.0, 3.0), d=4, centered=False)
+    >>> shares = round_shares(1.0, 3.0, d=4, entries=noise_entries(4, "full"), centered=False)
     >>> round(shares.counts, 2), round(shares.sums, 2), round(shares.moments, 2)
     (0.04, 0.22, 0.74)
     """
@@ -231,9 +235,9 @@ def round_shares(
     rest = (rho - counts) * (1 - 1e-12)
     if centered:
         return RoundShares(counts, None, rest)
-    entries = noise_entries(d, form) / (k**2 if form == "tied" else 1)
-    ratio = math.sqrt(2 * d / entries) / radii[0]
-    return RoundShares(counts, rest * ratio / (1 + ratio), rest / (1 + ratio))
+    ratio = math.sqrt(2 * d / entries) / radius
+    share = max(ratio / (1 + ratio), TAIL_SUMS if tails else 0.0)
+    return RoundShares(counts, rest * share, rest * (1 - share))
 
 
 def release_moments(

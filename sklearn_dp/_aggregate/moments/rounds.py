@@ -34,11 +34,20 @@ from typing import Any
 import numpy as np
 
 from ..._privacy._session import PrivacySession
+from ..friendly.clip_radius import tail_shares
 from ..shared.centering import noise_sd
 from ..shared.rows import GridTable
 from .ellipsoid import NARROWEST, Ellipsoid, Errors, normal_quantile
 from .estimates import composed, kept, noise_norm, pooled, shrunk, square_of, unclip, within
-from .moment_releases import MOMENTS, MomentRelease, exact_moments, release_moments, round_shares
+from .moment_releases import (
+    FOURTH_NOISE,
+    MOMENTS,
+    MomentRelease,
+    exact_moments,
+    noise_entries,
+    release_moments,
+    round_shares,
+)
 from .tails import Clips, Reach, last_clips
 
 _MOST_ROUNDS = 16
@@ -158,7 +167,11 @@ class _Context:
         k, radius = len(ellipsoids), clips.moments
         fourths = any(reach is not None for reach in clips.reaches)
         exact = self.rows.sums(exact_moments, ellipsoids, clips[:2], self.form, by_label, fourths)
-        shares = round_shares(rho, clips[:2], self.rows.n_features, self.centered, self.form, k)
+        d, form = self.rows.n_features, self.form
+        # A tied moment is divided by the units of all components: a k-th of the noise.
+        entries = noise_entries(d, form) / (k**2 if form == "tied" else 1)
+        alike = {"centered": self.centered, "tails": fourths}
+        shares = round_shares(rho, clips.sums, d, entries, **alike)
         release = release_moments(self.session, exact, clips[:2], shares, self.form)
         clipped = [replace(e, square=radius**2) for e in ellipsoids]
         found = [self._updated(j, clipped[j], release, last, clips) for j in range(k)]
@@ -206,7 +219,7 @@ class _Context:
             of_round = release, j, noise, ellipsoid.square
             errors = self._normal_errors(*of_round, narrower, clips.unseen[j])
         else:
-            errors = self._tail_errors(release, j, wider, reach)
+            errors = self._tail_errors(release, j, wider, reach, clips.moments)
         # Values of a column are known to a grid step, and no better.
         step = NARROWEST / end.deviations
         errors = replace(errors, mean=np.maximum(errors.mean, step))
@@ -241,7 +254,7 @@ class _Context:
         )
 
     def _tail_errors(
-        self, release: MomentRelease, j: int, wider: np.ndarray, reach: Reach
+        self, release: MomentRelease, j: int, wider: np.ndarray, reach: Reach, radius: float
     ) -> Errors:
         """The same for rows of any law, with what the clip may have taken: fourth powers tell how
         uncertain a variance is, and which columns have the long tails that are clipped."""
@@ -250,7 +263,7 @@ class _Context:
         sizes = np.maximum(release.counts[those], 1.0)
         fourths = np.average(release.fourths[those], axis=0, weights=sizes)
         fourths = np.maximum(fourths, 3 * wider**2)
-        share = np.sqrt(fourths / fourths.sum())
+        share = tail_shares(fourths, release.noise[j] * radius**2 * FOURTH_NOISE)
         size, count = (max(n[j], 1.0) / self.square for n in (release.sizes, release.counts))
         taken = reach.square_excess * share / wider
         noise = release.noise[j] / wider
@@ -261,7 +274,7 @@ class _Context:
         away = reach.excess * share
         mean = np.square(release.mean_noise[j]) + np.square(away)
         return Errors(
-            np.sqrt(mean / wider + 1 / count),
+            np.sqrt(mean / wider + (1 + taken) / count),
             np.sqrt(np.square(noise) + squares),
             release.count_noise,
             (away / np.sqrt(wider), taken),

@@ -20,7 +20,7 @@ from ..shared.centering import noise_sd
 from ..shared.rows import ROWS, GridTable
 from ..shared.table import Part
 from .ellipsoid import WEIGHT_STEPS, Ellipsoid, component_weights, normal_quantile
-from .moment_releases import DISTANCES, noise_entries, row_weights
+from .moment_releases import DISTANCES, TAIL_SUMS, noise_entries, row_weights
 
 _QUANTILES = (0.5, 0.9, 0.99, 0.999)  # of a normal law, that the edges of the first bins are
 _FARTHEST = 32.0  # times the last of them
@@ -34,10 +34,10 @@ _HIDDEN = 1.5  # standard deviations of noise that rows may hide in
 _NEAR = 2.0, 4.0  # times the radius, to which counts are used: of normal laws, of others
 _MOST_HIDDEN = 0.1  # of the rows
 _INDICES = (2.0, 16.0)  # of power laws of tails: those of smaller ones have no variance
-_LIKELY = 0.7, 0.5  # of what a power law says, for means and for squares
+_LIKELY = 0.7, 0.5  # of what a power law says, for means of normal laws and for squares
 _HEAVY = 3.0  # index of a power law up to which variances are uncertain
 _BIAS = 0.7, 0.25  # standard deviations of noise that one of a power law is worth
-_SUMS, _MOMENTS = 0.2, 0.7  # of the last round, about
+_MOMENTS = 0.7  # of the last round, about
 
 
 class Reach(NamedTuple):
@@ -140,7 +140,7 @@ def _unseen(
 def _reach(tail: PowerLaw, size: float, sums: float, moments: float) -> Reach:
     """What a tail of a component of that size has beyond two radii."""
     first, second = float(tail.excess(sums)), float(tail.excess(moments, 2))
-    return Reach(_LIKELY[0] * first / size, _LIKELY[1] * second / size, tail.power < _HEAVY)
+    return Reach(first / size, _LIKELY[1] * second / size, tail.power < _HEAVY)
 
 
 def _edges(rows: GridTable, ellipsoids: list[Ellipsoid], d: int) -> np.ndarray:
@@ -182,7 +182,7 @@ def _radius(
 ) -> float:
     """Where noise and bias of sums (power 1) or of second moments (2) of so many `entries` are
     least; at least where noise adds next to nothing to sampling errors."""
-    share, sampling = ((_SUMS, 1.0), (_MOMENTS, 2.0))[power - 1]
+    share, sampling = ((TAIL_SUMS, 1.0), (_MOMENTS, 2.0))[power - 1]
     noise, cost = noise_sd(share * rho), np.zeros(len(choices))
     for tail, n in zip(tails, sizes, strict=True):
         cost += entries * np.square(noise / n * choices**power)

@@ -7,7 +7,7 @@ import pytest
 
 from sklearn_dp import FriendlyMean
 from sklearn_dp._aggregate.friendly import clip_radius as _clip
-from sklearn_dp._aggregate.friendly.clip_radius import _tail, whole_bounds
+from sklearn_dp._aggregate.friendly.clip_radius import _tail, tail_shares, whole_bounds
 from sklearn_dp._aggregate.friendly.column_moments import column_moment_entries
 from sklearn_dp._aggregate.friendly.mean_facts import Candidate, PublicFacts
 from sklearn_dp._aggregate.shared.rows import GridTable
@@ -83,6 +83,15 @@ def test_noise_alone_has_no_tail():
     noise = np.random.default_rng(0).normal(0, 30, (400, len(EDGES) - 1))
     sd = np.full(len(EDGES) - 1, 30.0)
     assert sum(_tail(beyond, sd, EDGES) is not None for beyond in noise) <= 14
+
+
+def test_the_column_with_the_long_tail_has_all_that_the_clip_takes():
+    """Positive noise of the others' fourth powers takes nothing from it."""
+    assert tail_shares(np.array([4.0, 4.0, 392.0]), 0.0) == pytest.approx(
+        [0.1, 0.1, 0.99], abs=1e-3
+    )
+    noisy = tail_shares(np.array([100.0, 4.0, 400.0]), 100.0)
+    assert noisy == pytest.approx([0.5, 0.1, 1.0])
 
 
 def test_all_points_of_a_box_are_within_its_radius_of_the_middle():
