@@ -37,9 +37,7 @@ MANY_COLUMNS = 8
 # Of the last release, in squared sensitivity, for the squares of columns, and for fourth powers,
 # which tell errors, and the columns with long tails.
 _SQUARES, _SPREADS, _FOURTHS = 0.05, 0.3, 0.05
-_BIAS = (
-    0.75  # of what a heavy tail exceeds the clip by: a bias between zero and that, with a margin
-)
+_BIAS = 0.75  # of what a heavy tail exceeds the clip by: between zero and that, with a margin
 _FINE = 2.0**-15  # what coarse squares are rounded by before they are squared
 
 
@@ -76,27 +74,40 @@ def ball_sum(
     d = rows.n_features
     total = np.zeros(d, dtype=sum_type(rows.n_rows, 24))
     powers, inside = np.zeros((1 + fourths) * d, dtype=sum_type(rows.n_rows, 31)), 0
-    coarse = _coarse(clip)
     for part, x in rows.chunks():
-        squares = rows.squares[part]
-        near = np.flatnonzero(squares <= ball**2)
-        clipped, number = clip_integer_rows(x[near], clip, squares[near]), len(near)
-        # Coarse rows are integers of norm at most 2**15: squares of at most 2**30.
-        own = np.square(np.trunc(clipped * (1 / coarse)))
-        if fourths:
-            own = np.hstack([own, np.square(np.floor(own * _FINE))])
+        near = np.flatnonzero(rows.squares[part] <= ball**2)
+        number, share = len(near), None
         if units.weights is not None:
             weights = units.weights[part][near]
-            # Integers of at most 2**24 and 2**20: exact products. Toward zero, so that a row is
-            # no longer than its weight times the clip.
-            share = (weights * units.step)[:, None]
-            clipped, own = np.trunc(clipped * share), np.floor(own * share)
-            number = int(weights.sum())
-        # At most 2**18 entries of at most 2**30: the float64 sums are exact.
-        total += exact_integers(clipped.sum(axis=0))
-        powers += exact_integers(own.sum(axis=0))
+            number, share = int(weights.sum()), (weights * units.step)[:, None]
+        sums = _chunk_sums(x[near], rows.squares[part][near], clip, share, fourths)
+        total += sums[0]
+        powers += sums[1]
         inside += number
     return total, powers, inside
+
+
+def _chunk_sums(
+    x: np.ndarray, squares: np.ndarray, clip: float, share: np.ndarray | None, fourths: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Those of the rows of a chunk; what is made of it is gone before the next one is read."""
+    clipped = clip_integer_rows(x, clip, squares)
+    # Coarse rows are integers of norm at most 2**15: squares of at most 2**30.
+    own = [_squared(np.trunc, clipped * (1 / _coarse(clip)))]
+    if fourths:
+        own.append(_squared(np.floor, own[0] * _FINE))
+    if share is not None:
+        # Integers of at most 2**24 and 2**20: exact products. Toward zero, so that a row is no
+        # longer than its weight times the clip.
+        clipped, own = np.trunc(clipped * share), [np.floor(each * share) for each in own]
+    # At most 2**18 entries of at most 2**30: the float64 sums are exact.
+    powers = np.concatenate([each.sum(axis=0) for each in own])
+    return exact_integers(clipped.sum(axis=0)), exact_integers(powers)
+
+
+def _squared(rounded: np.ufunc, rows: np.ndarray) -> np.ndarray:
+    """Squares of rounded rows, in place: a chunk of rows is large."""
+    return np.square(rounded(rows, out=rows), out=rows)
 
 
 def _coarse(clip: float) -> float:
