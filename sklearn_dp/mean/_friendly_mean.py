@@ -305,6 +305,7 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
             before = today.days and (today.days.state or Means.of(today.fitted, units.unit_weight))
             result, today.state = combined(result, before, today.keep, self._column_names)
         self.mean_, self.mean_std_error_ = result.mean, result.std_error
+        self._clip_bias = result.bias
         self.radius_, self.diameter_ = result.radius, result.diameter
         self.size_ = result.size * units.unit_weight
         self.size_std_error_ = result.size_sd * units.unit_weight

@@ -64,14 +64,21 @@ def _between(offsets: np.ndarray, variance: np.ndarray) -> np.ndarray:
 
 
 def share_means(models: Sequence[Any]) -> None:
-    """Move the means of the segments toward their common one, with the errors they have then."""
+    """Move the means of the segments toward their common one, with the errors they have then.
+
+    What a clip may have moved a mean by is an upper bound, and nothing that others make better."""
     for name in _MEANS:
         error = f"{name}std_error_"
         if len(models) > 1 and all(hasattr(model, error) for model in models):
-            both = (np.array([getattr(model, each) for model in models]) for each in (name, error))
-            for model, value, sd in zip(models, *shrunk(*both), strict=True):
+            values, sd = (
+                np.array([getattr(model, each) for model in models]) for each in (name, error)
+            )
+            bias = [getattr(model, "_clip_bias", np.zeros_like(sd[0])) for model in models]
+            own = np.where(np.isfinite(sd), np.minimum(bias, sd), 0.0)
+            moved, sd = shrunk(values, np.sqrt(np.square(sd) - np.square(own)))
+            for model, value, each in zip(models, moved, np.hypot(sd, own), strict=True):
                 setattr(model, name, value.astype(getattr(model, name).dtype))
-                setattr(model, error, sd.astype(getattr(model, error).dtype))
+                setattr(model, error, each.astype(getattr(model, error).dtype))
 
 
 def matched_centers(models: Sequence[Any], pooled: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sklearn_dp.segments._shrinkage import share_centers, shrunk
+from sklearn_dp.segments._shrinkage import share_centers, share_means, shrunk
 
 
 def test_by_hand():
@@ -52,6 +52,16 @@ def test_errors_are_smaller_and_intervals_hold(between):
     held = (np.abs(moved - truth) < 1.96 * errors).mean()
     assert held > 0.93 - 0.013  # and more where all are alike, as that is not known
     assert np.square(moved - truth).mean() < np.square(seen - truth).mean()
+
+
+def test_what_a_clip_may_have_moved_a_mean_by_draws_it_to_no_other():
+    """Errors of 3, all but 0.1 an upper bound of a bias: a half of each distance was given up."""
+    means = 3 * np.random.default_rng(0).normal(size=(20, 2))
+    bias, error = np.full(2, np.sqrt(9 - 0.01)), np.full(2, 3.0)
+    models = [SimpleNamespace(mean_=m, mean_std_error_=error, _clip_bias=bias) for m in means]
+    share_means(models)
+    assert np.abs([model.mean_ for model in models] - means).max() < 0.05
+    assert np.array([model.mean_std_error_ for model in models]) == pytest.approx(3.0, rel=1e-3)
 
 
 def test_centers_are_matched_before_they_are_moved():

@@ -146,12 +146,12 @@ def clip_radius(
     if cost(whole, 0.0) <= costs.min():
         radius = max(radius, whole * (1 + 1e-9))
     hidden = n - float(beyond[0]) - _SURELY * float(sd[0])
-    # There are none or more: far below zero the noise says nothing of how many.
-    most = np.maximum(beyond, 0.0) + _UPPER * sd
+    most = beyond + _UPPER * sd
     excess, of_square = (
         min(_heaviest(law, most, edges, radius, order), _at_most(most, edges, radius, order)) / n
         for order, law in ((1, tail.heavy), (2, tail.heavy_squares))
     )
+    excess = max(excess, float(tail.likely.excess(radius)) / n)  # noise may be far below zero
     likely = min(float(tail.likely_squares.excess(radius, 2)) / n, of_square)
     return Clip(radius, square, excess, max(hidden / n, 0.0), of_square, likely)
 
