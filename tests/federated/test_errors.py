@@ -60,7 +60,7 @@ def test_no_errors_where_there_are_no_honest_ones():
         model.set_params(method="default", options=None).set_params(**options)
         model.fit(X, X_server=X[:40])
         assert not hasattr(model, "cluster_centers_std_error_")
-        with pytest.raises(ValueError, match="interval"):
+        with pytest.raises(ValueError, match="standard error"):
             model.confidence_interval()
 
 
