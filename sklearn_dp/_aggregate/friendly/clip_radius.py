@@ -159,9 +159,10 @@ def clip_radius(
 def tail_shares(fourths: np.ndarray, noise: float) -> np.ndarray:
     """Which part of what a clip takes is taken from each column: most where tails are longest, by
     noisy fourth powers that are positive. Noise cut off at zero adds 0.4 of its standard deviations
-    for each to their sum."""
-    total = max(float(fourths.sum() - 0.4 * len(fourths) * noise), float(fourths.max()))
-    return np.sqrt(fourths / max(total, 1e-300)).clip(max=1.0)
+    for each to their sum; what is left of that is at least a quarter."""
+    total = float(fourths.sum())
+    total = max(total - 0.4 * len(fourths) * noise, total / 4, 1e-300)
+    return np.sqrt(fourths / total).clip(max=1.0)
 
 
 def _noisy_beyond(
