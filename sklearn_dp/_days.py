@@ -30,6 +30,7 @@ shown nothing but its error: the result is that of the day before, and the day c
 name is not taken again, since its rows have been looked at.
 """
 
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from operator import index
 from types import SimpleNamespace
@@ -43,10 +44,9 @@ from ._base import BaseDPEstimator, check_integer, check_real, fits_inside
 from ._partitions import engine_of
 from ._privacy._budget import PrivacyBudget
 from ._privacy._checks import is_integer
-from ._privacy._disjoint import payers_in_words
-from ._privacy._ledger import PrivacyLedger
+from ._privacy._disjoint import EVERYONE, Payers, payers_in_words
 from ._privacy._plan import PrivacyPlan
-from ._privacy._report import PrivacyReport
+from ._privacy._prepaid import payers_of
 from ._privacy._rounding import round_down
 from ._privacy._session import PrivacySession
 from ._privacy._units import unit_of
@@ -82,7 +82,6 @@ class Days:
     unit: str
     cost: tuple[float, float, float]  # epsilon, delta and rho of a day
     parameters: dict[str, Any]
-    payers: str | None = None  # whom the ledger of the first day has charged; None without one
     state: Any = None  # of the estimator, from releases
 
     def __repr__(self) -> str:
@@ -118,6 +117,7 @@ class BaseByDays(BaseDPEstimator):
 
     days_: Days
     _today: Any = None  # a _Today, while a day is fitted
+    _charged: tuple[str, Payers] | None = None  # on the first day: which ledger, and whom in it
 
     def _no_days(self) -> str | None:
         """Why there is no `partial_fit` with these parameters."""
@@ -171,8 +171,8 @@ class BaseByDays(BaseDPEstimator):
         Raises
         ------
         ValueError, TypeError
-            For invalid input, parameters that are not those of the first day, and a ledger of units
-            that the first day has not charged. The result is then that of the day before.
+            For invalid input, parameters that are not those of the first day, and a ledger that the
+            first day has not charged. The result is then that of the day before.
         BudgetExceededError
             On the first day, if `ledger` does not hold enough. Later days are not charged.
 
@@ -189,7 +189,7 @@ class BaseByDays(BaseDPEstimator):
             keep = 0.5 ** (1 / check_real(half_life, "half_life", low=0.1, high=1e9))
         days, unit = self._days_before(n_days, unit_of(groups)), unit_of(groups)
         if days is not None and day is not None:
-            if days.last is not None and not day > days.last:
+            if days.last is not None and not _after(day, days.last):
                 raise ValueError("day: this day or a later one has been fitted, or begun.")
             days = replace(days, last=day)
         before = {**vars(self), **({} if days is None else {"days_": days})}
@@ -206,8 +206,7 @@ class BaseByDays(BaseDPEstimator):
             self.__dict__.pop("_today", None)
         assert today.plan is not None
         if days is None:
-            kept = self._kept_parameters(), _payers(self.privacy_report_)
-            days = Days(0, day, n_days, unit, _cost(today.plan), *kept)
+            days = Days(0, day, n_days, unit, _cost(today.plan), self._kept_parameters())
         self.days_ = replace(days, number=days.number + 1, state=today.state)
         return self
 
@@ -218,29 +217,34 @@ class BaseByDays(BaseDPEstimator):
         report, days = self.privacy_report_, vars(self).get("days_")
         if days is None:  # `fit` was the first day, with all of its budget
             cost = report.epsilon, report.delta, report.rho
-            kept = self._kept_parameters(), _payers(report)
-            days = Days(1, None, 1, report.unit, cost, *kept)
+            days = Days(1, None, 1, report.unit, cost, self._kept_parameters())
         parameters = self._kept_parameters() | {"n_days": n_days, "groups": unit == "group"}
         known = days.parameters | {"n_days": days.n_days, "groups": days.unit == "group"}
         for name, value in parameters.items():
             if not _same(value, known.get(name)):
                 raise ValueError(f"{name} must not change from one day to the next.")
-        self._check_ledger(days.payers)
+        self._check_ledger()
         return days
 
-    def _check_ledger(self, payers: str | None) -> None:
+    def _check_ledger(self) -> None:
         """Later days are not charged: refuse a ledger whose units the first day has not charged."""
-        ledger = self.ledger
-        if ledger is None or payers == "":  # all units have paid
+        if self.ledger is None:
             return
-        if payers is None:
+        if self._charged is None:
             raise ValueError("ledger: the first day has charged none, and later days charge none.")
-        if not isinstance(ledger, PrivacyLedger) or payers_in_words(ledger.payers) != payers:
-            raise ValueError(f"ledger: the first day has charged that of {payers}, for all days.")
+        (first, payers), (book, own) = self._charged, payers_of(self.ledger)
+        if book != first:
+            raise ValueError(
+                "ledger: the first day has charged another, and later days charge none."
+            )
+        if payers not in (EVERYONE, own):
+            whose = payers_in_words(payers)
+            raise ValueError(f"ledger: the first day has charged that of {whose}, for all days.")
 
     def _kept_parameters(self) -> dict[str, Any]:
+        """Copies: the values of the first day, whatever becomes of an array."""
         parameters = self.get_params(deep=False)
-        return {name: value for name, value in parameters.items() if name not in _FREE}
+        return {name: deepcopy(value) for name, value in parameters.items() if name not in _FREE}
 
     # -- what a day does otherwise than a fit -----------------------------------------------------
 
@@ -289,6 +293,12 @@ class BaseByDays(BaseDPEstimator):
             session.inner(_OTHERS, self._others(today.plan, today.n_days), _OTHERS)
         return session
 
+    def _start_session(self, plan: PrivacyPlan) -> PrivacySession:
+        session = super()._start_session(plan)
+        if not self._later:
+            self._charged = payers_of(self.ledger) if session.report().ledger else None
+        return session
+
     def __getstate__(self) -> dict[str, Any]:
         """Nothing of a day that is being fitted: what a callback pickles may hold old labels."""
         return {name: value for name, value in super().__getstate__().items() if name != "_today"}
@@ -304,8 +314,11 @@ class BaseByDays(BaseDPEstimator):
         return super()._validated(X, **({"reset": False} if self._later else {}) | options)
 
 
-def _payers(report: PrivacyReport) -> str | None:
-    return report.payers if report.ledger else None
+def _after(day: Any, last: Any) -> bool:
+    try:
+        return bool(day > last)
+    except TypeError:
+        raise TypeError("day must be of the type of the days before.") from None
 
 
 def _cost(plan: PrivacyPlan) -> tuple[float, float, float]:

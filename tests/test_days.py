@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from day_tools import evening, problems, recorded
 from scipy.sparse import csr_array
+from second_replay import CLOSE, NOISY, drawn_as_told, total
 from sklearn.base import clone
 
 from sklearn_dp import DPBySegment, DPKMeans, FriendlyMean, PrivacyBudget, PrivacyLedger
@@ -86,6 +87,26 @@ def test_a_ledger_that_has_not_been_charged_is_refused(first):
         )
 
 
+@pytest.mark.parametrize("first", ["fit", "partial_fit"])
+@pytest.mark.parametrize("kept", ["in memory", "in a file"])
+def test_another_ledger_is_refused(first, kept, tmp_path):
+    """Its units, which are others, would come for nothing."""
+    paths = [None, None] if kept == "in memory" else [tmp_path / "a.db", tmp_path / "b.db"]
+    one, other = (PrivacyLedger(PrivacyBudget(1.0, 1e-6), path=path) for path in paths)
+    model = getattr(kmeans(ledger=one), first)(rows_of(0)).set_params(ledger=None)
+    model = evening(model)
+    with pytest.raises(ValueError, match="^ledger: the first day has charged another"):
+        model.set_params(ledger=other).partial_fit(rows_of(1))
+    assert model.set_params(ledger=one).partial_fit(rows_of(1)).days_.number == 2
+    if kept == "in a file":  # of several names
+        (tmp_path / "link.db").symlink_to(paths[0])
+        (tmp_path / "a.db").rename(tmp_path / "gone.db")
+        model.set_params(ledger=tmp_path / "link.db").partial_fit(rows_of(2))
+    # A fit after days begins anew, with the ledger that it charges.
+    model.set_params(ledger=other).fit(rows_of(0)).partial_fit(rows_of(1))
+    assert len(other.entries) == 1
+
+
 def test_a_fit_is_a_first_day():
     ledger = PrivacyLedger(PrivacyBudget(1.0, 1e-6))
     fitted = kmeans(ledger=ledger).fit(rows_of(0)).partial_fit(rows_of(1))
@@ -112,6 +133,8 @@ def test_no_day_is_fitted_twice():
     with pytest.raises(ValueError, match="^day: this day or a later one"):
         model.partial_fit(rows_of(0), day="2026-03-01")
     assert model.cluster_centers_ is centers
+    with pytest.raises(TypeError, match="^day must be of the type"):
+        model.partial_fit(rows_of(1), day=2)
     model.partial_fit(rows_of(1), day="2026-03-02")
     assert repr(model.days_) == "Days(number=2, last='2026-03-02')"
 
@@ -170,6 +193,36 @@ def test_what_a_day_costs_and_means_does_not_change(change, options):
         model.partial_fit(rows_of(1), **options)
     model.set_params(**{**{name: getattr(kmeans(), name) for name in change}, "n_jobs": 2})
     assert model.partial_fit(rows_of(1)).days_.number == 2
+
+
+@pytest.mark.parametrize("name", ["bounds", "init"])
+def test_an_array_that_is_written_into_is_another_one(name):
+    value = (np.full(3, -1.0), np.full(3, 1.0)) if name == "bounds" else CENTERS.copy()
+    model = kmeans(**{name: value}).partial_fit(rows_of(0))
+    value[-1][:] = 2.0
+    with pytest.raises(ValueError, match=f"^{name} must not change"):
+        model.partial_fit(rows_of(1))
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_the_scale_of_rows_does_not_matter(scale):
+    """Fourth powers of lengths overflowed, and the second day raised."""
+    model, scaled = stream(kmeans(), 3), kmeans(bounds=scale)
+    for day in range(3):
+        scaled.partial_fit(scale * rows_of(day))
+    assert np.allclose(scaled.cluster_centers_ / scale, model.cluster_centers_, atol=0.02)
+    assert scaled.status_ == "ok" and 0 < scaled.inertia_std_error_ < np.inf
+
+
+def test_a_segment_goes_on_by_days():
+    """Its report is that of all segments, which cost more than its own fit."""
+    X = np.vstack([rows_of(0), rows_of(1)])
+    model = DPBySegment(DPKMeans(4, bounds=1.0), values=[0, 1], random_state=0)
+    one = model.fit(X, by=np.repeat([0, 1], 300)).estimators_[1]
+    assert one.partial_fit(rows_of(2)).days_.number == 2
+    assert one.privacy_report_.rho < model.privacy_report_.rho == one.days_.cost[2]
+    with pytest.raises(ValueError, match="^ledger: the first day has charged none"):
+        one.set_params(ledger=PrivacyLedger(PrivacyBudget(1.0, 1e-6))).partial_fit(rows_of(3))
 
 
 def test_a_larger_budget_than_that_of_the_fit_before_is_refused():
@@ -252,6 +305,16 @@ def test_a_unit_moves_one_day_for_what_a_day_costs(name):
         recording = recording or recorded(estimator, days, **options)
         if number % 12 == list(STREAMS).index(name):  # some pairs in each of the streams
             assert problems(estimator, days, recording, day, pair, **options) == []
+
+
+@pytest.mark.parametrize("name", STREAMS)
+@pytest.mark.parametrize("estimator", [kmeans(), FriendlyMean(epsilon=8.0, bounds=1.0)], ids=type)
+def test_each_day_draws_the_noise_that_it_pays_for(estimator, name):
+    model, _, days = recorded(estimator, [rows_of(day) for day in range(3)], **STREAMS[name])
+    for events in days:
+        own = [event for event in events if event.entry != "other days of a unit"]
+        assert all(drawn_as_told(event) for event in own if event.kind in NOISY)
+        assert 0.5 * model.days_.cost[2] < total(own) <= CLOSE * model.days_.cost[2]
 
 
 @pytest.mark.slow

@@ -28,13 +28,14 @@ from threading import Lock
 from typing import Any
 
 from . import _accounting as accounting
-from ._disjoint import Payers
+from ._disjoint import EVERYONE, Payers
 from ._ledger import PrivacyLedger
 from ._ledger_terms import LedgerCharge
 from ._process import process_mark
+from ._random_words import fresh_bytes
 from ._rounding import sum_up
 
-__all__ = ["Part", "charges_together", "identity", "is_paid", "paid_together"]
+__all__ = ["Part", "charges_together", "identity", "is_paid", "paid_together", "payers_of"]
 
 
 _Account = tuple[Any, Payers, str, str]
@@ -165,3 +166,13 @@ def identity(ledger: PrivacyLedger) -> Any:
         return id(ledger._book)
     found = os.stat(ledger.path)
     return found.st_dev, found.st_ino
+
+
+def payers_of(ledger: str | os.PathLike[str] | PrivacyLedger) -> tuple[str, Payers]:
+    """A name of a ledger that lasts, and who pays in it: a path, whether or not the file is here,
+    or what no other ledger in memory is called."""
+    if not isinstance(ledger, PrivacyLedger):
+        return os.path.realpath(ledger), EVERYONE
+    if ledger.path is not None:
+        return os.path.realpath(ledger.path), ledger.payers
+    return vars(ledger._book).setdefault("name", fresh_bytes(16).hex()), ledger.payers

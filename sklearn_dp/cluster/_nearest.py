@@ -43,7 +43,7 @@ def nearest_point(X: Any, points: np.ndarray) -> np.ndarray:
         unsure.append(part.start + np.flatnonzero(several))
     tied = np.concatenate(unsure)
     for part, rows in _pieces(X[tied], len(points)):
-        rows = saturated(rows.astype(np.float64))
+        rows = rows.astype(np.float64)
         labels[tied[part]] = cdist(rows, find.points, "sqeuclidean").argmin(axis=1)
     return labels
 
@@ -67,11 +67,11 @@ def _squares(rows: np.ndarray) -> np.ndarray:
 
 
 def _pieces(X: Any, n_points: int) -> Iterator[tuple[slice, np.ndarray]]:
-    """A few rows at a time: what is made of them stays in the caches."""
+    """A few saturated rows at a time: what is made of them stays in the caches."""
     width = max(n_points, X.shape[1]) * X.dtype.itemsize
     step = max(1, min(_ROWS, _BYTES // width))
     for start in range(0, len(X), step):
-        yield slice(start, start + step), X[start : start + step]
+        yield slice(start, start + step), saturated(X[start : start + step])
 
 
 class _ByProduct:
@@ -99,14 +99,15 @@ class _ByProduct:
         limit += self.type.dtype.type(self._error(rows))
         near, kind = (scores <= limit).view(np.uint8), self.numbers.dtype
         labels = np.multiply(near, self.numbers, dtype=kind).sum(axis=0, dtype=kind)
-        return labels, near.sum(axis=0, dtype=kind) != 1  # none is near, where scores overflow
+        return labels, near.sum(axis=0, dtype=kind) != 1
 
     def _error(self, rows: np.ndarray) -> float:
         """More than by how much two scores, or two sums of squares, may be off together.
 
         With unit roundoff u, the score of a row of length r is off by at most
         (d + 4) u |c - m| (2 r + |c + m|), and a sum of d squares, in float64, by
-        (d + 4) u (r + |c|)^2. And products that are too small are rounded to zero.
+        (d + 4) u (r + |c|)^2. And products that are too small are rounded to zero. Where some may
+        overflow, that is infinite, and all rows are unsure.
         """
         d = rows.shape[1]
         if self.type.bits == 64:  # the fastest bound; that of float32 must not be so loose
@@ -114,7 +115,10 @@ class _ByProduct:
         else:
             r = np.sqrt(d) * max(float(rows.max()), -float(rows.min()))
         offsets, sums, points = self.reach
-        error = self.type.eps / 2 * offsets * (2 * r + sums) + 2.0**-53 * (r + points) ** 2
+        largest = offsets * (2 * r + sums)  # of a score, and of each part of its sum
+        if not largest < float(self.type.max) / 4:
+            return np.inf
+        error = self.type.eps / 2 * largest + 2.0**-53 * (r + points) ** 2
         return float(4 * (d + 4) * (error + self.type.tiny))
 
 

@@ -37,6 +37,12 @@ def tables():
     yield rng.normal(size=(9000, 3)), points
     yield 1e8 + 1e-4 * rng.normal(size=(2000, 3)), 1e8 + 1e-4 * points[:5]
     yield 1e-160 * rng.normal(size=(2000, 3)), 1e-160 * points[:5]
+    # Scores overflow in float32, whichever is the least; and the last row is clipped.
+    yield 1e22 * rng.normal(size=(3000, 3)), 1e22 * np.outer([1.0, 1.001, 1.002], points[0])
+    yield (
+        np.array([[1.0, 0.0], [9e152, 3e151]]),
+        1e150 * np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.1]]),
+    )
     yield 1e150 * rng.uniform(-1, 1, size=(2000, 3)), np.vstack([1e150 * np.eye(3), points[:5]])
 
 
@@ -44,8 +50,8 @@ def tables():
 @row_guard
 def test_labels_are_those_of_differences_in_any_company(dtype):
     for rows, points in tables():
-        rows, known = saturated(narrowed(rows, dtype)), narrowed(points, dtype)
-        squares = cdist(rows.astype(np.float64), known.astype(np.float64), "sqeuclidean")
+        rows, known = narrowed(rows, dtype), narrowed(points, dtype).astype(np.float64)
+        squares = cdist(saturated(rows).astype(np.float64), saturated(known), "sqeuclidean")
         labels = nearest_point(rows, points)
         assert labels.tolist() == squares.argmin(axis=1).tolist()
         assert np.allclose(squares_to_nearest(rows, points), squares.min(axis=1), rtol=1e-5)

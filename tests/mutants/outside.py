@@ -15,12 +15,13 @@ from typing import Any
 
 from federated_states import CLIENT_STATES
 
-from sklearn_dp import DPOneCluster
+from sklearn_dp import DPKMeans, DPOneCluster
 from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
 from sklearn_dp._aggregate.one_cluster import boxes as _boxes
 from sklearn_dp._aggregate.one_cluster import radius as _radius
 from sklearn_dp._aggregate.one_cluster import search as _one_cluster
 from sklearn_dp._aggregate.shared import centering as _centering
+from sklearn_dp._days import BaseByDays
 from sklearn_dp._partitions._check_part import CheckedSource
 from sklearn_dp._privacy import _disjoint, _dp_accounting, _prepaid
 from sklearn_dp._privacy._session import PrivacySession
@@ -459,6 +460,27 @@ OUTSIDE = [
         "and charge.rho <= self.rho",
         "",
         "_privacy/test_prepaid.py::test_each_part_is_taken_once_by_what_it_covers",
+    ),
+    Edit(
+        "later days draw half of their noise",
+        BaseByDays,
+        "_opened",
+        "if today.n_days > 1:",
+        "own = session._source.rounded_gaussian\n"
+        "    if number:\n"
+        "        session._source.rounded_gaussian = lambda s, size=None: own(s / 2, size)\n"
+        "    if today.n_days > 1:",
+        "test_days.py::test_each_day_draws_the_noise_that_it_pays_for",
+        {"estimator": DPKMeans(4, bounds=1.0), "name": "one day each"},
+    ),
+    Edit(
+        "later days of units whose ledger was never charged",
+        BaseByDays,
+        "_check_ledger",
+        "book != first",
+        "False",
+        "test_days.py::test_another_ledger_is_refused",
+        {"first": "fit", "kept": "in memory", "tmp_path": None},
     ),
     Edit(
         "a forked child takes a part that its parent has paid for",

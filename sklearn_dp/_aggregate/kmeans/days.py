@@ -58,23 +58,23 @@ _DISTANCES = 0.7  # of the histogram of distances, that is kept from day to day
 
 @dataclass
 class _Sums:
-    """What fades: quality, and the number of units that it is of; with their variances."""
+    """What fades: quality, and the number of units that it is of; with the noise of quality."""
 
     values: np.ndarray  # (4,), sums about the centers and the middle, numbers far and outside
     n: float
-    variances: np.ndarray  # (4,)
+    sds: np.ndarray  # (4,): their squares may overflow
 
     def added(self, part: float, day: Quality, n: float) -> "_Sums":
         """A part of what is known, and a day."""
         values = part * self.values + [day.near, day.total, day.far.count, day.outside]
-        noise = np.square([day.near_sd, day.total_sd, day.far.sd, day.outside_sd])
-        return _Sums(values, part * self.n + n, part**2 * self.variances + noise)
+        sds = [day.near_sd, day.total_sd, day.far.sd, day.outside_sd]
+        return _Sums(values, part * self.n + n, np.hypot(part * self.sds, sds))
 
     def quality(self, size: float, day: Quality) -> Quality:
         """The same of as many units as there are in all."""
         times = size / max(self.n, 1.0)
         near, total, number, outside = (times * self.values).tolist()
-        near_sd, total_sd, sd, outside_sd = (times * np.sqrt(self.variances)).tolist()
+        near_sd, total_sd, sd, outside_sd = (times * self.sds).tolist()
         far = FarRows(number, sd, day.far.distance) if day.far.sd else FarRows()
         return Quality(near, near_sd, total, total_sd, far, day.cap, outside, outside_sd)
 
@@ -115,14 +115,14 @@ class Stream:
         size = max(fitted.size_ / weight, 1.0)
         unexplained = max(1 - fitted.explained_, 1e-3)
         squares = np.array([near * unit**2, near * unit**2 / unexplained, 0.0, 0.0])
-        noise = np.square([near_sd, near_sd / unexplained, 0.0, 0.0])
+        noise = np.array([near_sd * unit**2, near_sd * unit**2 / unexplained, 0.0, 0.0])
         return cls(
             state,
             radius,
             math.sqrt(max(near, near_sd) / size),
             size,
             (fitted.size_std_error_ / weight) ** 2,
-            _Sums(squares, size, noise * unit**4),
+            _Sums(squares, size, noise),
             quiet=_QUIET if is_ok(fitted.status_) else 0,
         )
 
