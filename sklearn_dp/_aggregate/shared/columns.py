@@ -229,7 +229,7 @@ def look_at_columns(
         limit, unit = round_up(table.units.scale * math.sqrt(len(active))), table.units.step
         counts = session.gaussian(COLUMNS, exact, sensitivity=limit, unit=unit, rho=rho)
         # In each histogram every row is in one bin, so the sums over columns are of the size.
-        size = float(np.median(counts.sum(axis=1))) if size is None else size
+        size = max(float(np.median(counts.sum(axis=1))) if size is None else size, 1.0)
         sd = math.sqrt(len(active) / (2 * rho))
         further = []
         for place, (column, own) in enumerate(zip(active, edges, strict=True)):

@@ -117,6 +117,16 @@ def test_too_few_rows_spend_nothing_or_give_nothing():
     assert released(X, size=1e5) is None  # a wrong size: the first histogram shows nothing
 
 
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_a_noisy_size_of_zero_is_no_error(n):
+    """Some of these noisy histograms add up to exactly 0, with bins that stand out."""
+    X = np.random.default_rng(0).normal(size=(n, 3))
+    for seed in range(60):
+        session = open_session(*column_entries(25.0), rho=25.0, random_state=seed)
+        found = look_at_columns(session, Table.in_memory(X, Units(n)))
+        assert found is None or np.isfinite(found.columns.origin).all()
+
+
 def test_rows_hidden_beside_many_zeros_are_no_constant_column():
     """A fifth of 600 rows is spread over octaves that the noise hides, until they are looked at
     with all that is left: the column has its scale, or is not told, but is never constant."""
