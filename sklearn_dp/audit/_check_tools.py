@@ -58,10 +58,15 @@ def succeed(outcome: Outcome, context: str = "") -> None:
     assert not other, f"{context}a fit warns: {other[0]}"
 
 
-def released_state(estimator: Any) -> bytes:
-    """What a pickle would hold, but for the parameters that may differ or have no pickle."""
-    state = estimator.__getstate__()
-    return pickle.dumps({name: state[name] for name in state if name not in ("ledger", "n_jobs")})
+def released_state(estimator: Any, *but: str) -> bytes:
+    """What a pickle would hold, but for the parameters that may differ or have no pickle.
+
+    And but for attributes whose names end in one of `but`.
+    """
+    state, left_out = estimator.__getstate__(), ("ledger", "n_jobs")
+    return pickle.dumps(
+        {name: state[name] for name in state if name not in left_out and not name.endswith(but)}
+    )
 
 
 def hard_groups(n: int) -> dict[str, Any]:
