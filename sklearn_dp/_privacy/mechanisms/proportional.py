@@ -212,6 +212,11 @@ def _root(matrix: np.ndarray) -> np.ndarray:
     """Lower triangular root in steps of 2**-256 of a matrix in steps of 2**-512.
 
     Cholesky's factor, row by row, in Python integers rounded down.
+
+    The root of 4 is 2:
+
+    >>> int(_root(np.array([[4 << 512]], dtype=object))[0, 0]) == 2 << 256
+    True
     """
     d = len(matrix)
     root = np.zeros((d, d), dtype=np.int64).astype(object)
