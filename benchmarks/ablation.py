@@ -31,6 +31,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 import choice  # noqa: E402 - the benchmarks beside this file
+import embeddings  # noqa: E402
 import engine as paired  # noqa: E402
 import kmeans as setting  # noqa: E402
 import numpy as np  # noqa: E402
@@ -88,6 +89,10 @@ PAIRS_CELLS = [  # benchmarks/choice.py: ten clusters of 10,000 rows, in pairs t
     setting.Cell("pairs", 10**5, 50, 10),
     setting.Cell("pairs", 10**5, 10, 10),
 ]
+EMBEDDINGS_CELLS = [  # benchmarks/embeddings.py; the name is how far apart clusters are
+    setting.Cell("embeddings", 50_000, 256, embeddings.CLUSTERS, name="0.7"),
+    setting.Cell("embeddings", 80_000, 768, embeddings.CLUSTERS, name="0.6"),
+]
 OF_PAIRS = (  # numbers that only such data read, and those of moves
     "precise_centers",
     "moves_spread_share",
@@ -101,6 +106,7 @@ OF_PAIRS = (  # numbers that only such data read, and those of moves
     "spread_iterations",
 )
 OF_CHOICE = ("choice_", "gap_", "surplus_", "small_surplus_")  # names of these numbers begin so
+OF_PROJECTION = "projection_"  # names of these numbers begin so
 OF_ONE_CENTER = (  # read where noise rules; this and what follows: ablation_rest.py
     "one_center_noise",
     "spread_gain",
@@ -140,10 +146,11 @@ OF_MISSED = (  # of the last release, and what it tells of clusters that were mi
 OF_ERRORS = ("spreads_differ", "quality_reach", "one_center_reach")
 PIECES, NUMBERS, CHOICE = "## Pieces", "## Numbers", "## Numbers of the choice"
 PAIRS = "## Numbers of the moves, on two-scale data"
+PROJECTION = "## Numbers of the projection, on embeddings"
 ONE_CENTER = "## Numbers of one center, where noise rules"
 STATUS, ERRORS = "## Numbers of the status", "## Numbers of the errors"
 MISSED = "## Numbers of the status, where clusters are missed"
-TITLES = (PIECES, NUMBERS, PAIRS, ONE_CENTER, STATUS, MISSED, ERRORS, CHOICE)
+TITLES = (PIECES, NUMBERS, PAIRS, PROJECTION, ONE_CENTER, STATUS, MISSED, ERRORS, CHOICE)
 MODULE_NUMBERS = {  # name: module and section
     "_SMALL_SIGNAL": (centering, NUMBERS),
 }
@@ -166,8 +173,14 @@ def census(cell, seed):
     return paired.census(seed)[0], None, None
 
 
-MAKE = {**setting.MAKE, "pairs": pairs, "unbalanced": unbalanced, "census": census}
-DELTA = {**setting.DELTA, "pairs": 1e-6, "unbalanced": 1e-6, "census": 1e-6}
+def unit_rows(cell, seed):
+    """Rows of benchmarks/embeddings.py."""
+    return embeddings.embeddings(cell.n, cell.d, float(cell.name), 1.0, seed, cell.k)
+
+
+_OWN = {"pairs": pairs, "unbalanced": unbalanced, "census": census, "embeddings": unit_rows}
+MAKE = {**setting.MAKE, **_OWN}
+DELTA = {**setting.DELTA, **dict.fromkeys(_OWN, 1e-6)}
 
 
 # --- pieces: what is put in the place of which function --------------------------------------
@@ -316,12 +329,14 @@ def names_of(title):
     if title in told:
         return [*told[title], *of_modules]
     others = {name for names in elsewhere.values() for name in names}
-    own = [
-        name
-        for name in (field.name for field in fields(TUNING))
-        if name not in others and name.startswith(OF_CHOICE) == (title == CHOICE)
-    ]
-    return own + of_modules
+    begin = {CHOICE: OF_CHOICE, PROJECTION: OF_PROJECTION}
+
+    def section(name):
+        return next((each for each, start in begin.items() if name.startswith(start)), NUMBERS)
+
+    names = [field.name for field in fields(TUNING) if field.name not in others]
+    own = NUMBERS if title == PIECES else title
+    return [name for name in names if section(name) == own] + of_modules
 
 
 def value_of(name):
@@ -560,6 +575,8 @@ ABOUT = {
     "epsilon = 1. A fit that does not use a number is unchanged.",
     PAIRS: "Fits above 1.05 of the cost from the true centers, of {n}, when a number is halved or "
     "doubled: ten clusters of 10,000 rows in five pairs that are .02 apart, delta = 1e-6.",
+    PROJECTION: "Change of the cost (logarithm, mean of {n} seeds of two cells) on "
+    "[embeddings](embeddings.md) of power 1, when a number is halved or doubled.",
     CHOICE: 'The same for `DPKMeans("auto")` without bounds, {n} seeds of each of {m} mixtures of '
     "[the benchmark of choices](selection.md). Right: fits within 10 % of the true number, of {t}. "
     "A number of clusters that is too large lowers the cost: both columns are needed.",
@@ -594,6 +611,7 @@ def main():
     parser.add_argument("--numbers", action="store_true", help="halve and double each number")
     parser.add_argument("--choice", action="store_true", help="those of the choice of a number")
     parser.add_argument("--pairs", action="store_true", help="those of the moves")
+    parser.add_argument("--projection", action="store_true", help="those of the projection")
     arguments(parser)
     options = parser.parse_args()
     if options.data:
@@ -601,9 +619,11 @@ def main():
     warnings.simplefilter("ignore", UtilityWarning)
     warnings.simplefilter("ignore", SeededNoiseWarning)
     title = CHOICE if options.choice else NUMBERS if options.numbers else PIECES
-    title = PAIRS if options.pairs else title
-    lines = {CHOICE: of_choice, PAIRS: of_pairs}.get(title, of_engine)(options)
-    flag = {PIECES: "", NUMBERS: "--numbers ", PAIRS: "--pairs ", CHOICE: "--choice "}[title]
+    title = PAIRS if options.pairs else PROJECTION if options.projection else title
+    tables = {CHOICE: of_choice, PAIRS: of_pairs, PROJECTION: of_projection}
+    lines = tables.get(title, of_engine)(options)
+    flags = {NUMBERS: "numbers", PAIRS: "pairs", CHOICE: "choice", PROJECTION: "projection"}
+    flag = f"--{flags[title]} " if title in flags else ""
     about = ABOUT[title].format(
         n=options.seeds, m=len(CHOICE_CELLS), t=options.seeds * len(CHOICE_CELLS)
     )
@@ -621,6 +641,14 @@ def of_pairs(options):
     """Lines of the numbers of the moves."""
     variants = wanted(options, PAIRS)
     return pairs_lines(variants, [ratios(variants, cell, options.seeds) for cell in PAIRS_CELLS])
+
+
+def of_projection(options):
+    """Lines of the numbers of the projection."""
+    variants, seeds = wanted(options, PROJECTION), options.seeds
+    columns = [ratios(variants, cell, seeds, over_best=False) for cell in EMBEDDINGS_CELLS]
+    names = [f"d={cell.d}" for cell in EMBEDDINGS_CELLS]
+    return number_lines(names, list(variants), columns)
 
 
 def of_choice(options):

@@ -17,6 +17,7 @@ from federated_states import CLIENT_STATES
 
 from sklearn_dp import DPKMeans, DPOneCluster
 from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
+from sklearn_dp._aggregate.kmeans.projection import Projection
 from sklearn_dp._aggregate.one_cluster import boxes as _boxes
 from sklearn_dp._aggregate.one_cluster import radius as _radius
 from sklearn_dp._aggregate.one_cluster import search as _one_cluster
@@ -489,5 +490,14 @@ OUTSIDE = [
         "self._process != process_mark() or ",
         "",
         "_privacy/test_prepaid.py::test_a_forked_child_takes_no_part",
+    ),
+    Edit(
+        "projected rows may be longer than the limit",
+        Projection,
+        "project",
+        "clip_integer_rows(found, self.limit)",
+        "found",
+        "_aggregate/kmeans/test_projection.py::"
+        "test_a_projected_row_is_a_function_of_that_row_and_no_longer_than_the_limit",
     ),
 ]

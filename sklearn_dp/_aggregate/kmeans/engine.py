@@ -49,8 +49,10 @@ from .candidates import Candidates
 from .coreset import Coreset, build_coreset, solved_start, starts_entry
 from .fit_context import Context, Run, lost_in_noise, only_one, without_moves
 from .lloyd import lloyd, lloyd_budget, lloyd_entries
+from .lloyd_state import LloydResult
 from .location import CENTER, MOMENT, RADIUS, axes_of, located
 from .n_clusters import choice_entries, choose, reference_number
+from .projection import Projected, many_features, projected
 from .quality import quality_entry
 from .result import EngineResult, build_result
 from .tuning import TUNING, Tuning
@@ -129,8 +131,10 @@ def first_entries(
     if not bounds_known:
         entries.append(_entry(BOUND, prefix, rho, tuning.bound_share, tuning.bound_share))
         part = sum_down([rho, -entries[0].rho])
+    # Cells are counted level by level, and the moment of a projection comes before the other one.
+    several = {CELLS, MOMENT} if many_features(n_features, tuning) else {CELLS}
     for name, (share, most) in _shares(n_features, tuning).items():
-        entries.append(_entry(name, prefix, part, share, most, None if name == CELLS else 1))
+        entries.append(_entry(name, prefix, part, share, most, None if name in several else 1))
     return tuple(entries)
 
 
@@ -210,14 +214,17 @@ def fit_engine(
         # Given centers are believed as those that cells have shown.
         choice, n_leaves = None, len(start)
     else:
-        coreset = choice = None
+        coreset = choice = sketch = None
         given = not isinstance(n_clusters, Candidates)
         if not (quality and given and lost_in_noise(context, left / 2)):
-            coreset = _coreset(context)
+            sketch = projected(context) if given else None
+            coreset = _coreset(context) if sketch is None else _coreset(sketch.context, sketch.axes)
             choice = choose(context, coreset, n_clusters)
         if choice is not None:
             context = replace(context, n_clusters=choice.n_clusters)
-        if coreset is None or (quality and lost_in_noise(context, lloyd_budget(session, prefix))):
+        if sketch is not None and coreset is not None:
+            final = _from_projection(sketch, coreset, callback)
+        elif coreset is None or (quality and lost_in_noise(context, lloyd_budget(session, prefix))):
             origin = np.zeros((1, table.n_features))
             final = lloyd(only_one(context), origin, coreset=coreset, callback=callback)
         else:
@@ -232,10 +239,21 @@ def fit_engine(
     return result.chosen(choice).bounded(norms, domain, context.size.n, context.size.sd)
 
 
-def _coreset(context: Context) -> Coreset:
-    """Leaves of a cell tree along measured axes."""
+def _from_projection(
+    sketch: Projected, coreset: Coreset, callback: Callable[[str], object] | None
+) -> LloydResult:
+    """Lloyd's iterations among the projected rows, and then among those of all features."""
+    inner = sketch.searching()
+    found = lloyd(inner, solved_start(inner, coreset), coreset=coreset, callback=callback)
+    context, start = sketch.lifted(found.centers)
+    final = lloyd(context, start, callback=callback)
+    return replace(final, n_iterations=found.n_iterations + final.n_iterations)
+
+
+def _coreset(context: Context, axes: Axes | None = None) -> Coreset:
+    """Leaves of a cell tree, along measured axes if none are given."""
     fraction = _initial_budget_fraction(context)
-    axes = axes_of(context, fraction)
+    axes = axes_of(context, fraction) if axes is None else axes
     cells_rho, far_rho = _cell_shares(context, axes, fraction)
     return build_coreset(context, CELLS, MEANS, axes, cells_rho, far_rho)
 

@@ -50,6 +50,7 @@ class Context(Run):
     size: Size  # released number of units, and what it means at this budget
     # released distance from the origin that nearly all rows are within, in grid steps
     radius: float
+    reserve: float = 0.0  # rho of Lloyd's entries that later steps of the fit are to have
 
     @property
     def coarse(self) -> bool:
@@ -92,15 +93,23 @@ def _nearest_of(k: int) -> float:
 
 def only_one(context: Context) -> Context:
     """The context of a single center: few iterations, as no row changes sides."""
-    most, share = context.tuning.alone_iterations, context.tuning.alone_share
-    tuning = replace(
-        context.tuning,
+    return replace(context, n_clusters=1, tuning=_few_iterations(context.tuning))
+
+
+def _few_iterations(tuning: Tuning) -> Tuning:
+    most, share = tuning.alone_iterations, tuning.alone_share
+    return replace(
+        tuning,
         most_iterations=most,
         small_most_iterations=most,
         iteration_share=share,
         small_iteration_share=share,
     )
-    return replace(context, n_clusters=1, tuning=tuning)
+
+
+def only_last(context: Context) -> Context:
+    """The context of centers next to which nearly all of their rows are: few iterations."""
+    return without_moves(replace(context, tuning=_few_iterations(context.tuning)))
 
 
 def without_moves(context: Context) -> Context:

@@ -81,6 +81,12 @@ def lloyd_budget(session: PrivacySession, prefix: str = "") -> float:
     return min(session.remaining(prefix + _SUMS), free)
 
 
+def _left(context: Context) -> float:
+    """What the iterations may still spend: all but what is for later steps."""
+    left = lloyd_budget(context.session, context.prefix)
+    return sum_down([left, -context.reserve]) if context.reserve else left
+
+
 def lloyd(
     context: Context,
     centers: np.ndarray,
@@ -117,7 +123,7 @@ def lloyd_context(
 ) -> LloydContext:
     """The context with the budget of all iterations, and the part of the rows not to clip."""
     if budget is None:
-        budget = lloyd_budget(context.session, context.prefix)
+        budget = _left(context)
     tuning = context.tuning
     # Noise of an iteration over the rows, in radii: from next to none to hopeless. Where there is
     # none, a clip is only a bias, and long tails of real data show it.
@@ -133,7 +139,7 @@ def _iterate(context: LloydContext, state: LloydState, iteration: int, last: boo
     tuning = context.tuning
     # Rows are compared with integer centers inside the ball, so that distances are exact.
     state.centers = context.rows.inside(state.centers)
-    left = lloyd_budget(context.session, context.prefix)
+    left = _left(context)
     budget = left if last else context.share * context.budget
     scales = state.reach * cluster_scales(context, state.centers)
     asked = state.blocked or context.asks_for_spread(iteration, len(state.centers))
@@ -208,7 +214,7 @@ def observe(
     # The last iteration spends all that is left, rounding errors of the shares too.
     sums_rho = budget - counts_rho
     if last:
-        sums_rho = lloyd_budget(context.session, context.prefix)
+        sums_rho = _left(context)
     sums = _residual_sums(context, residuals, clip.radius, sums_rho)
     return Observation(
         clip, errors, counts, noise_sd(counts_rho), sums, clip.radius * noise_sd(sums_rho)

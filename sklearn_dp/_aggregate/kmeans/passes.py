@@ -13,13 +13,15 @@ import numpy as np
 from ..._privacy._aggregates import weighted_bincount
 from ..shared.axes import Axes
 from ..shared.centering import bins_of
-from ..shared.row_sums import clipped_sums, counted, nearest, square_sums
+from ..shared.row_sums import clipped_sums, counted, nearest, square_sums, to_centers
 from ..shared.rows import ROWS, row_slices
 from ..shared.table import CellCounts, Part
 from .cell_grid import CellGrid, TailCells, codes_of
 
 # Names in the state of a part: projected rows, their codes in the grid of the tree, their far
 # cells, nodes and leaves (or -1).
+PINNED = "pinned"
+"""Name of labels that rows have for one iteration, whichever center is nearest."""
 _POINTS, _CODES, _FAR, _NODE, _LEAF = "points", "codes", "far", "node", "leaf"
 
 
@@ -93,9 +95,13 @@ def forgotten(part: Part) -> tuple[Part, tuple]:
 def assigned(
     part: Part, centers: np.ndarray, scales: np.ndarray, edges: np.ndarray
 ) -> tuple[Part, tuple]:
-    """Send rows to the nearest of integer centers (k, d); weights in bins of distances over scales
-    (k,), and in clusters."""
-    labels, squared = nearest(part[ROWS], centers)
+    """Send rows to the nearest of integer centers (k, d), or to those that they are pinned to;
+    weights in bins of distances over scales (k,), and in clusters."""
+    if PINNED in part.state:
+        labels, part = part[PINNED], part.without(PINNED)
+        squared = to_centers(part[ROWS], centers, labels)
+    else:
+        labels, squared = nearest(part[ROWS], centers)
     narrow = 1 / np.square(scales)
 
     def bins(place: slice) -> np.ndarray:

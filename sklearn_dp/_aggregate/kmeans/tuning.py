@@ -41,7 +41,7 @@ class Tuning:
     useless_signal: float = 30.0  # signal below which an answer is called mostly noise
     one_center_noise: float = 0.7  # squared noise of a center, in radii: above, one is better ...
     spread_gain: float = 2.5  # ... and what k centers gain wherever they are: for each of them
-    alone_iterations: int = 3  # for one center ...
+    alone_iterations: int = 3  # for one center, or where a projection has found all of them ...
     alone_share: float = 0.25  # ... and what each but the last gets
     shrink: float = 0.5  # part of the predicted noise of a center by which it is shrunk ...
     shrink_middle: float = 1.5  # the same of their mean, for each part that they do not keep
@@ -88,6 +88,16 @@ class Tuning:
     most_axes: int = 8
     box_reach: float = 3.0  # half width of the searched box, in standard deviations of the rows
     small_box_reach: float = 2.0  # the same in small data of 4 to 10 features
+
+    # -- projection of many features ------------------------------------------------------------
+    projection_features: int = 32  # of a projection, if the rows have four times as many
+    projection_uneven: float = 0.16  # times q / (k - 1): log of the mean of the widths of its axes
+    # over their geometric mean, from which clusters are looked for in it
+    projection_reach: float = 1.3  # clip of its rows in the moment, in typical lengths
+    projection_moment: float = 0.4  # part of the share of a second moment, for that of its rows
+    projection_whitening: float = 0.7  # power to which its axes are drawn to the same width
+    projection_iterations: int = 16  # of Lloyd there
+    projection_search: float = 0.67  # budget of Lloyd there, over that of Lloyd in all features
 
     # -- cell tree ------------------------------------------------------------------------------
     depth_signal: float = 1.87  # signal that a cell of the full depth has left

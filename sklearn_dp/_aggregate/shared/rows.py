@@ -42,6 +42,7 @@ _SERVED = 2**23  # entries of an array that is also kept about the origin: 64 MB
 _Reader = Callable[[slice], np.ndarray]
 ROWS = "rows"
 """Name of the integer rows in the state of a part."""
+_WHOLE = "whole rows"
 
 
 class GridGeometry:
@@ -145,13 +146,17 @@ class Rows(GridGeometry):
         return rows
 
     def map(
-        self, function: Callable[[np.ndarray, np.ndarray], np.ndarray], n_features: int
+        self,
+        function: Callable[[np.ndarray, np.ndarray], np.ndarray],
+        n_features: int,
+        most: int | None = None,
     ) -> "Rows":
         """Rows of `n_features` integers made of these by a function of (rows, squared norms), each
-        row on its own, of about the same norms at the most: `limit` is passed on."""
+        row on its own, of about the same norms at the most: `limit` is passed on. Up to `most`
+        entries are kept; by default as many as of sparse rows."""
         mapped = Rows(_Mapped(self, function), self.n_rows, n_features, self.limit, self.unit)
         # A few coordinates of some rows are less than the rows, and are read several times.
-        if self.n_rows * n_features <= _STORED_SPARSE:
+        if self.n_rows * n_features <= (_STORED_SPARSE if most is None else most):
             mapped.store(self.n_rows)
         return mapped
 
@@ -311,6 +316,19 @@ class GridTable(GridGeometry):
         super().recenter(origin)
         self.table.update(_recentered, origin)
 
+    def map(
+        self, function: Callable[[np.ndarray, np.ndarray], np.ndarray], n_features: int
+    ) -> Self:
+        """A table of functions of the rows, see `Rows.map`: what the parts hold until `unmap`."""
+        mapped = copy(self)
+        GridGeometry.__init__(mapped, n_features, self.limit, self.unit)
+        self.table.update(_mapped, function, n_features, self.table.engine.n_parts)
+        return mapped
+
+    def unmap(self) -> None:
+        """Go back to the rows before `map`."""
+        self.table.update(_unmapped)
+
 
 def _quantized(
     part: Part, domain: Domain, within: Domain | None, n_parts: int
@@ -321,3 +339,14 @@ def _quantized(
 
 def _recentered(part: Part, origin: np.ndarray) -> tuple[Part, tuple]:
     return part.having(**{ROWS: part[ROWS].about(origin)}), ()
+
+
+def _mapped(part: Part, function: Any, n_features: int, n_parts: int) -> tuple[Part, tuple]:
+    # Of an array in memory they are kept whatever there are: they are less than the array.
+    most = part.units.n_rows * n_features if part.source.in_memory else _STORED_ENTRIES // n_parts
+    mapped = part[ROWS].map(function, n_features, most)
+    return part.having(**{_WHOLE: part[ROWS], ROWS: mapped}), ()
+
+
+def _unmapped(part: Part) -> tuple[Part, tuple]:
+    return part.without(_WHOLE).having(**{ROWS: part[_WHOLE]}), ()

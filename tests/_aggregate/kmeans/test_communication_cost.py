@@ -45,6 +45,16 @@ def data(n_rows, n_features, n_clusters):
     return (centers[rng.integers(n_clusters, size=n_rows)] + noise).astype(np.float32)
 
 
+def long_clusters(n_rows, power, n_features=128, n_clusters=12):
+    """Rows on the sphere, in clusters that all have the spectrum i ** -power."""
+    rng = np.random.default_rng(0)
+    widths = np.arange(1, n_features + 1) ** (-power / 2)
+    centers = rng.normal(size=(n_clusters, n_features)) / np.sqrt(n_features)
+    X = centers[rng.integers(n_clusters, size=n_rows)]
+    X = X + rng.normal(size=X.shape) * widths / np.linalg.norm(widths)
+    return (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(np.float32)
+
+
 SHAPES = [  # and how far the estimate may be above what is counted
     (3_000, 7, 3, 2.0, None, 3),
     *(
@@ -88,6 +98,24 @@ def test_the_estimate_beside_counted_traffic(
     assert sum(counted.up) <= known.up <= factor * sum(counted.up)
     most = plan.cost(**given)
     assert most.n_passes >= known.n_passes and most.down >= known.down and most.up >= known.up
+
+
+@pytest.mark.parametrize("power", [0.0, 2.0])
+def test_a_fit_that_may_look_in_a_projection(power, monkeypatch):
+    """What it needs there comes on top, if the table is large enough; no fit needs all of it."""
+    X, counted = long_clusters(4000, power), Counted(monkeypatch)
+    model = DPKMeans(12, epsilon=8.0, bounds=1.0, random_state=0)
+    model.fit(np.array_split(X, N_PARTS))
+    assert (model.n_iter_ > 8) == (power > 0)
+    plan, given = model.privacy_plan(X.shape[1]), {"n_rows": len(X), "n_parts": N_PARTS}
+    known = plan.cost(**given, n_iter=model.n_iter_, n_cells=max(1, counted.cells))
+    most = plan.cost(**given)
+    assert len(counted.down) <= known.n_passes <= len(counted.down) + 35
+    assert sum(counted.down) <= known.down <= 4 * sum(counted.down)
+    assert sum(counted.up) <= known.up <= 5 * sum(counted.up)
+    assert most.n_passes >= known.n_passes and most.down >= known.down and most.up >= known.up
+    small = plan.cost(n_rows=40, n_parts=2).passes
+    assert not any(one.name.startswith("projected") for one in small)
 
 
 NUMBERED = [

@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 from kernel_tools import open_session
 
-from sklearn_dp._aggregate.kmeans.fit_context import Context, Run, lost_in_noise, only_one
+from sklearn_dp._aggregate.kmeans.fit_context import (
+    Context,
+    Run,
+    lost_in_noise,
+    only_last,
+    only_one,
+)
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.centering import Size
 from sklearn_dp._aggregate.shared.rows import GridTable, Rows
@@ -102,3 +108,6 @@ def test_one_center_gets_few_iterations_of_any_data():
         assert getattr(alone.tuning, name) == TUNING.alone_iterations
     for name in ("iteration_share", "small_iteration_share"):
         assert getattr(alone.tuning, name) == TUNING.alone_share
+    last = only_last(context)
+    assert last.n_clusters == 7 and last.tuning.spread_iterations == 0
+    assert last.tuning.most_iterations == TUNING.alone_iterations

@@ -82,3 +82,14 @@ def test_far_rows_that_no_leaf_holds_are_counted_once_more():
     assert counts.cells.tolist() == [1, 2] and counts.counts.tolist() == [1, 1]
     part, _ = passes.far_leaves(part, np.array([-1, 7, -1, -1]))
     assert part["leaf"].tolist() == [0, 7, -1, -1]
+
+
+def test_pinned_rows_are_counted_where_they_are_pinned_and_once():
+    """They keep a label that is not of the nearest center, for one iteration."""
+    near, counts = run(POINTS, [LLOYD])[1]
+    part = Part(None, Units(len(POINTS)), {ROWS: Rows.of(POINTS, BALL)})
+    pinned = (1 - passes.assigned(part, *LLOYD[1:])[0]["labels"]).astype(np.int32)
+    part, (bins, others) = passes.assigned(part.having(**{passes.PINNED: pinned}), *LLOYD[1:])
+    assert np.array_equal(others, counts[::-1]) and not np.array_equal(bins, near)
+    assert np.array_equal(part["squared"], np.square(POINTS - CENTERS[pinned]).sum(axis=1))
+    assert np.array_equal(passes.assigned(part, *LLOYD[1:])[1][1], counts)

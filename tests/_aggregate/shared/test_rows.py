@@ -6,7 +6,14 @@ from grid_tools import rows_in_memory
 
 from sklearn_dp._aggregate.shared import rows as shared_rows
 from sklearn_dp._aggregate.shared.rows import ROWS, GridGeometry, GridTable, Rows
-from sklearn_dp._aggregate.shared.table import ArraySource, LocalEngine, PartSource, Table, opened
+from sklearn_dp._aggregate.shared.table import (
+    ArraySource,
+    LocalEngine,
+    Part,
+    PartSource,
+    Table,
+    opened,
+)
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._units import UnitFacts, Units
 
@@ -156,3 +163,25 @@ def test_integer_rows_in_memory_are_a_table_of_one_part():
     table = GridTable.of(rows, units)
     assert rows_in_memory(table) is rows and table.units == units.facts
     assert (table.limit, table.unit, table.origin.tolist()) == (rows.limit, 0.5, [1, 2, 3])
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_a_table_of_functions_of_rows_and_back(in_memory, monkeypatch):
+    X = np.random.default_rng(5).normal(size=(300, 5))
+    source = ArraySource(X) if in_memory else Elsewhere(X)
+    table = Table(LocalEngine([Part(source, Units(300))]), 5, X.dtype, Units(300).facts)
+    grid = GridTable.quantize(table, DOMAIN)
+    before = all_of(rows_in_memory(grid))
+    monkeypatch.setattr(shared_rows, "_STORED_ENTRIES", 0)
+    halves = grid.map(_halves, 2)
+    rows = rows_in_memory(halves)
+    assert np.array_equal(all_of(rows), np.floor(before[:, :2] / 2))
+    assert len(rows._stored) == (300 if in_memory else 0)
+    assert (halves.n_features, halves.ball, halves.unit) == (2, grid.limit, grid.unit)
+    assert grid.n_features == 5 and not halves.origin.any()
+    halves.unmap()
+    assert np.array_equal(all_of(rows_in_memory(grid)), before)
+
+
+def _halves(x, squares):
+    return np.floor(x[:, :2] / 2)

@@ -1,0 +1,153 @@
+"""Many clusters in many features: found in a public random projection, then moved in all features.
+
+Each of Lloyd's iterations pays the noise of all features, and the axes of the cell tree are the
+widest ones of the rows. Where all clusters are long in the same directions, as those of embeddings
+are, these axes tell none of them apart. A random projection onto q features keeps the distances of
+clusters up to a factor 1 +- 1 / sqrt(2 q), and pays the noise of q features. So with many features
+
+1. the second moment of the projected rows is released. If its axes are more uneven than random
+   centers make them, clusters are taken to be long in the same ones, and the fit goes on here;
+   otherwise it goes on without a projection;
+2. the axes are drawn toward the same width, so that what all clusters share does not hide what
+   differs;
+3. the cell tree and noisy Lloyd iterations find the clusters, with a part of the budget;
+4. rows keep the labels that they have there, for one of a few iterations in all features, which
+   move the centers (:meth:`Projected.lifted`).
+
+The projection is public randomness, the same for neighbors. A projected row is a function of the
+row and of released values, and an integer vector of norm at most `limit`: all that is proved of
+rows holds of projected ones, with the same entries of the plan. "Projection" in
+`doc/development/kmeans_engine.md` tells how good it is.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..._privacy._grid import clip_integer_rows
+from ..shared.axes import BASIS_BITS, Axes, normal_points, second_moment
+from ..shared.centering import noise_sd
+from ..shared.row_sums import nearest
+from ..shared.rows import ROWS, GridTable
+from ..shared.table import Part
+from .fit_context import Context, only_last
+from .lloyd import lloyd_budget
+from .location import MOMENT
+from .passes import PINNED
+from .tuning import Tuning
+
+_TIMES = 4  # as many features as a projection has: from there on it may pay
+
+
+def many_features(n_features: int, tuning: Tuning) -> bool:
+    """Whether there are so many features that a fit may look for its clusters in a projection."""
+    return n_features >= _TIMES * tuning.projection_features
+
+
+def may_project(n_features: int, n_clusters: int, tuning: Tuning) -> bool:
+    """The same, and more clusters than the axes of a cell tree could tell apart."""
+    return many_features(n_features, tuning) and n_clusters > tuning.most_axes + 1
+
+
+@dataclass(frozen=True, repr=False)
+class Projection:
+    """Integer rows to integer rows of fewer features."""
+
+    basis: np.ndarray  # (d, q), integers: steps of 2**-20; no vector becomes longer but by rounding
+    limit: float  # of the norm of a projected row, in steps
+
+    def project(self, rows: np.ndarray, squares: np.ndarray) -> np.ndarray:
+        """Integer rows (m, d), of norm at most 2**25, to (m, q), each on its own."""
+        # At most 2**25 times 2**20: exact products and sums, whatever BLAS does.
+        found = np.floor(rows @ self.basis * 2.0**-BASIS_BITS)
+        return clip_integer_rows(found, self.limit)
+
+
+@dataclass(frozen=True, repr=False)
+class Projected:
+    """A fit whose clusters are looked for in a projection."""
+
+    whole: Context  # of all features
+    context: Context  # of the projected rows
+    axes: Axes  # of the cell tree
+    back: np.ndarray  # (q, d), from projected centers to nearest points of the whole space
+
+    def searching(self) -> Context:
+        """The context of Lloyd's iterations in the projection, which leave a part to the others."""
+        context, tuning = self.context, self.context.tuning
+        left = lloyd_budget(context.session, context.prefix)
+        n = tuning.projection_iterations
+        tuning = replace(tuning, most_iterations=n, iteration_share=1 / n, spread_iterations=n)
+        return replace(context, tuning=tuning, reserve=left / (1 + tuning.projection_search))
+
+    def lifted(self, centers: np.ndarray) -> tuple[Context, np.ndarray]:
+        """Pin the rows to their nearest projected centers (k, q), for one iteration, and go back to
+        all features: the context of the last iterations, and their start (k, d)."""
+        rows = self.context.rows
+        centers = rows.inside(centers)
+        rows.update(_pinned, centers)
+        rows.unmap()
+        return only_last(self.whole), centers @ self.back
+
+
+def _pinned(part: Part, centers: np.ndarray) -> tuple[Part, tuple]:
+    """Every row keeps its nearest center (k, q) for the next iteration."""
+    return part.having(**{PINNED: nearest(part[ROWS], centers)[0]}), ()
+
+
+def projected(context: Context) -> Projected | None:
+    """The fit in a projection, where its released second moment shows that it pays, or None."""
+    tuning, size = context.tuning, context.size
+    d, q = context.rows.n_features, tuning.projection_features
+    if size.small or not may_project(d, context.n_clusters, tuning):
+        return None
+    basis = np.linalg.qr(normal_points(context.session.rng("projection"), d, np.ones(q)))[0]
+    # A row keeps about sqrt(q / d) of its length: few are longer by a third.
+    reach = min(context.radius, tuning.projection_reach * context.radius * math.sqrt(q / d))
+    rho = tuning.projection_moment * context.session.plan[context.name(MOMENT)].rho
+    rows = _mapped(context.rows, basis)
+    moment = second_moment(context.session, context.name(MOMENT), rows, reach, rho) / size.n
+    rows.unmap()
+    noise = reach**2 * noise_sd(rho) / size.n
+    values, vectors = np.linalg.eigh(moment)
+    values = np.maximum(values, noise)  # not to divide by less than the noise
+    if not _in_common(values, noise, context.n_clusters, tuning):
+        return None
+    # The widest axis comes first, and the narrowest one stays as it is.
+    values, basis = values[::-1], basis @ vectors[:, ::-1]
+    drawn = (values[-1] / values) ** (tuning.projection_whitening / 2)
+    spread = drawn * np.sqrt(values)
+    radius = min(context.radius, tuning.projection_reach * float(np.linalg.norm(spread)))
+    inner = replace(context, rows=_mapped(context.rows, basis * drawn), radius=radius)
+    return Projected(context, inner, _axes(spread, radius, tuning), (basis / drawn).T)
+
+
+def _mapped(rows: GridTable, basis: np.ndarray) -> GridTable:
+    steps = np.rint(basis * 2.0**BASIS_BITS)
+    return rows.map(Projection(steps, rows.limit).project, basis.shape[1])
+
+
+def _in_common(values: np.ndarray, noise: float, n_clusters: int, tuning: Tuning) -> bool:
+    """Whether axes of mean squares (q,) are more uneven than the centers of clusters make them.
+
+    The logarithm of their mean over their geometric mean is about half of their relative variance.
+    That of k - 1 random directions is q / (k - 1) (Marchenko and Pastur 1967), times the square of
+    the part that lies between clusters. A matrix of `noise`, the standard deviation of its
+    diagonal, adds q / 2 times its square.
+    """
+    mean, q = float(values.mean()), len(values)
+    uneven = math.log(mean) - float(np.log(values).mean()) - q / 4 * (noise / mean) ** 2
+    return uneven > tuning.projection_uneven * q / (n_clusters - 1)
+
+
+def _axes(spread: np.ndarray, radius: float, tuning: Tuning) -> Axes:
+    """The widest of the projected features, for the cell tree."""
+    q = min(tuning.most_axes, len(spread))
+    return Axes(
+        np.eye(len(spread), q) * 2.0**BASIS_BITS,
+        spread[:q],
+        np.minimum(radius, tuning.box_reach * spread[:q]),
+        radius,
+        float(np.square(spread[q:]).sum()),
+    )
