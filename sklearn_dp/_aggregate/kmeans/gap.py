@@ -14,7 +14,10 @@ iterations: this takes about as long as a small fit (`doc/benchmarks/selection.m
 post-processing.
 """
 
+from dataclasses import replace
+
 import numpy as np
+from scipy.special import entr
 
 from ..shared.weighted_kmeans import weighted_kmeans
 from .candidates import Candidates, Choice, nothing_seen, with_status
@@ -26,13 +29,41 @@ _MOST_ENTRIES = 2**17  # distances at a time: what a cache holds
 
 
 def gap_choice(
-    coreset: Coreset, candidates: Candidates, rng: np.random.Generator, tuning: Tuning = TUNING
+    coreset: Coreset,
+    candidates: Candidates,
+    rng: np.random.Generator,
+    tuning: Tuning = TUNING,
+    size: float = 0.0,
 ) -> Choice:
-    """The number of clusters by the gap statistic of the leaves."""
+    """The number of clusters by the gap statistic of the leaves. Unless it was asked for by name,
+    beside their likelihood, where `size` is the released number of units."""
     points, weights = coreset.leaves
     # A row that is anywhere in a box of width w has the variance w^2 / 12 along each side.
     inner = float(weights @ np.square(coreset.widths).sum(axis=1)) / 12
-    return gap_of_points(points, weights, inner, candidates, rng, tuning)
+    choice = gap_of_points(points, weights, inner, candidates, rng, tuning)
+    known = size and choice.criterion and candidates.low < candidates.high
+    if candidates.criterion != "auto" or not known:
+        return choice
+    likely = likelihood_choice(coreset, inner, size, candidates.high, tuning)
+    return _compared(choice, max(likely, candidates.low), coreset.n_leaves, candidates, tuning)
+
+
+def _compared(
+    choice: Choice, likely: int, n_leaves: int, candidates: Candidates, tuning: Tuning
+) -> Choice:
+    """The choice by the gap, not clear where the likelihood differs: the gap takes clusters that
+    fill a box evenly for one. Where it has shown none, was limited by the number of leaves, or less
+    than half of what the likelihood shows, the larger number is taken."""
+    best = choice.n_clusters
+    limited = best == max(choice.criterion) < candidates.high
+    none = best == candidates.low
+    if n_leaves < tuning.choice_clear_points:
+        return replace(choice, status=nothing_seen(candidates).status)
+    if limited or abs(likely - best) > max(1, tuning.choice_far * best):
+        k = max(best, likely) if limited or none or likely > 2 * best else best
+        words = f"number of clusters not clear: criteria say {best} and {likely}"
+        return replace(choice, n_clusters=k, status=words)
+    return choice
 
 
 def gap_of_points(
@@ -84,7 +115,7 @@ def gaps(
     high = max(low, min(candidates.high, len(points) // tuning.gap_points_each))
     uniform, mixed = _references(points, weights, rng, tuning.gap_references)
     sets = np.concatenate([points[None], uniform]), np.concatenate([weights[None], mixed])
-    costs = _costs(*sets, ward_labels(*sets, low, high), tuning.gap_iterations)
+    costs, _ = _costs(*sets, ward_labels(*sets, low, high), tuning.gap_iterations)
     # No clustering is worse than one with a cluster less.
     logs = np.log(inner + np.minimum.accumulate(costs, axis=1) + 1e-300)
     values = logs[1:].mean(axis=0) - logs[0]
@@ -118,6 +149,26 @@ def best_gap(values: dict[int, float], n_axes: int, tuning: Tuning = TUNING) -> 
         if rise >= anew and rise > most:
             chosen, most = k, rise
     return numbers[chosen]
+
+
+def likelihood_choice(
+    coreset: Coreset, inner: float, size: float, high: int, tuning: Tuning = TUNING
+) -> int:
+    """The number of round clusters of one width that leaves are likeliest of, up to `high`.
+
+    No uniform cloud is drawn: k equal parts of one cost as much by their labels, n log k, as they
+    gain by their width. Clusters that fill a box evenly, which the gap takes for one, gain more.
+    Units in no leaf are about a leaf's width beside one: without them leaves of a round cluster
+    would be clusters. And a cluster has to gain more than noise of a count may seem to.
+    """
+    points, weights, lost = _fewer(*coreset.leaves, np.random.default_rng(0), tuning.gap_points)
+    q, n, one = points.shape[1], weights.sum(), (points[None], weights[None])
+    high = min(high, len(points))
+    costs, entropies = _costs(*one, ward_labels(*one, 1, high), tuning.gap_iterations)
+    beside = tuning.choice_lost * max(size / n - 1, 0.0) * (12 / q + 1) * inner
+    logs = np.log(inner + lost + beside + np.minimum.accumulate(costs[0]) + 1e-300)
+    bar = tuning.choice_bar * (q + 1) / 3 * coreset.noise / n
+    return 1 + int(np.argmax(-q / 2 * logs - entropies[0] - bar * np.arange(high)))
 
 
 def _references(
@@ -204,14 +255,15 @@ def _mergers(centers: np.ndarray, mass: np.ndarray, alive: np.ndarray) -> np.nda
 def _costs(
     points: np.ndarray, weights: np.ndarray, labels: np.ndarray, n_iterations: int
 ) -> np.ndarray:
-    """Sums of squares (b, c) of the clusterings (b, c, m) after a few of Lloyd's iterations."""
+    """Sums of squares, and entropies of the labels, both (b, c), of the clusterings (b, c, m) after
+    a few of Lloyd's iterations."""
     n_sets, n_clusterings, m = labels.shape
     step = max(1, _MOST_ENTRIES // (n_sets * (int(labels.max()) + 1) * m))
     parts = [
         _costs_at_once(points, weights, labels[:, first : first + step], n_iterations)
         for first in range(0, n_clusterings, step)
     ]
-    return np.concatenate(parts, axis=1)
+    return np.concatenate(parts, axis=2)
 
 
 def _costs_at_once(
@@ -239,4 +291,5 @@ def _costs_at_once(
         away += np.where(mass > 0, square, np.inf).reshape(len(points), -1, 1)
         labels = away.reshape(*shape, k, -1).argmin(axis=2)
     explained = (mass * square).reshape(*shape, k).sum(axis=2)
-    return np.maximum(whole[:, None] - explained, 0.0)
+    part = mass.reshape(*shape, k) / weights.sum(axis=1)[:, None, None]
+    return np.stack([np.maximum(whole[:, None] - explained, 0.0), entr(part).sum(axis=2)])

@@ -70,7 +70,8 @@ def choose(context: Context, coreset: Coreset, n_clusters: int | Candidates) -> 
         return None
     rule = n_clusters.rule(context.rows.n_features)
     if rule == "gap":
-        return gap_choice(coreset, n_clusters, context.session.rng("references"), context.tuning)
+        rng = context.session.rng("references")
+        return gap_choice(coreset, n_clusters, rng, context.tuning, context.size.n)
     surplus = release_surplus(context, coreset, n_clusters)
     choice = surplus_choice(surplus, n_clusters, rule, context.tuning)
     # One iteration in small data says less about where clusters are than the coreset does.

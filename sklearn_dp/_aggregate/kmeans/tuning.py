@@ -211,6 +211,9 @@ class Tuning:
     gap_bar: float = 0.5  # times 2 / (q k): what the gap of k clusters on q axes has to rise by ...
     gap_later_bar: float = 1.5  # ... and that of a peak after a higher one
     gap_risen: float = 0.2  # part of what was lost since the highest peak that a later one regains
+    choice_lost: float = 0.25  # part of the rows in no leaf that are a width beside one
+    choice_bar: float = 0.5  # sd of a count that a cluster on two axes must gain in likelihood
+    choice_clear_points: int = 12  # leaves below which the number of clusters is not clear
     surplus_share: float = 0.6  # of the budget of Lloyd's iterations: the most for surplus centers
     small_surplus_share: float = 0.45  # the same in small data
     surplus_iterations: int = 4

@@ -1,10 +1,13 @@
 """The gap statistic on released points."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.cluster.hierarchy import cut_tree, linkage
 from sklearn.metrics import adjusted_rand_score
 
+from sklearn_dp import DPKMeans
 from sklearn_dp._aggregate.kmeans.candidates import Candidates
 from sklearn_dp._aggregate.kmeans.coreset import Coreset
 from sklearn_dp._aggregate.kmeans.gap import best_gap, gap_choice, gaps, ward_labels
@@ -100,3 +103,45 @@ def test_a_peak_has_to_stand_out_of_the_noise():
     assert best_gap(falling | {4: 5.0, 19: -0.7, 20: -0.6}, 2) == 4
     # In one dimension gaps scatter twice as much.
     assert best_gap(falling | {15: -0.55}, 2) == 15 and best_gap(falling | {15: -0.55}, 1) == 1
+
+
+# -- beside the likelihood -------------------------------------------------------------------------
+
+
+def even_clusters(n_clusters, each, seed):
+    """Clusters that fill a square evenly: to the gap they are one."""
+    rng = np.random.default_rng(seed)
+    side = 4.5 * np.sqrt(n_clusters)
+    centers = rng.uniform(0, side, size=(1, 2))
+    while len(centers) < n_clusters:
+        more = rng.uniform(0, side, size=2)
+        if np.linalg.norm(centers - more, axis=1).min() > 3.3:
+            centers = np.vstack([centers, more])
+    return np.repeat(centers, each, axis=0) + 0.7 * rng.normal(size=(n_clusters * each, 2))
+
+
+def fitted(X, seed):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return DPKMeans((1, 50), random_state=seed).fit(X)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_clusters_that_fill_a_square_are_counted(seed):
+    """The gap alone says 1, 24, 6 and 1, and was sure of the 6."""
+    assert abs(fitted(even_clusters(31, 100, seed), seed).n_clusters_ - 31) <= 6
+
+
+@pytest.mark.parametrize("k", [1, 3, 8])
+def test_separated_clusters_of_many_rows_are_clear(k):
+    rng = np.random.default_rng(k)
+    centers = 10.0 * np.stack([np.arange(k) % 3, np.arange(k) // 3], axis=1)
+    model = fitted(centers[rng.integers(k, size=20_000)] + rng.normal(size=(20_000, 2)), 0)
+    assert model.n_clusters_ == k and model.trustworthy_
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_too_few_leaves_are_not_called_one_cluster(seed):
+    """600 rows of 15 clusters at epsilon 1: three to eleven leaves."""
+    model = fitted(even_clusters(15, 40, seed), seed)
+    assert not model.trustworthy_ or abs(model.n_clusters_ - 15) <= 3
