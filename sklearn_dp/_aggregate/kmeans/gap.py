@@ -44,7 +44,7 @@ def gap_choice(
     known = size and choice.criterion and candidates.low < candidates.high
     if candidates.criterion != "auto" or not known:
         return choice
-    likely = likelihood_choice(coreset, inner, size, candidates.high, tuning)
+    likely = likelihood_choice(coreset, inner, size, candidates.high, rng, tuning)
     return _compared(choice, max(likely, candidates.low), coreset.n_leaves, candidates, tuning)
 
 
@@ -152,7 +152,12 @@ def best_gap(values: dict[int, float], n_axes: int, tuning: Tuning = TUNING) -> 
 
 
 def likelihood_choice(
-    coreset: Coreset, inner: float, size: float, high: int, tuning: Tuning = TUNING
+    coreset: Coreset,
+    inner: float,
+    size: float,
+    high: int,
+    rng: np.random.Generator,
+    tuning: Tuning,
 ) -> int:
     """The number of round clusters of one width that leaves are likeliest of, up to `high`.
 
@@ -161,7 +166,7 @@ def likelihood_choice(
     Units in no leaf are about a leaf's width beside one: without them leaves of a round cluster
     would be clusters. And a cluster has to gain more than noise of a count may seem to.
     """
-    points, weights, lost = _fewer(*coreset.leaves, np.random.default_rng(0), tuning.gap_points)
+    points, weights, lost = _fewer(*coreset.leaves, rng, tuning.gap_points)
     q, n, one = points.shape[1], weights.sum(), (points[None], weights[None])
     high = min(high, len(points))
     costs, entropies = _costs(*one, ward_labels(*one, 1, high), tuning.gap_iterations)
