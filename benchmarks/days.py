@@ -1,6 +1,6 @@
 """Rows that come day by day: `partial_fit` beside what can be done without it.
 
-    python benchmarks/days.py [--seeds 4]
+    python benchmarks/days.py [--seeds 12]
 
 prints its table and writes ``doc/benchmarks/days.md``, which says what is compared.
 """
@@ -12,6 +12,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 
@@ -77,9 +78,9 @@ def cost(X, centers):
     return float(np.min([((X - center) ** 2).sum(axis=1) for center in centers], axis=0).sum())
 
 
-def by_day(days, k, bounds, judge, **options):
+def by_day(days, model, judge, **options):
     """Last centers; the first day with a status that is ok, and the cost on that day."""
-    model, first = DPKMeans(k, bounds=bounds), None
+    first = None
     for number, rows in enumerate(days, 1):
         model.partial_fit(rows, **options)
         if first is None and model.trustworthy_:
@@ -87,9 +88,13 @@ def by_day(days, k, bounds, judge, **options):
     return model.cluster_centers_, first
 
 
-def merged(days, k, bounds):
+def merged(days, k, bounds, seed):
     """Weighted k-means of the coresets of all days."""
-    fits = [DPCoreset(k, bounds=bounds).fit(rows) for rows in days]
+    seeds = np.random.default_rng(seed).integers(2**31, size=len(days)).tolist()
+    fits = [
+        DPCoreset(k, bounds=bounds, random_state=own).fit(rows)
+        for own, rows in zip(seeds, days, strict=True)
+    ]
     points = np.vstack([fit.points_ for fit in fits])
     weights = np.concatenate([fit.weights_ for fit in fits])
     return KMeans(k, n_init=5, random_state=0).fit(points, sample_weight=weights).cluster_centers_
@@ -107,10 +112,10 @@ def costs(make, n_days, seed):
     def judge(centers):
         return cost(rows, centers) / best
 
-    ours, first = by_day(days, k, bounds, judge, **({"half_life": HALF_LIFE} if last else {}))
-    refit = DPKMeans(k, epsilon=None, rho=RHO / n_days, bounds=bounds).fit(X)
-    one = DPKMeans(k, bounds=bounds).fit(X)
-    ways = ours, refit.cluster_centers_, merged(days, k, bounds), one.cluster_centers_
+    one = DPKMeans(k, bounds=bounds, random_state=seed)
+    ours, first = by_day(days, clone(one), judge, **({"half_life": HALF_LIFE} if last else {}))
+    refit = clone(one).set_params(rho=RHO / n_days).fit(X).cluster_centers_
+    ways = ours, refit, merged(days, k, bounds, seed), one.fit(X).cluster_centers_
     return [judge(centers) for centers in ways], first
 
 
@@ -136,7 +141,7 @@ def lines(seeds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--seeds", type=int, default=12)
     seeds = parser.parse_args().seeds
     warnings.simplefilter("ignore")
     head = "", "days", "by day: mean (median)", "refits", "coresets", "one fit", "first ok"
