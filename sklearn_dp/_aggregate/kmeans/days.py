@@ -48,6 +48,10 @@ from .tuning import TUNING
 _WINDOW = 2.5  # noise of a count that the rows of a typical cluster have to exceed in a window ...
 _LONGER = 0.1  # ... and the part of all days so far that a window has at the least
 _FADE = 3  # of a mean over t days, the last one has the weight 3 / (t + 2)
+# Of its noise, the part above which a movement is drift, where all days count alike: noise alone
+# shows some movement, and what is taken for drift does not average out over days.
+_STILL = 3.0
+_EARLIER = 1.15  # of errors: the sums of earlier windows were of clusters as they were then
 _QUIET = 2  # windows without mergers and splits, from which on clusters are taken to be found
 _SETTLING = (
     "clusters are still being found: some were merged or split on the last days, and more rows of "
@@ -140,7 +144,7 @@ def fit_day(
     stream = copy.deepcopy(stream)
     rows = GridTable.quantize(table, domain)
     centers = stream.state.centers = rows.inside(stream.state.centers)
-    context = _context(session, rows, stream)
+    context = _context(session, rows, stream, keep)
     spread = len(centers) > 2 and any(e.name == ERRORS for e in session.plan.entries)
     seen = observe(context, centers, stream.state.reach, context.budget, spread=spread, last=True)
     stream.distances = seen.clip.distances
@@ -165,7 +169,8 @@ def fit_day(
     if result.status == "ok" and spread and stream.quiet < _QUIET:
         result = replace(result, status=_SETTLING)
     # Sampling is in the variance already.
-    return replace(result, centers_sd=np.sqrt(stream.now.variance) * rows.unit), stream
+    sd = (1.0 if keep < 1 else _EARLIER) * np.sqrt(stream.now.variance) * rows.unit
+    return replace(result, centers_sd=sd), stream
 
 
 def _likely(n: float, variance: float, before: float) -> float:
@@ -184,7 +189,7 @@ def _final(stream: Stream, n: float) -> LloydResult:
     return stream.now.result(stream.n_windows, part)
 
 
-def _context(session: PrivacySession, rows: GridTable, stream: Stream) -> LloydContext:
+def _context(session: PrivacySession, rows: GridTable, stream: Stream, keep: float) -> LloydContext:
     """A day is about as large as earlier ones: its own number of rows is known in the end."""
     size = Size(max(stream.size / stream.days, 1.0), math.sqrt(2 * session.remaining()))
     context = Context(
@@ -193,7 +198,7 @@ def _context(session: PrivacySession, rows: GridTable, stream: Stream) -> LloydC
         n_clusters=len(stream.state.centers),
         radius=stream.radius,
         size=size,
-        tuning=TUNING,
+        tuning=TUNING if keep < 1 else replace(TUNING, movement=_STILL),
     )
     earlier = stream.distances and stream.distances.faded(_DISTANCES)
     return replace(lloyd_context(context, None), earlier=earlier, width=stream.width)
