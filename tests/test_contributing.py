@@ -1,10 +1,14 @@
 """What CONTRIBUTING.md names is there: paths, commands, layers, and all that a page of it lists."""
 
 import re
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from test_architecture import LAYERS
+
+from sklearn_dp import DPKMeans
 
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -134,6 +138,43 @@ def test_every_word_in_backquotes_is_a_word_of_the_sources():
     known = set(re.findall(r"\w+", "\n".join(texts)))
     words = {word for word in QUOTED.findall(TEXT) if re.fullmatch(r"[A-Za-z_]\w+", word)}
     assert len(words) >= 25 and words - known == set()
+
+
+# -- the walk through a fit ------------------------------------------------------------------------
+
+
+def walk(text):
+    """Files and functions of the walk, in its order."""
+    section = text.partition("### A walk through")[2].partition("\n## ")[0]
+    return re.findall(r"`([\w/]+\.py)::(\w+)`", section)
+
+
+def first_calls():
+    """Files and functions of the package, in the order in which a fit of k-means enters them."""
+    rng, home = np.random.default_rng(0), str(ROOT / "sklearn_dp") + "/"
+    X, found = rng.normal(size=(2000, 3)) + 9 * rng.integers(3, size=(2000, 1)), {}
+
+    def watch(frame, event, _):
+        path = frame.f_code.co_filename
+        if event == "call" and path.startswith(home):
+            found.setdefault((path.removeprefix(home), frame.f_code.co_name))
+
+    model = DPKMeans(3, bounds=50.0, random_state=0)
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        model.fit(X)
+    finally:
+        sys.setprofile(before)
+    return list(found)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+def test_the_walk_is_the_way_of_a_fit():
+    steps, calls = walk(TEXT), first_calls()
+    assert len(steps) >= 20
+    assert [step for step in steps if step not in calls] == []
+    assert steps == sorted(steps, key=calls.index)
 
 
 # -- commands --------------------------------------------------------------------------------------
