@@ -32,6 +32,8 @@ _CLEAR = 4.0  # standard deviations of noise, that counts of a tail stand out by
 _TAIL_WINDOWS = (1, 2, 4, 8)  # bins of a tail together
 _HIDDEN = 1.5  # standard deviations of noise that rows may hide in
 _NEAR = 2.0, 4.0  # times the radius, to which counts are used: of normal laws, of others
+_FAR = 8.0  # times the radius, to which they are where they stand out together, by
+_TOGETHER = 2.0  # standard deviations of noise
 _MOST_HIDDEN = 0.1  # of the rows
 _INDICES = (2.0, 16.0)  # of power laws of tails: those of smaller ones have no variance
 _LIKELY = 0.7, 0.5  # of what a power law says, for means of normal laws and for squares
@@ -125,15 +127,21 @@ def _unseen(
 ) -> float:
     """What a tail beyond the radius may take from a mean, where it does not stand out of counts.
 
-    Of as many rows as noise may hide in an octave, or a tenth of all; and of what counts up to
-    `near` times the radius hold beyond those of a normal law.
+    Of as many rows as noise may hide in an octave, or a tenth of all; and of what counts hold beyond
+    those of a normal law up to `near` times the radius, or to where they stand out most clearly.
     """
     hidden = min(_HIDDEN * math.sqrt(2) * sd, _MOST_HIDDEN * size)
     excess = float(PowerLaw(radius, hidden, _HEAVY, math.inf).excess(radius))
     if edges is not None and counts is not None:
-        middle = np.maximum((edges[1:] + edges[:-1]) / 2 - radius, 0.0)
-        middle[edges[1:] > near * radius] = 0.0
-        excess += max(float((counts - _normal_counts(counts, edges, d)) @ middle), 0.0)
+        beyond = (edges[1:] > radius) & (edges[1:] <= _FAR * radius)
+        middle = np.maximum((edges[1:] + edges[:-1]) / 2 - radius, 0.0)[beyond]
+        normal = _normal_counts(counts, edges, d)[beyond]
+        more, tail = counts[beyond] - normal, normal < sd
+        clear = np.cumsum(more * tail) / (sd * np.sqrt(np.maximum(np.cumsum(tail), 1)))
+        last = int(np.count_nonzero(edges[1:][beyond] <= near * radius))
+        if clear.max(initial=0.0) > _TOGETHER:
+            last = max(last, int(np.argmax(clear)) + 1)
+        excess += max(float(more[:last] @ middle[:last]), 0.0)
     return _LIKELY[0] * excess / max(size, 1.0)
 
 

@@ -130,4 +130,17 @@ def test_what_noise_may_hide_of_a_tail_is_in_the_error_of_a_mean():
     middle = (edges[5] + edges[6]) / 2
     more = tails._unseen(2000.0, sd, radius, 4.0, edges, wide, 3) - blind
     assert more == pytest.approx(0.7 * 100 * (middle - radius) / 2000, rel=0.2)
+    # Beyond `near` they count where they stand out together, and not where noise may be all of it.
+    beyond = tails._unseen(2000.0, sd, radius, 1.0, edges, wide, 3) - blind
+    assert beyond == pytest.approx(more, rel=0.2)
+    wide[5] -= 70
     assert tails._unseen(2000.0, sd, radius, 1.0, edges, wide, 3) == pytest.approx(blind)
+
+
+def test_a_long_tail_of_one_column_is_in_the_errors_of_its_mean():
+    """Counts as released of a survey whose weights are large where incomes are small: no window of
+    a few bins is clearly not normal, and the tail takes a fifth of a standard deviation."""
+    edges = np.array([0, 1.18, 2.15, 3.03, 3.72, 5.26, 7.43, 10.51, 14.87, 21.03, 29.74])
+    counts = np.array([1372.0, 958, 186, 49, 56, -13, 52, 25, 10, 7])
+    assert tails._normal(counts, edges, 22.5, 2)
+    assert tails._unseen(2700.0, 22.5, 2.15, 2.0, edges, counts, 2) > 0.1
