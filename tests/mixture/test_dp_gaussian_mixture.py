@@ -418,3 +418,14 @@ def test_neighbors_get_the_same_number_of_components(d):
     X = Mixture(3, d, 10, 120).X
     estimator = DPGaussianMixture((1, 5), epsilon=100.0, bounds=60.0)
     assert replay_audit(estimator, X, groups=np.arange(120) // 3).violations == []
+
+
+def test_the_status_tells_which_components_are_hidden_and_how_much_they_weigh():
+    rng = np.random.default_rng(0)
+    far = rng.normal(size=(500, 4)) + 30
+    X = np.concatenate([rng.normal(size=(20_000, 4)), far])
+    model = DPGaussianMixture(2, random_state=0).fit(X)
+    assert model.score(X) > GaussianMixture(1).fit(X).score(X) + 1
+    hidden = "too few rows for this budget: components hidden in the noise: 1 (2.6 %"
+    assert model.status_.startswith(hidden) and not model.trustworthy_
+    assert model.weights_[1] < 0.03

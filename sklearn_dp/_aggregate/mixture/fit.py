@@ -34,6 +34,7 @@ from ..moments.moment_releases import LABELS, MOMENTS
 from ..moments.rounds import refine
 from ..moments.seen_columns import SeenColumns, codes_of, seen_columns
 from ..shared.adaptive_center import CenterRadius, adaptive_center_radius
+from ..shared.advice import listed, plain
 from ..shared.bounds import is_ok
 from ..shared.centering import bins_of, geometric_edges, noise_sd
 from ..shared.row_sums import counted, to_centers
@@ -92,7 +93,7 @@ def fit_mixture(
     parts, start = _start(context, budget)
     ellipsoids, seen = _refined(parts, start, settings.form, place)
     progress("components")
-    status = _status(place, parts, seen)
+    status = _status(place, parts, ellipsoids, seen)
     if status == "ok":
         found = [e.told("a component", session.plan.epsilon) for e in ellipsoids]
         # What hides a component comes first.
@@ -152,12 +153,19 @@ def _refined(
     )
 
 
-def _status(place: CenterRadius, parts: Parts, seen: np.ndarray) -> str:
+def _status(
+    place: CenterRadius, parts: Parts, ellipsoids: list[Ellipsoid], seen: np.ndarray
+) -> str:
     """In words, from releases: the first of the steps that says that something is missing."""
     if place.weights.told(place.status) != "ok":
         return place.weights.told(place.status)
     if parts.status == "ok" and not seen.all():
-        return "too few rows for this budget: some components are hidden in the noise"
+        weights = np.array([e.weight for e in ellipsoids])
+        order = _by_weight(ellipsoids)
+        which = listed(range(len(order)), np.flatnonzero(~seen[order]))
+        share = plain(100 * weights[~seen].sum() / weights.sum())
+        hidden = f"components hidden in the noise: {which} ({share} % of the weight)"
+        return f"too few rows for this budget: {hidden}"
     if parts.status == "ok" and parts.choice is not None:
         return parts.choice.status.replace("clusters", "components")
     return parts.status
@@ -172,9 +180,8 @@ def _result(
     columns: SeenColumns,
 ) -> MixtureResult:
     """By decreasing released weight; the number of units is that of the location, of all rows."""
+    ellipsoids = [ellipsoids[j] for j in _by_weight(ellipsoids)]
     counts = np.array([e.weight for e in ellipsoids])
-    order = np.argsort(-counts, kind="stable")
-    ellipsoids = [ellipsoids[j] for j in order]
     centers = np.array([e.center for e in ellipsoids])
     errors = _errors(ellipsoids, place)
     codes = [
@@ -182,7 +189,7 @@ def _result(
         for e, error in zip(ellipsoids, errors, strict=True)
     ]
     return MixtureResult(
-        counts[order] / counts.sum(),
+        counts / counts.sum(),
         columns.to_table(place.domain.center + rows.unit * centers),
         *_shapes(ellipsoids, rows.unit, columns.scale),
         errors,
@@ -194,6 +201,11 @@ def _result(
         columns,
         np.array(codes),
     )
+
+
+def _by_weight(ellipsoids: list[Ellipsoid]) -> np.ndarray:
+    """The order of the released components."""
+    return np.argsort([-e.weight for e in ellipsoids], kind="stable")
 
 
 def _errors(ellipsoids: list[Ellipsoid], place: CenterRadius) -> list[Errors]:
