@@ -16,6 +16,7 @@ from typing import Any
 from federated_states import CLIENT_STATES
 
 from sklearn_dp import DPKMeans, DPOneCluster
+from sklearn_dp._aggregate.friendly import refine as _refine
 from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
 from sklearn_dp._aggregate.kmeans.projection import Projection
 from sklearn_dp._aggregate.one_cluster import boxes as _boxes
@@ -159,6 +160,16 @@ OUTSIDE = [
         "interior_point(step, part, cell, ball, changes=changes, epsilon=epsilon)",
         "test_composite_steps.py::test_a_test_for_far_balls_and_its_answer",
         {"aggregator": "k_averages", "sampling": "disjoint"},
+    ),
+    Edit(
+        "fourth powers beside a mean with half of their claim",
+        _refine,
+        "released_mean",
+        "longest / math.sqrt(share) * up",
+        "longest / math.sqrt(share) / (1 + place) * up",
+        "_aggregate/friendly/test_refine.py"
+        "::test_a_row_on_an_axis_at_the_clip_moves_a_release_by_all_of_its_claim",
+        {"powers": (0.05, 0.05)},
     ),
     Edit(
         "an answer after far balls with all of epsilon",
