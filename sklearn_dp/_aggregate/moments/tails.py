@@ -127,8 +127,8 @@ def _unseen(
 ) -> float:
     """What a tail beyond the radius may take from a mean, where it does not stand out of counts.
 
-    Of as many rows as noise may hide in an octave, or a tenth of all; and of what counts hold beyond
-    those of a normal law up to `near` times the radius, or to where they stand out most clearly.
+    Of as many rows as noise may hide in an octave, or a tenth of all; and of what counts hold, up
+    to `near` times the radius or to where they stand out most clearly, beyond a normal law's.
     """
     hidden = min(_HIDDEN * math.sqrt(2) * sd, _MOST_HIDDEN * size)
     excess = float(PowerLaw(radius, hidden, _HEAVY, math.inf).excess(radius))
