@@ -6,12 +6,13 @@ whitened moments (:mod:`sklearn_dp._aggregate.moments.rounds`).
 
 import math
 from dataclasses import replace
-from typing import Any, Self, cast
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._aggregate.moments.covariance_core import BLOCK_LIMIT, core_stage
+from .._aggregate.moments.days import MomentDays, later_day
 from .._aggregate.moments.ellipsoid import Ellipsoid, Errors, matrix_errors, symmetric
 from .._aggregate.moments.moment_releases import DISTANCES, moment_entries
 from .._aggregate.moments.rounds import fit_gram, refine
@@ -26,6 +27,7 @@ from .._aggregate.shared.columns import COLUMNS, column_entries
 from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts
 from .._aggregate.shared.rows import GridTable
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer
+from .._days import BaseByDays
 from .._dropin.replacing import Replacing
 from .._intervals import StandardErrors
 from .._privacy._checks import check_choice
@@ -47,7 +49,16 @@ _WIDER = 32.0  # rows are kept up to this multiple of the radius that holds most
 _UNSEEN = "too few rows for this budget: some directions are hidden in the noise"
 
 
-class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
+class _Earlier(NamedTuple):
+    """What a later day starts from, all of it released: moments in steps of a grid."""
+
+    days: MomentDays
+    unit: float
+    origin: np.ndarray
+    square: float  # what weights multiply sampling variances by
+
+
+class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, BaseByDays):
     """Differentially private covariance and mean of data of any location, scale and condition.
 
     No bound on the norm is needed: the noise is proportional to the covariance itself, in every
@@ -172,6 +183,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
         "size_": (0.0, math.inf),
     }
     _feature_axes = {"covariance_": 2, "location_": 1}
+    _moment_days: _Earlier | None = None
 
     def __init__(
         self,
@@ -224,7 +236,20 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
                 return stage, rho
         return None, target.to_rho()
 
+    def _no_days(self):
+        if self.method != "whiten":
+            return f"with method={self.method!r}"
+        if self.bounds is None:
+            return "without bounds: rows of later days may lie beyond those of the first one"
+        return None
+
+    def _earlier(self):
+        """What the days before have shown of the moments, as released; None on the first one."""
+        return self._today.fitted._moment_days if self._later else None
+
     def _plan_entries(self, target, n_features):
+        if self._earlier() is not None:
+            return moment_entries(target.to_rho(), centered=self.assume_centered)
         stage, rho = self._stage(target, n_features)
         first: tuple[PlanEntry, ...] = ()
         if self.method != "gram":
@@ -288,6 +313,8 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
         columns, scale = seen.columns, seen.scale
         table, domain = columns.read(table), columns.domain
         find = self._by_gram if self.method == "gram" else self._by_rounds
+        if self._earlier() is not None:
+            find = self._by_day
         end, rows, origin = find(table, domain, session, progress)
         factor = end.factor * (rows.unit * scale[:, None])
         self._whitening = end.axes / (end.scales * (rows.unit * scale[:, None]))
@@ -331,13 +358,30 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
     def _by_gram(self, table, domain, session, progress):
         """One release of rows clipped to public bounds, about the middle of these or the origin."""
         centered = bool(self.assume_centered)
-        if centered:
+        domain, rows = self._in_bounds(table, domain)
+        self.path_, self.status_ = self.method, "ok"
+        end, _ = fit_gram(session, rows, rows.ball, centered=centered)
+        return end, rows, domain.center
+
+    def _in_bounds(self, table, domain):
+        """The public ball of all rows, about the origin if that is the mean, and the rows there."""
+        if self.assume_centered:
             # The ball about the origin that holds the bounds: farther out there is nothing.
             reach = float(np.linalg.norm(domain.center)) + domain.radius
             domain = Domain(np.zeros(table.n_features), reach, domain.low, domain.high)
-        rows = GridTable.quantize(table, domain)
-        self.path_, self.status_ = self.method, "ok"
-        end, _ = fit_gram(session, rows, rows.ball, centered=centered)
+        return domain, GridTable.quantize(table, domain)
+
+    def _by_day(self, table, domain, session, progress):
+        """One round with the rows of a later day."""
+        earlier, fitted = self._earlier(), self._today.fitted
+        domain, rows = self._in_bounds(table, domain)
+        shift = (earlier.origin - domain.center) / rows.unit
+        days = earlier.days.on_grid(earlier.unit / rows.unit, shift)
+        options = {"centered": bool(self.assume_centered), "square": earlier.square}
+        end, days = later_day(session, rows, days, self._today.keep, **options)
+        self._moment_days = _Earlier(days, rows.unit, domain.center, earlier.square)
+        self.path_, self.status_ = fitted.path_, "ok"
+        self.radius_, self.rows_beyond_ = fitted.radius_, fitted.rows_beyond_
         return end, rows, domain.center
 
     def _by_rounds(self, table, domain, session, progress):
@@ -365,11 +409,14 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
         if not end.least_weight > 0:
             place = replace(place, status=found)
         self.status_ = place.weights.told(place.status)
-        if place.status != "ok":
+        origin, square = place.domain.center, place.weights.square
+        if place.status == "ok":
+            self._moment_days = _Earlier(MomentDays.of(end, square), rows.unit, origin, square)
+        else:
             end = replace(
                 end, errors=Errors.unknown(rows.n_features, cast("Errors", end.errors).weight)
             )
-        return end, rows, place.domain.center
+        return end, rows, origin
 
     def _start(self, session, place, centered):
         """The friendly core's covariance, or the ball of most rows where that gives none."""

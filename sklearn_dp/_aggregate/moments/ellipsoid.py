@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import rq
@@ -54,11 +54,23 @@ class Errors:
     # in parts of them. It is in `mean` and `second`, and may be more where tails are heavy.
     clipped: tuple[np.ndarray, np.ndarray] | None = None
     heavy: bool = False
+    unseen: np.ndarray | float = 0.0  # of `mean`, what a tail hidden in the noise may be the cause of
 
     @classmethod
     def unknown(cls, d: int, weight: float = math.inf) -> Self:
         """Those of an answer that has nothing to do with the rows."""
         return cls(np.full(d, math.inf), np.full(d, math.inf), weight)
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a component has been made of, and what rows of a next round are whitened by."""
+
+    by: Ellipsoid  # that rows were whitened by
+    second: np.ndarray  # (d, d), their second moment there
+    noise: float  # of an entry of it on the diagonal
+    guess: Ellipsoid  # where directions are hidden in the noise, as wide as that
+    clips: Any  # of rows, see :class:`.tails.Clips`
 
 
 @dataclass(frozen=True)
@@ -73,6 +85,7 @@ class Ellipsoid:
     weight: float = 1.0  # released number of units
     errors: Errors | None = None  # None: not of a release of moments
     hidden: int = 0  # directions in which rows are one value, or lost in the noise
+    source: Source | None = None
 
     @classmethod
     def ball(

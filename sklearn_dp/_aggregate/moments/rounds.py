@@ -29,7 +29,7 @@ References
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,7 +37,7 @@ from ..._privacy._session import PrivacySession
 from ..friendly.clip_radius import tail_shares
 from ..shared.centering import noise_sd
 from ..shared.rows import GridTable
-from .ellipsoid import NARROWEST, Ellipsoid, Errors, normal_quantile
+from .ellipsoid import NARROWEST, Ellipsoid, Errors, Source, normal_quantile
 from .estimates import composed, kept, noise_norm, pooled, shrunk, square_of, unclip, within
 from .moment_releases import (
     FOURTH_NOISE,
@@ -84,18 +84,18 @@ def refine(
     """
     budget = left = session.remaining(MOMENTS)
     past: list[list[Any]] | None = [[] for _ in ellipsoids] if pool else None
-    context = _Context(session, rows, form, centered, past, square)
+    context = MomentRounds(session, rows, form, centered, past, square)
     for number in range(most_rounds):
         radius = math.sqrt(max(e.square for e in ellipsoids))
         part = budget * (share or _round_share(ellipsoids, rows.n_features, form, budget))
         taken = repair(ellipsoids, number) if repair else ellipsoids
         by_label = labeled and number == 0
-        clips = _same(radius, taken)
+        clips = same_clips(radius, taken)
         ellipsoids, seen, open_ = context.round(taken, clips, part, by_label=by_label)
         left = session.remaining(MOMENTS) * (1 - 1e-9)
         if number + 1 >= least_rounds and not open_.any() or left < (1 - _MOST_EXPLORED) * budget:
             break
-    radius = _last_radius(ellipsoids, rows.n_features, left, seen)
+    radius = last_radius(ellipsoids, rows.n_features, left, seen)
     taken = repair(ellipsoids, number + 1) if repair else ellipsoids
     clips = last_clips(session, rows, taken, radius, form, left)
     left = session.remaining(MOMENTS) * (1 - 1e-9)
@@ -103,7 +103,7 @@ def refine(
     return ellipsoids, seen
 
 
-def _same(radius: float, ellipsoids: list[Ellipsoid]) -> Clips:
+def same_clips(radius: float, ellipsoids: list[Ellipsoid]) -> Clips:
     """One clip of all that is taken to be normal."""
     k = len(ellipsoids)
     return Clips(radius, radius, [None] * k, [0.0] * k)
@@ -120,7 +120,7 @@ def _round_share(ellipsoids: list[Ellipsoid], d: int, form: str, budget: float) 
     return float(np.clip((level / _LEVEL) ** 2, *_ROUND_SHARES))
 
 
-def _last_radius(ellipsoids: list[Ellipsoid], d: int, rho: float, seen: np.ndarray) -> float:
+def last_radius(ellipsoids: list[Ellipsoid], d: int, rho: float, seen: np.ndarray) -> float:
     """The clipping radius with the smallest predicted error.
 
     In units of the sampling error d (d + 1) / n of a covariance: clipping to the quantile q costs
@@ -139,8 +139,40 @@ def _last_radius(ellipsoids: list[Ellipsoid], d: int, rho: float, seen: np.ndarr
     return math.sqrt(normal_quantile(min(_LOSSES, key=error), d))
 
 
+class Shape(NamedTuple):
+    """What a second moment makes of a component; axes and scales in pairs."""
+
+    answer: tuple[np.ndarray, np.ndarray]
+    wide: tuple[np.ndarray, np.ndarray]  # where directions are hidden, as wide as the noise
+    square: float
+    hidden: int
+    seen: bool
+
+
+def reshaped(ellipsoid: Ellipsoid, second: np.ndarray, level: float, form: str) -> Shape:
+    """The component as its second moment (d, d) in whitened coordinates says, of noise of about the
+    spectral norm `level`."""
+    d = len(second)
+    values, vectors = np.linalg.eigh(second)
+    if form in ("diag", "spherical"):
+        values, vectors = np.diag(second), np.eye(d)
+    # What is not seen may be as large as the noise: whitened lengths then stay below one.
+    upper, few = np.maximum(values, 0.0) + min(level, 1.0) + 1e-3, values <= _SEEN * level
+    if ellipsoid.errors is not None:
+        # What has been seen before is as wide as it was: clips bite long tails in every round.
+        upper = np.where(few, upper, np.maximum(upper, 1.0))
+    wide = composed(ellipsoid, vectors, np.sqrt(upper), form)
+    # What is hidden and no wider than a grid step is known: it is one value.
+    hidden = int(np.count_nonzero(few))
+    seen = bool(hidden <= np.count_nonzero(wide[1] <= NARROWEST))
+    square = normal_quantile(0.9, d) if seen else square_of(values, level, upper)
+    narrow = np.maximum(values, min(0.01, 0.1 * level + 1e-9))
+    answer = composed(ellipsoid, vectors, np.sqrt(narrow), form)
+    return Shape(answer, answer if seen else wide, square, hidden, seen)
+
+
 @dataclass(frozen=True)
-class _Context:
+class MomentRounds:
     """What the rounds have in common."""
 
     session: PrivacySession
@@ -165,6 +197,18 @@ class _Context:
         they are.
         """
         k, radius = len(ellipsoids), clips.moments
+        release = self.released(ellipsoids, clips, rho, by_label=by_label)
+        clipped = [replace(e, square=radius**2) for e in ellipsoids]
+        found = [self._updated(j, clipped[j], release, last, clips) for j in range(k)]
+        seen = np.array([result[1] for result in found])
+        hopeless = np.array([result[2] > 1.0 for result in found])
+        return [result[0] for result in found], seen, ~seen & ~hopeless
+
+    def released(
+        self, ellipsoids: list[Ellipsoid], clips: Clips, rho: float, *, by_label: bool = False
+    ) -> MomentRelease:
+        """Whitened, clipped moments of the components, for `rho`."""
+        k = len(ellipsoids)
         fourths = any(reach is not None for reach in clips.reaches)
         exact = self.rows.sums(exact_moments, ellipsoids, clips[:2], self.form, by_label, fourths)
         d, form = self.rows.n_features, self.form
@@ -172,12 +216,7 @@ class _Context:
         entries = noise_entries(d, form) / (k**2 if form == "tied" else 1)
         alike = {"centered": self.centered, "tails": fourths}
         shares = round_shares(rho, clips.sums, d, entries, **alike)
-        release = release_moments(self.session, exact, clips[:2], shares, self.form)
-        clipped = [replace(e, square=radius**2) for e in ellipsoids]
-        found = [self._updated(j, clipped[j], release, last, clips) for j in range(k)]
-        seen = np.array([result[1] for result in found])
-        hopeless = np.array([result[2] > 1.0 for result in found])
-        return [result[0] for result in found], seen, ~seen & ~hopeless
+        return release_moments(self.session, exact, clips[:2], shares, self.form)
 
     def _updated(
         self, j: int, ellipsoid: Ellipsoid, release: MomentRelease, last: bool, clips: Clips
@@ -191,43 +230,31 @@ class _Context:
         if self.past is not None and reach is None:
             second, noise = pooled(self.past[j], ellipsoid, second, noise)
         level = noise * noise_norm(d, form)
-        second = shrunk(second, noise, d, form)
-        values, vectors = np.linalg.eigh(second)
-        if form in ("diag", "spherical"):
-            values, vectors = np.diag(second), np.eye(d)
-        # What is not seen may be as large as the noise: whitened lengths then stay below one.
-        upper, few = np.maximum(values, 0.0) + min(level, 1.0) + 1e-3, values <= _SEEN * level
-        if ellipsoid.errors is not None:
-            # What has been seen before is as wide as it was: clips bite long tails in every round.
-            upper = np.where(few, upper, np.maximum(upper, 1.0))
-        _, scales = composed(ellipsoid, vectors, np.sqrt(upper), form)
-        # What is hidden and no wider than a grid step is known: it is one value.
-        hidden = int(np.count_nonzero(few))
-        seen = bool(hidden <= np.count_nonzero(scales <= NARROWEST))
-        square = normal_quantile(0.9, d) if seen else square_of(values, level, upper)
-        if seen or last:
-            upper = np.maximum(values, min(0.01, 0.1 * level + 1e-9))
-        axes, scales = composed(ellipsoid, vectors, np.sqrt(upper), form)
+        shape = reshaped(ellipsoid, shrunk(second, noise, d, form), level, form)
+        seen, hidden = shape.seen, shape.hidden
+        axes, scales = shape.answer if seen or last else shape.wide
         shift = within(release.means[j], math.sqrt(ellipsoid.square))
         center = within(ellipsoid.center + ellipsoid.factor @ shift, self.rows.ball)
         weight = max(release.counts[j], 1.0)
-        end = Ellipsoid(np.rint(center), axes, scales, square, weight)
+        end = Ellipsoid(np.rint(center), axes, scales, shape.square, weight)
         wider = np.square(end.deviations / ellipsoid.deviations)
         if reach is None:
             # The noise of what is hidden in it is that of the larger guess before.
             narrower = np.ones(d) if seen else np.minimum(wider, 1.0)
             of_round = release, j, noise, ellipsoid.square
-            errors = self._normal_errors(*of_round, narrower, clips.unseen[j])
+            errors = self.normal_errors(*of_round, narrower, clips.unseen[j])
         else:
-            errors = self._tail_errors(release, j, wider, reach, clips.moments)
+            errors = self.tail_errors(release, j, wider, reach, clips.moments)
         # Values of a column are known to a grid step, and no better.
         step = NARROWEST / end.deviations
         errors = replace(errors, mean=np.maximum(errors.mean, step))
         if end.constant.any():
             errors = replace(errors, second=np.where(end.constant, 1.0, errors.second))
-        return replace(end, errors=errors, hidden=hidden), seen, level
+        guess = replace(end, axes=shape.wide[0], scales=shape.wide[1], errors=errors)
+        source = Source(ellipsoid, second, noise, guess, clips)
+        return replace(end, errors=errors, hidden=hidden, source=source), seen, level
 
-    def _normal_errors(
+    def normal_errors(
         self,
         release: MomentRelease,
         j: int,
@@ -251,9 +278,10 @@ class _Context:
             np.sqrt((np.square(release.mean_noise[j]) + np.square(unseen)) / wider + 1 / count),
             np.hypot(noise / wider, math.sqrt(of_squares)) / left,
             release.count_noise,
+            unseen=unseen / np.sqrt(wider),
         )
 
-    def _tail_errors(
+    def tail_errors(
         self, release: MomentRelease, j: int, wider: np.ndarray, reach: Reach, radius: float
     ) -> Errors:
         """The same for rows of any law, with what the clip may have taken: fourth powers tell how
@@ -288,7 +316,7 @@ def fit_gram(
     """One release of all the budget, clipped to a public radius: the classical bounded route. With
     the ellipsoid, whether it stands out from the noise in all directions."""
     start = Ellipsoid.ball(np.zeros(rows.n_features), radius)
-    context = _Context(session, rows, "full", centered)
+    context = MomentRounds(session, rows, "full", centered)
     rho = session.remaining(MOMENTS) * (1 - 1e-9)
-    (end,), seen, _ = context.round([start], _same(1.0, [start]), rho, last=True)
+    (end,), seen, _ = context.round([start], same_clips(1.0, [start]), rho, last=True)
     return end, bool(seen[0])

@@ -6,6 +6,8 @@ costs no bias. Rows of another law are clipped where noise and bias together are
 Which of the two it is, noisy counts of whitened distances tell: one release of all components.
 """
 
+from __future__ import annotations
+
 import math
 from typing import NamedTuple
 
@@ -50,6 +52,25 @@ class Reach(NamedTuple):
     heavy: bool  # whether it may well be more, as far as the counts tell
 
 
+class Distances(NamedTuple):
+    """Released counts (k, bins) of whitened distances, and the standard deviation of their noise."""
+
+    counts: np.ndarray
+    sd: float
+
+    def after(self, past: Distances | None, keep: float) -> Distances:
+        """With a part `keep` of those of earlier days. Bins are the same, as far as they go."""
+        if past is None:
+            return self
+        counts, old = (each.counts for each in (self, past))
+        more = counts.shape[1] - old.shape[1]
+        counts, old = (
+            np.pad(each, ((0, 0), (0, max(pad, 0))))
+            for each, pad in ((counts, -more), (old, more))
+        )
+        return Distances(counts + keep * old, math.hypot(self.sd, keep * past.sd))
+
+
 class Clips(NamedTuple):
     """Radii that whitened rows are clipped to, and what that takes; no reach: a normal law."""
 
@@ -57,6 +78,8 @@ class Clips(NamedTuple):
     moments: float
     reaches: list[Reach | None]
     unseen: list[float]  # as the `excess` of a reach, where the noise may hide the tail
+    distances: Distances | None = None
+    tails: list[PowerLaw | None] = []  # of components, or one of all
 
 
 def last_clips(
@@ -66,23 +89,32 @@ def last_clips(
     radius: float,
     form: str,
     rho: float,
+    past: tuple[Distances | None, float] | None = None,
 ) -> Clips:
-    """Those of the last round, of `rho` with this release; `radius` is the best for normal laws."""
+    """Those of the last round, of `rho` with this release; `radius` is the best for normal laws.
+
+    `past` has the distances of earlier days, of which weights of ellipsoids and `rho` tell, too,
+    and the part of them that counts.
+    """
     k, own = len(ellipsoids), session.remaining(DISTANCES)
     # Directions of one value, and those that are whitened to nothing, add nothing to distances.
     d = rows.n_features
     seen = [max(d - e.hidden, 1) for e in ellipsoids]
     sd, least = noise_sd(own), min(e.weight for e in ellipsoids)
-    if least < _FEWEST * sd:
-        return Clips(
-            radius, radius, [None] * k, [_unseen(e.weight, sd, radius) for e in ellipsoids]
+    distances = None
+    if past is not None or least >= _FEWEST * sd:
+        edges = _edges(rows, ellipsoids, max(seen))
+        (exact,) = rows.sums(_distance_counts, ellipsoids, edges)
+        # The weights of a row sum to at most one, each in one bin of its component.
+        counts = session.gaussian(
+            DISTANCES, exact, sensitivity=WEIGHT_STEPS, unit=1 / WEIGHT_STEPS, rho=own
         )
-    edges = _edges(rows, ellipsoids, max(seen))
-    (exact,) = rows.sums(_distance_counts, ellipsoids, edges)
-    # The weights of a row sum to at most one, each in one bin of its component.
-    counts = session.gaussian(
-        DISTANCES, exact, sensitivity=WEIGHT_STEPS, unit=1 / WEIGHT_STEPS, rho=own
-    )
+        distances = Distances(counts, sd).after(*(past or (None, 0.0)))
+        counts, sd = distances
+        edges = _edges(rows, ellipsoids, max(seen), counts.shape[1])
+    if distances is None or least < _FEWEST * sd:
+        unseen_of = [_unseen(e.weight, sd, radius) for e in ellipsoids]
+        return Clips(radius, radius, [None] * k, unseen_of, distances)
     of_each, noise, seen_of_each = counts, sd, seen
     if form == "tied":
         counts, sd, seen = counts.sum(axis=0, keepdims=True), sd * math.sqrt(k), [max(seen)]
@@ -97,7 +129,7 @@ def last_clips(
         return [_unseen(e.weight, noise, radius, near, edges, row, of) for e, row, of in each]
 
     if all(tail is None for tail in tails):
-        return Clips(radius, radius, [None] * k, unseen(radius, _NEAR[0]))
+        return Clips(radius, radius, [None] * k, unseen(radius, _NEAR[0]), distances)
     # A tail tells what lies beyond its start.
     start = max(radius, *(tail.start for tail in tails if tail is not None))
     choices = edges[edges >= start * (1 - 1e-9)]
@@ -105,7 +137,7 @@ def last_clips(
     sums = _radius(tails, sizes, choices, 1, d, rest)
     moments = _radius(tails, sizes, choices, 2, entries, rest)
     reaches = [
-        None if tail is None else _reach(tail, n, sums, moments)
+        None if tail is None else reach_of(tail, n, sums, moments)
         for tail, n in zip(tails, sizes, strict=True)
     ]
     hidden = unseen(sums, _NEAR[1])
@@ -113,7 +145,7 @@ def last_clips(
         reach and reach._replace(excess=max(reach.excess, hidden[j]))
         for j, reach in enumerate(reaches * (k // len(reaches)))
     ]
-    return Clips(sums, moments, found, hidden)
+    return Clips(sums, moments, found, hidden, distances, tails)
 
 
 def _unseen(
@@ -145,17 +177,20 @@ def _unseen(
     return _LIKELY[0] * excess / max(size, 1.0)
 
 
-def _reach(tail: PowerLaw, size: float, sums: float, moments: float) -> Reach:
+def reach_of(tail: PowerLaw, size: float, sums: float, moments: float) -> Reach:
     """What a tail of a component of that size has beyond two radii."""
     first, second = float(tail.excess(sums)), float(tail.excess(moments, 2))
     return Reach(first / size, _LIKELY[1] * second / size, tail.power < _HEAVY)
 
 
-def _edges(rows: GridTable, ellipsoids: list[Ellipsoid], d: int) -> np.ndarray:
+def _edges(
+    rows: GridTable, ellipsoids: list[Ellipsoid], d: int, bins: int | None = None
+) -> np.ndarray:
     """Of bins of distances: quantiles of a normal law, and half octaves to the farthest rows."""
     near = np.sqrt([normal_quantile(q, d) for q in _QUANTILES])
     far = max((rows.ball + np.linalg.norm(e.center)) / e.scales.min() for e in ellipsoids)
     number = math.ceil(2 * math.log2(min(max(far / near[-1], 2.0), _FARTHEST)))
+    number = number if bins is None else bins - len(near)
     return np.concatenate([[0.0], near, near[-1] * 2.0 ** (np.arange(1, number + 1) / 2)])
 
 

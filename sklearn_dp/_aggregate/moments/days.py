@@ -1,0 +1,213 @@
+"""Covariances of rows that come day by day: a later day is one round of whitened moments.
+
+It whitens its rows by what all days before have shown, clips them there, and spends all of its
+budget on one release. Second moments are averaged by the inverse variances of their entries, of
+noise and sampling together, in the newest whitened coordinates; means by the precision of each
+column (:mod:`..friendly.days`). Both are taken about the center there was, which has no noise of
+the day, so that the average has no bias however few rows a day has. Nothing is drawn toward the
+last guess, which is made of the same days.
+
+What a clip takes from a long tail it takes every day: such biases are averaged, and do not fall.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self, cast
+
+import numpy as np
+
+from ..._privacy._session import PrivacySession
+from ..friendly.days import Means
+from ..shared.rows import GridTable
+from .ellipsoid import NARROWEST, Ellipsoid, Errors, Source
+from .estimates import noise_norm, pooled, unclip, within
+from .moment_releases import DISTANCES, MOMENTS
+from .rounds import MomentRounds, last_radius, reshaped
+from .tails import Distances, PowerLaw, last_clips, reach_of
+
+_LIKE = 1.25  # by how much whitened distances may change
+
+
+class _DayMean(NamedTuple):
+    """What `Means` takes of a day, in grid steps."""
+
+    mean: np.ndarray
+    std_error: np.ndarray
+    bias: np.ndarray
+    spread: np.ndarray
+    size: float
+    size_sd: float
+
+
+@dataclass(frozen=True)
+class MomentDays:
+    """What some days have shown of a component, in grid steps."""
+
+    source: Source  # its noise is that of an entry, with sampling
+    means: Means
+    variance: np.ndarray  # (d,), of the error of the variances of columns, in parts of them
+    taken: np.ndarray  # (d,), by clips, in parts of them
+    heavy: bool
+    distances: tuple[Distances, Ellipsoid] | None  # and that of the first rows that were counted
+    normal: tuple[float, float] | None  # radii, where clips were those of a normal law
+
+    @classmethod
+    def of(cls, first: Ellipsoid, square: float) -> Self:
+        """Of the result of a fit; `square` is that of the weights of rows."""
+        errors, source = first.errors, first.source
+        assert errors is not None and source is not None
+        nothing, infinite = np.zeros(len(first.scales)), np.full(len(first.scales), math.inf)
+        start = Means(nothing, nothing, nothing, nothing, infinite, 0.0, 0.0)
+        taken, clips = _taken(errors), source.clips
+        return cls(
+            replace(source, noise=_with_sampling(source.noise, first.weight, square)),
+            start.and_one(_day_mean(first.center, first.deviations, errors, first.weight), 1.0),
+            np.maximum(np.square(errors.second) - np.square(taken), 0.0),
+            taken,
+            errors.heavy,
+            None if clips.distances is None else (clips.distances, source.guess),
+            clips[:2] if clips.reaches[0] is None else None,
+        )
+
+    def on_grid(self, scale: float, shift: np.ndarray) -> Self:
+        """In steps of another grid: `scale` of its steps to one, about a point that is `shift` of
+        them from the other's."""
+
+        def moved(ellipsoid: Ellipsoid) -> Ellipsoid:
+            center = np.rint(ellipsoid.center * scale + shift)
+            scales = np.maximum(ellipsoid.scales * scale, NARROWEST)
+            return replace(ellipsoid, center=center, scales=scales)
+
+        source, means = self.source, self.means
+        return replace(
+            self,
+            source=replace(source, by=moved(source.by), guess=moved(source.guess)),
+            means=replace(
+                means,
+                precision=means.precision / scale**2,
+                mean=means.mean * scale + shift,
+                variance=means.variance * scale**2,
+                bias=means.bias * scale,
+                spread=means.spread * scale,
+            ),
+        )
+
+    def told_of_tails(self, errors: Errors, of_old: Errors | None, spread: np.ndarray) -> Self:
+        """With what all days know of the tails. `errors` are those of the new day, `of_old` those
+        that it would have with the clips of earlier days, where these were those of a normal law
+        and the law is none."""
+        means = self.means
+        if of_old is None:
+            # How much of a tail noise may hide is known better of all days than of any of them.
+            bias = np.minimum(errors.unseen * spread, means.bias)
+            return self if self.normal is None else replace(self, means=replace(means, bias=bias))
+        assert of_old.clipped is not None
+        bias = np.maximum(of_old.clipped[0] * spread, means.bias)
+        precision = means.precision / (1 + means.precision * np.square(bias))
+        means = replace(means, bias=bias, precision=precision)
+        return replace(self, means=means, taken=np.maximum(of_old.clipped[1], self.taken))
+
+
+def later_day(
+    session: PrivacySession,
+    rows: GridTable,
+    days: MomentDays,
+    keep: float,
+    *,
+    centered: bool,
+    square: float,
+) -> tuple[Ellipsoid, MomentDays]:
+    """The component of all days with the rows of one more, on the same grid; a part `keep` of what
+    earlier ones have shown counts."""
+    d, count = rows.n_features, days.source.guess.weight
+    # Clips are chosen for all days as one: their rows, and noise that adds up.
+    guess = replace(days.source.guess, weight=keep * days.means.size + count)
+    own, part = session.remaining(DISTANCES), count / guess.weight
+    all_days = (session.remaining(MOMENTS) - own) * part
+    radius = last_radius([guess], d, all_days, np.array([guess.hidden == 0]))
+    past = (None if days.distances is None else days.distances[0]), keep
+    clips = last_clips(session, rows, [guess], radius, "full", all_days + own, past)
+    rounds = MomentRounds(session, rows, "full", centered, square=square)
+    release = rounds.released([guess], clips, session.remaining(MOMENTS) * (1 - 1e-9))
+    (reach,), (unseen,), mean = clips.reaches, clips.unseen, release.means[0]
+    second, same, of_old = release.seconds[0] + np.outer(mean, mean), np.ones(d), None
+    if reach is None:
+        second = unclip(second, clips.moments**2, d)
+        of_day = release, 0, release.noise[0], clips.moments**2, same, unseen
+        errors = rounds.normal_errors(*of_day)
+    else:
+        errors = rounds.tail_errors(release, 0, same, reach, clips.moments)
+        if days.normal is not None:
+            reach_before = reach_of(cast("PowerLaw", clips.tails[0]), guess.weight, *days.normal)
+            of_old = rounds.tail_errors(release, 0, same, reach_before, clips.moments)
+    days = days.told_of_tails(errors, of_old, guess.deviations)
+    noise = _with_sampling(release.noise[0], float(release.sizes[0]), square)
+    of_past = days.source.noise / math.sqrt(keep)
+    # What a clip takes more than the other ones makes a day count less, and is no noise that could
+    # hide a direction; what all of them take does neither.
+    more = float(np.mean(_taken(errors) - days.taken))
+    new, old = math.hypot(noise, max(more, 0.0)), math.hypot(of_past, max(-more, 0.0))
+    earlier: list[Any] = [(days.source.by, days.source.second, old)]
+    second, level = pooled(earlier, guess, second, new, drift=0.0)
+    share = min((level / new) ** 2, 1.0)
+    level = math.hypot((1 - share) * of_past, share * noise)
+    center = guess.center + guess.factor @ within(mean, clips.sums)
+    count = max(float(release.counts[0]), 1.0)
+    means = days.means.and_one(_day_mean(center, guess.deviations, errors, count), keep)
+    center = guess.center
+    if not centered:
+        center = np.rint(within(means.mean, rows.ball))
+        # Moments about the center there was, less those of the new one about it.
+        offset = (guess.axes / guess.scales).T @ (center - guess.center)
+        second = second - np.outer(offset, offset)
+    variance = np.square(errors.second) - np.square(_taken(errors))
+    shape = reshaped(guess, second, level * noise_norm(d, "full"), "full")
+    distances = cast("Distances", clips.distances), (days.distances or (None, guess))[1]
+    days = replace(
+        days,
+        means=means,
+        variance=(1 - share) ** 2 * days.variance + share**2 * np.maximum(variance, 0.0),
+        taken=(1 - share) * days.taken + share * _taken(errors),
+        heavy=days.heavy or errors.heavy,
+        distances=distances if _alike(distances[1], *shape.wide) else None,
+        normal=clips[:2] if reach is None else None,
+    )
+    end = Ellipsoid(center, *shape.answer, shape.square, means.size, hidden=shape.hidden)
+    end = replace(end, errors=_errors(days, end.deviations))
+    wide = replace(end, axes=shape.wide[0], scales=shape.wide[1], weight=count)
+    return end, replace(days, source=Source(guess, second, level, wide, clips))
+
+
+def _with_sampling(noise: float, size: float, square: float) -> float:
+    """Of an entry on the diagonal of a normal second moment, near the identity."""
+    return math.hypot(noise, math.sqrt(2 * square / max(size, 1.0)))
+
+
+def _day_mean(center: np.ndarray, spread: np.ndarray, errors: Errors, count: float) -> _DayMean:
+    of_clips = 0.0 if errors.clipped is None else errors.clipped[0]
+    bias = np.maximum(of_clips, errors.unseen)
+    return _DayMean(center, errors.mean * spread, bias * spread, spread, count, errors.weight)
+
+
+def _alike(ellipsoid: Ellipsoid, axes: np.ndarray, scales: np.ndarray) -> bool:
+    """Whether distances hardly change when rows are whitened by other axes and scales."""
+    stretched = np.linalg.svd((axes / scales).T @ ellipsoid.factor, compute_uv=False)
+    return bool(stretched[0] < _LIKE and stretched[-1] > 1 / _LIKE)
+
+
+def _taken(errors: Errors) -> np.ndarray:
+    """By clips, of variances in parts of them."""
+    return np.zeros(len(errors.mean)) if errors.clipped is None else errors.clipped[1]
+
+
+def _errors(days: MomentDays, deviations: np.ndarray) -> Errors:
+    means, heavy = days.means, bool(days.taken.any())
+    bias = means.bias / deviations
+    return Errors(
+        np.hypot(np.sqrt(means.variance) / deviations, bias),
+        np.sqrt(days.variance + np.square(days.taken)),
+        math.sqrt(means.size_variance),
+        (bias, days.taken) if heavy else None,
+        days.heavy,
+        bias,
+    )
