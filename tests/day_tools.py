@@ -7,10 +7,29 @@ import numpy as np
 from sklearn.base import clone
 
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp.audit import neighboring_pairs
 from sklearn_dp.audit._observe import Outcome
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.audit._replay import different
 from sklearn_dp.audit.mechanisms import law_of
+
+CENTERS = np.random.default_rng(7).uniform(-0.5, 0.5, size=(4, 3))
+
+
+def rows_of(day, n=300):
+    rng = np.random.default_rng([1, day])
+    return CENTERS[rng.integers(4, size=n)] + 0.05 * rng.normal(size=(n, 3))
+
+
+STREAMS = {"one day each": {}, "two days each": {"n_days": 2}, "forgetting": {"half_life": 2.0}}
+
+
+def pairs(seed, n_days=3, n=25):
+    """Days of few rows, and neighbors of one of them."""
+    days = [rows_of(day, n) for day in range(n_days)]
+    for day in range(n_days):
+        for pair in neighboring_pairs(days[day], seed + day, points=CENTERS):
+            yield days, day, pair
 
 
 def evening(model):

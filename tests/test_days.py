@@ -5,12 +5,19 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from day_tools import evening, problems, recorded
+from day_tools import CENTERS, STREAMS, evening, pairs, problems, recorded, rows_of
 from scipy.sparse import csr_array
 from second_replay import CLOSE, NOISY, drawn_as_told, total
 from sklearn.base import clone
 
-from sklearn_dp import DPBySegment, DPKMeans, FriendlyMean, PrivacyBudget, PrivacyLedger
+from sklearn_dp import (
+    DPBySegment,
+    DPKMeans,
+    FriendlyCovariance,
+    FriendlyMean,
+    PrivacyBudget,
+    PrivacyLedger,
+)
 from sklearn_dp._days import BaseByDays
 from sklearn_dp.audit import neighboring_pairs
 from sklearn_dp.exceptions import BudgetExceededError
@@ -20,12 +27,6 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
     "ignore::sklearn_dp.exceptions.UtilityWarning",
 )
-CENTERS = np.random.default_rng(7).uniform(-0.5, 0.5, size=(4, 3))
-
-
-def rows_of(day, n=300):
-    rng = np.random.default_rng([1, day])
-    return CENTERS[rng.integers(4, size=n)] + 0.05 * rng.normal(size=(n, 3))
 
 
 def kmeans(**options):
@@ -286,16 +287,6 @@ def test_what_has_no_days_says_so():
 
 # -- one unit of one day -------------------------------------------------------------------------
 
-STREAMS = {"one day each": {}, "two days each": {"n_days": 2}, "forgetting": {"half_life": 2.0}}
-
-
-def pairs(seed, n_days=3, n=25):
-    """Days of few rows, and neighbors of one of them."""
-    days = [rows_of(day, n) for day in range(n_days)]
-    for day in range(n_days):
-        for pair in neighboring_pairs(days[day], seed + day, points=CENTERS):
-            yield days, day, pair
-
 
 @pytest.mark.parametrize("name", STREAMS)
 def test_a_unit_moves_one_day_for_what_a_day_costs(name):
@@ -308,7 +299,16 @@ def test_a_unit_moves_one_day_for_what_a_day_costs(name):
 
 
 @pytest.mark.parametrize("name", STREAMS)
-@pytest.mark.parametrize("estimator", [kmeans(), FriendlyMean(epsilon=8.0, bounds=1.0)], ids=type)
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        kmeans(),
+        FriendlyMean(epsilon=8.0, bounds=1.0),
+        FriendlyCovariance(epsilon=8.0, bounds=1.0),
+        FriendlyCovariance(epsilon=8.0, bounds=1.0, assume_centered=True),
+    ],
+    ids=str,
+)
 def test_each_day_draws_the_noise_that_it_pays_for(estimator, name):
     model, _, days = recorded(estimator, [rows_of(day) for day in range(3)], **STREAMS[name])
     for events in days:

@@ -27,6 +27,7 @@ COMMON = {
     "test_common.py": "all estimators",
     "test_conftest.py": "a mark of the tests",
     "test_contributing.py": "CONTRIBUTING",
+    "test_days_of_covariances.py": "what fits a covariance day by day",
     "test_docstrings.py": "examples of all docstrings",
     "test_composite_steps.py": "every mechanism that one charge pays for as a whole",
     "test_dropin_benchmark.py": "a script of benchmarks/",

@@ -6,23 +6,27 @@ whitened moments (:mod:`sklearn_dp._aggregate.moments.rounds`).
 
 import math
 from dataclasses import replace
-from typing import Any, NamedTuple, Self, cast
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._aggregate.moments.covariance_core import BLOCK_LIMIT, core_stage
-from .._aggregate.moments.days import MomentDays, later_day
-from .._aggregate.moments.ellipsoid import Ellipsoid, Errors, matrix_errors, symmetric
+from .._aggregate.moments.days import EarlierDays
+from .._aggregate.moments.ellipsoid import Ellipsoid, matrix_errors, symmetric
 from .._aggregate.moments.moment_releases import DISTANCES, moment_entries
-from .._aggregate.moments.rounds import fit_gram, refine
-from .._aggregate.moments.seen_columns import at_bound_codes, codes_of, seen_columns
+from .._aggregate.moments.rounds import fit_gram, refine, rows_in_bounds
+from .._aggregate.moments.seen_columns import (
+    at_bound_codes,
+    codes_of,
+    moments_status,
+    seen_columns,
+)
 from .._aggregate.shared.adaptive_center import (
     about_origin,
     adaptive_center_radius,
     center_radius_entries,
 )
-from .._aggregate.shared.advice import listed
 from .._aggregate.shared.columns import COLUMNS, column_entries
 from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts
 from .._aggregate.shared.rows import GridTable
@@ -31,7 +35,6 @@ from .._days import BaseByDays
 from .._dropin.replacing import Replacing
 from .._intervals import StandardErrors
 from .._privacy._checks import check_choice
-from .._privacy._domain import Domain
 from .._privacy._plan import PlanEntry
 from .._privacy._rounding import sum_down
 from .._sklearn_compat import with_callbacks
@@ -46,16 +49,6 @@ _COLUMN_SHARE = 0.06
 _CORE_SHARE = 0.35  # of rho, for the friendly core
 _DELTA_SHARE = 0.5  # of delta, for its failure events
 _WIDER = 32.0  # rows are kept up to this multiple of the radius that holds most of them
-_UNSEEN = "too few rows for this budget: some directions are hidden in the noise"
-
-
-class _Earlier(NamedTuple):
-    """What a later day starts from, all of it released: moments in steps of a grid."""
-
-    days: MomentDays
-    unit: float
-    origin: np.ndarray
-    square: float  # what weights multiply sampling variances by
 
 
 class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, BaseByDays):
@@ -136,6 +129,8 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         of what the releases show to be wrong.
     path_ : str
         "whiten", "friendly core" or "gram": the source of the first guess, by releases.
+    days_ : Days
+        After `partial_fit`: the number of days, and what is kept for the next, all of it released.
     privacy_report_ : PrivacyReport
         The guarantee, and every release that it covers.
     n_features_in_ : int
@@ -183,7 +178,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         "size_": (0.0, math.inf),
     }
     _feature_axes = {"covariance_": 2, "location_": 1}
-    _moment_days: _Earlier | None = None
+    _earlier_days: EarlierDays | None = None
 
     def __init__(
         self,
@@ -245,7 +240,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
 
     def _earlier(self):
         """What the days before have shown of the moments, as released; None on the first one."""
-        return self._today.fitted._moment_days if self._later else None
+        return vars(self._today.fitted).get("_earlier_days") if self._later else None
 
     def _plan_entries(self, target, n_features):
         if self._earlier() is not None:
@@ -335,53 +330,33 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         spreads = np.sqrt(np.diag(self.covariance_))
         self.column_status_ = at_bound_codes(seen.codes(codes_of(end)), box, *place, spreads)
         if self.status_ == "ok":
-            self.status_ = seen.told(self._told(end, session.plan.epsilon), self._column_names)
+            names = self._column_names
+            status = moments_status(end, self.column_status_, names, session.plan.epsilon)
+            self.status_ = seen.told(status, self._column_names)
         self.status_ = at_bounds(self.status_, box, *place, self._column_names)
         cut = self.column_status_, box, self.location_, spreads, self._column_names
         self.status_ = told_of_cuts(self.status_, *cut)
 
-    def _told(self, end, epsilon):
-        """The status, of columns that the noise hides or that have one value by name."""
-        hidden, constant = (self.column_status_ == code for code in ("noise", "constant"))
-        if not end.seen:
-            where = listed(self._column_names, np.flatnonzero(hidden))
-            return f"{_UNSEEN}: {where}" if hidden.any() else _UNSEEN
-        status = end.told("the rows in some direction", epsilon)
-        if status == "ok" and constant.any():
-            where = listed(self._column_names, np.flatnonzero(constant))
-            status = f"ok, but only a single value is visible in these columns: {where}"
-        return status
-
-    # The two ways give an Ellipsoid in grid steps, the rows (which know how long a step is) and the
+    # The ways give an Ellipsoid in grid steps, the rows (which know how long a step is) and the
     # point that they are about. They set `path_` and `status_`.
 
     def _by_gram(self, table, domain, session, progress):
         """One release of rows clipped to public bounds, about the middle of these or the origin."""
         centered = bool(self.assume_centered)
-        domain, rows = self._in_bounds(table, domain)
+        domain, rows = rows_in_bounds(table, domain, centered=centered)
         self.path_, self.status_ = self.method, "ok"
         end, _ = fit_gram(session, rows, rows.ball, centered=centered)
         return end, rows, domain.center
 
-    def _in_bounds(self, table, domain):
-        """The public ball of all rows, about the origin if that is the mean, and the rows there."""
-        if self.assume_centered:
-            # The ball about the origin that holds the bounds: farther out there is nothing.
-            reach = float(np.linalg.norm(domain.center)) + domain.radius
-            domain = Domain(np.zeros(table.n_features), reach, domain.low, domain.high)
-        return domain, GridTable.quantize(table, domain)
-
     def _by_day(self, table, domain, session, progress):
         """One round with the rows of a later day."""
-        earlier, fitted = self._earlier(), self._today.fitted
-        domain, rows = self._in_bounds(table, domain)
-        shift = (earlier.origin - domain.center) / rows.unit
-        days = earlier.days.on_grid(earlier.unit / rows.unit, shift)
-        options = {"centered": bool(self.assume_centered), "square": earlier.square}
-        end, days = later_day(session, rows, days, self._today.keep, **options)
-        self._moment_days = _Earlier(days, rows.unit, domain.center, earlier.square)
-        self.path_, self.status_ = fitted.path_, "ok"
-        self.radius_, self.rows_beyond_ = fitted.radius_, fitted.rows_beyond_
+        centered, today = bool(self.assume_centered), self._today
+        domain, rows = rows_in_bounds(table, domain, centered=centered)
+        end, self._earlier_days = self._earlier().and_one(
+            session, rows, domain.center, today.keep, centered=centered
+        )
+        self.path_, self.status_ = today.fitted.path_, "ok"
+        self.radius_, self.rows_beyond_ = today.fitted.radius_, today.fitted.rows_beyond_
         return end, rows, domain.center
 
     def _by_rounds(self, table, domain, session, progress):
@@ -400,30 +375,22 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         self.rows_beyond_ = place.beyond * table.units.unit_weight
         start = self._start(session, place, centered)
         progress("core")
-        options: dict[str, Any] = {
-            "centered": centered,
-            "pool": True,
-            "square": place.weights.square,
-        }
-        (end,), _ = refine(session, rows, [start], **options)
+        square = place.weights.square
+        (end,), _ = refine(session, rows, [start], centered=centered, pool=True, square=square)
         if not end.least_weight > 0:
             place = replace(place, status=found)
         self.status_ = place.weights.told(place.status)
-        origin, square = place.domain.center, place.weights.square
+        origin = place.domain.center
         if place.status == "ok":
-            self._moment_days = _Earlier(MomentDays.of(end, square), rows.unit, origin, square)
+            self._earlier_days = EarlierDays.of(end, square, rows.unit, origin)
         else:
-            end = replace(
-                end, errors=Errors.unknown(rows.n_features, cast("Errors", end.errors).weight)
-            )
+            end = end.unknown()
         return end, rows, origin
 
     def _start(self, session, place, centered):
         """The friendly core's covariance, or the ball of most rows where that gives none."""
         stage, _ = self._stage(session.plan.target, place.rows.n_features)
-        found = None
-        if stage is not None:
-            found = stage.run(session, place.rows, centered=centered)
+        found = None if stage is None else stage.run(session, place.rows, centered=centered)
         self.path_ = "whiten" if found is None else "friendly core"
         if found is None:
             center = np.zeros(place.rows.n_features)

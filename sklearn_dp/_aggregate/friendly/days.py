@@ -7,7 +7,7 @@ of it is computed from releases.
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -16,6 +16,17 @@ from .mean_facts import FriendlyMeanResult
 
 _HIDDEN = 0.5  # part of its spread that a standard error is, above which little can be seen
 _LEAST = 1e-140  # of a standard error: squares of it are floats
+
+
+class DayMean(NamedTuple):
+    """What is averaged of a day."""
+
+    mean: np.ndarray
+    std_error: np.ndarray
+    bias: np.ndarray
+    spread: np.ndarray
+    size: float
+    size_sd: float
 
 
 @dataclass(frozen=True)
@@ -46,7 +57,7 @@ class Means:
             (fitted.size_std_error_ / weight) ** 2,
         )
 
-    def and_one(self, day: FriendlyMeanResult, keep: float) -> Self:
+    def and_one(self, day: FriendlyMeanResult | DayMean, keep: float) -> Self:
         """With one more day; a part `keep` of what earlier ones have shown counts."""
         known = np.isfinite(day.std_error)
         error = np.maximum(np.where(known, day.std_error, 1.0), _LEAST)

@@ -12,31 +12,22 @@ What a clip takes from a long tail it takes every day: such biases are averaged,
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 
 from ..._privacy._session import PrivacySession
-from ..friendly.days import Means
+from ..friendly.days import DayMean, Means
 from ..shared.rows import GridTable
 from .ellipsoid import NARROWEST, Ellipsoid, Errors, Source
 from .estimates import noise_norm, pooled, unclip, within
-from .moment_releases import DISTANCES, MOMENTS
+from .moment_releases import DISTANCES, MOMENTS, MomentRelease
 from .rounds import MomentRounds, last_radius, reshaped
-from .tails import Distances, PowerLaw, last_clips, reach_of
+from .tails import Clips, Distances, PowerLaw, last_clips, reach_of
 
-_LIKE = 1.25  # by how much whitened distances may change
-
-
-class _DayMean(NamedTuple):
-    """What `Means` takes of a day, in grid steps."""
-
-    mean: np.ndarray
-    std_error: np.ndarray
-    bias: np.ndarray
-    spread: np.ndarray
-    size: float
-    size_sd: float
+# By how much whitened distances may change for counts of several days to be added up: of a normal
+# law, and of a tail, which is one in other coordinates, too.
+_LIKE = 1.25, 2.0
 
 
 @dataclass(frozen=True)
@@ -49,7 +40,8 @@ class MomentDays:
     taken: np.ndarray  # (d,), by clips, in parts of them
     heavy: bool
     distances: tuple[Distances, Ellipsoid] | None  # and that of the first rows that were counted
-    normal: tuple[float, float] | None  # radii, where clips were those of a normal law
+    radii: np.ndarray  # (2,), that rows were clipped to, about: of sums, and of moments
+    normal: bool  # whether the clips were those of a normal law
 
     @classmethod
     def of(cls, first: Ellipsoid, square: float) -> Self:
@@ -66,7 +58,8 @@ class MomentDays:
             taken,
             errors.heavy,
             None if clips.distances is None else (clips.distances, source.guess),
-            clips[:2] if clips.reaches[0] is None else None,
+            np.array(clips[:2]),
+            clips.reaches[0] is None,
         )
 
     def on_grid(self, scale: float, shift: np.ndarray) -> Self:
@@ -94,18 +87,49 @@ class MomentDays:
 
     def told_of_tails(self, errors: Errors, of_old: Errors | None, spread: np.ndarray) -> Self:
         """With what all days know of the tails. `errors` are those of the new day, `of_old` those
-        that it would have with the clips of earlier days, where these were those of a normal law
-        and the law is none."""
+        that it would have with the clips of earlier days; None for a normal law."""
         means = self.means
         if of_old is None:
             # How much of a tail noise may hide is known better of all days than of any of them.
             bias = np.minimum(errors.unseen * spread, means.bias)
-            return self if self.normal is None else replace(self, means=replace(means, bias=bias))
+            return replace(self, means=replace(means, bias=bias)) if self.normal else self
         assert of_old.clipped is not None
-        bias = np.maximum(of_old.clipped[0] * spread, means.bias)
-        precision = means.precision / (1 + means.precision * np.square(bias))
+        bias, precision = of_old.clipped[0] * spread, means.precision
+        if self.normal:  # and all of it is news
+            precision = precision / (1 + precision * np.square(bias))
         means = replace(means, bias=bias, precision=precision)
-        return replace(self, means=means, taken=np.maximum(of_old.clipped[1], self.taken))
+        return replace(self, means=means, taken=of_old.clipped[1])
+
+
+@dataclass(frozen=True)
+class EarlierDays:
+    """What a later day starts from, all of it released."""
+
+    days: MomentDays
+    square: float  # what weights multiply sampling variances by
+    unit: float  # a step of the grid
+    origin: np.ndarray  # that the grid is about
+
+    @classmethod
+    def of(cls, end: Ellipsoid, square: float, unit: float, origin: np.ndarray) -> Self:
+        """Of the result of a fit."""
+        return cls(MomentDays.of(end, square), square, unit, origin)
+
+    def and_one(
+        self,
+        session: PrivacySession,
+        rows: GridTable,
+        origin: np.ndarray,
+        keep: float,
+        *,
+        centered: bool,
+    ) -> tuple[Ellipsoid, Self]:
+        """The component of all days with one more, whose rows are on a grid about the origin, and
+        what the next one starts from; a part `keep` of what earlier ones have shown counts."""
+        days = self.days.on_grid(self.unit / rows.unit, (self.origin - origin) / rows.unit)
+        options: Any = {"centered": centered, "square": self.square}
+        end, days = later_day(session, rows, days, keep, **options)
+        return end, replace(self, days=days, unit=rows.unit, origin=origin)
 
 
 def later_day(
@@ -129,18 +153,11 @@ def later_day(
     clips = last_clips(session, rows, [guess], radius, "full", all_days + own, past)
     rounds = MomentRounds(session, rows, "full", centered, square=square)
     release = rounds.released([guess], clips, session.remaining(MOMENTS) * (1 - 1e-9))
-    (reach,), (unseen,), mean = clips.reaches, clips.unseen, release.means[0]
-    second, same, of_old = release.seconds[0] + np.outer(mean, mean), np.ones(d), None
-    if reach is None:
-        second = unclip(second, clips.moments**2, d)
-        of_day = release, 0, release.noise[0], clips.moments**2, same, unseen
-        errors = rounds.normal_errors(*of_day)
-    else:
-        errors = rounds.tail_errors(release, 0, same, reach, clips.moments)
-        if days.normal is not None:
-            reach_before = reach_of(cast("PowerLaw", clips.tails[0]), guess.weight, *days.normal)
-            of_old = rounds.tail_errors(release, 0, same, reach_before, clips.moments)
+    errors, of_old = _errors_of_day(rounds, release, clips, days, guess.weight)
     days = days.told_of_tails(errors, of_old, guess.deviations)
+    mean, normal = release.means[0], clips.reaches[0] is None
+    second = release.seconds[0] + np.outer(mean, mean)
+    second = unclip(second, clips.moments**2, d) if normal else second
     noise = _with_sampling(release.noise[0], float(release.sizes[0]), square)
     of_past = days.source.noise / math.sqrt(keep)
     # What a clip takes more than the other ones makes a day count less, and is no noise that could
@@ -169,8 +186,9 @@ def later_day(
         variance=(1 - share) ** 2 * days.variance + share**2 * np.maximum(variance, 0.0),
         taken=(1 - share) * days.taken + share * _taken(errors),
         heavy=days.heavy or errors.heavy,
-        distances=distances if _alike(distances[1], *shape.wide) else None,
-        normal=clips[:2] if reach is None else None,
+        distances=distances if _stretch(distances[1], *shape.wide) < _LIKE[not normal] else None,
+        radii=days.radii ** (1 - share) * np.array(clips[:2]) ** share,
+        normal=normal and (days.normal or share > 0.5),
     )
     end = Ellipsoid(center, *shape.answer, shape.square, means.size, hidden=shape.hidden)
     end = replace(end, errors=_errors(days, end.deviations))
@@ -178,21 +196,34 @@ def later_day(
     return end, replace(days, source=Source(guess, second, level, wide, clips))
 
 
+def _errors_of_day(
+    rounds: MomentRounds, release: MomentRelease, clips: Clips, days: MomentDays, size: float
+) -> tuple[Errors, Errors | None]:
+    """Those of the day alone, and `of_old` of `told_of_tails`; all days have `size` units."""
+    (reach,), same = clips.reaches, np.ones(rounds.rows.n_features)
+    if reach is None:
+        of_day = release, 0, release.noise[0], clips.moments**2, same, clips.unseen[0]
+        return rounds.normal_errors(*of_day), None
+    errors = rounds.tail_errors(release, 0, same, reach, clips.moments)
+    before = reach_of(cast("PowerLaw", clips.tails[0]), size, *days.radii)
+    return errors, rounds.tail_errors(release, 0, same, before, clips.moments)
+
+
 def _with_sampling(noise: float, size: float, square: float) -> float:
     """Of an entry on the diagonal of a normal second moment, near the identity."""
     return math.hypot(noise, math.sqrt(2 * square / max(size, 1.0)))
 
 
-def _day_mean(center: np.ndarray, spread: np.ndarray, errors: Errors, count: float) -> _DayMean:
+def _day_mean(center: np.ndarray, spread: np.ndarray, errors: Errors, count: float) -> DayMean:
     of_clips = 0.0 if errors.clipped is None else errors.clipped[0]
     bias = np.maximum(of_clips, errors.unseen)
-    return _DayMean(center, errors.mean * spread, bias * spread, spread, count, errors.weight)
+    return DayMean(center, errors.mean * spread, bias * spread, spread, count, errors.weight)
 
 
-def _alike(ellipsoid: Ellipsoid, axes: np.ndarray, scales: np.ndarray) -> bool:
-    """Whether distances hardly change when rows are whitened by other axes and scales."""
+def _stretch(ellipsoid: Ellipsoid, axes: np.ndarray, scales: np.ndarray) -> float:
+    """By how much distances change at most when rows are whitened by other axes and scales."""
     stretched = np.linalg.svd((axes / scales).T @ ellipsoid.factor, compute_uv=False)
-    return bool(stretched[0] < _LIKE and stretched[-1] > 1 / _LIKE)
+    return float(max(stretched[0], 1 / stretched[-1]))
 
 
 def _taken(errors: Errors) -> np.ndarray:

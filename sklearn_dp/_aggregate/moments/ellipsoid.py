@@ -14,7 +14,7 @@ axes and scales without a matrix being inverted, at any condition number.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -54,7 +54,9 @@ class Errors:
     # in parts of them. It is in `mean` and `second`, and may be more where tails are heavy.
     clipped: tuple[np.ndarray, np.ndarray] | None = None
     heavy: bool = False
-    unseen: np.ndarray | float = 0.0  # of `mean`, what a tail hidden in the noise may be the cause of
+    unseen: np.ndarray | float = (
+        0.0  # of `mean`, what a tail hidden in the noise may be the cause of
+    )
 
     @classmethod
     def unknown(cls, d: int, weight: float = math.inf) -> Self:
@@ -95,6 +97,11 @@ class Ellipsoid:
         d = len(center)
         scales = np.full(d, max(float(radius), NARROWEST))
         return cls(center, np.eye(d), scales, square, weight)
+
+    def unknown(self) -> Ellipsoid:
+        """The same, of which only the number of units is known."""
+        assert self.errors is not None
+        return replace(self, errors=Errors.unknown(len(self.scales), self.errors.weight))
 
     def whiten(self, x: np.ndarray, steps: float) -> np.ndarray:
         """Integer whitened coordinates of integer rows, `steps` to a standard deviation.

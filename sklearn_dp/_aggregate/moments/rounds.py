@@ -33,10 +33,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..._privacy._domain import Domain
 from ..._privacy._session import PrivacySession
 from ..friendly.clip_radius import tail_shares
 from ..shared.centering import noise_sd
 from ..shared.rows import GridTable
+from ..shared.table import Table
 from .ellipsoid import NARROWEST, Ellipsoid, Errors, Source, normal_quantile
 from .estimates import composed, kept, noise_norm, pooled, shrunk, square_of, unclip, within
 from .moment_releases import (
@@ -308,6 +310,17 @@ class MomentRounds:
             (away / np.sqrt(wider), taken),
             reach.heavy,
         )
+
+
+def rows_in_bounds(
+    table: Table, domain: Domain, *, centered: bool = False
+) -> tuple[Domain, GridTable]:
+    """The public ball of all rows, about the origin if that is their mean, and the rows in it."""
+    if centered:
+        # The ball about the origin that holds the bounds: farther out there is nothing.
+        reach = float(np.linalg.norm(domain.center)) + domain.radius
+        domain = Domain(np.zeros(table.n_features), reach, domain.low, domain.high)
+    return domain, GridTable.quantize(table, domain)
 
 
 def fit_gram(

@@ -35,6 +35,7 @@ _HIDDEN = 0.5  # part of a spread that a standard error is, above which little c
 _VARIANCE = math.sqrt(2) * _HIDDEN  # the same of a variance: a square has that spread
 _SURELY = 1.0  # standard deviations
 _TAILS = 0.5  # part of a variance that tails may take
+_UNSEEN = "too few rows for this budget: some directions are hidden in the noise"
 
 
 @dataclass(frozen=True)
@@ -134,3 +135,19 @@ def codes_of(ellipsoid: Ellipsoid) -> np.ndarray:
     if not ellipsoid.seen and not (codes == "noise").any():  # no direction of a single column
         codes[codes == "ok"] = "variance"
     return codes
+
+
+def moments_status(
+    ellipsoid: Ellipsoid, codes: np.ndarray, names: Sequence[object], epsilon: float
+) -> str:
+    """The status of one component, of columns that the noise hides or that have one value by
+    name."""
+    hidden, constant = (
+        listed(names, np.flatnonzero(codes == code)) for code in ("noise", "constant")
+    )
+    if not ellipsoid.seen:
+        return f"{_UNSEEN}: {hidden}" if hidden else _UNSEEN
+    status = ellipsoid.told("the rows in some direction", epsilon)
+    if status == "ok" and constant:
+        return f"ok, but only a single value is visible in these columns: {constant}"
+    return status

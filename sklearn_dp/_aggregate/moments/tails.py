@@ -53,7 +53,7 @@ class Reach(NamedTuple):
 
 
 class Distances(NamedTuple):
-    """Released counts (k, bins) of whitened distances, and the standard deviation of their noise."""
+    """Released counts (k, bins) of whitened distances, and the sd of their noise."""
 
     counts: np.ndarray
     sd: float
@@ -65,8 +65,7 @@ class Distances(NamedTuple):
         counts, old = (each.counts for each in (self, past))
         more = counts.shape[1] - old.shape[1]
         counts, old = (
-            np.pad(each, ((0, 0), (0, max(pad, 0))))
-            for each, pad in ((counts, -more), (old, more))
+            np.pad(each, ((0, 0), (0, max(pad, 0)))) for each, pad in ((counts, -more), (old, more))
         )
         return Distances(counts + keep * old, math.hypot(self.sd, keep * past.sd))
 

@@ -1,0 +1,76 @@
+"""Moments of several days: the average of two days, other grids, tails."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sklearn_dp import FriendlyCovariance
+from sklearn_dp._aggregate.moments import days as _days
+from sklearn_dp._aggregate.moments.ellipsoid import Ellipsoid, Errors
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
+]
+
+
+def fitted(n=2000, seed=0):
+    X = np.random.default_rng(seed).normal(size=(n, 2)) * [3.0, 1.0] + [5.0, 0.0]
+    return FriendlyCovariance(bounds=50.0, random_state=seed).fit(X)._earlier_days.days
+
+
+def test_two_days_without_noise_make_the_covariance_of_their_rows():
+    """Days of 4,000 and 16,000 rows weigh one to four, and their centers are one apart."""
+    rng = np.random.default_rng(0)
+    one, two = rng.normal(size=(4000, 2)), rng.normal(size=(16_000, 2)) + [1.0, 0.0]
+    both = np.vstack([one, two])
+    model = FriendlyCovariance(epsilon=None, rho=1e7, bounds=40.0, random_state=0)
+    model.partial_fit(one).partial_fit(two)
+    assert np.allclose(model.location_, both.mean(axis=0), atol=0.03)
+    assert np.allclose(model.covariance_, np.cov(both.T), atol=0.05)
+    assert model.covariance_[0, 0] > 1.1  # 1 + .8 * .2 of it between the days
+    assert model.size_ == pytest.approx(20_000, abs=1)
+
+
+def test_another_grid_moves_what_is_in_steps():
+    days = fitted()
+    moved = days.on_grid(0.5, np.array([7.0, -7.0]))
+    guess = days.source.guess
+    assert np.array_equal(moved.source.guess.center, np.rint(guess.center * 0.5 + [7.0, -7.0]))
+    assert np.array_equal(moved.source.guess.scales, guess.scales * 0.5)
+    assert np.array_equal(moved.source.second, days.source.second)
+    for name, power in {"spread": 1, "bias": 1, "variance": 2, "precision": -2}.items():
+        own, other = getattr(days.means, name), getattr(moved.means, name)
+        assert np.allclose(other, own * 0.5**power)
+    assert np.all(days.on_grid(1e-30, np.zeros(2)).source.guess.scales == 1.0)
+
+
+def test_what_earlier_clips_have_taken_is_known_by_what_all_days_know():
+    days, spread = fitted(), np.array([2.0, 2.0])
+    errors = Errors(np.full(2, 0.1), np.full(2, 0.2), 1.0, unseen=np.full(2, 0.01))
+    seen = days.told_of_tails(errors, None, spread)
+    assert np.array_equal(seen.means.bias, np.minimum(0.02, days.means.bias))
+    of_old = replace(errors, clipped=(np.full(2, 0.3), np.full(2, 0.5)))
+    told = days.told_of_tails(errors, of_old, spread)
+    assert np.all(told.means.bias == 0.6) and np.all(told.taken == 0.5)
+    before = days.means.precision
+    assert np.allclose(told.means.precision, 1 / (1 / before + 0.36))
+    # What has been counted once is not counted again, and a normal day takes nothing back.
+    later = replace(told, normal=False).told_of_tails(errors, of_old, spread)
+    assert np.allclose(later.means.precision, told.means.precision)
+    tails = replace(told, normal=False)
+    assert tails.told_of_tails(errors, None, spread) is tails
+
+
+def test_how_much_another_whitening_stretches_distances():
+    one = Ellipsoid.ball(np.zeros(2), 10.0)
+    for scales, factor in (([10.0, 5.0], 2.0), ([30.0, 10.0], 3.0), ([10.0, 10.0], 1.0)):
+        assert _days._stretch(one, np.eye(2), np.array(scales)) == pytest.approx(factor)
+
+
+def test_sampling_is_part_of_the_noise_of_a_day():
+    assert _days._with_sampling(0.0, 200.0, 1.0) == pytest.approx(0.1)
+    assert _days._with_sampling(0.3, 50.0, 4.0) == pytest.approx(0.5)
+    assert _days._with_sampling(0.0, -3.0, 1.0) == math.sqrt(2)
