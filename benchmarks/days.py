@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 
-from sklearn_dp import DPCoreset, DPKMeans, PrivacyBudget
+from sklearn_dp import DPCoreset, DPKMeans, FriendlyCovariance, PrivacyBudget
 
 PAGE = Path(__file__).parents[1] / "doc" / "benchmarks" / "days.md"
 RHO = PrivacyBudget(1.0, 1e-6).to_rho()
@@ -44,6 +44,17 @@ The ways:
 
 `first ok` is the first day on which `status_` of the stream had nothing to complain of, and the
 cost of the centers on that day (for the drift, whose clusters were elsewhere then, the day only).
+"""
+
+COVARIANCES = """
+## Covariances
+
+The Frobenius norm of the error of `FriendlyCovariance`, in coordinates where the true covariance is
+the identity: means over the seeds, beside the covariance of all rows without privacy. There are
+20,000 rows of four features:
+
+* normal: with standard deviations that differ by a factor of 20;
+* exponential: independent columns, whose long tails are clipped.
 """
 
 
@@ -139,20 +150,74 @@ def lines(seeds):
             )
 
 
+# -- covariances -----------------------------------------------------------------------------------
+
+
+def normal(rng, n=20_000, d=4):
+    """Rows, and their true covariance."""
+    factor = rng.normal(size=(d, d)) * np.geomspace(1, 20, d)
+    return rng.normal(size=(n, d)) @ factor.T, factor @ factor.T, 400.0
+
+
+def exponential(rng, n=20_000, d=4):
+    """The same, of long tails."""
+    return rng.exponential(size=(n, d)), np.eye(d), (0.0, 30.0)
+
+
+def errors(make, n_days, seed):
+    """Of covariances, in coordinates where the true one is the identity: exact, and of each way;
+    and the first good day."""
+    X, truth, bounds = make(np.random.default_rng(seed))
+    white = np.linalg.inv(np.linalg.cholesky(truth))
+
+    def off(covariance):
+        return float(np.linalg.norm(white @ covariance @ white.T - np.eye(len(truth))))
+
+    one, first = FriendlyCovariance(bounds=bounds, random_state=seed), None
+    model = clone(one)
+    for number, rows in enumerate(np.array_split(X, n_days), 1):
+        model.partial_fit(rows)
+        if first is None and model.trustworthy_:
+            first = number
+    refit = clone(one).set_params(rho=RHO / n_days).fit(X)
+    ways = np.cov(X.T), model.covariance_, refit.covariance_, one.fit(X).covariance_
+    return [off(covariance) for covariance in ways], first
+
+
+def covariance_lines(seeds):
+    """Rows of the second table."""
+    for make in (normal, exponential):
+        for n_days in (7, 30, 90):
+            found = [errors(make, n_days, seed) for seed in range(seeds)]
+            means = np.mean([each for each, _ in found], axis=0)
+            good = [first for _, first in found if first is not None]
+            words = f"day {np.median(good):.0f}" if good else "none"
+            ways = (f"{mean:.3f}" for mean in means)
+            yield make.__name__, n_days, *ways, f"{words} ({len(good)} of {seeds})"
+
+
+def shown(head, rows):
+    """A table in Markdown, printed line by line."""
+    yield f"| {' | '.join(head)} |"
+    yield f"|{' --- |' * len(head)}"
+    for row in rows:
+        print("  ".join(map(str, row)), flush=True)
+        yield f"| {' | '.join(map(str, row))} |"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=12)
     seeds = parser.parse_args().seeds
     warnings.simplefilter("ignore")
     head = "", "days", "by day: mean (median)", "refits", "coresets", "one fit", "first ok"
-    table = [head, ("---",) * len(head)]
-    for line in lines(seeds):
-        table.append(tuple(map(str, line)))
-        print("  ".join(table[-1]), flush=True)
-    text = "\n".join(f"| {' | '.join(line)} |" for line in table)
+    text = "\n".join(shown(head, lines(seeds)))
+    head = "", "days", "no privacy", "by day", "refits", "one fit", "first ok"
+    covariances = "\n".join(shown(head, covariance_lines(seeds)))
     made = f"python benchmarks/days.py --seeds {seeds}"
     versions = f"Python {platform.python_version()} and NumPy {np.__version__}"
-    PAGE.write_text(f"{INTRO.format(made=made, versions=versions)}\n{text}\n", encoding="utf-8")
+    intro = INTRO.format(made=made, versions=versions)
+    PAGE.write_text(f"{intro}\n{text}\n{COVARIANCES}\n{covariances}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
