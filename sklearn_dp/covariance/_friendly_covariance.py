@@ -307,6 +307,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         seen = seen_columns(session, table, self._domain(table.n_features), centered=centered)
         columns, scale = seen.columns, seen.scale
         table, domain = columns.read(table), columns.domain
+        self._earlier_days = None  # of a fit with other parameters
         find = self._by_gram if self.method == "gram" else self._by_rounds
         if self._earlier() is not None:
             find = self._by_day
