@@ -94,6 +94,8 @@ TABLE = {
         ({"n_clusters": 1, "rho": 3.0}, MADE),
         ({"n_clusters": 1, "rho": 3.0, "bounds": (-4.0, 5.0)}, MADE),
         ({"n_clusters": 2, "init": START, **GENEROUS}, MADE),
+        ({"n_clusters": 3, "metric": "cosine", **GENEROUS}, (*MADE, *PATH)),
+        ({"n_clusters": 3, "metric": "cosine"}, (*OTHER, *PATH)),
         ({"n_clusters": "auto"}, ("sklearn, slow", "privacy, shown")),
         ({"n_clusters": (1, 5), "epsilon": 100.0}, PATH),
         ({"n_clusters": (2, 5), "criterion": "bic", "epsilon": 100.0, "bounds": 8.0}, PATH),

@@ -41,7 +41,11 @@ ROWS = np.array(
     ]
 )
 OPTIONS = {
-    "DPKMeans": [{"n_clusters": 3}, {"n_clusters": 2, "bounds": 1e-140}],
+    "DPKMeans": [
+        {"n_clusters": 3},
+        {"n_clusters": 2, "bounds": 1e-140},
+        {"n_clusters": 3, "metric": "cosine"},
+    ],
     "DPBySegment": [{}, {"borrow": False}],
     "DPCoreset": [{}, {"n_clusters": 3, "bounds": 1e-140}, {"epsilon": 1000.0, "bounds": 1e140}],
     "DPKTupleKMeans": [{"n_clusters": 2, "n_tuples": 4, "epsilon": 100.0}],

@@ -1,4 +1,4 @@
-"""Public bounds of the data: a ball about the origin, or a box.
+"""Public bounds of the data: a ball about the origin, a box, or the unit sphere.
 
 Bounds are facts about the data that the user knows without looking at them: ages are between 0 and
 120. They decide the noise, so they must not come from the data for free. Rows outside are moved to
@@ -18,7 +18,7 @@ import numpy as np
 from ._aggregates import safe_norms
 from ._checks import is_real, real_array
 
-__all__ = ["Domain"]
+__all__ = ["Domain", "Sphere", "unit_rows"]
 
 _LARGEST = 1e140  # sums of squares of lengths stay finite
 _SMALLEST = 1e-140  # and squares of grid steps stay normal numbers
@@ -143,3 +143,51 @@ class Domain:
         scaled = (points / largest).reshape(-1, points.shape[-1])
         norms = safe_norms(scaled).reshape(largest.shape)
         return points * np.minimum(1.0, self.radius / largest / np.maximum(norms, 1e-300))
+
+
+class Sphere(Domain):
+    """The unit sphere: each row is scaled to length 1, on its own.
+
+    No proof relies on that. Sums are those of rows on the grid of the unit ball, which clips what
+    it is given to that ball, by exact integer norms.
+    """
+
+    @classmethod
+    def of(cls, n_features: int) -> Self:
+        """The sphere in so many features."""
+        return cls(np.zeros(n_features), 1.0)
+
+    def center_rows(self, X: np.ndarray) -> np.ndarray:
+        """Directions of finite rows, each a function of its row alone."""
+        return unit_rows(X)
+
+    def move_rows(self, X: np.ndarray) -> np.ndarray:
+        """The same: there is no center to subtract."""
+        return unit_rows(X)
+
+    def clip_points(self, points: np.ndarray) -> np.ndarray:
+        """Released points of shape (..., n_features) as directions.
+
+        The origin has none: it becomes the first axis, so that all points have length 1.
+
+        >>> Sphere.of(2).clip_points(np.array([[0.0, -2.0], [0.0, 0.0]])).tolist()
+        [[0.0, -1.0], [1.0, 0.0]]
+        """
+        found = unit_rows(points.reshape(-1, points.shape[-1]))
+        found[~found.any(axis=1), 0] = 1.0
+        return found.reshape(points.shape)
+
+
+def unit_rows(X: np.ndarray) -> np.ndarray:
+    """Finite rows (n, d) scaled to length 1, each on its own, elementwise in a fixed order.
+
+    Rows of zeros stay what they are. No entry is larger than 1, and none is NaN: what is divided by
+    is the largest entry of the row, and then a length between 1 and sqrt(d).
+
+    >>> unit_rows(np.array([[3.0, -4.0], [0.0, 0.0], [5e-324, 0.0], [0.0, 1e150]])).tolist()
+    [[0.6, -0.8], [0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
+    """
+    rows = np.asarray(X, dtype=np.float64)
+    largest = np.abs(rows).max(axis=1, initial=0.0)[:, None]
+    rows = rows / np.where(largest > 0, largest, 1.0)
+    return rows / np.maximum(safe_norms(rows), 1.0)[:, None]

@@ -333,7 +333,8 @@ def check_rows_out_of_bounds_are_clipped(estimator: Any) -> None:
     Every row is outside, by a factor of four and of eight. Where it came from must change nothing:
     otherwise the bounds do not bound the sensitivity. In a box, such rows end up in its corners, so
     rows in the corners are fitted too: an estimator that drops outside rows would treat both
-    factors alike. Only a status may tell them apart, from a released number of outside rows.
+    factors alike. Only a status may tell them apart, from a released number of outside rows. An
+    error that begins with "bounds must be None" says that there are no bounds to check.
     """
     rows = np.sign(check_data(30)) * (1 + np.abs(check_data(30)))
     for bounds in (1.0, (-1.0, 1.0)) * ("bounds" in estimator.get_params()):
@@ -342,7 +343,10 @@ def check_rows_out_of_bounds_are_clipped(estimator: Any) -> None:
         tables = [4 * rows, 8 * rows, *([np.sign(rows)] if isinstance(bounds, tuple) else [])]
         for table in tables:
             outcomes.append(run_fit(prepared(estimator, bounds=bounds), table))
-            succeed(outcomes[-1], "rows out of bounds: ")
+        if str(outcomes[0].error).startswith("bounds must be None"):
+            continue  # with these parameters there are none
+        for outcome in outcomes:
+            succeed(outcome, "rows out of bounds: ")
         clipped = outcomes[0].face() == outcomes[1].face()
         answers = [released_state(outcome.estimator, "status_") for outcome in outcomes]
         clipped = clipped and all(answer == answers[0] for answer in answers)

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.cluster import KMeans
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.column_codes import codes_by_column, codes_of_centers, told_by_column
 from .._aggregate.shared.narrow_bounds import told_of_outside
-from .._aggregate.shared.single_rows import distances, for_rows, narrowed, row_guard
+from .._aggregate.shared.single_rows import for_rows, narrowed, row_guard
 from .._aggregate.shared.table import Table
 from .._base import (
     MOST_CLUSTERS,
@@ -30,12 +31,14 @@ from .._base import (
 )
 from .._dropin.replacing import Replacing
 from .._partitions import check_columns, engine_of, open_parts
+from .._privacy._domain import Sphere
 from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._session import PrivacySession
 from .._privacy._units import unit_of
-from .._sklearn_compat import kmeans_of, with_callbacks
+from .._sklearn_compat import with_callbacks
 from .._tables import with_max_weight
 from .._validation import SQUARABLE
+from ._metric import metric_of
 from ._nearest import labels_of_part, nearest_point, noisy_cost, squares_to_nearest
 
 __all__ = ["CENTERS_WITH_ERRORS", "BaseDPCenters", "BaseWeightedCenters"]
@@ -62,6 +65,8 @@ class BaseDPCenters(
     n_clusters: Any  # an integer; those that choose the number take more
     criterion = "auto"
     """What a number of clusters is chosen by: a parameter of some."""
+    metric = "euclidean"
+    """What a distance is: a parameter of some."""
 
     _chooses_number = False
     radius_: float
@@ -122,7 +127,7 @@ class BaseDPCenters(
         self.cluster_centers_ = centers[order]
         self.cluster_weights_ = np.maximum(weights[order], 0.0)
         if isinstance(X, Table):
-            self.labels_ = X.rows(labels_of_part, self.cluster_centers_)
+            self.labels_ = X.rows(labels_of_part, self.cluster_centers_, self._distance.rows)
         else:
             self.labels_ = self._nearest(X)
 
@@ -138,7 +143,7 @@ class BaseDPCenters(
         if result.beyond is not None:
             self.bound_, self.rows_beyond_ = result.bound, unit_weight * result.beyond
         quality = result.quality
-        costs = unit_weight * np.array([quality.inertia, quality.inertia_sd])
+        costs = np.array([quality.inertia, quality.inertia_sd]) * unit_weight * self._distance.cost
         self.size_, self.size_std_error_ = unit_weight * result.size, unit_weight * result.size_sd
         self.inertia_, self.inertia_std_error_ = narrowed(costs, np.float64).tolist()
         self.explained_, self.explained_std_error_ = quality.explained, quality.explained_sd
@@ -159,7 +164,7 @@ class BaseDPCenters(
         """The status that knows of rows beyond public bounds, and the columns that these cut."""
         d, quality, size = len(names), result.quality, max(result.size, 1.0)
         domain = self._domain(d)
-        if domain is None:
+        if domain is None or isinstance(domain, Sphere):
             return self.status_, np.zeros(d, dtype=bool)
         real = result.weights > 3 * result.weights_sd
         centers, errors = columns.centers[real], columns.std_error[real]
@@ -170,6 +175,14 @@ class BaseDPCenters(
         return told_of_outside(
             self.status_, domain, centers, errors, spread, columns.beyond, share, names
         )
+
+    @property
+    def _distance(self):
+        return metric_of(self.metric)
+
+    def _compared(self, X):
+        """Rows that a user gave, as they are compared with the centers."""
+        return self._distance.rows(self._validate_predict(X))
 
     def _nearest(self, X):
         """Index of the nearest center of each row, none of no rows."""
@@ -193,11 +206,11 @@ class BaseDPCenters(
         labels : ndarray of int32 of shape (n_samples,)
             Rows of `cluster_centers_`.
         """
-        return self._nearest(self._validate_predict(X))
+        return self._nearest(self._compared(X))
 
     @row_guard
     def transform(self, X: ArrayLike) -> np.ndarray:
-        """Distances to the released centers.
+        """Distances to the released centers; with ``metric="cosine"`` cosine distances.
 
         Parameters
         ----------
@@ -210,8 +223,8 @@ class BaseDPCenters(
             Of each row, which do not depend on the other rows, bit for bit.
         """
         return for_rows(
-            lambda rows: distances(rows, self.cluster_centers_),
-            self._validate_predict(X),
+            lambda rows: self._distance.distances(rows, self.cluster_centers_),
+            self._compared(X),
             self._n_features_out,
         )
 
@@ -219,7 +232,7 @@ class BaseDPCenters(
     def score(
         self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Minus the sum of squared distances to the nearest center.
+        """Minus the sum of squared distances to the nearest center, or of cosine distances.
 
         No noise and no charge: the score of private rows is not private.
 
@@ -237,7 +250,8 @@ class BaseDPCenters(
         score : float
             At most 0. Not private where the rows are.
         """
-        costs = squares_to_nearest(self._validate_predict(X), self.cluster_centers_)
+        costs = squares_to_nearest(self._compared(X), self.cluster_centers_)
+        costs *= self._distance.cost
         if sample_weight is not None:
             costs *= check_weights(sample_weight, len(costs))
         return -float(narrowed(costs.sum(), np.float64))
@@ -274,8 +288,8 @@ class BaseDPCenters(
             What it is charged to. None: the ledger of the estimator, if it has one; False: none,
             which is for rows that no ledger keeps account of.
         max_distance : float, optional
-            Public: longer distances count as this one. `radius_` by default; between 1e-140 and
-            1e140.
+            Public: longer distances count as this one. `radius_` by default, or 1 for cosine
+            distances; between 1e-140 and 1e140.
         random_state : int, RandomState instance or Generator, optional
             As for the estimator.
 
@@ -288,10 +302,11 @@ class BaseDPCenters(
         -----
         One Gaussian release: (epsilon, delta)-differentially private for adding or removing one
         row (with `groups`: one group), by exact Gaussian-DP accounting. It holds for replacing one
-        as well: each unit adds between 0 and the square of `max_distance`.
+        as well: each unit adds at least 0, and at most what `max_distance` costs.
         """
         check_is_fitted(self)
-        cap = self.radius_
+        metric = self._distance
+        cap = metric.largest or self.radius_
         if max_distance is not None:
             cap = check_real(max_distance, "max_distance", **SQUARABLE)
         budget = budget_of(epsilon, delta, rho)
@@ -313,20 +328,22 @@ class BaseDPCenters(
             table = Table.in_memory(valid, self._units(valid, groups))
         else:
             table = open_parts(found, getattr(self, "n_jobs", None))
-        return -noisy_cost(session, table, self.cluster_centers_, cap)
+        lengths = metric.length(cap), metric.domain(self.n_features_in_)
+        return -metric.cost * noisy_cost(session, table, self.cluster_centers_, *lengths)
 
-    def to_sklearn(self) -> KMeans:
+    def to_sklearn(self) -> KMeans | Pipeline:
         """The released centers as an estimator of scikit-learn.
 
         Returns
         -------
         kmeans : sklearn.cluster.KMeans
-            Fitted; it holds released values only, and has no `labels_`.
+            Fitted; it holds released values only, and has no `labels_`. With ``metric="cosine"`` it
+            is the last step of a `Pipeline`, after a `Normalizer`.
         """
         check_is_fitted(self)
         names = ("n_features_in_", "feature_names_in_", "inertia_", "n_iter_")
         released = {name: getattr(self, name) for name in names if hasattr(self, name)}
-        return kmeans_of(self.cluster_centers_, **released)
+        return self._distance.to_sklearn(self.cluster_centers_, released)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

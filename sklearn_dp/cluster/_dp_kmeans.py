@@ -57,7 +57,14 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
         "silhouette": how much closer rows are to their own center than to the next one, on the same
         iterations. "auto": "gap" with up to 5 features; with more features "bic", or "silhouette"
         if "bic" asks for more clusters than the range allows. It has no effect if `n_clusters` is
-        an integer.
+        an integer. With ``metric="cosine"`` and up to 5 features give "silhouette": the others take
+        the curve of the sphere for clusters.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        "cosine": spherical k-means, for embeddings of texts and other rows whose length means
+        nothing. Each row is scaled to length 1, on its own; so are the centers that are released.
+        `bounds` must then be None, since the unit ball bounds such rows, and no budget is spent on
+        bounds. A row of zeros has no direction: it stays at the origin, at the distance 1/2 from
+        every center. See Notes.
     init : array-like of shape (n_clusters, n_features), optional
         Initial centers. They are not protected, so they must be public or released by an earlier
         fit, such as last year's or one for all regions. The budget for finding initial centers is
@@ -83,7 +90,8 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
         larger is better. Computed from released values, so it may be published.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Released centers, in order of decreasing released weight. If the rows are float32, so are
-        the centers and the other arrays.
+        the centers and the other arrays. With ``metric="cosine"`` they have length 1; one that is
+        hidden in the noise has a direction of noise, and its `cluster_centers_status_` says so.
     cluster_weights_ : ndarray of shape (n_clusters,)
         Released number of units near each center; with `sample_weight`, their total weight.
     cluster_centers_std_error_ : ndarray of shape (n_clusters, n_features)
@@ -100,7 +108,7 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
     inertia_, inertia_std_error_ : float
         Released sum over units of squared distances to the nearest center, and the standard
         deviation of its noise. Distances above a released cap (about the 99th percentile) count as
-        the cap.
+        the cap. With ``metric="cosine"``, the sum of cosine distances.
     explained_, explained_std_error_ : float
         Released share, between 0 and 1, of the sum of squares around a single center that the
         clusters explain, and the standard deviation of its noise.
@@ -158,11 +166,21 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
     mean of the table, is always refined so, but in a ball: a skewed column is then not clipped
     where that would be a bias.
 
+    With ``metric="cosine"`` the distance of a row x from a center c is 1 - cosine, which is half of
+    the squared distance of x / |x| and c. `predict`, `transform`, `score`, `private_score`,
+    `inertia_` and `explained_` are about these. The iterations are those of k-means on rows of
+    length 1; the means that they end with are scaled to length 1, and so are their errors (delta
+    method; a direction that the noise hides has an error as large as a random one). Rows are scaled
+    before they are put on the grid of the unit ball, which clips exactly what it is given: what a
+    row can add does not depend on how it was scaled.
+
     A chosen number of clusters is a release, and so is the number of centers. It is computed from
     earlier releases, and what a fit may spend does not depend on it.
 
     References
     ----------
+    * Dhillon, I. and Modha, D. (2001). Concept decompositions for large sparse text data using
+      clustering. Machine Learning 42. (spherical k-means)
     * Chang, A., Ghazi, B., Kumar, R. and Manurangsi, P. (2021). Locally private k-means in one
       round. ICML. (coreset idea)
     * Blum, A., Dwork, C., McSherry, F. and Nissim, K. (2005). Practical privacy: the SuLQ
@@ -194,6 +212,7 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
         bounds: Bounds | None = None,
         ledger: LedgerLike | None = None,
         criterion: str = "auto",
+        metric: str = "euclidean",
         init: ArrayLike | None = None,
         max_weight: float | None = None,
         n_jobs: int | None = None,
@@ -206,10 +225,21 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
         self.bounds = bounds
         self.ledger = ledger
         self.criterion = criterion
+        self.metric = metric
         self.init = init
         self.max_weight = max_weight
         self.n_jobs = n_jobs
         self.random_state = random_state
+
+    def _domain(self, n_features):
+        domain = self._distance.domain(n_features)
+        if domain is None:
+            return super()._domain(n_features)
+        if self.bounds is not None:
+            raise ValueError(
+                'bounds must be None with metric="cosine": each row is scaled to length 1.'
+            )
+        return domain
 
     def _check_parameters(self, n_features):
         super()._check_parameters(n_features)
@@ -230,6 +260,8 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
         return ColumnsOfCenters(self._domain(n_features), n_features, self._asked_number() == 1)
 
     def _no_days(self):
+        if isinstance(self.metric, str) and self.metric == "cosine":
+            return 'with metric="cosine": fit all rows at once'
         if self.bounds is None:
             return "without public bounds: rows of later days may lie beyond those of the first one"
         return None
@@ -244,7 +276,7 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
         first = engine_entries(
             sum_down([rho, *(-entry.rho for entry in last)]),
             n_features,
-            bounds_known=self.bounds is not None,
+            bounds_known=self._domain(n_features) is not None,
             quality=True,
             n_clusters=self._asked_number(),
             started=self.init is not None,
@@ -261,7 +293,7 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
             n_features,
             number,
             self._target().to_rho(),
-            self.bounds is not None,
+            self._domain(n_features) is not None,
             unit == "group",
             (columns.scales, columns.refined),
             self.init is not None,

@@ -4,7 +4,7 @@ Labels are post-processing of released centers, and not private where the rows a
 release: `BaseDPCenters.private_score` pays for it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -23,9 +23,12 @@ _BYTES = 2**22
 
 
 @row_guard
-def labels_of_part(part: Part, centers: np.ndarray) -> np.ndarray:
-    """The nearest center of each row of a part."""
-    return nearest_point(part.source.read(), centers)
+def labels_of_part(
+    part: Part, centers: np.ndarray, seen: Callable[[Any], Any] | None = None
+) -> np.ndarray:
+    """The nearest center of each row of a part; `seen` makes of rows what is compared."""
+    rows = part.source.read()
+    return nearest_point(rows if seen is None else seen(rows), centers)
 
 
 def nearest_point(X: Any, points: np.ndarray) -> np.ndarray:
@@ -122,18 +125,18 @@ class _ByProduct:
         return float(4 * (d + 4) * (error + self.type.tiny))
 
 
-def noisy_cost(session, table, centers, cap):
+def noisy_cost(session, table, centers, cap, within=None):
     """Noisy sum of squared distances to the nearest center, each at most cap squared.
 
-    The plan of the session holds "score"; `centers` are released, `cap` is public or released. One
-    pass over the rows.
+    The plan of the session holds "score"; `centers` are released, `cap` is public or released. Rows
+    are moved into the public domain `within` first. One pass over the rows.
     """
     centers = centers.astype(np.float64)  # squares of those of float32 may overflow
     middle = centers.mean(axis=0)
     reach = float(np.linalg.norm(centers - middle, axis=1).max(initial=0.0)) + cap
     # Farther rows are moved to the sphere of that radius: there, too, no center is nearer than
     # cap, so what they count does not change.
-    rows = GridTable.quantize(table, Domain(middle, reach))
+    rows = GridTable.quantize(table, Domain(middle, reach), within)
     on_grid = np.rint((centers - middle) / rows.unit)
     # Squared distances on the grid are integers, so of a cap below one step each row counts all or
     # nothing, as with a cap of one: no quotient by it is ever too large.

@@ -35,6 +35,7 @@ from .._privacy._checks import check_number
 from .._privacy._rounding import exact_integers
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
+from ..cluster._metric import metric_of
 from ._candidates import Limits
 from ._fitted import square_sums
 
@@ -197,7 +198,8 @@ def _silhouette(limits: Limits) -> Scorer:
             nearest = np.partition(distances(rows, centers), 1, axis=1)[:, :2]
             return 1 - nearest[:, :1] / np.maximum(nearest[:, 1:], 1e-300)
 
-        return for_rows(ratio, fitted.last(X), 1)[:, 0]
+        metric = metric_of(getattr(fitted.final, "metric", "euclidean"))
+        return for_rows(ratio, metric.rows(fitted.last(X)), 1)[:, 0]
 
     return Scorer("silhouette", 0.0, 1.0, values)
 

@@ -92,6 +92,12 @@ def plan_search(
     size = shared_prefix(candidates)
     several = len(candidates) > 1
     scoring = _scoring(search.scoring, params, candidates[0].steps[-1].estimator)
+    metrics = [str(getattr(each.steps[-1].estimator, "metric", "")) for each in candidates]
+    if several and scoring == "cost" and "cosine" in metrics:
+        raise ValueError(
+            "scoring='cost' is in Euclidean distances: for metric='cosine' use 'silhouette' or a "
+            "PrivateScorer."
+        )
     scorer = scorer_of(scoring, _limits(search, n_features)) if several else None
     gaussian = all(
         releases_are_gaussian(step, target.delta, columns, unit)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._privacy._domain import Domain, Sphere
 
 
 def test_ball_and_box():
@@ -78,3 +78,17 @@ def test_a_clipped_point_does_not_depend_on_the_others(bounds):
 def test_bad_bounds_are_refused_by_name(bounds, error):
     with pytest.raises(error, match="bounds"), np.errstate(over="ignore"):
         Domain.from_bounds(bounds, 2)
+
+
+def test_the_sphere_and_points_on_it():
+    """Released points have length 1, one at the origin too; rows there stay."""
+    sphere = Sphere.of(3)
+    points = np.random.default_rng(0).normal(size=(4, 5, 3)) * 10.0 ** np.arange(-8, 7, 3)[:, None]
+    points[1, 2] = 0.0
+    found = sphere.clip_points(points)
+    assert found.shape == points.shape and np.allclose(np.linalg.norm(found, axis=-1), 1.0)
+    assert np.array_equal(found[1, 2], [1.0, 0.0, 0.0])
+    assert np.array_equal(sphere.clip_points(points[0, 0]), found[0, 0])
+    for rows in (sphere.center_rows(points[1]), sphere.move_rows(points[1])):
+        assert not rows[2].any() and np.array_equal(rows[0], found[1, 0])
+    assert sphere.radius == 1.0 and not sphere.center.any()

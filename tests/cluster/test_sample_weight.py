@@ -168,6 +168,7 @@ WEIGHED = [
     {"n_clusters": 3, "max_weight": 1.0},
     {"n_clusters": 2, "epsilon": 1000.0, "bounds": 3.0, "max_weight": 1.0},
     {"n_clusters": 2, "epsilon": 30.0, "max_weight": 5.0},
+    {"n_clusters": 2, "epsilon": 1000.0, "metric": "cosine", "max_weight": 2.0},
 ]
 # Each with rows or with groups as units, and the first one with both; all in `make audit`.
 UNITS = [

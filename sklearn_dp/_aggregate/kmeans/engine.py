@@ -36,7 +36,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..._privacy._domain import Domain
+from ..._privacy._domain import Domain, Sphere
 from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
@@ -232,7 +232,8 @@ def fit_engine(
             first, variance = (solved_start(context, coreset), None) if found is None else found
             final = lloyd(context, first, variance, coreset=coreset, callback=callback)
         n_leaves = None if coreset is None else coreset.n_leaves
-    bounds = domain if norms is None else None
+    # Rows of one length are not beyond it.
+    bounds = None if norms is not None or isinstance(domain, Sphere) else domain
     result = build_result(
         context, final, domain, status, n_leaves=n_leaves, quality=quality, bounds=bounds
     )

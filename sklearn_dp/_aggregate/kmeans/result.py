@@ -18,7 +18,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..._privacy._aggregates import NoisyNorms
-from ..._privacy._domain import Domain
+from ..._privacy._domain import Domain, Sphere
 from ..shared.bounds import NO_BOUND, clipped_in_words, upper_bound_outside
 from ..shared.centering import Size, noise_sd
 from ..shared.rows import GridGeometry
@@ -50,7 +50,7 @@ class EngineResult:
     error: float
     # how far the rows are from these centers; None where the plan has no such release
     quality: Quality | None = None
-    # (k,), standard error of each coordinate of a center: noise and sampling
+    # (k,), standard error of each coordinate of a center: noise and sampling; (k, d) of directions
     centers_sd: np.ndarray | None = None
     weights_sd: np.ndarray | None = None  # (k,), standard deviation of the noise of a weight
     # (k,), about how many units have come to other centers since they were counted
@@ -134,14 +134,18 @@ def assembled(
             missed=missed_in_words(seen.far, near, context.size.n, light, tuning),
         )
         inertia = seen.near / unit**2, seen.near_sd / unit**2
-        sd = _centers_sd(final, *inertia, context.size, tuning) * unit
+        sphere = isinstance(domain, Sphere)
+        sd = _centers_sd(final, *inertia, context.size, tuning, sphere) * unit
         # The rows were counted next to the centers before the last update.
-        after = (points - domain.center) / unit - context.rows.origin
+        after, before = _steps(points, context.rows, domain), final.counted
+        if sphere:
+            sd = _directions_sd(sd, (final.centers + context.rows.origin) * unit, points)
+            before = _steps(_points(before, context.rows, domain), context.rows, domain)
         found = {
             "quality": seen,
             "centers_sd": sd,
             "weights_sd": final.counts_sd,
-            "weights_since": changed_sides(final.counted, after, final.counts),
+            "weights_since": changed_sides(before, after, final.counts),
         }
     result = EngineResult(
         points,
@@ -178,6 +182,10 @@ def measured(
     # The caps: a center that was shrunk is farther from its rows, by the way that it went.
     most = tuning.one_center_reach * context.radius
     way = np.linalg.norm(final.centers - centers, axis=1)
+    if isinstance(domain, Sphere):  # and so is one that was moved to the sphere
+        mean, middle = middle, _steps(_points(middle, rows, domain), rows, domain)
+        most = min(most + float(np.linalg.norm(middle - mean)), 2 * rows.ball)
+        way = np.linalg.norm(final.centers - steps, axis=1)
     caps = np.minimum(final.reach + way, most)
     counts = certain_counts(final.counts, final.counts_sd, tuning.certain_count_sd)
     loss = centers.shape[1] * float(counts @ final.variance)
@@ -233,17 +241,28 @@ def _points(centers: np.ndarray, rows: GridGeometry, domain: Domain) -> np.ndarr
     return domain.clip_points((centers + rows.origin) * rows.unit + domain.center)
 
 
+def _steps(points: np.ndarray, rows: GridGeometry, domain: Domain) -> np.ndarray:
+    """The inverse: points of the domain in steps about the origin of the rows."""
+    return (points - domain.center) / rows.unit - rows.origin
+
+
 def _centers_sd(
-    final: LloydResult, inertia: float, inertia_sd: float, size: Size, tuning: Tuning
+    final: LloydResult,
+    inertia: float,
+    inertia_sd: float,
+    size: Size,
+    tuning: Tuning,
+    on_sphere: bool = False,
 ) -> np.ndarray:
     """Standard error (k,) of a coordinate: the noise of the center, and that of drawing its rows.
 
     The mean of m rows of mean squared distance v has the variance v / (d m) in each coordinate; of
     rows of unequal weights of sum m, that times the sum of their squares over m. v is the cluster's
     own noisy one, averaged with that of all clusters, from which clusters are taken to differ by
-    the part `spreads_differ`. It is at least what the noise of both may hide.
+    the part `spreads_differ`. It is at least what the noise of both may hide. Rows on a sphere
+    spread along it: in d - 1 dimensions.
     """
-    d = final.centers.shape[1]
+    d = max(1, final.centers.shape[1] - on_sphere)
     counts = certain_counts(final.counts, final.counts_sd, tuning.certain_count_sd)
     common, noise = inertia / size.n, inertia_sd / size.n
     own = 1 / final.spread_variance
@@ -251,6 +270,26 @@ def _centers_sd(
     spread = (own * final.spread + prior * common) / (own + prior)
     spread = np.maximum(spread, 1 / np.sqrt(own + prior))
     return np.sqrt(final.variance + size.weights.square * spread / (d * counts))
+
+
+def _directions_sd(sd: np.ndarray, means: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Standard error (k, d) of each coordinate of the directions `points` of means (k, d).
+
+    Each coordinate of a mean m has the standard error s. So m is off the true direction by an angle
+    with sin^2 = (d - 1) s^2 / |m|^2, at most 1: then nothing is known of it. Of the true direction
+    v, the released one is u = cos v + sin w, with any w perpendicular to v. In the mean over w
+    (u_j - v_j)^2 is (1 - cos)^2 v_j^2 + sin^2 (1 - v_j^2) / (d - 1). For small angles that is the
+    delta method.
+
+    >>> means = np.array([[0.5, 0.0, 0.0], [0.0, 0.1, 0.0]])
+    >>> _directions_sd(np.array([0.05, 0.1]), means, means / [[0.5], [0.1]]).round(3).tolist()
+    [[0.01, 0.1, 0.1], [0.707, 1.0, 0.707]]
+    """
+    others = max(1, means.shape[1] - 1)
+    square = np.maximum(np.square(means).sum(axis=1), 1e-300)
+    sine = np.minimum(1.0, others * np.square(sd) / square)[:, None]
+    along = np.square(1 - np.sqrt(1 - sine)) * np.square(points)
+    return np.sqrt(along + sine / others * np.maximum(0.0, 1 - np.square(points)))
 
 
 def _uneven(final: LloydResult, tuning: Tuning) -> float:
@@ -275,7 +314,7 @@ def _for_each(result: EngineResult, n_clusters: int) -> EngineResult:
     return replace(
         result,
         centers=np.repeat(result.centers, n_clusters, axis=0),
-        centers_sd=np.repeat(result.centers_sd, n_clusters),
+        centers_sd=np.repeat(result.centers_sd, n_clusters, axis=0),
         weights=np.append(result.weights, np.zeros(missing)),
         weights_sd=np.append(result.weights_sd, np.zeros(missing)),
         weights_since=np.append(result.weights_since, np.zeros(missing)),

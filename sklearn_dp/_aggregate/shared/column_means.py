@@ -82,9 +82,10 @@ def unequal(units: Domain | Columns | None) -> bool:
 def unrefined_centers(
     columns: Columns, centers: np.ndarray, std_error: np.ndarray
 ) -> RefinedCenters:
-    """Centers (k, d) with errors (k,), as they are: for :func:`told_by_column`."""
+    """Centers (k, d) with errors (k,) or (k, d), as they are: for :func:`told_by_column`."""
     (k, d), none = centers.shape, np.zeros(centers.shape[1])
-    error, at_bound = np.repeat(std_error[:, None], d, axis=1), np.zeros((k, d), dtype=bool)
+    error = np.array(np.broadcast_to(std_error.reshape(k, -1), (k, d)))
+    at_bound = np.zeros((k, d), dtype=bool)
     constant, alike = np.zeros(d, dtype=bool), not columns.scaled
     return RefinedCenters(centers, error, columns.scale, none, none, at_bound, constant, alike)
 

@@ -13,13 +13,14 @@ from sklearn_dp._aggregate.kmeans.lloyd_state import LloydResult
 from sklearn_dp._aggregate.kmeans.result import (
     EngineResult,
     _centers_sd,
+    _directions_sd,
     _for_each,
     build_result,
     toward_one,
 )
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.centering import Size, Weights
-from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._privacy._domain import Domain, unit_rows
 
 CENTERS = np.array([[-10.0, 0.0], [10.0, 0.0], [0.0, 10.0], [0.0, -10.0]])
 
@@ -218,3 +219,17 @@ def test_one_center_stands_for_all_clusters(k):
     assert found.weights.tolist() == [70.0] + [0.0] * (k - 1)
     assert found.centers_sd.tolist() == [0.5] * k
     assert found.weights_sd.tolist() == [3.0] + [0.0] * (k - 1)
+
+
+@pytest.mark.parametrize("d", [2, 3, 30])
+@pytest.mark.parametrize("noise", [0.01, 0.1, 0.5, 3.0])
+def test_errors_of_directions_are_those_of_noisy_means(d, noise):
+    """Means of 20,000 draws: coordinates of directions are off by what is claimed, up to the part
+    of large noise that makes means longer. A factor sqrt(d) too much or too little would show."""
+    rng, true = np.random.default_rng(d), np.ones(d) / np.sqrt(d)
+    means = true + noise * rng.normal(size=(20_000, d))
+    points = unit_rows(means)
+    claimed = _directions_sd(np.full(20_000, noise), means, points)
+    found = np.sqrt(np.square(points - true).mean(axis=0))
+    ratio = np.sqrt(np.square(claimed).mean(axis=0)) / found
+    assert (ratio > 0.8).all() and (ratio < 1.3).all()

@@ -73,6 +73,7 @@ def test_integer_rows_are_the_same_stored_or_made_anew(bounds, monkeypatch):
 ESTIMATORS = [
     DPKMeans(3, epsilon=20.0, random_state=0),
     DPKMeans(3, epsilon=20.0, bounds=(-2.0, 9.0), random_state=0),
+    DPKMeans(3, epsilon=20.0, metric="cosine", random_state=0),
     DPPCA(2, epsilon=20.0, random_state=0),
     DPPCA(2, epsilon=20.0, bounds=30.0, random_state=0),
     DPCoreset(3, epsilon=20.0, random_state=0),
