@@ -64,7 +64,7 @@ _ADVICE = {
     "SimpleImputer": "it learns the values that it fills in, or whether a column is empty: fill in "
     "a public constant before the fit",
     "Normalizer": "its input check warns if rows are so large that their sum overflows: "
-    "scale rows to unit length before the fit",
+    'scale rows to unit length before the fit, or use DPKMeans(metric="cosine") alone',
     "Binarizer": "its input check warns if rows are so large that their sum overflows",
     "PolynomialFeatures": "powers of a large row overflow, and then the next step raises",
 }

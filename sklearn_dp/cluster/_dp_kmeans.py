@@ -64,7 +64,7 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
         nothing. Each row is scaled to length 1, on its own; so are the centers that are released.
         `bounds` must then be None, since the unit ball bounds such rows, and no budget is spent on
         bounds. A row of zeros has no direction: it stays at the origin, at the distance 1/2 from
-        every center. See Notes.
+        every center. There is no `partial_fit`. See Notes.
     init : array-like of shape (n_clusters, n_features), optional
         Initial centers. They are not protected, so they must be public or released by an earlier
         fit, such as last year's or one for all regions. The budget for finding initial centers is
@@ -169,10 +169,9 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
     With ``metric="cosine"`` the distance of a row x from a center c is 1 - cosine, which is half of
     the squared distance of x / |x| and c. `predict`, `transform`, `score`, `private_score`,
     `inertia_` and `explained_` are about these. The iterations are those of k-means on rows of
-    length 1; the means that they end with are scaled to length 1, and so are their errors (delta
-    method; a direction that the noise hides has an error as large as a random one). Rows are scaled
-    before they are put on the grid of the unit ball, which clips exactly what it is given: what a
-    row can add does not depend on how it was scaled.
+    length 1. The means that they end with are scaled to length 1; standard errors are those of
+    directions (delta method), and of random ones where the noise hides a center. The grid of the
+    unit ball clips scaled rows exactly: no guarantee relies on how they were scaled.
 
     A chosen number of clusters is a release, and so is the number of centers. It is computed from
     earlier releases, and what a fit may spend does not depend on it.

@@ -203,6 +203,17 @@ def test_no_claim_relies_on_the_scaling(monkeypatch):
     assert replay_audit(model, X).violations
 
 
+def test_the_audit_sees_a_scale_that_all_rows_share(monkeypatch):
+    """Each row is scaled on its own: by the longest one, one row would change all others."""
+
+    def together(self, rows):
+        return rows / np.linalg.norm(rows, axis=1).max()
+
+    monkeypatch.setattr(Sphere, "center_rows", together)
+    X = np.vstack([np.full((1, 3), 1e3), directions(80, 3, 3)[0]])
+    assert replay_audit(DPKMeans(3, metric="cosine", epsilon=1000.0), X).violations
+
+
 def test_pickles_hold_releases_and_answer_as_before(fitted):
     model, X, _ = fitted
     again = pickle.loads(pickle.dumps(model))
