@@ -51,6 +51,12 @@ given over that of spherical k-means without privacy: the best of 5 runs of Lloy
 k-means++, and one from the true directions. The median of {seeds} fits, the lowest one in brackets,
 and how many of the fits have the status "ok". Last, the same of
 `DPKMeans` at epsilon 1 with its default metric, on the rows as they are.
+
+With 50,000 rows and epsilon 1 the median is within 1 % of what is possible without privacy in every
+line, and the lowest of all fits within 2 % (one cluster of the narrow ones missed, beside wide
+ones). At epsilon 0.3, and with 10,000 rows, that depends on the width of the clusters, and the
+status is no longer "ok" where most is lost; but it does not know of wide clusters in 64 features
+that lose 5 %. 2,000 rows are too few for 20 clusters, and the status says so.
 """
 
 

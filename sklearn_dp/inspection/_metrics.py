@@ -51,9 +51,10 @@ def yardstick(
     rows `X`. Scores of k-means are costs, and compared by their ratio. Log-densities have no zero,
     so their difference counts.
     """
-    if metric is None and getattr(estimator, "metric", "euclidean") != "euclidean":
+    alone = getattr(estimator, "metric", "euclidean") != "euclidean"
+    if metric is None and alone:
         raise TypeError("metric must be given for an estimator whose distance is not Euclidean.")
-    twin = _fitted_twin(estimator, X, seed)
+    twin = None if alone else _fitted_twin(estimator, X, seed)
     # A function of the user may measure anything; how it compares is for the user to see.
     if metric is not None:
         if not callable(metric):

@@ -66,9 +66,10 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
         The column of `X` that contains the key, by name (in a DataFrame) or number; it is removed
         from the features. None: pass the key of each row to `fit` and the other methods.
     borrow : bool, default=True
-        Whether segments borrow strength from each other. For several clusters of `DPKMeans`, for
-        `FriendlyCovariance` and for `DPGaussianMixture` with a given number of components, a
-        twentieth of rho fits a model of all rows. The fits of the segments start from its centers,
+        Whether segments borrow strength from each other. For several clusters of `DPKMeans` (but
+        for ``metric="cosine"``), for `FriendlyCovariance` and for `DPGaussianMixture` with a given
+        number of components, a twentieth of rho fits a model of all rows. The fits of the segments
+        start from its centers,
         but where the clusters of segments turn out to lie so far apart that this start would
         mislead them, large segments find their own. Covariances and mixtures are moved toward
         those of all rows, and each center, ``mean_`` or ``location_`` toward that of all segments,

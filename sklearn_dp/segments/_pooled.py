@@ -44,7 +44,7 @@ class BasePooledStart:
         inner, several = self._inner(), len(self._listed()) > 1
         params = inner.get_params(deep=False)
         asked = params.get("n_clusters", params.get("n_components"))
-        if not (self.borrow and several) or params.get("metric") == "cosine":
+        if not (self.borrow and several) or str(params.get("metric")) == "cosine":
             return None  # means of directions are none
         if "init" in params and params["init"] is None and isinstance(asked, int) and asked > 1:
             return "start"

@@ -347,6 +347,9 @@ def test_curves_ask_for_a_metric():
     options = {"n_units": 1000, "epsilons": [1.0], "n_repeats": 1}
     with pytest.raises(TypeError, match="metric must be given"):
         utility_curve(cosine(random_state=None), X, **options)
+    options["metric"] = lambda model, rows: model.score(rows)
+    found = utility_curve(cosine(random_state=None), X, **options)
+    assert np.isnan(found.reference)  # KMeans minimizes something else
 
 
 def test_segments_borrow_no_directions():
