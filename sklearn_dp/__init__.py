@@ -19,6 +19,7 @@ Which one to take:
   :class:`DPOneCluster` and :class:`DPOneClusterKMeans` for small balls in much noise;
   :class:`FederatedDPKMeans` where clients keep their rows; :class:`DPCoreset` for weighted points
   to run any clusterer on;
+* topics of texts, from their embeddings: :class:`DPTopics`;
 * a mean, a covariance, principal components, a mixture: :class:`FriendlyMean`,
   :class:`FriendlyCovariance`, :class:`DPPCA`, :class:`DPGaussianMixture`;
 * medians and quartiles of columns: :class:`DPQuantiles`; columns of different units, and
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
         DPOneCluster,
         DPOneClusterKMeans,
         DPOutlierScreen,
+        DPTopics,
     )
     from .covariance import FriendlyCovariance
     from .decomposition import DPPCA
@@ -77,6 +79,7 @@ __all__ = [
     "DPQuantiles",
     "DPRobustScaler",
     "DPStandardScaler",
+    "DPTopics",
     "FederatedDPKMeans",
     "FriendlyCovariance",
     "FriendlyMean",
@@ -102,6 +105,7 @@ _HOMES = {
         "DPOneCluster",
         "DPOneClusterKMeans",
         "DPOutlierScreen",
+        "DPTopics",
     ),
     "covariance": ("FriendlyCovariance",),
     "decomposition": ("DPPCA",),

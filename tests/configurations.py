@@ -78,6 +78,7 @@ BALLS = [
 START = [[-1.0, 0.5], [1.0, 2.0]]  # centers to start from, of two features
 SEGMENTS = {"values": (0.0, 1.0), "by": 0}
 UNEQUAL = ([-4.0, -90.0], [5.0, 80.0])  # a box of two columns of different units
+LISTED = {"vocabulary": ("x0", "x1", "x2")}  # names of columns, of texts that are not there
 LAPLACE = {"options": FederatedOptions("laplace")}
 CLIPPED = {"options": FederatedOptions("laplace", {"client presence": 0.5})}
 PUBLISHED_BALLS = {"method": "partition", "options": PartitionOptions("points")}
@@ -289,6 +290,13 @@ TABLE = {
         ({"rho": 1e6, "bounds": 10.0}, ("sklearn, slow",)),
         ({"with_std": False, "with_mean": False, "rho": 8.0}, (*OTHER, *PATH)),
         ({"epsilon": 5.0, "bounds": (-9.0, 8.0)}, (*PATH, "mutants", *MADE)),
+    ],
+    "DPTopics": [
+        ({}, (*BOTH, *PATH)),
+        (GENEROUS, ("privacy",)),
+        ({"n_topics": 2, "keywords_per_text": 1, **GENEROUS}, (*PATH, *MADE)),
+        ({"n_topics": 2, "keywords_per_text": 2, "epsilon": 20.0, **LISTED}, (*PATH, *MADE)),
+        ({"n_topics": 2, "keywords_per_text": 2, "epsilon": 100.0, **LISTED}, ("mutants",)),
     ],
     "FederatedDPKMeans": [
         ({}, (*BOTH, *PATH)),

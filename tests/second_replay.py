@@ -149,13 +149,14 @@ def of_cells(first, second, units):
 
 
 def of_found_cells(first, second, units):
-    """A cell that one of them does not have holds one unit, and is hidden but for delta."""
+    """Cells that one of them does not have hold one unit, and are hidden but for delta."""
     one, other = cells(first), cells(second)
     if not set(first.output[0].tolist()) <= other.keys():
         raise Void
     moved = [one[code] - other[code] for code in one.keys() & other.keys()]
-    lone = [d[code] for d in (one, other) for code in (one.keys() ^ other.keys()) & d.keys()]
-    return max(math.hypot(*moved, 0.0) / first.sensitivity, *lone, 0.0)
+    lone = [[d[code] for code in d.keys() - e.keys()] for d, e in ((one, other), (other, one))]
+    many = max(map(sum, lone)) / first.public["cells"]
+    return max(math.hypot(*moved, 0.0) / first.sensitivity, many, *lone[0], *lone[1])
 
 
 def of_lead(first, second, units):
@@ -284,7 +285,8 @@ def cost(event):
     scales, claim = [draw.scale for draw in event.draws], event.sensitivity
     if event.kind in ("gaussian", "sparse", "stability") and scales:
         if event.kind == "stability":  # a cell of one unit stays hidden but for delta
-            assert norm.sf((event.public["low"] - 1.5) / scales[0]) <= event.public["delta"] * CLOSE
+            tail = norm.sf((event.public["low"] - 1.5) / scales[0])
+            assert event.public["cells"] * tail <= event.public["delta"] * CLOSE
         return float(np.max(claim / np.asarray(scales[0], dtype=float)) ** 2 / 2)
     if event.kind == "laplace":
         return laplace_cost(claim / float(scales[0]))

@@ -31,11 +31,13 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.UtilityWarning",
 )
 ESTIMATORS = dict(all_estimators())
-UNBOUNDED = {"DPBySegment", "DPOneHotEncoder"}  # the bounds of segments are their estimators'
+# The bounds of segments are their estimators', and embeddings have length 1.
+UNBOUNDED = {"DPBySegment", "DPOneHotEncoder", "DPTopics"}
 SMALL = {
     "DPKMeans": {"n_clusters": 2},
     "DPKTupleKMeans": {"n_clusters": 2, "n_tuples": 4},
     "DPOneClusterKMeans": {"n_clusters": 2},
+    "DPTopics": {"n_topics": 2},
     "FederatedDPKMeans": {"n_clusters": 2},
     "SampleAndAggregate": {"n_blocks": 6},
 }

@@ -63,6 +63,7 @@ OPTIONS = {
     "DPQuantiles": [{}, {"bounds": (-4e139, 4e139)}, {"epsilon": 1000.0}],
     "DPRobustScaler": [{}, {"bounds": 1e-140}, {"epsilon": 1000.0, "unit_variance": True}],
     "DPStandardScaler": [{}, {"bounds": 1e-140}, {"bounds": (-4e139, 4e139)}, {"epsilon": 1000.0}],
+    "DPTopics": [{"n_topics": 2}, {"n_topics": 2, "vocabulary": ["x0", "x1"]}],
     "FederatedDPKMeans": [{"n_clusters": 2}],
     "SampleAndAggregate": [
         {"n_blocks": 8},

@@ -167,17 +167,18 @@ class Releases:
         rho: float,
         delta: float,
         sensitivity: float = 1.0,
+        cells: int = 1,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Occupied cells, sorted, of an unbounded domain whose noisy count is far above one.
 
         `codes` are the occupied cells, distinct int64 or bytes: nobody needs to know which could
-        be. A unit counts in one cell. `delta` is the chance that a cell of a single unit is seen,
-        `sensitivity` the l2 distance of the counts of neighbors; the root of 2 where a unit is
-        replaced.
+        be. A unit counts once in at most `cells` cells. `delta` is the chance that any cell of a
+        single unit is seen, `sensitivity` the l2 distance of the counts of neighbors: the root of
+        `cells`, or of twice as many where a unit is replaced.
 
         (rho, delta)-zCDP: see :mod:`sklearn_dp._privacy.mechanisms.histograms`.
         """
-        release = histograms.stability(codes, counts, rho, delta, sensitivity)
+        release = histograms.stability(codes, counts, rho, delta, sensitivity, cells)
         codes, values = self._release(entry, release)
         return codes.copy(), values.astype(np.float64)
 

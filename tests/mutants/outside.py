@@ -27,6 +27,7 @@ from sklearn_dp._days import BaseByDays
 from sklearn_dp._partitions._check_part import CheckedSource
 from sklearn_dp._privacy import _disjoint, _dp_accounting, _prepaid
 from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._privacy.mechanisms import histograms as _histograms
 from sklearn_dp._privacy.mechanisms import selection as _selection
 from sklearn_dp._privacy.mechanisms.shares import NoiseShares
 from sklearn_dp._published.easy_instances import k_averages as _k_averages
@@ -34,6 +35,7 @@ from sklearn_dp._published.easy_instances import noisy_centers as _noisy_centers
 from sklearn_dp._published.easy_instances import separated_balls as _separated_balls
 from sklearn_dp._published.separated_gaussians import terrific_points as _terrific_points
 from sklearn_dp.audit import Mutant
+from sklearn_dp.cluster import _keywords
 from sklearn_dp.ensemble import SampleAndAggregate, _output_units
 from sklearn_dp.ensemble._aggregation import Aggregation
 from sklearn_dp.federated import _client, _round_sensitivities
@@ -501,6 +503,43 @@ OUTSIDE = [
         "self._process != process_mark() or ",
         "",
         "_privacy/test_prepaid.py::test_a_forked_child_takes_no_part",
+    ),
+    Edit(
+        "as many words of a person as there are",
+        _keywords,
+        "counted_pairs",
+        " and len(taken[unit]) < most",
+        "",
+        "cluster/test_dp_topics.py::test_replays",
+        {"unit": "group", "vocabulary": ["apple", "fig", "pear", "plum", "lime", "kiwi"]},
+    ),
+    Edit(
+        "counts of words with the noise of one word",
+        _keywords,
+        "released_counts",
+        "sensitivity=math.sqrt(most)",
+        "sensitivity=1.0",
+        "cluster/test_dp_topics.py::test_replays",
+        {"unit": "row", "vocabulary": ["apple", "fig", "pear", "plum", "lime", "kiwi"]},
+    ),
+    Edit(
+        "words that nobody listed with half of the noise",
+        _keywords,
+        "_found_counts",
+        "sensitivity=math.sqrt(most),\n        cells",
+        "sensitivity=math.sqrt(most) / 2,\n        cells",
+        "cluster/test_dp_topics.py::test_replays",
+        {"unit": "row"},
+    ),
+    Edit(
+        "a threshold for one word of a text",
+        _histograms,
+        "stability",
+        "delta if cells == 1 else round_down(delta / cells)",
+        "delta",
+        "_privacy/mechanisms/test_histograms.py::"
+        "test_of_a_unit_in_many_cells_none_is_seen_but_for_delta",
+        {"cells": 8},
     ),
     Edit(
         "projected rows may be longer than the limit",

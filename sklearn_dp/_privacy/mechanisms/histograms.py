@@ -19,14 +19,16 @@ of t (1 + exp(epsilon)) which a Gaussian account has no room for.
 
 1. Every occupied cell gets rounded Gaussian noise.
 2. Published are the cells whose value reaches `low`, which is so large that a cell with a single
-   unit reaches it with a probability of at most delta.
+   unit reaches it with a probability of at most delta, over the number m of cells that a unit may
+   be in (one for most callers).
 
 Cells of both data sets: one count moves by one (one down and one up, where a unit is replaced), so
-the l2 distance of their counts is `sensitivity`. A cell of only one of them has a count of one, and
-stays unseen but for P[1 + round(sigma Z) >= low] <= delta. The noise of such a cell is independent
-of that of the others, so each law is a mixture, with weight 1 - delta, of what the common cells
-alone give: Gaussian releases with a threshold, sqrt(2 rho)-GDP. A plan may therefore count a
-stability histogram among its Gaussian releases, with the failure probability.
+the l2 distance of their counts is `sensitivity`; with m cells it is the root of m. A cell of only
+one of them has a count of one, there are at most m of them, and each stays unseen but for
+P[1 + round(sigma Z) >= low] <= delta / m, so all of them do but for delta. The noise of such a cell
+is independent of that of the others, so each law is a mixture, with weight 1 - delta, of what the
+common cells alone give: Gaussian releases with a threshold, sqrt(2 rho)-GDP. A plan may therefore
+count a stability histogram among its Gaussian releases, with the failure probability.
 
 Where a unit is replaced, each data set may have one such cell. The two failures are about different
 laws, P and Q, and each law loses weight delta once.
@@ -38,9 +40,10 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from .._checks import is_integer
 from .._noise import NoiseSource, gaussian_tail
 from .._plan import Mechanism, require
-from .._rounding import exact_integers
+from .._rounding import exact_integers, round_down
 from . import gaussian
 from ._release import Release, check_cost, positive_sensitivity
 
@@ -112,22 +115,29 @@ def _sorted_cells(codes: Any, counts: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def stability(
-    codes: np.ndarray, counts: np.ndarray, rho: float, delta: float, sensitivity: float = 1.0
+    codes: np.ndarray,
+    counts: np.ndarray,
+    rho: float,
+    delta: float,
+    sensitivity: float = 1.0,
+    cells: int = 1,
 ) -> Release:
     """Cells far above one; see :meth:`PrivacySession.stability_histogram`.
 
     Distinct `codes` of the occupied cells, int64 or bytes. Bytes serve cells of many coordinates:
-    their order is public. `counts`, at least 1, are the numbers of units; every unit is in one
-    cell. The cost is `rho` but for failures; `delta`, in (0, 1/2), is the chance that a cell which
-    only one data set has is seen. `sensitivity` is the l2 distance of the counts of neighbors in
-    the cells of both: 1 where a unit is added or removed, the root of 2 where it is replaced.
+    their order is public. `counts`, at least 1, are the numbers of units; every unit is in at most
+    `cells` cells, in each of them once. The cost is `rho` but for failures; `delta`, in (0, 1/2),
+    is the chance that any cell which only one data set has is seen. `sensitivity` is the l2
+    distance of the counts of neighbors in the cells of both: the root of `cells` where a unit is
+    added or removed, that of twice as many where it is replaced.
 
     The output is (codes, values), in the order of the codes.
     """
     sensitivity = positive_sensitivity(sensitivity)
     sigma = float(gaussian.sigma_of(sensitivity, check_cost("rho", rho)))
     require(0 < delta < 0.5, "a delta between 0 and 1/2")
-    low = stability_threshold(sigma, delta)
+    require(is_integer(cells) and cells >= 1, "at least one cell of a unit")
+    low = stability_threshold(sigma, delta if cells == 1 else round_down(delta / cells))
     codes, counts = _sorted_cells(np.asarray(codes), exact_integers(counts))
     require(codes.dtype.kind in "iuS", "codes that are integers or bytes")
     require(np.all(counts >= 1), "occupied cells")
@@ -146,7 +156,7 @@ def stability(
         rho,
         draw,
         delta,
-        public={"low": low, "delta": delta},
+        public={"low": low, "delta": delta, "cells": int(cells)},
     )
 
 

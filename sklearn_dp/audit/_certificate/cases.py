@@ -148,6 +148,8 @@ CASES = {
     "DPQuantiles": Case(_ONE, (_BELOW,)),
     "DPRobustScaler": Case(_ONE, (_BELOW,)),
     "DPStandardScaler": Case(_ONE, (_ALONE,)),
+    # A row of zeros has no words; the other one is in the same topic.
+    "DPTopics": Case({"n_topics": 1, "vocabulary": ("x0",), "keywords_per_text": 1}, (_ALONE,)),
     "FederatedDPKMeans": Case({"n_clusters": 1, **_ONE}, (_ALONE,)),
     "FriendlyCovariance": Case(_ONE, (_ALONE,)),
     "FriendlyMean": Case({"diameter": 2.0, **_ONE}, (equal_rows(40),), 12.0),

@@ -9,8 +9,9 @@ for rounded Gaussian noise on every count:
   cell has noise too: how many of them are published, and with which values, is tested as well
   (`_sparse`);
 * *stability*: cells that nobody could list in advance. Only occupied cells can be published, so a
-  cell that only one of two neighbors has must stay below `low` but for the probability delta. Such
-  a cell holds one unit.
+  cell that only one of two neighbors has must stay below `low`; all of these do but for the
+  probability delta. Such a cell holds one unit, and a unit is in a public number of `cells` at
+  most, one if none is told.
 """
 
 import math
@@ -36,13 +37,13 @@ def _claims(event: Any) -> Iterator[str]:
 
 
 def _claims_stability(event: Any) -> Iterator[str]:
-    """And 1 + noise reaches the threshold with probability at most delta.
+    """And 1 + noise reaches the threshold with probability at most delta, in any cell of a unit.
 
     ``round(1 + scale Z) >= low`` for an integer `low` is ``scale Z >= low - 3/2``.
     """
     yield from _claims(event)
     tail = float(ndtr(-(event.public["low"] - 1.5) / event.scale))
-    if tail > event.public["delta"] * (1 + 1e-9):
+    if tail * event.public.get("cells", 1) > event.public["delta"] * (1 + 1e-9):
         yield f"{event.entry}: its threshold shows cells of a single unit"
 
 
@@ -68,10 +69,11 @@ def _replay_stability(player: Any, known: Any, event: Any) -> Any:
         player.voided.append(event.entry)
     both = before.keys() & after.keys()
     square = float(sum((after[c] - before[c]) ** 2 for c in both))
+    cells = event.public.get("cells", 1)
     lone = [[d[c] for c in d.keys() - both] for d in (before, after)]
-    alone = max(sum(counts) for counts in lone)
+    alone = max(max(sum(counts) / cells, max(counts, default=0)) for counts in lone)
     player.account(
-        event, max(math.sqrt(square), alone) / event.sensitivity, square / event.scale**2 / 2
+        event, max(math.sqrt(square) / event.sensitivity, alone), square / event.scale**2 / 2
     )
     return known.output
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from kernel_tools import open_session
+from scipy.stats import norm
 
 from sklearn_dp._privacy._noise import NoiseSource, gaussian_tail
 from sklearn_dp._privacy._plan import PlanEntry, PlanError
@@ -117,6 +118,8 @@ def test_cells_and_counts_are_integers(change):
         ({"delta": np.nan}, "delta"),
         ({"rho": -1.0}, "rho"),
         ({"sensitivity": np.nan}, "sensitivity"),
+        ({"cells": 0}, "cell of a unit"),
+        ({"cells": 2.0}, "cell of a unit"),
     ],
 )
 def test_a_stability_histogram_without_its_premises_is_refused(change, premise):
@@ -132,3 +135,14 @@ def test_a_stability_histogram_without_its_premises_is_refused(change, premise):
 def test_two_codes_of_bytes_that_are_one():
     with pytest.raises(PlanError, match="distinct"):
         histograms.stability(np.array([b"ab", b"ab"]), np.array([1, 1]), 0.1, 1e-6)
+
+
+@pytest.mark.parametrize("cells", [1, 2, 8, 1000])
+def test_of_a_unit_in_many_cells_none_is_seen_but_for_delta(cells):
+    """The tail of one cell times their number is at most delta, and not far below it."""
+    options = {"rho": 0.01, "delta": 1e-5, "sensitivity": cells**0.5, "cells": cells}
+    release = histograms.stability(np.array([3]), np.array([1]), **options)
+    low = release.public["low"]
+    assert release.public["cells"] == cells
+    assert cells * norm.sf((low - 1.5) / release.scale) <= 1e-5
+    assert cells * norm.sf((low - 3.5) / release.scale) > 1e-5

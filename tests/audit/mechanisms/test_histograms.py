@@ -11,9 +11,9 @@ from sklearn_dp.audit.mechanisms import law_of
 from sklearn_dp.audit.mechanisms.histograms import _binomial_cdf
 
 
-def event(kind, cells, told=(), *, scale=2.0, sensitivity=1.0, **public):
+def event(kind, counts, told=(), *, scale=2.0, sensitivity=1.0, **public):
     """Cells by their counts; `told` is what was published, by cell."""
-    value = (np.array(list(cells), dtype=int), np.array(list(cells.values()), dtype=int))
+    value = (np.array(list(counts), dtype=int), np.array(list(counts.values()), dtype=int))
     told = dict(told)
     output = (np.array(list(told), dtype=int), np.array(list(told.values()), dtype=int))
     public = {"low": 10, "delta": 1e-3, "n_candidates": 5, **public}
@@ -45,6 +45,10 @@ def test_a_lone_cell_that_was_told_voids_the_pair():
 def test_a_lone_cell_holds_one_unit():
     assert replayed("stability", {3: 50}, {3: 50, 8: 1}).violations == []
     assert replayed("stability", {3: 50}, {3: 50, 8: 2}).violations != []
+    # A unit may be in several, if that is told.
+    for lone, cells in (({8: 1, 9: 1}, 2), ({8: 1, 9: 1}, 1), ({8: 2}, 2), ({8: 1, 9: 1, 4: 1}, 2)):
+        player = replayed("stability", {3: 50}, {3: 50, **lone}, sensitivity=2**0.5, cells=cells)
+        assert bool(player.violations) == (lone != {8: 1, 9: 1} or cells == 1)
     # Its noise is not what protects it: only the others' counts cost something.
     assert replayed("stability", {3: 50}, {3: 50, 8: 1}).loss == {"a": 0.0}
     assert replayed("stability", {3: 50}, {3: 51}).loss == {"a": 1 / 8}

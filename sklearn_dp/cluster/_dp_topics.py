@@ -1,0 +1,384 @@
+"""Private topics: clusters of embeddings, and the words that the texts in each of them use."""
+
+import math
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+from .._aggregate.shared.single_rows import distances, for_rows, row_guard
+from .._aggregate.shared.suppress_output import suppress_output
+from .._base import (
+    BaseDPEstimator,
+    LedgerLike,
+    RandomStateLike,
+    check_integer,
+    check_number_of_clusters,
+)
+from .._intervals import StandardErrors
+from .._partitions import engine_of
+from .._privacy._plan import Mechanism, PlanEntry
+from .._privacy._rounding import round_down, sum_down
+from .._privacy._units import unit_of
+from .._privacy.mechanisms.fits import lump
+from .._privacy.mechanisms.gaussian import sigma_of
+from .._sklearn_compat import with_callbacks
+from ._dp_kmeans import DPKMeans
+from ._keywords import (
+    checked_words,
+    counted_pairs,
+    described,
+    keywords_of,
+    largest_columns,
+    listed_texts,
+    released_counts,
+    status_of,
+)
+from ._nearest import nearest_point
+
+__all__ = ["DPTopics"]
+
+_CLUSTERS, _SIZES, _KEYWORDS = "clusters", "sizes", "keywords"
+_SIZES_SHARE, _KEYWORDS_SHARE = 0.05, 0.35
+"""Of rho; the clusters have the rest. See doc/benchmarks/topics.md."""
+_FAILURE = 0.5  # of delta, without a vocabulary: that a word of a single unit is seen
+_MOST_COUNTS = 2**24  # 128 MB
+_MOST_WORDS = 2**20
+
+
+class DPTopics(StandardErrors, BaseDPEstimator):
+    """Topics of texts: clusters of their embeddings, with the words that tell each one from others.
+
+    `DPKMeans` clusters the embeddings, each of which is given length 1. Then the words of the texts
+    are counted in each cluster, with noise, and the noisy counts choose the keywords and the label
+    of each topic. One charge covers all of it.
+
+    Parameters
+    ----------
+    n_topics : int, "auto" or pair (low, high), default=20
+        Number of topics, public. With "auto" or a pair the fit chooses it, as `DPKMeans` does.
+    epsilon : float, default=1.0
+        Privacy budget of one fit, for clusters and keywords together.
+    delta : float, default=1e-6
+        Probability that the epsilon limit fails; keep it far below one over the number of units.
+    rho : float, optional
+        Budget in zero-concentrated DP. Give it in place of `epsilon`.
+    ledger : str, path or PrivacyLedger, optional
+        Ledger with the total budget of many fits; charged before the data are read.
+    vocabulary : list of str, optional
+        Public words that may become keywords, from a glossary or a public collection, never from
+        the texts themselves. None: words are found, and released where so many units use them in a
+        topic that a word of a single unit stays hidden (`threshold_`).
+    stop_words : "english", list of str or None, default="english"
+        Words that do not count if there is no `vocabulary`; a public list. "english": that of
+        scikit-learn.
+    keywords_per_text : int, default=8
+        How many words of a text count, public: the first so many different ones that may become
+        keywords. With `groups`, so many of all texts of a person. The noise grows with the root of
+        this number.
+    n_keywords : int, default=10
+        Most keywords of a topic to show. It costs nothing.
+    n_jobs : int, optional
+        Number of threads. Results are bitwise identical for any value.
+    random_state : int, RandomState instance or Generator, optional
+        None: the noise comes from the operating system. Any other value makes the noise
+        reproducible and voids the guarantee against anyone who knows it.
+
+    Attributes
+    ----------
+    topics_ : list of Topic
+        Label, size, keywords and status of each topic, in the order of the centers of
+        `estimator_`, made of released numbers. ``pandas.DataFrame(model.topics_)`` is a table of
+        them, and `sklearn_dp.inspection.TopicDisplay` a picture and a page.
+    sizes_ : ndarray of shape (n_topics,)
+        Released number of units of each topic; with `groups`, the texts of a person add up to one.
+    sizes_std_error_ : ndarray of shape (n_topics,)
+        Standard deviation of the noise of each.
+    words_ : list of str
+        The vocabulary, or the words that were found.
+    word_counts_ : ndarray of shape (n_topics, n_words)
+        Released number of units that use each word in each topic, with noise; without a
+        `vocabulary`, 0 where it is below `threshold_`.
+    word_count_std_error_ : float
+        Standard deviation of the noise of a count.
+    threshold_ : int or None
+        Public: without a `vocabulary`, a word is released in a topic if its noisy count is at least
+        this.
+    estimator_ : DPKMeans
+        The fitted clusters, of embeddings of length 1.
+    trustworthy_ : bool
+        Whether `status_` is "ok".
+    status_ : str
+        "ok", or which topics are lost in noise, which ones have no keyword, and what is wrong with
+        the clusters.
+    privacy_report_ : PrivacyReport
+        The guarantee, and every release that it covers.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        If `X` has string column names.
+
+    See Also
+    --------
+    DPKMeans : Clusters alone, and what the size of a budget does to them.
+    sklearn_dp.inspection.TopicDisplay : Draws the topics, and makes a page of them.
+
+    Notes
+    -----
+    Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row (with
+    `groups`: all rows of a group), that is a text together with its embedding. It holds if the
+    embedding of a text is a function of that text alone: a fixed model, hashing, or a random
+    projection. Models that have learned from these texts (TF-IDF weights, singular value
+    decomposition, a fine-tuned network) may reveal them; no noise of this fit covers that. The
+    words that count depend on the text alone as well.
+
+    The clusters have 60 % of rho, the sizes 5 % and the keywords 35 %. A text is in one topic, by
+    released centers, so one release holds the counts of all topics: it changes by at most the root
+    of `keywords_per_text` in Euclidean norm, and has Gaussian noise. Without a `vocabulary` half of
+    delta is the probability that any word of a single unit is seen; the noise is then larger too,
+    by about a tenth.
+
+    A keyword's count exceeds what the share of the word in the other topics would make of it, by
+    more than noise and chance do in any of the words, with 95 % confidence. The words of a text are
+    read in lower case, without punctuation; lists of words are taken as they are, so phrases, stems
+    or words in the order of their importance may be given.
+
+    References
+    ----------
+    Grootendorst, M. (2022). BERTopic: Neural topic modeling with a class-based TF-IDF procedure.
+    arXiv:2203.05794. (words that tell a cluster from the others)
+    Korolova, A., Kenthapadi, K., Mishra, N. and Ntoulas, A. (2009). Releasing search queries and
+    clicks privately. WWW. (words that nobody listed)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dp import DPTopics
+    >>> texts = ["when will my parcel arrive", "I cannot log in to my account"] * 2000
+    >>> X = np.tile([[1.0, 0.1], [0.1, 1.0]], (2000, 1))  # of some public model
+    >>> model = DPTopics(2).fit(X, texts=texts)
+    >>> sorted(sorted(topic.keywords) for topic in model.topics_)
+    [['account', 'log'], ['arrive', 'parcel']]
+    """
+
+    bounds = None  # rows have length 1
+    _with_errors = {"sizes_": (0.0, math.inf)}
+
+    def __init__(
+        self,
+        n_topics: int | str | tuple[int, int] = 20,
+        *,
+        epsilon: float | None = 1.0,
+        delta: float = 1e-6,
+        rho: float | None = None,
+        ledger: LedgerLike | None = None,
+        vocabulary: Any = None,
+        stop_words: Any = "english",
+        keywords_per_text: int = 8,
+        n_keywords: int = 10,
+        n_jobs: int | None = None,
+        random_state: RandomStateLike | None = None,
+    ) -> None:
+        self.n_topics = n_topics
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.ledger = ledger
+        self.vocabulary = vocabulary
+        self.stop_words = stop_words
+        self.keywords_per_text = keywords_per_text
+        self.n_keywords = n_keywords
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    # -- parameters and plan --------------------------------------------------------------------
+
+    def _listed(self) -> list[str] | None:
+        """The words of the vocabulary, or None."""
+        if self.vocabulary is None:
+            return None
+        listed = checked_words(self.vocabulary, "vocabulary", " or None")
+        if not 1 <= len(listed) <= _MOST_WORDS or len(set(listed)) != len(listed):
+            raise ValueError(f"vocabulary must hold 1 to {_MOST_WORDS} words that differ.")
+        return listed
+
+    def _left_out(self) -> frozenset[str]:
+        """The stop words."""
+        if isinstance(self.stop_words, str):
+            if self.stop_words != "english":
+                raise ValueError("stop_words must be 'english', a list of words or None.")
+            return frozenset(ENGLISH_STOP_WORDS)
+        if self.stop_words is None:
+            return frozenset()
+        return frozenset(checked_words(self.stop_words, "stop_words", ", 'english' or None"))
+
+    def _check_parameters(self, n_features: int) -> None:
+        asked: Any = check_number_of_clusters(self.n_topics, "n_topics")
+        check_integer(self.keywords_per_text, "keywords_per_text", low=1, high=1000)
+        check_integer(self.n_keywords, "n_keywords", low=1, high=1000)
+        self._left_out()
+        listed, most = self._listed(), getattr(asked, "high", asked)
+        if listed is not None and most * len(listed) > _MOST_COUNTS:
+            raise ValueError(f"vocabulary times n_topics must be at most {_MOST_COUNTS} counts.")
+
+    def _stages(self, target: Any, n_features: int, unit: str = "row") -> Any:
+        """The clusterer, its plan, and all entries."""
+        found = self.vocabulary is None
+        failure = target.delta * _FAILURE if found else 0.0
+        rho = target.to_rho(gaussian=not found, delta_failure=failure)
+        sizes, keywords = (round_down(share * rho) for share in (_SIZES_SHARE, _KEYWORDS_SHARE))
+        rest = round_down(sum_down([rho, -sizes, -keywords]))
+        model = DPKMeans(
+            self.n_topics,
+            epsilon=None,
+            rho=rest,
+            delta=target.delta,
+            bounds=1.0,
+            n_jobs=self.n_jobs,
+        )
+        plan, words = model._make_plan(n_features, unit), f"root of {self.keywords_per_text}"
+        law = Mechanism.STABILITY_HISTOGRAM if found else Mechanism.GAUSSIAN
+        entries = (
+            lump(_CLUSTERS, plan),
+            PlanEntry.gaussian(_SIZES, sizes, "1 unit"),
+            PlanEntry(_KEYWORDS, law, keywords, failure, sensitivity=words),
+        )
+        return model, plan, entries
+
+    def _plan_entries(self, target: Any, n_features: int) -> tuple[PlanEntry, ...]:
+        return self._stages(target, n_features)[-1]
+
+    # -- fit ------------------------------------------------------------------------------------
+
+    @with_callbacks
+    @row_guard
+    def fit(
+        self,
+        X: ArrayLike,
+        y: object = None,
+        *,
+        texts: Any = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Release the topics of texts.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Embedding of each text, dense, finite and in memory; it is given length 1.
+        y : Ignored
+            Present for API consistency with scikit-learn.
+        texts : array-like of shape (n_samples,), optional
+            The text of each row, or a list of its words. Entries of other types have no words.
+            None: the words of a row are the names of the columns in which it is positive, the
+            largest first, as in a table of word counts.
+        groups : array-like of shape (n_samples,), optional
+            The privacy unit of each row, such as the person who wrote it: the guarantee is then for
+            adding or removing all texts of a person.
+
+        Returns
+        -------
+        self : DPTopics
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For invalid input or parameters; the message names the parameter.
+        BudgetExceededError
+            If the remaining budget of `ledger` is too small. The data have not been read.
+
+        Warns
+        -----
+        UtilityWarning
+            If released values show that some topics are of little use.
+        """
+        found = engine_of(X, groups)
+        if found is not None:
+            return self._fit_parts(found)
+        if texts is None and isinstance(y, list | tuple) and any(isinstance(v, str) for v in y):
+            raise TypeError("y is ignored; give the texts as texts=...")
+        session = self._open_session(X, unit_of(groups))
+        rows = self._validated(X)
+        if texts is not None:
+            texts = listed_texts(texts, len(rows))
+        return self._fit_session(rows, self._units(rows, groups), session, texts=texts)
+
+    def _fit(self, X: Any, units: Any, session: Any, progress: Any, texts: Any = None) -> None:
+        model, plan, _ = self._stages(session.plan.target, X.shape[1], session.plan.unit)
+        rows = for_rows(_unit_length, X, X.shape[1])
+        model.n_features_in_ = X.shape[1]
+        with suppress_output():
+            model._fit_session(rows, units, session.inner(_CLUSTERS, plan, _CLUSTERS))
+        # Labels are no release, nor what the fit kept for itself: the state of callbacks.
+        for name in {"labels_", *(name for name in vars(model) if name[0] == "_")}:
+            delattr(model, name)
+        model.n_jobs = None
+        progress(_CLUSTERS)
+        # Of a row alone, and of released centers.
+        topics = nearest_point(rows, model.cluster_centers_)
+        self._release_sizes(session, topics, units, len(model.cluster_centers_))
+        progress(_SIZES)
+        most, listed = self.keywords_per_text, self._listed()
+        known, left_out = None if listed is None else frozenset(listed), self._left_out()
+        texts = largest_columns(X, self._columns()) if texts is None else texts
+        words = [keywords_of(text, most, known, left_out) for text in texts]
+        # A unit is in at most `most` pairs of a topic and a word, in each of them once.
+        counted = counted_pairs(topics.tolist(), words, units, most)
+        entry, n_topics = session.plan[_KEYWORDS], len(model.cluster_centers_)
+        self.words_, self.word_counts_, self.threshold_ = released_counts(
+            session, entry, counted, n_topics, most, listed
+        )
+        self.word_count_std_error_ = float(sigma_of(math.sqrt(most), entry.rho))
+        progress(_KEYWORDS)
+        model.privacy_report_ = session.report()
+        self.estimator_ = model
+        self.topics_ = described(
+            self.word_counts_,
+            self.word_count_std_error_,
+            self.sizes_,
+            self.sizes_std_error_,
+            self.words_,
+            self.n_keywords,
+        )
+        self.status_ = status_of(self.topics_, model.status_)
+
+    def _columns(self) -> list[str]:
+        names = getattr(self, "feature_names_in_", None)
+        return [f"x{i}" for i in range(self.n_features_in_)] if names is None else names.tolist()
+
+    def _release_sizes(self, session: Any, topics: np.ndarray, units: Any, n_topics: int) -> None:
+        """How many units each topic has."""
+        sizes, weights = np.zeros(n_topics, dtype=np.int64), units.weights
+        np.add.at(sizes, topics, 1 if weights is None else weights)
+        # The rows of a unit have weights of sum at most `scale`, so one more adds at most that.
+        sizes = session.gaussian(_SIZES, sizes, sensitivity=units.scale, unit=units.step)
+        self.sizes_, error = sizes, float(sigma_of(1.0, session.plan[_SIZES].rho))
+        self.sizes_std_error_ = np.full(n_topics, error)
+
+    @row_guard
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """Index of the topic of each row, by the nearest released center.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Embeddings, finite; each is given length 1.
+
+        Returns
+        -------
+        topics : ndarray of int32 of shape (n_samples,)
+            Indices of `topics_`. Not private where the rows are.
+        """
+        rows = self._validate_predict(X)
+        return nearest_point(
+            for_rows(_unit_length, rows, rows.shape[1]), self.estimator_.cluster_centers_
+        )
+
+
+def _unit_length(rows: np.ndarray) -> np.ndarray:
+    """Rows (n, d) of length 1; a row of zeros stays. Each by itself, in a fixed order."""
+    largest = np.abs(rows).max(axis=1, keepdims=True)
+    rows = rows / np.where(largest > 0, largest, 1.0)  # so that no square overflows, nor vanishes
+    lengths = distances(rows, np.zeros((1, rows.shape[1])))
+    return rows / np.where(lengths > 0, lengths, 1.0)

@@ -1,0 +1,261 @@
+"""Keywords of texts: which count, how they are counted, and what topics are called by them.
+
+What counts of a text is a function of that text alone. What a topic is called is post-processing of
+noisy counts: no text is looked at again.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from .._aggregate.shared.bounds import is_ok
+from .._privacy._plan import PlanEntry
+from .._privacy._rounding import exact_integers, round_down
+from .._privacy._units import Units
+from .._privacy.mechanisms.gaussian import sigma_of
+from .._privacy.mechanisms.histograms import stability_threshold
+
+__all__ = [
+    "Topic", "checked_words", "counted_pairs", "described", "keywords_of", "largest_columns",
+    "listed_texts", "released_counts", "status_of",
+]  # fmt: skip
+
+_TOKEN = re.compile(r"\b\w\w+\b")
+_LONGEST = 64  # characters of a keyword
+_IN_LABEL = 3  # keywords
+_CHANCE = 0.05  # that noise alone makes any keyword of a topic without rows
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A released topic, made of noisy numbers only.
+
+    Attributes
+    ----------
+    label : str
+        Its first three keywords; without any, "topic 3" with the number that `predict` gives.
+    size, size_std_error : float
+        Released number of units, and the standard error of it.
+    keywords : tuple of str
+        Words that stand out from the noise and from the other topics, most telling first.
+    counts : tuple of float
+        Released noisy number of units that use each of them in this topic.
+    count_std_error : float
+        Standard deviation of the noise of each count.
+    status : str
+        "ok"; "noise" if the size is lost in its noise; or "unnamed" without any keyword.
+    """
+
+    label: str
+    size: float
+    size_std_error: float
+    keywords: tuple[str, ...]
+    counts: tuple[float, ...]
+    count_std_error: float
+    status: str
+
+
+def checked_words(value: Any, name: str, others: str) -> list[str]:
+    """A public list of words, or an error that names it."""
+    listed = value.tolist() if isinstance(value, np.ndarray) else value
+    if not isinstance(listed, list | tuple | set | frozenset):
+        raise TypeError(f"{name} must be a list of words{others}.")
+    if not all(isinstance(word, str) and 0 < len(word) <= _LONGEST for word in listed):
+        raise ValueError(f"{name} must hold words of 1 to {_LONGEST} characters.")
+    return [str(word) for word in listed]
+
+
+def listed_texts(texts: Any, n_rows: int) -> list[Any]:
+    """The texts as a list, each as it was given; an error quotes none of them."""
+    found = None
+    try:
+        if isinstance(texts, Sequence) and not isinstance(texts, str | bytes):
+            found = list(texts)
+        elif getattr(texts, "ndim", 1) == 1:
+            names = [each for each in ("to_pylist", "to_list", "tolist") if hasattr(texts, each)]
+            found = list(getattr(texts, names[0])()) if names else None
+    except MemoryError:
+        raise
+    except Exception:  # of code that a table brings along: it may quote texts
+        pass
+    if found is None or len(found) != n_rows:
+        raise ValueError("texts must hold a text, or a list of words, for each row of X.")
+    return found
+
+
+def largest_columns(X: np.ndarray, names: Sequence[str]) -> Iterator[list[str]]:
+    """The names of the columns in which a row is positive, the largest first, row by row.
+
+    >>> list(largest_columns(np.array([[1.0, 0.0, 2.0], [-1.0, 0.0, 0.0]]), ["a", "b", "c"]))
+    [['c', 'a'], []]
+    """
+    for row in X:
+        order = np.argsort(-row, kind="stable")
+        yield [names[column] for column in order[row[order] > 0].tolist()]
+
+
+def keywords_of(text: Any, most: int, known: Any, left_out: frozenset[str]) -> list[str]:
+    """The first `most` different words of a text, or of a list of words.
+
+    `known`, if it is not None, holds all words that count; of others those `left_out`, and long
+    ones, do not. What is neither a text nor a list has no words.
+    """
+    words: Any = ()
+    if type(text) in (str, np.str_):
+        words = _TOKEN.findall(text.lower())
+    elif type(text) in (list, tuple, np.ndarray):
+        words = [str(word) for word in text if type(word) in (str, np.str_)]
+    found: dict[str, None] = {}
+    for word in words:
+        if word in known if known is not None else _counts(word, left_out):
+            found[word] = None
+            if len(found) == most:
+                break
+    return list(found)
+
+
+def _counts(word: str, left_out: frozenset[str]) -> bool:
+    return 0 < len(word) <= _LONGEST and word not in left_out
+
+
+def counted_pairs(
+    topics: Iterable[int], words: Sequence[list[str]], units: Units, most: int
+) -> Counter[tuple[int, str]]:
+    """The number of units that have a word in a topic, of all pairs; a unit is in at most `most`.
+
+    First the first keyword of each text of the unit, then the second of each, and so on: pairs that
+    differ, until there are `most` of them.
+    """
+    unit_of_row = range(len(words)) if units.index is None else units.index.tolist()
+    rows = list(zip(unit_of_row, topics, words, strict=True))
+    taken: list[set[tuple[int, str]]] = [set() for _ in range(units.size)]
+    for place in range(most):
+        for unit, topic, listed in rows:
+            if place < len(listed) and len(taken[unit]) < most:
+                taken[unit].add((topic, listed[place]))
+    return Counter(pair for pairs in taken for pair in pairs)
+
+
+def released_counts(
+    session: Any, entry: PlanEntry, counted: Counter, n_topics: int, most: int,
+    listed: list[str] | None,
+) -> tuple[list[str], np.ndarray, int | None]:  # fmt: skip
+    """Words, their noisy counts (k, n_words), and the threshold of words that nobody listed.
+
+    A unit is in at most `most` of the pairs that are `counted`, and in each of them once.
+    """
+    if listed is None:
+        return _found_counts(session, entry, counted, n_topics, most)
+    column = {word: number for number, word in enumerate(listed)}
+    counts = np.zeros((n_topics, len(listed)), dtype=np.int64)
+    for (topic, word), number in counted.items():
+        counts[topic, column[word]] = number
+    # One unit more adds 1 to at most `most` counts, and 0 to the others.
+    noisy = session.gaussian(entry.name, counts.ravel(), sensitivity=math.sqrt(most))
+    return listed, noisy.reshape(counts.shape), None
+
+
+def _found_counts(
+    session: Any, entry: PlanEntry, counted: Counter, n_topics: int, most: int
+) -> tuple[list[str], np.ndarray, int]:
+    """The words that stand out; counts are 0 where they are hidden."""
+    # One unit more adds 1 to at most `most` counts: of those of both data sets the norm moves by
+    # its root, and at most so many pairs are of this unit alone.
+    codes, values = session.stability_histogram(
+        entry.name,
+        np.array([_code_of(*pair) for pair in counted], dtype="S"),
+        exact_integers(list(counted.values())),
+        rho=entry.rho,
+        delta=entry.delta,
+        sensitivity=math.sqrt(most),
+        cells=most,
+    )
+    pairs = [_pair_of(code) for code in codes.tolist()]
+    words = sorted({word for _, word in pairs})
+    column, counts = {word: i for i, word in enumerate(words)}, np.zeros((n_topics, len(words)))
+    for (topic, word), value in zip(pairs, values, strict=True):
+        counts[topic, column[word]] = value
+    sigma = float(sigma_of(math.sqrt(most), entry.rho))
+    low = stability_threshold(sigma, round_down(entry.delta / most))
+    return words, counts, low
+
+
+def _code_of(topic: int, word: str) -> bytes:
+    """A name for a pair, of the pair alone; NumPy drops zero bytes at the end, so there is none.
+
+    >>> _pair_of(_code_of(3, "café"))
+    (3, 'café')
+    """
+    return f"{topic} {word}.".encode(errors="surrogatepass")
+
+
+def _pair_of(code: bytes) -> tuple[int, str]:
+    """The pair of a name."""
+    topic, word = code[:-1].decode(errors="surrogatepass").split(" ", 1)
+    return int(topic), word
+
+
+def described(
+    counts: np.ndarray, count_error: float, sizes: np.ndarray, size_errors: np.ndarray,
+    words: Sequence[str], n_keywords: int,
+) -> list[Topic]:  # fmt: skip
+    """Topics, by noisy counts (k, n_words) and sizes (k,), in their order: post-processing.
+
+    A keyword's count is above what the share of the word in the other topics would make of it, by
+    more than noise and chance would do in any of the words. The first ones add most to the
+    divergence of the topic from the others.
+    """
+    others = np.maximum(counts.sum(axis=0) - counts, 0.0)
+    share = others / np.maximum(sizes.sum() - sizes, 1.0)[:, None]
+    expected = np.maximum(sizes, 0.0)[:, None] * share
+    # Few counts are not taken for infinitely telling: less than the noise is not known.
+    telling = counts * np.log(np.maximum(counts, 1e-300) / np.maximum(expected, count_error))
+    variance = count_error**2 + np.square(share * size_errors[:, None]) + expected
+    least = -ndtri(_CHANCE / max(len(words), 1)) * np.sqrt(variance)
+    telling[counts - expected < least] = -np.inf
+    return [
+        _topic(number, *each, count_error, words, n_keywords)
+        for number, each in enumerate(zip(telling, counts, sizes, size_errors, strict=True))
+    ]
+
+
+def _topic(
+    number: int, telling: np.ndarray, counts: np.ndarray, size: float, size_error: float,
+    count_error: float, words: Sequence[str], n_keywords: int,
+) -> Topic:  # fmt: skip
+    order = np.argsort(-telling, kind="stable")[:n_keywords]
+    order = order[np.isfinite(telling[order])].tolist()
+    names = tuple(words[i] for i in order)
+    noise = size < 2 * size_error
+    return Topic(
+        ", ".join(names[:_IN_LABEL]) or f"topic {number}",
+        float(size),
+        float(size_error),
+        names,
+        tuple(float(counts[i]) for i in order),
+        float(count_error),
+        "noise" if noise else "ok" if names else "unnamed",
+    )
+
+
+def status_of(topics: Sequence[Topic], clusters: str) -> str:
+    """The status: "ok", or the trouble of topics, by their numbers, and of the clusters."""
+    troubles = {
+        "noise": "the size is lost in noise; use fewer topics or more budget",
+        "unnamed": "no keyword stands out from the noise",
+    }
+    told = []
+    for code, words in troubles.items():
+        numbers = [str(number) for number, topic in enumerate(topics) if topic.status == code]
+        if numbers:
+            shown = ", ".join(numbers[:10]) + ", ..." * (len(numbers) > 10)
+            told.append(f"{len(numbers)} of {len(topics)} topics ({shown}): {words}")
+    if not is_ok(clusters):
+        told.append(f"clusters: {clusters}")
+    return "; ".join(told) or "ok"

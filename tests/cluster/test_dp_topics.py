@@ -1,0 +1,189 @@
+"""Private topics: clusters of embeddings, and what they are called."""
+
+import pickle
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+from sklearn_dp import DPTopics, PrivacyBudget, PrivacyLedger
+from sklearn_dp.audit import replay_audit
+from sklearn_dp.exceptions import BudgetExceededError, UtilityWarning
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+SUBJECTS = {
+    "delivery": "When will my parcel arrive? The courier lost my parcel number {}",
+    "login": "I cannot log in: the password of my account {} is wrong, reset the password",
+    "refund": "Please refund the invoice {}, I paid it twice; refund my card",
+}
+WORDS = [
+    *("parcel", "courier", "arrive", "password", "account", "reset", "refund", "invoice", "card"),
+    *("broken", "please", "wrong"),
+]
+
+
+def corpus(n=3000, seed=0):
+    """Embeddings that know the subject, texts, and the subjects."""
+    rng = np.random.default_rng(seed)
+    subjects = rng.choice(3, n, p=[0.5, 0.3, 0.2])
+    forms = list(SUBJECTS.values())
+    X = 5 * np.eye(3)[subjects] + rng.normal(size=(n, 3)) * 0.5
+    return X, [forms[s].format(f"nr{i}") for i, s in enumerate(subjects)], subjects
+
+
+class OfRows(DPTopics):
+    """The text of a row is a function of it: so neighbors of rows are neighbors of texts."""
+
+    def fit(self, X, y=None, *, groups=None):
+        """Fit with a text of each row."""
+        words = ["apple fig", "fig pear plum lime", "kiwi", "", "apple apple"]
+        numbers = np.abs(np.rint(10 * np.clip(np.asarray(X)[:, 0], -1e9, 1e9))) % 5
+        return super().fit(X, texts=[words[int(i)] for i in numbers], groups=groups)
+
+
+@pytest.mark.parametrize("vocabulary", [None, WORDS])
+def test_topics_are_called_by_the_words_that_tell_them_from_others(vocabulary):
+    X, texts, subjects = corpus()
+    model = DPTopics(3, vocabulary=vocabulary, epsilon=2.0, random_state=0).fit(X, texts=texts)
+    assert model.status_ == "ok" and model.trustworthy_
+    largest = np.argmax(np.bincount(subjects))
+    assert np.mean(model.predict(X)[subjects == largest] == np.argmax(model.sizes_)) > 0.99
+    told = [next(s for s in SUBJECTS.values() if t.keywords[0] in s.lower()) for t in model.topics_]
+    forms = np.array(list(SUBJECTS.values()), dtype=object)[subjects]
+    assert np.mean(np.array(told, dtype=object)[model.predict(X)] == forms) > 0.99
+    for topic, text in zip(model.topics_, told, strict=True):
+        assert set(topic.keywords) <= set(re.findall(r"\w+", text.lower())) - {"my", "the"}
+    exact = np.bincount(model.predict(X), minlength=3)
+    np.testing.assert_allclose(model.sizes_, exact, atol=5 * model.sizes_std_error_[0])
+    for topic, size in zip(model.topics_, exact, strict=True):
+        assert topic.label == ", ".join(topic.keywords[:3]) and topic.status == "ok"
+        # Each text of the subject has the word.
+        assert topic.counts[0] == pytest.approx(size, abs=5 * topic.count_std_error)
+    assert model.word_counts_.shape == (3, len(model.words_))
+    assert (model.threshold_ is None) == (vocabulary is not None)
+    low, high = model.confidence_interval()
+    assert ((low < exact) & (exact < high)).all()
+    assert "sizes_" in repr(model.summary())
+
+
+def test_words_of_one_text_stay_hidden():
+    X, texts, _ = corpus()
+    texts[7] = "zanzibar " * 20
+    model = DPTopics(3, random_state=0).fit(X, texts=texts)
+    assert model.words_ and "zanzibar" not in model.words_
+    assert not any("nr" in word for word in model.words_)
+    shown = repr(vars(model)) + repr(pickle.dumps(model))
+    assert "zanzibar" not in shown and "nr17" not in shown and "my parcel" not in shown
+
+
+def test_one_report_and_one_charge_cover_all_of_it():
+    X, texts, _ = corpus(500)
+    ledger = PrivacyLedger(PrivacyBudget(1.0, 1e-6))
+    for vocabulary in (None, WORDS):
+        model = DPTopics(3, vocabulary=vocabulary, ledger=ledger, epsilon=0.5, delta=5e-7)
+        plan = model.privacy_plan(3)
+        assert plan.epsilon <= 0.5 and [entry.name for entry in plan.entries] == [
+            *("clusters", "sizes", "keywords")
+        ]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UtilityWarning)
+            model.fit(X, texts=texts)
+        assert model.privacy_report_ == model.estimator_.privacy_report_
+        assert model.privacy_report_.epsilon == plan.epsilon and len(ledger.entries) in (1, 2)
+    with pytest.raises(BudgetExceededError):
+        model.fit(X, texts=texts)
+
+
+def test_a_clusterer_that_is_kept_holds_releases_only():
+    X, texts, _ = corpus(500)
+    model = DPTopics(3, random_state=0, n_jobs=2, epsilon=50.0).fit(X, texts=texts)
+    assert not hasattr(model.estimator_, "labels_") and model.estimator_.n_jobs is None
+    assert [name for name in vars(model.estimator_) if name[0] == "_"] == []
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    assert np.array_equal(model.predict(X), model.estimator_.predict(unit))
+    assert np.array_equal(model.predict(7 * X), model.predict(X))
+
+
+def test_without_texts_the_words_are_names_of_columns():
+    pandas = pytest.importorskip("pandas")
+    X, _, _ = corpus()
+    table = pandas.DataFrame(np.maximum(X - 1, 0), columns=["parcel", "login", "money"])
+    model = DPTopics(3, random_state=0).fit(table)
+    assert sorted(topic.label for topic in model.topics_) == ["login", "money", "parcel"]
+
+
+def test_what_is_lost_in_noise_is_told():
+    X, texts, _ = corpus(3000)
+    with pytest.warns(UtilityWarning, match="the size is lost in noise"):
+        model = DPTopics(20, epsilon=0.5, random_state=0).fit(X, texts=texts)
+    lost = [topic.status == "noise" for topic in model.topics_]
+    assert any(lost) and f"{sum(lost)} of 20 topics" in model.status_
+    with pytest.warns(UtilityWarning, match="no keyword stands out"):
+        model = DPTopics(3, random_state=0).fit(X, texts=["..."] * 3000)
+    assert [topic.label for topic in model.topics_] == ["topic 0", "topic 1", "topic 2"]
+    assert {topic.status for topic in model.topics_} == {"unnamed"} and not model.trustworthy_
+
+
+def test_replays(unit="group", vocabulary=None):
+    """Texts of rows, in one topic: one unit more moves sizes and keywords by all of their claim."""
+    X = np.repeat([[0.1], [0.3], [0.1], [0.1]], 10, axis=0)
+    groups = np.arange(40) // 4 if unit == "group" else None
+    model = OfRows(1, vocabulary=vocabulary, keywords_per_text=3, epsilon=30.0)
+    audit = replay_audit(model, X, groups=groups)
+    assert audit.violations == []
+    assert audit.ratios["sizes"] == 1.0 and 0.5 < audit.ratios["keywords"] <= 1.0
+
+
+@pytest.mark.parametrize("vocabulary", [None, ["apple", "fig", "pear", "plum", "lime", "kiwi"]])
+@pytest.mark.parametrize("unit", ["row", "group"])
+def test_replays_of_rows_and_groups(unit, vocabulary):
+    test_replays(unit, vocabulary)
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    groups = np.arange(40) // 4 if unit == "group" else None
+    model = OfRows(3, vocabulary=vocabulary, keywords_per_text=2, epsilon=30.0)
+    assert replay_audit(model, X, groups=groups).violations == []
+
+
+def test_a_person_counts_once_however_many_texts():
+    """400 texts of one person are one unit; their first eight words count, and no other."""
+    X = np.ones((440, 1))
+    texts = [f"word{i} common" for i in range(400)] + ["common"] * 40
+    groups = np.append(np.zeros(400), np.arange(1, 41))
+    model = DPTopics(1, epsilon=1000.0, random_state=0).fit(X, texts=texts, groups=groups)
+    assert model.sizes_[0] == pytest.approx(41, abs=1) and model.words_ == ["common"]
+    assert model.word_counts_[0, 0] == pytest.approx(40, abs=6 * model.word_count_std_error_)
+
+
+@pytest.mark.parametrize(
+    "options, error, words",
+    [
+        ({"n_topics": 0}, ValueError, "n_topics"),
+        ({"n_topics": "many"}, ValueError, "n_topics"),
+        ({"keywords_per_text": 0}, ValueError, "keywords_per_text"),
+        ({"n_keywords": 2.5}, TypeError, "n_keywords"),
+        ({"vocabulary": "parcel"}, TypeError, "vocabulary"),
+        ({"vocabulary": ["parcel", "parcel"]}, ValueError, "vocabulary"),
+        ({"vocabulary": []}, ValueError, "vocabulary"),
+        ({"vocabulary": ["parcel", 3]}, ValueError, "vocabulary"),
+        ({"vocabulary": [f"w{i}" for i in range(2**15)], "n_topics": 1000}, ValueError, "vocab"),
+        ({"stop_words": "french"}, ValueError, "stop_words"),
+        ({"stop_words": 3}, TypeError, "stop_words"),
+    ],
+)
+def test_errors_name_the_parameter_and_cost_nothing(options, error, words):
+    ledger = PrivacyLedger(PrivacyBudget(1.0, 1e-6))
+    with pytest.raises(error, match=words):
+        DPTopics(**options, ledger=ledger).fit(np.ones((5, 2)), texts=["a"] * 5)
+    assert len(ledger.entries) == 0
+
+
+def test_texts_in_the_wrong_place_or_number_are_refused_without_quoting_them():
+    X, texts, _ = corpus(20)
+    with pytest.raises(TypeError, match="texts=") as seen:
+        DPTopics(2).fit(X, texts)
+    assert "parcel" not in str(seen.value)
+    for wrong in (texts[:19], "parcel" * 20, 3, {"parcel": 1}):
+        with pytest.raises(ValueError, match="texts must hold a text") as seen:
+            DPTopics(2).fit(X, texts=wrong)
+        assert "parcel" not in str(seen.value)

@@ -1,0 +1,82 @@
+"""Words of texts, their counts, and what topics are called by noisy counts."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from sklearn_dp._privacy._units import Units
+from sklearn_dp.cluster._keywords import (
+    counted_pairs,
+    described,
+    keywords_of,
+    listed_texts,
+    status_of,
+)
+
+
+@pytest.mark.parametrize(
+    "text, found",
+    [
+        ("The Parcel, the parcel: is LATE!", ["parcel", "late"]),
+        ("a b " + "x" * 65 + " day", ["day"]),
+        (["Two words", "day", 3, None, "Two words", ""], ["Two words", "day"]),
+        (("b", "a", "c", "d"), ["b", "a", "c"]),
+        (np.array(["day"]), ["day"]),
+        (np.str_("day"), ["day"]),
+        *((other, []) for other in (None, np.nan, 3.0, b"day", {"day": 1}, object())),
+    ],
+)
+def test_words_are_those_of_the_text_alone(text, found):
+    assert keywords_of(text, 3, None, frozenset(["the", "is"])) == found
+
+
+def test_of_a_vocabulary_only_its_words_count():
+    known = frozenset(["late", "the"])
+    assert keywords_of("The parcel is late", 5, known, frozenset(["the"])) == ["the", "late"]
+    assert keywords_of("The parcel is late", 1, known, frozenset()) == ["the"]
+
+
+def test_texts_are_read_one_by_one():
+    pandas = pytest.importorskip("pandas")
+    values = ["a", None, 3, ["b"]]
+    for texts in (values, tuple(values), pandas.Series(values), np.array(values, dtype=object)):
+        assert listed_texts(texts, 4) == values
+
+
+def test_a_unit_is_in_so_many_pairs_and_in_each_once():
+    words = [["a", "b", "c"], ["a"], ["a", "d"], ["e"]]
+    rows = Units(4)
+    assert counted_pairs([0, 0, 1, 1], words, rows, 2) == Counter(
+        {(0, "a"): 2, (0, "b"): 1, (1, "a"): 1, (1, "d"): 1, (1, "e"): 1}
+    )
+    groups = Units(4, ["ann", "ann", "ann", "bob"])
+    # Of ann: the first words of all her texts come first, and (0, "a") counts once.
+    assert counted_pairs([0, 0, 1, 1], words, groups, 2) == Counter(
+        {(0, "a"): 1, (1, "a"): 1, (1, "e"): 1}
+    )
+    assert counted_pairs([0, 0, 1, 1], words, groups, 1) == Counter({(0, "a"): 1, (1, "e"): 1})
+
+
+def test_a_word_that_all_topics_use_is_no_keyword():
+    counts = np.array([[500.0, 400.0, 10.0], [1000.0, 15.0, 20.0], [30.0, 0.0, -20.0]])
+    sizes, errors = np.array([600.0, 1200.0, 25.0]), np.full(3, 20.0)
+    first, second, third = described(counts, 10.0, sizes, errors, ["please", "tea", "x"], 5)
+    assert first.keywords == ("tea",) and first.counts == (400.0,) and first.status == "ok"
+    assert second.keywords == () and second.label == "topic 1" and second.status == "unnamed"
+    assert third.status == "noise" and third.size == 25.0 and third.count_std_error == 10.0
+    assert status_of([first], "ok") == status_of([first], "ok inside `bound_`: ...") == "ok"
+    assert status_of([first, second, third], "few rows") == (
+        "1 of 3 topics (2): the size is lost in noise; use fewer topics or more budget; "
+        "1 of 3 topics (1): no keyword stands out from the noise; clusters: few rows"
+    )
+
+
+def test_noise_alone_seldom_makes_a_keyword():
+    """Topics of noise have a keyword in 5 %, by a union bound; of 2,000 topics, at most 7.5 %.
+
+    A false alarm has probability 2e-7 (binomial); a threshold that is lower by a tenth is seen.
+    """
+    counts = 10.0 * np.random.default_rng(0).normal(size=(2000, 50))
+    found = described(counts, 10.0, np.zeros(2000), np.ones(2000), [f"w{i}" for i in range(50)], 5)
+    assert 40 <= sum(bool(topic.keywords) for topic in found) <= 150
