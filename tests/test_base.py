@@ -9,7 +9,7 @@ import pytest
 from configurations import ESTIMATORS
 from kernel_tools import open_session
 
-from sklearn_dp import DPBySegment, DPOneHotEncoder, PrivacyLedger, privatize
+from sklearn_dp import DPBySegment, DPOneHotEncoder, DPTopics, PrivacyLedger, privatize
 from sklearn_dp._base import BaseDPEstimator, fits_inside
 from sklearn_dp._privacy._aggregates import count
 from sklearn_dp._privacy._budget import PrivacyBudget
@@ -253,8 +253,8 @@ def test_signatures_have_one_order_and_show_their_defaults(called):
         parameters = inspect.signature(called).parameters.values()
         places = [each.name for each in parameters if each.kind == each.POSITIONAL_OR_KEYWORD]
         names = [each.name for each in parameters]
-        # Categories have no bounds, and segments those of their estimator.
-        boundless = called in (DPOneHotEncoder, DPBySegment)
+        # Categories have no bounds, segments those of their estimator, and topics directions.
+        boundless = called in (DPOneHotEncoder, DPBySegment, DPTopics)
         first = [name for name in FIRST if not (boundless and name == "bounds")]
         assert len(places) <= 1 and names[len(places) : len(places) + len(first)] == first
     words = inspect.getdoc(called)

@@ -29,6 +29,7 @@ SHOWS = {
         3,
         ["found: ['employed', 'none', 'retired'", "refused: ledger: this needs epsilon 0.1"],
     ),
+    "tutorials/plot_5_topics": (1, ["False False", "10 topics"]),
     "estimators/plot_categories": (1, ["status: ok"]),
     "estimators/plot_covariance": (1, ["covariance_[0, 1]", "status: ok"]),
     "estimators/plot_one_cluster_kmeans": (1, ["balls: "]),

@@ -267,6 +267,10 @@ class Session:
         if key == "by":
             keys = np.array(["a", "b", "c"])[np.arange(self.table.n) % 3]
             return draw(junk_or(None, None, keys, keys.tolist()), label="by")
+        if key == "texts":
+            texts = ["late parcel", ["a", "word"], None, "", 3, "x0\0\ud800"]
+            texts = [texts[i % 6] for i in range(self.table.n)]
+            return draw(junk_or(None, None, texts, tuple(texts), texts[1:]), label="texts")
         if key == "y":
             return _y(draw(seeds), self.table.n, draw(_TARGETS, label="y"))
         if key == "X_server":
