@@ -32,6 +32,7 @@ from ._keywords import (
     keywords_of,
     largest_columns,
     listed_texts,
+    looks_like_texts,
     released_counts,
     status_of,
 )
@@ -296,12 +297,11 @@ class DPTopics(StandardErrors, BaseDPEstimator):
         found = engine_of(X, groups)
         if found is not None:
             return self._fit_parts(found)
-        if texts is None and isinstance(y, list | tuple) and any(isinstance(v, str) for v in y):
-            raise TypeError("y is ignored; give the texts as texts=...")
         session = self._open_session(X, unit_of(groups))
         rows = self._validated(X)
-        if texts is not None:
-            texts = listed_texts(texts, len(rows))
+        if texts is None and looks_like_texts(y):
+            raise TypeError("y is ignored: pass the texts as texts=.")
+        texts = None if texts is None else listed_texts(texts, len(rows))
         return self._fit_session(rows, self._units(rows, groups), session, texts=texts)
 
     def _fit(self, X: Any, units: Any, session: Any, progress: Any, texts: Any = None) -> None:

@@ -23,7 +23,7 @@ from .._privacy.mechanisms.histograms import stability_threshold
 
 __all__ = [
     "Topic", "checked_words", "counted_pairs", "described", "keywords_of", "largest_columns",
-    "listed_texts", "released_counts", "status_of",
+    "listed_texts", "looks_like_texts", "released_counts", "status_of",
 ]  # fmt: skip
 
 _TOKEN = re.compile(r"\b\w\w+\b")
@@ -87,6 +87,13 @@ def listed_texts(texts: Any, n_rows: int) -> list[Any]:
     if found is None or len(found) != n_rows:
         raise ValueError("texts must hold a text, or a list of words, for each row of X.")
     return found
+
+
+def looks_like_texts(y: Any) -> bool:
+    """Whether a target, which a fit ignores, is a column of texts: a slip that would go unseen."""
+    if not isinstance(y, list | tuple) and hasattr(y, "tolist"):
+        y = y.tolist()
+    return isinstance(y, list | tuple) and len(y) > 0 and isinstance(y[0], str | list | tuple)
 
 
 def largest_columns(X: np.ndarray, names: Sequence[str]) -> Iterator[list[str]]:

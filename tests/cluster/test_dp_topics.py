@@ -180,9 +180,11 @@ def test_errors_name_the_parameter_and_cost_nothing(options, error, words):
 
 def test_texts_in_the_wrong_place_or_number_are_refused_without_quoting_them():
     X, texts, _ = corpus(20)
-    with pytest.raises(TypeError, match="texts=") as seen:
-        DPTopics(2).fit(X, texts)
-    assert "parcel" not in str(seen.value)
+    pandas = pytest.importorskip("pandas")
+    for y in (texts, np.array(texts), pandas.Series(texts), [text.split() for text in texts]):
+        with pytest.raises(TypeError, match="texts=") as seen:
+            DPTopics(2).fit(X, y)
+        assert "parcel" not in str(seen.value)
     for wrong in (texts[:19], "parcel" * 20, 3, {"parcel": 1}):
         with pytest.raises(ValueError, match="texts must hold a text") as seen:
             DPTopics(2).fit(X, texts=wrong)
