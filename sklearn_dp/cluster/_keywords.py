@@ -139,8 +139,10 @@ def counted_pairs(
     First the first keyword of each text of the unit, then the second of each, and so on: pairs that
     differ, until there are `most` of them.
     """
-    unit_of_row = range(len(words)) if units.index is None else units.index.tolist()
-    rows = list(zip(unit_of_row, topics, words, strict=True))
+    if units.index is None:  # words of a text differ
+        each = zip(topics, words, strict=True)
+        return Counter((topic, word) for topic, listed in each for word in listed[:most])
+    rows = list(zip(units.index.tolist(), topics, words, strict=True))
     taken: list[set[tuple[int, str]]] = [set() for _ in range(units.size)]
     for place in range(most):
         for unit, topic, listed in rows:

@@ -46,6 +46,8 @@ class TopicDisplay:
         How many more topics there are.
     heading : str
         Title of plot and page.
+    unit : str
+        What is counted: "texts" or "groups".
     guarantee : str
         Sentence below the topics.
 
@@ -72,11 +74,12 @@ class TopicDisplay:
     """
 
     def __init__(
-        self, topics: Sequence[Topic], n_hidden: int, heading: str, guarantee: str
+        self, topics: Sequence[Topic], n_hidden: int, heading: str, unit: str, guarantee: str
     ) -> None:
         self.topics = topics
         self.n_hidden = n_hidden
         self.heading = heading
+        self.unit = unit
         self.guarantee = guarantee
 
     @classmethod
@@ -106,13 +109,16 @@ class TopicDisplay:
         else:  # those of which something is known
             topics.sort(key=lambda topic: topic.status == "noise")
         report = estimator.privacy_report_
+        unit = "text" if report.unit == "row" else report.unit
         return cls(
             topics[:shown],
             len(topics[shown:]),
             f"Topics at ε = {report.epsilon:.3g}",
-            f"({report.epsilon:.3g}, {report.delta:.2g})-differentially private for "
-            f"{report.relation} one {report.unit}. Beside each keyword: how many {report.unit}s of "
-            f"the topic use it, ± {1.96 * estimator.word_count_std_error_:,.0f}.",
+            f"{unit}s",
+            f"The bars count {unit}s; the number beside a keyword, those that use it in the topic "
+            f"(± {1.96 * estimator.word_count_std_error_:,.0f}). "
+            f"({report.epsilon:.3g}, {report.delta:.2g})-differentially private for adding or "
+            f"removing one {unit}.",
         )
 
     def plot(self, ax: Axes | None = None) -> Self:
@@ -151,7 +157,7 @@ class TopicDisplay:
                 fontsize=8.5,
             )  # fmt: skip
         ax.set(xlim=(0, 1.35 * end or 1.0), ylim=(-0.7, len(sizes) - 0.3))
-        ax.set_xlabel("units, with 95 % confidence intervals" + self._more(" ({})"))
+        ax.set_xlabel(f"{self.unit}, with 95 % confidence intervals" + self._more(" ({})"))
         ax.tick_params(axis="y", length=0)
         title(ax, self.heading)
         return self
