@@ -76,8 +76,8 @@ HARMLESS = {
         "predictions leak where n is 23",
         "predictions tell the parity of n",
     },
-    # Rows have length 1, so there is no parameter `bounds`, and bounds from the data are 1, too; and
-    # all of `fit` is under `row_guard`. It keeps no labels.
+    # Directions have no bounds, and those of DPKMeans are not asked; all of `fit` is under
+    # `row_guard`. It keeps no labels.
     "DPTopics": {
         "labels in the pickle",
         "labels in the HTML display",

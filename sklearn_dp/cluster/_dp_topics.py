@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-from .._aggregate.shared.single_rows import distances, for_rows, row_guard
+from .._aggregate.shared.single_rows import row_guard
 from .._aggregate.shared.suppress_output import suppress_output
 from .._base import (
     BaseDPEstimator,
@@ -36,6 +36,7 @@ from ._keywords import (
     released_counts,
     status_of,
 )
+from ._metric import UnitRows
 from ._nearest import nearest_point
 
 __all__ = ["DPTopics"]
@@ -46,14 +47,15 @@ _SIZES_SHARE, _KEYWORDS_SHARE = 0.05, 0.35
 _FAILURE = 0.5  # of delta, without a vocabulary: that a word of a single unit is seen
 _MOST_COUNTS = 2**24  # 128 MB
 _MOST_WORDS = 2**20
+_FEW = 5  # features: with so few, only the silhouette chooses a number of directions
 
 
 class DPTopics(StandardErrors, BaseDPEstimator):
     """Topics of texts: clusters of their embeddings, with the words that tell each one from others.
 
-    `DPKMeans` clusters the embeddings, each of which is given length 1. Then the words of the texts
-    are counted in each cluster, with noise, and the noisy counts choose the keywords and the label
-    of each topic. One charge covers all of it.
+    `DPKMeans` clusters the directions of the embeddings. Then the words of the texts are counted in
+    each cluster, with noise, and the noisy counts choose the keywords and the label of each topic.
+    One charge covers all of it.
 
     Parameters
     ----------
@@ -107,7 +109,7 @@ class DPTopics(StandardErrors, BaseDPEstimator):
         Public: without a `vocabulary`, a word is released in a topic if its noisy count is at least
         this.
     estimator_ : DPKMeans
-        The fitted clusters, of embeddings of length 1.
+        The fitted clusters, with ``metric="cosine"``.
     trustworthy_ : bool
         Whether `status_` is "ok".
     status_ : str
@@ -162,7 +164,7 @@ class DPTopics(StandardErrors, BaseDPEstimator):
     [['account', 'log'], ['arrive', 'parcel']]
     """
 
-    bounds = None  # rows have length 1
+    bounds = None  # directions have length 1
     _with_errors = {"sizes_": (0.0, math.inf)}
 
     def __init__(
@@ -234,7 +236,8 @@ class DPTopics(StandardErrors, BaseDPEstimator):
             epsilon=None,
             rho=rest,
             delta=target.delta,
-            bounds=1.0,
+            metric="cosine",
+            criterion="silhouette" if n_features <= _FEW else "auto",
             n_jobs=self.n_jobs,
         )
         plan, words = model._make_plan(n_features, unit), f"root of {self.keywords_per_text}"
@@ -266,7 +269,7 @@ class DPTopics(StandardErrors, BaseDPEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Embedding of each text, dense, finite and in memory; it is given length 1.
+            Embedding of each text, dense, finite and in memory; only its direction counts.
         y : Ignored
             Present for API consistency with scikit-learn.
         texts : array-like of shape (n_samples,), optional
@@ -306,17 +309,16 @@ class DPTopics(StandardErrors, BaseDPEstimator):
 
     def _fit(self, X: Any, units: Any, session: Any, progress: Any, texts: Any = None) -> None:
         model, plan, _ = self._stages(session.plan.target, X.shape[1], session.plan.unit)
-        rows = for_rows(_unit_length, X, X.shape[1])
         model.n_features_in_ = X.shape[1]
         with suppress_output():
-            model._fit_session(rows, units, session.inner(_CLUSTERS, plan, _CLUSTERS))
+            model._fit_session(X, units, session.inner(_CLUSTERS, plan, _CLUSTERS))
         # Labels are no release, nor what the fit kept for itself: the state of callbacks.
         for name in {"labels_", *(name for name in vars(model) if name[0] == "_")}:
             delattr(model, name)
         model.n_jobs = None
         progress(_CLUSTERS)
         # Of a row alone, and of released centers.
-        topics = nearest_point(rows, model.cluster_centers_)
+        topics = nearest_point(UnitRows(X), model.cluster_centers_)
         self._release_sizes(session, topics, units, len(model.cluster_centers_))
         progress(_SIZES)
         most, listed = self.keywords_per_text, self._listed()
@@ -363,22 +365,12 @@ class DPTopics(StandardErrors, BaseDPEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Embeddings, finite; each is given length 1.
+            Embeddings, finite; only their directions count.
 
         Returns
         -------
         topics : ndarray of int32 of shape (n_samples,)
             Indices of `topics_`. Not private where the rows are.
         """
-        rows = self._validate_predict(X)
-        return nearest_point(
-            for_rows(_unit_length, rows, rows.shape[1]), self.estimator_.cluster_centers_
-        )
-
-
-def _unit_length(rows: np.ndarray) -> np.ndarray:
-    """Rows (n, d) of length 1; a row of zeros stays. Each by itself, in a fixed order."""
-    largest = np.abs(rows).max(axis=1, keepdims=True)
-    rows = rows / np.where(largest > 0, largest, 1.0)  # so that no square overflows, nor vanishes
-    lengths = distances(rows, np.zeros((1, rows.shape[1])))
-    return rows / np.where(lengths > 0, lengths, 1.0)
+        rows = UnitRows(self._validate_predict(X))
+        return nearest_point(rows, self.estimator_.cluster_centers_)
