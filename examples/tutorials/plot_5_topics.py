@@ -22,7 +22,7 @@ subjects = {
     "delivery": "parcel courier tracking arrive delayed doorstep shipment warehouse late driver",
     "refund": "refund money charged twice invoice card bank transfer amount waiting",
     "login": "password login account locked reset email code username security verify",
-    "return": "return label box exchange size wrong item colour shop send",
+    "return": "return label box exchange size wrong item color shop send",
     "broken": "broken screen crack repair warranty battery charger damaged part replace",
     "app": "app crash update phone install android button freezes version bug",
     "subscription": "subscription cancel renew plan monthly yearly trial upgrade fee stop",

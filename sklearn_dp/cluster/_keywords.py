@@ -36,7 +36,7 @@ _CHANCE = 0.05  # that noise alone makes any keyword of a topic without rows
 class Topic:
     """A released topic, made of noisy numbers only.
 
-    Attributes
+    Parameters
     ----------
     label : str
         Its first three keywords; without any, "topic 3" with the number that `predict` gives.
