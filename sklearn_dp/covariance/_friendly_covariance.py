@@ -6,16 +6,15 @@ whitened moments (:mod:`sklearn_dp._aggregate.moments.rounds`).
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._aggregate.moments.covariance_core import BLOCK_LIMIT, core_stage
-from .._aggregate.moments.days import EarlierDays
-from .._aggregate.moments.ellipsoid import Ellipsoid, matrix_errors, symmetric
+from .._aggregate.moments.covariance_core import BLOCK_LIMIT
+from .._aggregate.moments.ellipsoid import matrix_errors, symmetric
 from .._aggregate.moments.moment_releases import DISTANCES, moment_entries
-from .._aggregate.moments.rounds import fit_gram, refine, rows_in_bounds
 from .._aggregate.moments.seen_columns import (
     at_bound_codes,
     codes_of,
@@ -23,15 +22,11 @@ from .._aggregate.moments.seen_columns import (
     seen_columns,
 )
 from .._aggregate.shared.adaptive_center import (
-    about_origin,
-    adaptive_center_radius,
     center_radius_entries,
 )
 from .._aggregate.shared.columns import COLUMNS, column_entries
 from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts
-from .._aggregate.shared.rows import GridTable
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer
-from .._days import BaseByDays
 from .._dropin.replacing import Replacing
 from .._intervals import StandardErrors
 from .._privacy._checks import check_choice
@@ -40,6 +35,7 @@ from .._privacy._rounding import sum_down
 from .._sklearn_compat import with_callbacks
 from .._tables import with_max_weight
 from ._released import BaseReleasedCovariance, check_bools
+from ._routes import BaseRoutes
 
 __all__ = ["FriendlyCovariance"]
 
@@ -51,7 +47,7 @@ _DELTA_SHARE = 0.5  # of delta, for its failure events
 _WIDER = 32.0  # rows are kept up to this multiple of the radius that holds most of them
 
 
-class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, BaseByDays):
+class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, BaseRoutes):
     """Differentially private covariance and mean of data of any location, scale and condition.
 
     No bound on the norm is needed: the noise is proportional to the covariance itself, in every
@@ -178,7 +174,6 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         "size_": (0.0, math.inf),
     }
     _feature_axes = {"covariance_": 2, "location_": 1}
-    _earlier_days: EarlierDays | None = None
 
     def __init__(
         self,
@@ -220,17 +215,6 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         else:
             check_integer(self.n_blocks, "n_blocks", low=2, high=BLOCK_LIMIT)
 
-    def _stage(self, target, n_features):
-        """The friendly core, if the method and the budget have one, and the rho of the plan."""
-        if self.method == "friendly_core":
-            failure = math.nextafter(_DELTA_SHARE * target.delta, 0.0)
-            rho = target.to_rho(gaussian=False, delta_failure=failure)
-            blocks = None if isinstance(self.n_blocks, str) else int(self.n_blocks)
-            stage = core_stage(_CORE_SHARE * rho, failure, n_features, blocks)
-            if stage is not None:
-                return stage, rho
-        return None, target.to_rho()
-
     def _no_days(self):
         if self.method != "whiten":
             return f"with method={self.method!r}"
@@ -238,12 +222,8 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
             return "without bounds: rows of later days may lie beyond those of the first one"
         return None
 
-    def _earlier(self):
-        """What the days before have shown of the moments, as released; None on the first one."""
-        return vars(self._today.fitted).get("_earlier_days") if self._later else None
-
     def _plan_entries(self, target, n_features):
-        if self._earlier() is not None:
+        if self._of_others or self._earlier() is not None:
             return moment_entries(target.to_rho(), centered=self.assume_centered)
         stage, rho = self._stage(target, n_features)
         first: tuple[PlanEntry, ...] = ()
@@ -309,7 +289,9 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         table, domain = columns.read(table), columns.domain
         self._earlier_days = None  # of a fit with other parameters
         find = self._by_gram if self.method == "gram" else self._by_rounds
-        if self._earlier() is not None:
+        if self._of_others:
+            find = partial(self._by_others, columns)
+        elif self._earlier() is not None:
             find = self._by_day
         end, rows, origin = find(table, domain, session, progress)
         factor = end.factor * (rows.unit * scale[:, None])
@@ -337,63 +319,3 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         self.status_ = at_bounds(self.status_, box, *place, self._column_names)
         cut = self.column_status_, box, self.location_, spreads, self._column_names
         self.status_ = told_of_cuts(self.status_, *cut)
-
-    # The ways give an Ellipsoid in grid steps, the rows (which know how long a step is) and the
-    # point that they are about. They set `path_` and `status_`.
-
-    def _by_gram(self, table, domain, session, progress):
-        """One release of rows clipped to public bounds, about the middle of these or the origin."""
-        centered = bool(self.assume_centered)
-        domain, rows = rows_in_bounds(table, domain, centered=centered)
-        self.path_, self.status_ = self.method, "ok"
-        end, _ = fit_gram(session, rows, rows.ball, centered=centered)
-        return end, rows, domain.center
-
-    def _by_day(self, table, domain, session, progress):
-        """One round with the rows of a later day."""
-        centered, today = bool(self.assume_centered), self._today
-        domain, rows = rows_in_bounds(table, domain, centered=centered)
-        end, self._earlier_days = self._earlier().and_one(
-            session, rows, domain.center, today.keep, centered=centered
-        )
-        self.path_, self.status_ = today.fitted.path_, "ok"
-        self.radius_, self.rows_beyond_ = today.fitted.radius_, today.fitted.rows_beyond_
-        return end, rows, domain.center
-
-    def _by_rounds(self, table, domain, session, progress):
-        """A location, a first guess, and rounds that whiten by what has been released."""
-        centered = bool(self.assume_centered)
-        place = (about_origin if centered else adaptive_center_radius)(
-            session, table, domain, wider=_WIDER
-        )
-        found = place.status
-        if found != "ok" and domain is not None and not centered:
-            # Bounds hold all rows, wherever these are: what is released about them has errors.
-            rows = GridTable.quantize(table, domain)
-            place = replace(place, rows=rows, domain=domain, radius=rows.ball, status="ok")
-        progress("location")
-        rows, self.radius_ = place.rows, place.domain.radius
-        self.rows_beyond_ = place.beyond * table.units.unit_weight
-        start = self._start(session, place, centered)
-        progress("core")
-        square = place.weights.square
-        (end,), _ = refine(session, rows, [start], centered=centered, pool=True, square=square)
-        if not end.least_weight > 0:
-            place = replace(place, status=found)
-        self.status_ = place.weights.told(place.status)
-        origin = place.domain.center
-        if place.status == "ok":
-            self._earlier_days = EarlierDays.of(end, square, rows.unit, origin)
-        else:
-            end = end.unknown()
-        return end, rows, origin
-
-    def _start(self, session, place, centered):
-        """The friendly core's covariance, or the ball of most rows where that gives none."""
-        stage, _ = self._stage(session.plan.target, place.rows.n_features)
-        found = None if stage is None else stage.run(session, place.rows, centered=centered)
-        self.path_ = "whiten" if found is None else "friendly core"
-        if found is None:
-            center = np.zeros(place.rows.n_features)
-            return Ellipsoid.ball(center, place.radius, weight=place.size)
-        return replace(found, weight=place.size)

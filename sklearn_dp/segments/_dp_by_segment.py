@@ -311,7 +311,7 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
             inner = session.inner(_POOLED, pooled[1], _POOLED)
             with suppress_output():
                 self.pooled_ = self._fitted(pooled[0], units.of(X), inner)
-            start = CommonStart(self.pooled_) if self._pools() == "start" else None
+            start = self._common(each)
             progress(_POOLED)
         # A unit is in the rows of one value only, by its own key: parts of disjoint sets of units.
         labels = part_labels(values)
@@ -321,7 +321,7 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
             rows = (X, units) if self.values is None else units.of(X, number)
             with suppress_output():
                 fits[value] = self._fitted(clone(each), rows, inner, start)
-            if start is not None:
+            if isinstance(start, CommonStart):
                 start.learn(fits[value])
             progress(f"segment {number + 1} of {len(values)}")
         session.join(parts)
@@ -330,8 +330,10 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
 
     def _fitted(self, estimator, rows, session, start=None):
         """An estimator of some of the rows: there may be none."""
-        if start is not None:
+        if isinstance(start, CommonStart):
             estimator._common_start = start.centers, start.misplaced()
+        elif start is not None:
+            estimator._of_others = start
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
                 setattr(estimator, name, getattr(self, name))

@@ -68,9 +68,20 @@ class BasePooledStart:
             if first.gaussian:
                 rest = round_down(sum_down([rho, -first.rho]))
                 each = self._budgeted(rho=rest, delta=target.delta)
+                if self._pools() == "covariance" and each._no_days() is None:
+                    each._of_others = True  # the plan of a fit that has a start
                 return (pooled, first), (each, each._make_plan(n_features, unit))
         each = self._budgeted(epsilon=target.epsilon, rho=target.rho, delta=target.delta)
         return None, (each, each._make_plan(n_features, unit))
+
+    def _common(self, each):
+        """What the fits of the segments start from, as released; None for nothing."""
+        kind, pooled = self._pools(), self.pooled_
+        if kind == "start":
+            return CommonStart(pooled)
+        if kind == "covariance" and each._of_others:
+            return pooled.location_, pooled.covariance_, pooled.size_ / len(self._listed())
+        return None
 
     def _share(self, fits):
         """Move what the segments have released toward what is common to them."""

@@ -98,6 +98,16 @@ class Ellipsoid:
         scales = np.full(d, max(float(radius), NARROWEST))
         return cls(center, np.eye(d), scales, square, weight)
 
+    @classmethod
+    def of_covariance(
+        cls, center: np.ndarray, covariance: np.ndarray, weight: float, reach: float
+    ) -> Ellipsoid:
+        """A released mean and covariance in grid steps, of a component in a ball of that radius."""
+        values, axes = np.linalg.eigh(covariance)
+        scales = np.sqrt(np.clip(values, NARROWEST**2, reach**2))
+        center = np.rint(center * min(1.0, reach / max(float(np.linalg.norm(center)), 1.0)))
+        return cls(center, axes, scales, normal_quantile(0.9, len(center)), weight)
+
     def unknown(self) -> Ellipsoid:
         """The same, of which only the number of units is known."""
         assert self.errors is not None
