@@ -8,11 +8,11 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.kmeans.candidates import Candidates
-from .._aggregate.mixture.fit import fit_mixture
+from .._aggregate.mixture.fit import fit_from_others, fit_mixture
 from .._aggregate.mixture.mixture_plan import failure_delta, mixture_entries
 from .._aggregate.mixture.parts import METHODS, Settings
 from .._aggregate.moments.ellipsoid import FORMS, as_matrices
-from .._aggregate.moments.moment_releases import MOMENTS
+from .._aggregate.moments.moment_releases import MOMENTS, moment_entries
 from .._aggregate.moments.seen_columns import at_bound_codes, worst_codes
 from .._aggregate.shared.bounds import is_ok
 from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts
@@ -186,6 +186,9 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
     """
 
     _replaces = "GaussianMixture"
+    # of `DPBySegment`: whether the plan is that of a fit that starts from a mixture of other rows,
+    # and that mixture, as released
+    _of_others: Any = None
     _with_errors = {
         "means_": (-math.inf, math.inf),
         "covariances_": (-math.inf, math.inf),
@@ -270,6 +273,8 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
     def _plan_entries(self, target, n_features):
         settings = self._settings()
         rho, failure = self._budget(target, settings)
+        if self._of_others:
+            return moment_entries(rho)
         return mixture_entries(rho, failure, n_features, settings)
 
     @with_max_weight
@@ -354,15 +359,12 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
         return self.fit(X, y, sample_weight, groups=groups).predict(X)
 
     def _fit_table(self, table, session, progress):
-        settings = self._settings()
-        result = fit_mixture(
-            session,
-            table,
-            self._domain(table.n_features),
-            settings,
-            self._budget(session.plan.target, settings),
-            progress,
-        )
+        settings, of_table = self._settings(), (session, table, self._domain(table.n_features))
+        if self._of_others:
+            result = fit_from_others(*of_table, settings, self._of_others, progress)
+        else:
+            budget = self._budget(session.plan.target, settings)
+            result = fit_mixture(*of_table, settings, budget, progress)
         self.weights_, self.means_, self.path_ = result.weights, result.means, result.path
         if result.choice is not None:
             self.n_components_criterion_ = result.choice.criterion

@@ -8,6 +8,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import ndtr
 from sklearn.base import clone
 
+from .._aggregate.mixture.fit import Mixture
 from .._privacy._rounding import round_down, sum_down
 from .._sklearn_compat import without_callbacks
 from ..covariance import FriendlyCovariance
@@ -16,6 +17,9 @@ from ._covariances import share_covariances, share_mixtures
 from ._shrinkage import matched_centers, share_centers, share_means
 
 __all__ = ["BasePooledStart", "CommonStart"]
+
+_WITH_START = ("whiten", "auto", "coreset")
+"""Methods that may start from released covariances or components."""
 
 _POOLED_SHARE = 0.05
 """Of rho, for one model of all rows: in many more rows it takes little to find clusters."""
@@ -56,9 +60,9 @@ class BasePooledStart:
     def _stages(self, target, n_features, unit):
         """The estimators of all rows (or None) and of a segment, with their budgets and plans.
 
-        Without a pooled model a segment has the whole budget as it was asked for. With one, its
-        plan holds the search for a start of its own too: what is not searched for is left to
-        Lloyd's iterations.
+        Without a pooled model a segment has the whole budget as it was asked for. With one, a plan
+        of centers holds the search for a start of its own too: what is not searched for is left to
+        Lloyd's iterations. One of moments within bounds holds no such search.
         """
         rho = target.to_rho()
         if self._pools():
@@ -68,7 +72,8 @@ class BasePooledStart:
             if first.gaussian:
                 rest = round_down(sum_down([rho, -first.rho]))
                 each = self._budgeted(rho=rest, delta=target.delta)
-                if self._pools() == "covariance" and each._no_days() is None:
+                moments = self._pools() != "start" and each.bounds is not None
+                if moments and each.method in _WITH_START:
                     each._of_others = True  # the plan of a fit that has a start
                 return (pooled, first), (each, each._make_plan(n_features, unit))
         each = self._budgeted(epsilon=target.epsilon, rho=target.rho, delta=target.delta)
@@ -79,9 +84,15 @@ class BasePooledStart:
         kind, pooled = self._pools(), self.pooled_
         if kind == "start":
             return CommonStart(pooled)
-        if kind == "covariance" and each._of_others:
-            return pooled.location_, pooled.covariance_, pooled.size_ / len(self._listed())
-        return None
+        if not each._of_others:
+            return None
+        size = pooled.size_ / len(self._listed())
+        if kind == "covariance":
+            return pooled.location_, pooled.covariance_, size
+        weights, shapes = pooled.weights_ * size, pooled.covariances_
+        if pooled.covariance_type_ == "tied":
+            shapes = np.repeat(shapes[None], len(weights), axis=0)
+        return Mixture(weights, pooled.means_, shapes)
 
     def _share(self, fits):
         """Move what the segments have released toward what is common to them."""

@@ -31,7 +31,7 @@ from ..._published.separated_gaussians.spherical import spherical_parts
 from ..kmeans.candidates import Choice
 from ..moments.ellipsoid import Ellipsoid, Errors, normal_quantile
 from ..moments.moment_releases import LABELS, MOMENTS
-from ..moments.rounds import refine
+from ..moments.rounds import refine, rows_in_bounds
 from ..moments.seen_columns import SeenColumns, codes_of, seen_columns
 from ..shared.adaptive_center import CenterRadius, adaptive_center_radius
 from ..shared.advice import listed, plain
@@ -93,6 +93,18 @@ def fit_mixture(
     parts, start = _start(context, budget)
     ellipsoids, seen = _refined(parts, start, settings.form, place)
     progress("components")
+    return _told(session, place, parts, (ellipsoids, seen), columns)
+
+
+def _told(
+    session: PrivacySession,
+    place: CenterRadius,
+    parts: Parts,
+    refined: tuple[list[Ellipsoid], np.ndarray],
+    columns: SeenColumns,
+) -> MixtureResult:
+    """The result, with its status in words."""
+    ellipsoids, seen = refined
     status = _status(place, parts, ellipsoids, seen)
     if status == "ok":
         found = [e.told("a component", session.plan.epsilon) for e in ellipsoids]
@@ -100,6 +112,52 @@ def fit_mixture(
         status = next((words for words in sorted(found, key=is_ok) if words != "ok"), "ok")
     result = _result(ellipsoids, parts.rows, place, status, parts.path, columns)
     return dataclasses.replace(result, choice=parts.choice)
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Released components of other rows, in the units of the table."""
+
+    weights: np.ndarray  # (k,), in units
+    means: np.ndarray  # (k, d)
+    covariances: np.ndarray  # (k, ...), of the form of the fit; of tied ones k times the same
+
+
+def fit_from_others(
+    session: PrivacySession,
+    table: Table,
+    domain: Domain,
+    settings: Settings,
+    others: Mixture,
+    progress: Callable[[str], None],
+) -> MixtureResult:
+    """The same by rounds from the components of other rows, within public bounds."""
+    columns = SeenColumns.of_table(table.n_features)
+    if settings.scaled:
+        columns = seen_columns(session, table, domain)  # of the bounds: nothing is released
+    here = columns.columns
+    table, domain = here.read(table), here.domain or domain
+    domain, rows = rows_in_bounds(table, domain)
+    centers = (here.of_table(others.means) - domain.center) / rows.unit
+    square = np.outer(here.scale, here.scale) * rows.unit**2
+    shapes = [_matrix(each, table.n_features) / square for each in others.covariances]
+    start = [
+        Ellipsoid.of_covariance(*each, rows.ball)
+        for each in zip(centers, shapes, others.weights, strict=True)
+    ]
+    ellipsoids, seen = refine(session, rows, start, form=settings.form, most_rounds=_MOST_ROUNDS)
+    progress("components")
+    size = sum(e.weight for e in ellipsoids)
+    sd = math.sqrt(len(start)) * max(e.errors.weight for e in ellipsoids if e.errors is not None)
+    known = np.zeros(table.n_features), sd
+    place = CenterRadius(rows, domain, rows.ball, size, "ok", 0.0, *known)
+    parts = Parts(session, rows, np.rint(centers), "segments")
+    return _told(session, place, parts, (ellipsoids, seen), columns)
+
+
+def _matrix(covariance: np.ndarray, d: int) -> np.ndarray:
+    """A covariance of any form as a matrix."""
+    return covariance if np.ndim(covariance) == 2 else np.diag(np.broadcast_to(covariance, d))
 
 
 def _start(context: MixtureContext, budget: tuple[float, float]) -> tuple[Parts, list[Ellipsoid]]:

@@ -103,7 +103,9 @@ class Ellipsoid:
         cls, center: np.ndarray, covariance: np.ndarray, weight: float, reach: float
     ) -> Ellipsoid:
         """A released mean and covariance in grid steps, of a component in a ball of that radius."""
-        values, axes = np.linalg.eigh(covariance)
+        values, axes = np.diag(covariance), np.eye(len(center))
+        if np.count_nonzero(covariance) > np.count_nonzero(values):
+            values, axes = np.linalg.eigh(covariance)
         scales = np.sqrt(np.clip(values, NARROWEST**2, reach**2))
         center = np.rint(center * min(1.0, reach / max(float(np.linalg.norm(center)), 1.0)))
         return cls(center, axes, scales, normal_quantile(0.9, len(center)), weight)
