@@ -81,7 +81,8 @@ class BaseRoutes(BaseByDays):
         middle = (columns.of_table(mean[None])[0] - domain.center) / rows.unit * (not centered)
         covariance = covariance / (rows.unit**2 * np.outer(columns.scale, columns.scale))
         start = Ellipsoid.of_covariance(middle, covariance, size, rows.ball)
-        (end,), _ = refine(session, rows, [start], centered=centered, pool=True)
+        # Two rounds widen what is three times too narrow.
+        (end,), _ = refine(session, rows, [start], centered=centered, pool=True, least_rounds=2)
         self.radius_, self.rows_beyond_ = domain.radius, 0.0
         self.path_, self.status_ = "segments", "ok"
         return end if end.least_weight > 0 else end.unknown(), rows, domain.center

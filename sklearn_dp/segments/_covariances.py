@@ -35,18 +35,25 @@ def moved_numbers(
 
 
 def moved_covariances(
-    values: np.ndarray, errors: np.ndarray, common: np.ndarray, common_error: np.ndarray
+    values: np.ndarray,
+    errors: np.ndarray,
+    common: np.ndarray,
+    common_error: np.ndarray,
+    clipped: np.ndarray | float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The same for covariances (S, d, d), or variances (S, d), which stay positive definite.
 
     In coordinates where the common matrix is the identity, the logarithm of a matrix has about the
     relative error of its variances in each of its d (d + 1) / 2 numbers. A segment gives up one
     part of that logarithm. One that does not know its variances within a half is all noise, which
-    makes them too large: it gets the common matrix.
+    makes them too large: it gets the common matrix. What a clip may have taken of its variances,
+    the part `clipped` (S, d), is in the errors, and no noise.
     """
     d, full = len(common), common.ndim == 2
     numbers = d * (d + 1) // 2 if full else d
     relative = _diagonals(errors, full) / _diagonals(values, full)
+    clipped = np.minimum(clipped, relative)
+    relative = np.sqrt(np.square(relative) - np.square(clipped))
     variance = np.square(relative).mean(axis=1)
     variance = np.where(_unknown(relative), np.inf, np.maximum(variance, 1e-300))
     least = np.square(_diagonals(common_error, full) / _diagonals(common, full)).mean()
@@ -55,7 +62,7 @@ def moved_covariances(
     known = np.isfinite(variance)
     given = np.where(known, given, 1.0)
     grown = np.sqrt(after / np.where(known, variance, 1.0))[:, None]
-    part = np.where(known[:, None], relative * grown, grown)
+    part = np.where(known[:, None], np.hypot(relative * grown, clipped), grown)
     moved = powers(1 - given)
     form = "full" if full else "diag"
     pairs = zip(moved, part, strict=True)
@@ -200,7 +207,10 @@ def _moved(models: Sequence[Any], name: str, common: Any) -> tuple[np.ndarray, n
             values = np.maximum(values, 0.0)
             values /= values.sum(axis=1, keepdims=True)
         return values, errors
-    if name == "covariance_" or common.covariance_type_ == "tied":
+    if name == "covariance_":
+        clipped = np.array([model._clip_variance for model in models])
+        return moved_covariances(values, errors, *target, clipped)
+    if common.covariance_type_ == "tied":
         return moved_covariances(values, errors, *target)
     shape = values.shape
     if values.ndim == 2:  # spherical: one variance each

@@ -32,7 +32,7 @@ __all__ = ["DPBySegment"]
 
 _POOLED, _EACH = "pooled", "segments"
 _SURE = 1.645  # standard deviations: above `min_size` with 95 % confidence
-_RELEASED = ("_whitening", "_total", "_region", "_clip_bias")
+_RELEASED = ("_whitening", "_total", "_region", "_clip_bias", "_clip_variance")
 """Private attributes of estimators that are releases, which their methods need."""
 _SET_HERE = ("epsilon", "delta", "rho", "ledger", "random_state")
 

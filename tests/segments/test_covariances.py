@@ -111,6 +111,49 @@ def test_covariances_of_small_regions():
     assert errors[0] < 0.7 and errors[1] > 5 * errors[0]
 
 
+def test_covariances_of_regions_that_are_very_different():
+    """A start from those of all rows does not hold them back: they are as good as with a location
+    of their own, or better."""
+    rng, key = np.random.default_rng(1), np.repeat(np.arange(12), 1000)
+    truth = [np.diag(np.exp(rng.normal(size=3))) / 10 for _ in range(12)]
+    places = rng.normal(size=(12, 3)) / 2
+    X = np.vstack(
+        [rng.multivariate_normal(*law, size=1000) for law in zip(places, truth, strict=True)]
+    )
+    errors = []
+    for borrow in (True, False):
+        inner = FriendlyCovariance(bounds=4.0)
+        model = DPBySegment(inner, values=range(12), borrow=borrow, random_state=1).fit(X, by=key)
+        fits = list(model.estimators_.values())
+        each = [
+            relative_errors(f.covariance_[None], c[None])[0]
+            for f, c in zip(fits, truth, strict=True)
+        ]
+        errors.append(np.sqrt(np.mean(each)))
+        far = [f.location_ - place for f, place in zip(fits, places, strict=True)]
+        assert np.all(np.abs(far) < 5 * np.array([f.location_std_error_ for f in fits]))
+    assert errors[0] < min(1.1 * errors[1], 0.4)
+
+
+def test_mixtures_of_few_rows_are_those_of_all_rows_where_these_are_alike():
+    """Alone they lose four nats a row, and a fit of all rows loses next to nothing."""
+    X, losses = regions(300), []
+    for borrow in (True, False):
+        model = DPBySegment(
+            DPGaussianMixture(2, bounds=2.5), values=range(12), by=2, borrow=borrow, random_state=0
+        ).fit(X)
+        best = DPGaussianMixture(2, bounds=2.5, epsilon=1e3, random_state=0).fit(X[:, :2])
+        losses.append(
+            np.median(
+                [
+                    best.score(X[X[:, 2] == number, :2]) - fitted.score(X[X[:, 2] == number, :2])
+                    for number, fitted in model.estimators_.items()
+                ]
+            )
+        )
+    assert losses[0] < 0.4 and losses[1] > 3 * losses[0]
+
+
 @pytest.mark.parametrize("form", ["full", "tied", "diag", "spherical"])
 def test_mixtures_of_small_regions(form):
     X = regions(400)
