@@ -124,7 +124,8 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         "ok", without `bounds` "ok inside `radius_`: ..." with `rows_beyond_`; or else a description
         of what the releases show to be wrong.
     path_ : str
-        "whiten", "friendly core" or "gram": the source of the first guess, by releases.
+        "whiten", "friendly core", "gram" or, in a fit of `DPBySegment`, "segments": the source of
+        the first guess, by releases.
     days_ : Days
         After `partial_fit`: the number of days, and what is kept for the next, all of it released.
     privacy_report_ : PrivacyReport

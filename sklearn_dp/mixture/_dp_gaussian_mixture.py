@@ -130,7 +130,7 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
         of what the releases show to be wrong.
     path_ : str
         Algorithm branch selected by the releases: "coreset", "k_tuples", "partition", or one of the
-        latter two and ", then coreset".
+        latter two and ", then coreset"; in a fit of `DPBySegment` "segments".
     privacy_report_ : PrivacyReport
         The guarantee, and every release that it covers.
     n_features_in_ : int

@@ -69,9 +69,9 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
         Whether segments borrow strength from each other. For several clusters of `DPKMeans` (but
         for ``metric="cosine"``), for `FriendlyCovariance` and for `DPGaussianMixture` with a given
         number of components, a twentieth of rho fits a model of all rows. The fits of the segments
-        start from its centers,
-        but where the clusters of segments turn out to lie so far apart that this start would
-        mislead them, large segments find their own. Covariances and mixtures are moved toward
+        start from it (covariances and mixtures with `bounds`), but where the clusters of segments
+        turn out to lie so far apart that this start would mislead them, large segments find their
+        own. Covariances and mixtures are then moved toward
         those of all rows, and each center, ``mean_`` or ``location_`` toward that of all segments,
         from four segments on, by the part of its distance that is likely to be error (empirical
         Bayes), which costs nothing. A covariance or component that is all noise becomes the common
