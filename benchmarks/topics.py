@@ -42,14 +42,15 @@ a sixth from {shared} words of its theme, the others from {common:,} common word
 * vocabulary: `DPTopics` with a public list of all {words:,} words;
 * found: `DPTopics` without a vocabulary.
 
-`Rand` is the adjusted Rand index with the true topics. `named` is the share of texts in a topic
+`Rand` is the adjusted Rand index with the true topics, and `joined` what it is once topics whose
+texts are mostly of one true topic are joined. `named` is the share of texts in a topic
 whose label is right: all of its keywords, up to three, belong to the topic that most texts in it
 are of. `right` is the share of the first five keywords of all topics that belong to it, and
 `keywords` is how many keywords, of five, a topic has. Means of {seeds} fits; CPU seconds of a fit.
 
-Where a large topic is split in two, and two small ones share a center, k-means has a local minimum,
-with and without privacy. With a power of 1 the largest topic is a fifth of all texts, and the index
-falls by much where it is split; both halves still have the right name.
+Where a large topic has several centers, and small ones share one, k-means has a local minimum, with
+and without privacy. With a power of 1 the largest topic is a fifth of all texts, and the index
+falls by much where it is split; the pieces still have the right name.
 """
 
 
@@ -92,26 +93,29 @@ def exact(X, texts, names, **start):
 
 
 def quality(labels, found, topics):
-    """Rand index, texts with a right label, right keywords among the first five, and how many."""
-    named, right, told = 0, 0, 0
+    """Rand index, before and after pieces of a true topic are joined, texts with a right label,
+    right keywords among the first five, and how many."""
+    named, right, told, joined = 0, 0, 0, labels.copy()
     for number, topic in enumerate(found):
         inside = topics[labels == number]
         if not len(inside):
             continue
-        first = COMMON + int(np.bincount(inside).argmax()) * OWN
+        joined[labels == number] = true = int(np.bincount(inside).argmax())
+        first = COMMON + true * OWN
         good = [first <= int(word[1:]) < first + OWN for word in topic.keywords[:5]]
         named += len(inside) * bool(good and all(good[:3]))
         right, told = right + sum(good), told + len(good)
-    index = adjusted_rand_score(topics, labels)
-    return index, named / len(topics), right / max(told, 1), told / len(found)
+    index = [adjusted_rand_score(topics, each) for each in (labels, joined)]
+    return *index, named / len(topics), right / max(told, 1), told / len(found)
 
 
 def line(power, name, results, seconds):
     """A row of the table."""
-    index, named, right, told = np.mean(results, axis=0)
+    index, joined, named, right, told = np.mean(results, axis=0)
     shown = "" if seconds is None else f"{np.mean(seconds):.0f}"
     return (
-        f"| {power:g} | {name} | {index:.3f} | {named:.2f} | {right:.2f} | {told:.1f} | {shown} |"
+        f"| {power:g} | {name} | {index:.3f} | {joined:.3f} | {named:.2f} | {right:.2f} "
+        f"| {told:.1f} | {shown} |"
     )
 
 
@@ -142,7 +146,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=3)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    lines = ["| power | | Rand | named | right | keywords | CPU |", "|---" * 7 + "|"]
+    lines = ["| power | | Rand | joined | named | right | keywords | CPU |", "|---" * 8 + "|"]
     for power in POWERS:
         lines += lines_of(power, options.seeds)
         print("\n".join(lines[-2 - 2 * len(EPSILONS) :]), flush=True)
