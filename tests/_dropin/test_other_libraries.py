@@ -50,6 +50,7 @@ NO_TWIN = {
     "DPOneHotEncoder": "a column may have numbers and texts: scikit-learn refuses those",
     "DPQuantiles": "scikit-learn has no estimator of quantiles alone",
     "DPOutlierScreen": "scikit-learn has no estimator of a ball",
+    "DPTopics": "its `estimator_` has a twin",
 }
 
 

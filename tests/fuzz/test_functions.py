@@ -42,6 +42,7 @@ ELSEWHERE = {
     "PartitionOptions": "holds values that the estimator checks; fuzzed as its parameter",
     "KTupleResult": "made by the package, never by a user",
     "IntPointResult": "made by the package, never by a user",
+    "Topic": "made by the package, never by a user",
 }
 
 
