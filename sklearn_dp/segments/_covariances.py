@@ -209,7 +209,7 @@ def _moved(models: Sequence[Any], name: str, common: Any) -> tuple[np.ndarray, n
         return values, errors
     if name == "covariance_":
         clipped = np.array([model._clip_variance for model in models])
-        return moved_covariances(values, errors, *target, clipped=clipped)
+        return moved_covariances(values, errors, target[0], target[1], clipped)
     if common.covariance_type_ == "tied":
         return moved_covariances(values, errors, *target)
     shape = values.shape
