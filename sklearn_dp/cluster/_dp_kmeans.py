@@ -167,7 +167,7 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
     where that would be a bias.
 
     With ``metric="cosine"`` the distance of a row x from a center c is 1 - cosine, which is half of
-    the squared distance of x / |x| and c. `predict`, `transform`, `score`, `private_score`,
+    the squared distance of ``x / |x|`` and c. `predict`, `transform`, `score`, `private_score`,
     `inertia_` and `explained_` are about these. The iterations are those of k-means on rows of
     length 1. The means that they end with are scaled to length 1; standard errors are those of
     directions (delta method), and of random ones where the noise hides a center. The grid of the
