@@ -44,6 +44,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 import numpy as np  # noqa: E402
+from _federated_baselines import k_fed, optimal_centers  # noqa: E402
 from _style import COLORS, INK, MARKERS, legend_on_top, new, plain_ticks, save  # noqa: E402
 from sklearn.metrics import pairwise_distances_argmin_min  # noqa: E402
 
@@ -51,7 +52,7 @@ from sklearn_dp import DPKMeans, FederatedDPKMeans  # noqa: E402
 from sklearn_dp._privacy import _accounting as accounting  # noqa: E402
 from sklearn_dp._published.feddp_kmeans.split import PAPER_SPLIT, step_cost  # noqa: E402
 from sklearn_dp.federated import FederatedOptions  # noqa: E402
-from sklearn_dp.federated._starts import k_fed, optimal_centers, server_lloyds  # noqa: E402
+from sklearn_dp.federated._starts import server_lloyds  # noqa: E402
 
 DELTA = 1e-6
 LAPLACE = FederatedOptions(count_noise="laplace")

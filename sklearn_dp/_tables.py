@@ -190,9 +190,6 @@ def entries(values: Any) -> np.ndarray:
 
     An array that is made of a list has one type for all: a text among numbers turns all of them
     into texts. So one row would change the labels of all others.
-
-    >>> entries([0, 1, "x"])
-    array([0, 1, 'x'], dtype=object)
     """
     if not isinstance(values, list | tuple):
         return np.asarray(values)

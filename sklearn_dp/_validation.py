@@ -52,13 +52,6 @@ def check_integer(value: Any, name: str, *, low: int | None = None, high: int | 
 
     A bool is no integer, and neither is 3.0. A Python integer also for one of NumPy, whose
     arithmetic could wrap.
-
-    >>> check_integer(np.int8(7), "n_clusters", low=1)
-    7
-    >>> check_integer(0, "n_clusters", low=1, high=9)
-    Traceback (most recent call last):
-      ...
-    ValueError: n_clusters must be at least 1 and at most 9.
     """
     if not is_integer(value):
         raise TypeError(f"{name} must be an integer.")
@@ -119,11 +112,7 @@ def check_pair(value: Any, high: int, words: str) -> tuple[int, int]:
 
 
 def check_real(value: Any, name: str, *, low: float = 0.0, high: float = np.inf) -> float:
-    """A finite number in the open interval (low, high), or an error that names it.
-
-    >>> check_real(1, "diameter"), check_real(0.5, "fraction", high=1)
-    (1.0, 0.5)
-    """
+    """A finite number in the open interval (low, high), or an error that names it."""
     if not is_real(value):
         raise TypeError(f"{name} must be a number.")
     try:
@@ -149,9 +138,6 @@ def shares_of_one(numbers: Any, name: str) -> dict[str, float]:
 
     An error, with the name of the parameter, for what is no positive number, and where a step would
     get next to nothing.
-
-    >>> shares_of_one({"reduce": 1, "cluster": 3}, "shares")
-    {'reduce': 0.25, 'cluster': 0.75}
     """
     numbers = {step: check_real(number, name) for step, number in numbers.items()}
     most = max(numbers.values())  # numbers near the largest float would add up to infinity

@@ -25,6 +25,7 @@ from ._steps import (
     columns_or_words,
     joined,
     name_of,
+    of_source,
     pieces_of,
     raised,
     rows_of,
@@ -232,10 +233,6 @@ def _input(
         return list(zip(_on_ray(parts), *others, strict=True))
 
     def rowwise(function: Callable, example: np.ndarray) -> list[Any]:
-        return RayEngine(columns, pieces()).collect_rows(_of_source, function)
+        return RayEngine(columns, pieces()).collect_rows(of_source, function)
 
     return EngineInput("ray", columns, lambda n_jobs: RayEngine(columns, pieces(), places), rowwise)
-
-
-def _of_source(source: CheckedSource, function: Callable) -> np.ndarray:
-    return function(source.read())

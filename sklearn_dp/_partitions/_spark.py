@@ -26,6 +26,7 @@ from ._steps import (
     columns_or_words,
     joined,
     name_of,
+    of_source,
     pieces_of,
     raised,
     rows_of,
@@ -270,8 +271,4 @@ def _answers(
     """What a function makes of the rows of a partition, once they have been checked."""
     for piece in rows:
         step = Step(number, CheckedSource(number, columns, Given()))
-        yield rows_of(step, Message(_of_source, (function,)), piece)
-
-
-def _of_source(source: CheckedSource, function: Callable) -> np.ndarray:
-    return function(source.read())
+        yield rows_of(step, Message(of_source, (function,)), piece)

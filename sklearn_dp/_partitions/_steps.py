@@ -17,11 +17,11 @@ import numpy as np
 from .._aggregate.shared.single_rows import row_guard
 from .._aggregate.shared.table import add_sums
 from ..exceptions import PartError
-from ._check_part import Columns, at_hand, columns_of, quietly
+from ._check_part import CheckedSource, Columns, at_hand, columns_of, quietly
 
 __all__ = [
     "FAN_IN", "Failure", "Message", "Split", "Step", "all_raised", "asked", "columns_or_words",
-    "joined", "name_of", "pieces_of", "raised", "rows_of", "run", "total", "used",
+    "joined", "name_of", "of_source", "pieces_of", "raised", "rows_of", "run", "total", "used",
 ]  # fmt: skip
 
 FAN_IN = 16
@@ -60,8 +60,6 @@ def run(before: Step, message: Message, *pieces: Any) -> Step:
 
     The pieces are what the engine has brought along for the source of the part.
     """
-    if isinstance(before.sums, Failure):
-        return before
     made = _guarded(before, message, pieces)
     if isinstance(made, Failure):
         return Step(before.part, None, made)
@@ -71,11 +69,15 @@ def run(before: Step, message: Message, *pieces: Any) -> Step:
 
 def rows_of(before: Step, message: Message, *pieces: Any) -> np.ndarray:
     """A value for each row of a part; what went wrong is raised, without words of others."""
-    failed = before.sums if isinstance(before.sums, Failure) else None
-    made = failed or _guarded(before, message, pieces)
+    made = _guarded(before, message, pieces)
     if isinstance(made, Failure):
         raise PartError(made.words)
     return made
+
+
+def of_source(source: CheckedSource, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """What a function makes of the rows of a part, for answers without a pass."""
+    return function(source.read())
 
 
 class Split:
@@ -95,8 +97,7 @@ def pieces_of(before: Step, message: Message, *pieces: Any) -> list:
     The function of the message is a :class:`Split`. The pieces are what the engine has brought
     along for the source of the part.
     """
-    failed = before.sums if isinstance(before.sums, Failure) else None
-    made = failed or _guarded(before, message, pieces)
+    made = _guarded(before, message, pieces)
     split: Any = message.function
     return [made] * split.n_tasks if isinstance(made, Failure) else made
 
@@ -133,7 +134,9 @@ def all_raised(results: Sequence[Any]) -> list:
 
 @row_guard
 def _guarded(before: Step, message: Message, pieces: tuple) -> Any:
-    """What a function makes of a part, or a failure: nothing else is shown or logged."""
+    """What a function makes of a part, or its first failure: nothing else is shown or logged."""
+    if isinstance(before.sums, Failure):
+        return before.sums
     try:
         with at_hand(pieces):
             return message.function(before.state, *message.broadcast)

@@ -235,11 +235,6 @@ def laplace_zcdp_rho(epsilon: float) -> float:
     epsilon, rho adds over coordinates; the bound is convex and 0 at 0, so the sum is at most the
     value at epsilon. Rounding the noise to a grid is post-processing. About epsilon^2 / 2 for small
     epsilon, about epsilon for large.
-
-    Less than any epsilon-DP mechanism may cost:
-
-    >>> round(laplace_zcdp_rho(1.0), 4), round(pure_zcdp_rho(1.0), 4)
-    (0.3679, 0.4621)
     """
     epsilon = check_non_negative("epsilon", epsilon)
     if epsilon == 0:
@@ -259,9 +254,6 @@ def bounded_range_zcdp_rho(epsilon: float) -> float:
     range epsilon = rate * (largest minus smallest change of a score between neighbors): at most
     2 * rate * sensitivity, and rate * sensitivity for scores that all move the same way. It is
     also epsilon-DP, which is the better bound above an epsilon of about 8.
-
-    >>> round(bounded_range_zcdp_rho(1.0), 4), round(bounded_range_zcdp_rho(10.0), 4)
-    (0.125, 9.9991)
     """
     epsilon = check_non_negative("epsilon", epsilon)
     return min(formula_up(epsilon * epsilon / 8), pure_zcdp_rho(epsilon)) if epsilon else 0.0

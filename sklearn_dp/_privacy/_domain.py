@@ -131,10 +131,6 @@ class Domain:
 
         For released values and for inner fits; sums of rows are clipped on the grid. A point goes
         to the same place whatever other points are there and however they lie in memory.
-
-        >>> Domain.from_bounds(5.0, 2).clip_points(np.array([[30.0, 40.0], [1.0, 0.0]]))
-        array([[3., 4.],
-               [1., 0.]])
         """
         if self.low is not None:
             return np.clip(points, self.low, self.high)

@@ -47,12 +47,6 @@ class LazyUniform:
 
         x is known to 2^-64 of the interval's width, so nearly always bits are drawn only when the
         interval does contain x. They halve it at least 64 times: this ends.
-
-        The bits 1, 0 say that the number is in [1/2, 3/4):
-
-        >>> number = LazyUniform(2, 2, more=lambda: 0)
-        >>> [number.below(lambda p, x=x: (x << p - 2, x << p - 2)) for x in (2, 3)]
-        [False, True]
         """
         while True:
             low, high = bounds(self.bits + WORD)
@@ -69,9 +63,6 @@ def smallest_at_most(exceeds: Callable[[int], bool], guess: int, first: int) -> 
 
     Each call of `exceeds` is a decision about the noise. `guess` is nearly always right, or off by
     one.
-
-    >>> smallest_at_most(lambda k: k < 7, guess=3, first=0)
-    7
     """
     low, high, step = guess - 1, guess, 1
     while low >= first and not exceeds(low):
@@ -101,12 +92,6 @@ def normal_tail_bounds(numerator: int, denominator: int, precision: int) -> tupl
 
     Q(x) = 1/2 - sum_n (-1)^n t_n / (2 n + 1) with t_0 = x / sqrt(2 pi) and
     t_n = t_(n-1) (x^2/2) / n.
-
-    Q(1) = 0.158655...; in units of 2^-20 that is between
-
-    >>> low, high = normal_tail_bounds(1, 1, 20)
-    >>> low <= 0.158655254 * 2**20 <= high, high - low <= 3
-    (True, True)
     """
     square, twice = numerator**2, 2 * denominator**2
     if _vanishes(square, twice, precision):

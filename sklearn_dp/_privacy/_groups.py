@@ -57,11 +57,6 @@ def code_groups(groups: Any) -> np.ndarray:
 
     The numbers of the units depend on the order of the rows, as those of rows do. They serve to
     address units and are never released.
-
-    >>> code_groups(["bob", "ann", "bob"])
-    array([0, 1, 0])
-    >>> code_groups([2**53, 2**53 + 1])  # as floats they would be one
-    array([0, 1])
     """
     check_container(groups)
     if isinstance(groups, np.ma.MaskedArray) and np.ma.getmaskarray(groups).any():
@@ -78,9 +73,6 @@ def group_keys(groups: Any) -> tuple[list[Any], np.ndarray]:
     Two lists of groups have equal values for one group: so groups of several parts can be told
     apart, or put together, by a dict. Ids are those of :func:`code_groups`. Dates of NumPy and
     polars are equal in one type only: see :func:`check_one_kind`.
-
-    >>> group_keys(np.array([2, 7, 2])), group_keys([7.0])[0] == [7]
-    (([2, 7], array([0, 1, 0])), True)
     """
     index, values = code_groups(groups), _values(groups)
     _, first = np.unique(index, return_index=True)

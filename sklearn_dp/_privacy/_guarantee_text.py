@@ -82,9 +82,6 @@ def best_guess(
     What is released is (epsilon, delta)-DP; it is also rho-zCDP, but for failures of probability at
     most `delta`, and if `gaussian`, but for these it is even sqrt(2 rho)-GDP. An upper bound,
     between 1/2 (knowing nothing) and 1.
-
-    >>> round(best_guess(1.0, 0.0), 3), round(best_guess(1.0, 1e-6, 0.028, gaussian=True), 3)
-    (0.731, 0.547)
     """
     # A guess errs with probability a on one neighbor and b on the other, and is right in
     # 1 - (a + b) / 2 of all cases. (epsilon, delta)-DP says that 1 - a <= e^epsilon b + delta and
@@ -102,11 +99,7 @@ def best_guess(
 
 
 def in_per_cent(guess: float) -> float:
-    """A bound of right guesses as it is printed: in percent, rounded up to a tenth.
-
-    >>> in_per_cent(best_guess(1.0, 1e-6)), in_per_cent(best_guess(1.0, 1e-6, 0.028, gaussian=True))
-    (73.2, 54.8)
-    """
+    """A bound of right guesses as it is printed: in percent, rounded up to a tenth."""
     # An upper bound stays one when it is printed; 1e-9 stands for the rounding of the formulas.
     return math.ceil(1000 * (guess + 1e-9)) / 10
 
@@ -117,9 +110,6 @@ def what_can_be_told(secret: str, guess: float, alone: float, can: str = "can") 
     One or two sentences. The beginning, which says of what, is missing. `guess` and `alone` are
     from :func:`best_guess`, with all that is known of the law of what is released, and with epsilon
     and delta only. `can` is "can", or "could" of a fit that has not been.
-
-    >>> what_can_be_told("this", 1.0, 1.0)
-    'the guarantee is too weak to limit how often a guess this is right.'
     """
     shown, whatever = in_per_cent(guess), in_per_cent(alone)
     if shown >= 100:

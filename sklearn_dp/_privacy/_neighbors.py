@@ -34,9 +34,5 @@ def check_relation(relation: object, choices: Sequence[str] = RELATIONS) -> None
 
 
 def in_words(relation: str, unit: str) -> str:
-    """What neighbors do, for reports and errors.
-
-    >>> in_words("add or remove", "row")
-    'add or remove one row'
-    """
+    """What neighbors do, for reports and errors."""
     return f"{relation} one {unit}"

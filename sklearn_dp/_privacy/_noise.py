@@ -223,9 +223,6 @@ def gaussian_tail(sigma: float, low: int) -> float:
 
     The half is the rounding: round(x) >= low where x >= low - 1/2. With Q(low / sigma) a threshold
     for cells of one unit would let too many of them through.
-
-    >>> gaussian_tail(1.0, 1) + gaussian_tail(1.0, 0)
-    1.0
     """
     sigma = float(_checked_scale(sigma, "sigma"))
     low = operator.index(low)

@@ -57,9 +57,6 @@ def guarded_round(
     """Rounded products as int64, and the indices where the error bound does not vouch for them.
 
     Magnitudes with the bounds of their errors, `radius`; the scale is in grid steps.
-
-    >>> guarded_round(np.array([1.2, 1.4999]), np.array([0.001, 0.001]), 1.0)
-    (array([1, 1]), array([1]))
     """
     product = ideal * scale
     rounded = np.rint(product)

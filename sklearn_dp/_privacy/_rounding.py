@@ -59,11 +59,7 @@ _ONE = 2**1074  # in steps: every float is a multiple of 2**-1074
 
 
 def float_up(value: Fraction) -> float:
-    """Smallest float that is at least ``value``.
-
-    >>> float_up(Fraction(1, 2)), float_up(Fraction(1, 10)) >= Fraction(1, 10)
-    (0.5, True)
-    """
+    """Smallest float that is at least ``value``."""
     # float() of a fraction is correctly rounded, so one step up is the next float above.
     nearest = float(value)
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
@@ -101,22 +97,12 @@ def steps_down(steps: int) -> float:
 
 
 def exact_sum(values: Iterable[float]) -> Fraction:
-    """The sum of some floats.
-
-    >>> exact_sum([0.5, 0.25])
-    Fraction(3, 4)
-    """
+    """The sum of some floats."""
     return Fraction(sum(map(in_steps, values)), _ONE)
 
 
 def sum_up(values: Iterable[float]) -> float:
-    """Smallest float that is at least the exact sum.
-
-    Plain addition gives 1.0, and a cost of more than 1.0 would pass for it:
-
-    >>> sum_up([1.0, 1e-20]) > 1.0, 1.0 + 1e-20 > 1.0
-    (True, False)
-    """
+    """Smallest float that is at least the exact sum."""
     # fsum is correctly rounded, so the sign of what is left over after subtracting it is right.
     values = list(values)
     nearest = math.fsum(values)
@@ -155,9 +141,6 @@ def move_until(value: float, direction: int, safe: Callable[[float], bool]) -> f
     `value` is what a root search has found: close to right, on either side; `direction`, 1 or -1,
     is the safe one. `safe` must be right at every number. The steps double, so a start that is off
     by 1e-6 costs 27 tests.
-
-    >>> move_until(1.0, 1, lambda x: x >= 1.0), move_until(1.0, -1, lambda x: x <= 0.5) <= 0.5
-    (1.0, True)
     """
     step = 1e-14 * max(abs(value), 1.0 if direction > 0 else 0.0)
     moved = value
@@ -185,13 +168,7 @@ def round_down(value: Any) -> Any:
 
 
 def floats_up(values: Any) -> Any:
-    """The smallest floats that are no smaller than some numbers, Python integers of any size.
-
-    2**53 + 1 lies between two floats; its nearest one is too small for a sensitivity:
-
-    >>> int(floats_up(2**53 + 1)) - 2**53, int(float(2**53 + 1)) - 2**53
-    (2, 0)
-    """
+    """The smallest floats that are no smaller than some numbers, Python integers of any size."""
     if isinstance(values, float):
         return float(values)
     array = np.asarray(values)
@@ -219,9 +196,6 @@ def exact_integers(value: Any) -> np.ndarray:
     Floats must be integers of at most 2**53: above, a float no longer tells which integer it was.
     Python integers (dtype object) stay what they are, however large. What is no integer (a
     fraction, NaN, an infinity, a string) is refused, and not quoted.
-
-    >>> exact_integers([1.0, 2.0]), exact_integers(2**70)
-    (array([1, 2]), array(1180591620717411303424, dtype=object))
     """
     array = np.asarray(value)
     kind = array.dtype.kind
@@ -246,11 +220,6 @@ def bounded_integers(whole: np.ndarray, kind: Any, largest: float | None = None)
 
     Cheaper than `exact_integers`: whether they are whole is for the caller to know. No entry is
     larger than `largest`, for those who have looked.
-
-    >>> bounded_integers(np.array([1.0, 2.0**31]), np.int32)
-    Traceback (most recent call last):
-      ...
-    TypeError: a statistic must consist of integers.
     """
     largest = largest_of(whole) if largest is None else largest
     if not largest <= np.iinfo(kind).max:  # nor is it where one is NaN

@@ -235,9 +235,6 @@ def unit_of(groups: Any) -> str:
     """What a fit with these groups protects; wrong types are refused, and no value is looked at.
 
     Asked before the ledger is charged, which has to know the unit.
-
-    >>> unit_of(None), unit_of(["ann", "bob", "ann"])
-    ('row', 'group')
     """
     if groups is None:
         return "row"

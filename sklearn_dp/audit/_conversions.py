@@ -69,9 +69,6 @@ def epsilon_of_gaussian(rho: float, delta: float) -> float:
 
     Gaussian releases compose exactly: rho adds up, and their privacy loss is that of one release
     with ``mu^2 = 2 rho``. The root is found by doubling and bisection of `gaussian_delta`.
-
-    >>> epsilon_of_gaussian(1e-9, 0.5)  # one half is more than two near laws ever need
-    0.0
     """
     mu = math.sqrt(2 * rho)
     if gaussian_delta(mu, 0.0) <= delta:
@@ -94,9 +91,6 @@ def epsilon_of_zcdp(rho: float, delta: float) -> float:
 
     for every a > 1. The best order is searched for on a grid of log(a - 1), and then between two
     points of it: the function has one minimum only.
-
-    >>> round(epsilon_of_zcdp(0.1, 1e-6), 4)
-    2.1419
     """
 
     def at(log_excess: float) -> float:
@@ -126,9 +120,6 @@ def rho_of_pure(epsilon: float) -> float:
     The worst one is randomized response with the odds exp(epsilon). Its divergence over its order
     is largest as the order falls to 1, where it is the relative entropy of the two coins,
     ``(p - q) epsilon`` with ``p / q = exp(epsilon)`` and ``p + q = 1``.
-
-    >>> round(rho_of_pure(1.0), 4)  # not the 1/2 of the first papers on zCDP
-    0.4621
     """
     p = 1 / (1 + math.exp(-epsilon))
     # p - q = 2 p - 1 has no digits left where epsilon is small.
@@ -143,9 +134,6 @@ def rho_of_laplace(epsilon: float) -> float:
     slope of 2 to -epsilon at the other one, and stays there; its mean is
     ``epsilon - 1 + exp(-epsilon)``, or as an integral without cancellation that of 1 - exp(-t)
     from 0 to epsilon.
-
-    >>> round(rho_of_laplace(1.0), 6)  # 1 / e
-    0.367879
     """
     if epsilon > 0.5:
         return epsilon + math.expm1(-epsilon)
@@ -173,9 +161,6 @@ def maximum_cost(charges: Iterable[tuple[tuple[str, ...], float]]) -> Fraction:
     A charge is a part and a cost. A part is a path of labels, () all the units. A unit follows one
     path, so it pays for the releases about every beginning of that path, and for no others. Floats
     are fractions, so nothing is rounded.
-
-    >>> maximum_cost([((), 1.0), (("left",), 0.5), (("right",), 0.25), (("left", "top"), 2.0)])
-    Fraction(7, 2)
     """
     totals: dict[tuple[str, ...], Fraction] = {}
     for part, cost in charges:

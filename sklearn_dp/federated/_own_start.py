@@ -29,11 +29,7 @@ _NEAREST = 0.75  # part of the held-out points that counts: outliers are not to 
 
 
 def is_faint(weights: np.ndarray, sd: float) -> bool:
-    """Whether released weights are so small against their noise that they tell next to nothing.
-
-    >>> is_faint(np.array([1.0, 0, 3, 0]), 0.5), is_faint(np.array([1.0, 0, 3, 0]), 2.0)
-    (False, True)
-    """
+    """Whether released weights are so small against their noise that they tell next to nothing."""
     mean = float(weights.sum()) / len(weights) - sd / math.sqrt(len(weights))
     return mean < _FAINT * sd
 

@@ -71,11 +71,10 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
         number of components, a twentieth of rho fits a model of all rows. The fits of the segments
         start from it (covariances and mixtures with `bounds`), but where the clusters of segments
         turn out to lie so far apart that this start would mislead them, large segments find their
-        own. Covariances and mixtures are then moved toward
-        those of all rows, and each center, ``mean_`` or ``location_`` toward that of all segments,
-        from four segments on, by the part of its distance that is likely to be error (empirical
-        Bayes), which costs nothing. A covariance or component that is all noise becomes the common
-        one.
+        own. Covariances and mixtures are then moved toward those of all rows, and each center,
+        ``mean_`` or ``location_`` toward that of all segments, from four segments on, by the part
+        of its distance that is likely to be error (empirical Bayes), which costs nothing. A
+        covariance or component that is all noise becomes the common one.
     min_size : int, optional
         Suppress segments unless their released size is at least this with 95 % confidence.
     n_jobs : int, optional

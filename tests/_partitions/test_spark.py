@@ -153,7 +153,7 @@ def test_bad_frames(spark):
     twice = spark.createDataFrame(FRAME[:3]).selectExpr("a", "b as a")
     with pytest.raises(ValueError, match="names of columns must differ"):
         engine_of(twice)
-    with pytest.raises(TypeError, match="groups cannot be given"):
+    with pytest.raises(TypeError, match="groups cannot be combined"):
         engine_of(spark.createDataFrame(FRAME), [1])
     with pytest.raises(ValueError, match="0 sample"):
         engine_of(spark.sparkContext.emptyRDD())

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from benchmark_tools import benchmark_module
 from scipy.stats import kstest
 
 from sklearn_dp import FederatedDPKMeans
@@ -27,7 +28,6 @@ from sklearn_dp.federated import (
 )
 from sklearn_dp.federated._federated_plan import entries_of
 from sklearn_dp.federated._server import server_update
-from sklearn_dp.federated._starts import optimal_centers
 from sklearn_dp.federated._state import Setup
 
 pytestmark = pytest.mark.filterwarnings(
@@ -36,6 +36,7 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 K, D = 10, 100
+optimal_centers = benchmark_module("_federated_baselines").optimal_centers
 
 
 # -- noise -----------------------------------------------------------------------------------------

@@ -1,12 +1,15 @@
-"""Public starts, and the baselines."""
+"""Public starts, and the baselines that benchmarks compare them with."""
 
 import itertools
 
 import numpy as np
 import pytest
+from benchmark_tools import benchmark_module
 from federated_states import clusters
 
 from sklearn_dp.federated import _starts
+
+BASELINES = benchmark_module("_federated_baselines")
 
 
 def test_sphere_packing_keeps_its_distances():
@@ -23,14 +26,14 @@ def test_sphere_packing_keeps_its_distances():
 def test_k_fed_repaired_finds_the_clusters_of_continuous_data(d):
     """The released code sends raw rows whenever no row occurs twice: that misses some cluster."""
     X, means, _ = clusters(4, d=d)
-    centers = _starts.k_fed(np.split(X, 20), 4, np.random.default_rng(0))
+    centers = BASELINES.k_fed(np.split(X, 20), 4, np.random.default_rng(0))
     assert np.linalg.norm(means[:, None] - centers, axis=2).min(axis=1).max() < 0.1
-    few = _starts.k_fed([np.repeat(means[:2], 3, axis=0), means[2:]], 4, np.random.default_rng(0))
+    few = BASELINES.k_fed([np.repeat(means[:2], 3, axis=0), means[2:]], 4, np.random.default_rng(0))
     assert np.linalg.norm(means[:, None] - few, axis=2).min(axis=1).max() == 0
 
 
 def test_the_optimum_is_started_at_the_true_means_or_often():
     X, means, _ = clusters(5)
     for start in (means, None):
-        centers = _starts.optimal_centers(X, 4, start=start)
+        centers = BASELINES.optimal_centers(X, 4, start=start)
         assert np.linalg.norm(means[:, None] - centers, axis=2).min(axis=1).max() < 0.05

@@ -42,6 +42,12 @@ class Means:
     size_variance: float
 
     @classmethod
+    def of_none(cls, d: int) -> Self:
+        """Before the first day."""
+        nothing = np.zeros(d)
+        return cls(nothing, nothing, nothing, nothing, np.full(d, math.inf), 0.0, 0.0)
+
+    @classmethod
     def of(cls, fitted: Any, weight: float) -> Self:
         """Of a fitted estimator, which tells no bias: all of its error may be one."""
         error = np.asarray(fitted.mean_std_error_, dtype=np.float64)
@@ -84,9 +90,7 @@ def combined(
 ) -> tuple[FriendlyMeanResult, Means]:
     """The result of all days, and what is kept of it for the next; `before` None on the first
     day."""
-    nothing, infinite = np.zeros(len(day.mean)), np.full(len(day.mean), math.inf)
-    first = Means(nothing, nothing, nothing, nothing, infinite, 0.0, 0.0)
-    means = (first if before is None else before).and_one(day, keep)
+    means = (Means.of_none(len(day.mean)) if before is None else before).and_one(day, keep)
     if before is None:
         return day, means
     known = means.precision > 0

@@ -44,10 +44,10 @@ def kmeans_cost(
     """What the passes of a fit take, without the look at far rows that a long tail asks for.
 
     `rho` is of the whole fit; `columns` are the parts of the budget for the units of columns, and
-    to refine centers by column. The parts are taken to be alike. Where a fit may
-    look for its clusters in a projection, what it needs there is added to what it needs without. By
-    default, `n_iter` and `n_cells`, the cells of a level of the tree that hold rows, are the most
-    there are, there are as many groups as rows, and a row has 4 bytes for each feature.
+    to refine centers by column. The parts are taken to be alike. Where a fit may look for its
+    clusters in a projection, what it needs there is added to what it needs without. By default,
+    `n_iter` and `n_cells`, the cells of a level of the tree that hold rows, are the most there are,
+    there are as many groups as rows, and a row has 4 bytes for each feature.
     """
     d, q, m = n_features, min(n_features, TUNING.most_axes), -(-n_rows // n_parts)
     size = Size(float(n_rows), math.sqrt(2 * rho))

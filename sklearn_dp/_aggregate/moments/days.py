@@ -48,12 +48,11 @@ class MomentDays:
         """Of the result of a fit; `square` is that of the weights of rows."""
         errors, source = first.errors, first.source
         assert errors is not None and source is not None
-        nothing, infinite = np.zeros(len(first.scales)), np.full(len(first.scales), math.inf)
-        start = Means(nothing, nothing, nothing, nothing, infinite, 0.0, 0.0)
         taken, clips = _taken(errors), source.clips
+        mean = _day_mean(first.center, first.deviations, errors, first.weight)
         return cls(
             replace(source, noise=_with_sampling(source.noise, first.weight, square)),
-            start.and_one(_day_mean(first.center, first.deviations, errors, first.weight), 1.0),
+            Means.of_none(len(taken)).and_one(mean, 1.0),
             np.maximum(np.square(errors.second) - np.square(taken), 0.0),
             taken,
             errors.heavy,

@@ -51,15 +51,7 @@ def check_cost(name: str, value: float) -> float:
 
 
 def positive_sensitivity(sensitivity: Any) -> Any:
-    """Floats that are no smaller than the claim, whatever numbers it is made in.
-
-    >>> positive_sensitivity(3)
-    3.0
-    >>> positive_sensitivity(0.0)
-    Traceback (most recent call last):
-      ...
-    sklearn_dp._privacy._plan.PlanError: a release needs a positive, finite sensitivity.
-    """
+    """Floats that are no smaller than the claim, whatever numbers it is made in."""
     sensitivity = floats_up(sensitivity)
     good = (sensitivity > 0) & (sensitivity < math.inf)
     require(np.all(good), "a positive, finite sensitivity")

@@ -75,9 +75,6 @@ def separation(numbers: np.ndarray, is_other: np.ndarray) -> float:
 
     The area under the ROC curve, by ranks (Mann and Whitney), turned to be at least 1/2. Ties count
     half.
-
-    >>> separation(np.array([1.0, 2.0, 3.0, 4.0]), np.array([False, True, False, True]))
-    0.75
     """
     ranks = rankdata(numbers)
     n, m = int(is_other.sum()), int((~is_other).sum())

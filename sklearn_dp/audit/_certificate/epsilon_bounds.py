@@ -118,9 +118,6 @@ def least_epsilon(true: float, false: float, delta: float) -> float:
     """epsilon >= log((true - delta) / false), and the same for "no alarm" with roles exchanged.
 
     The definition of (epsilon, delta)-DP, for the event "alarm" and for its complement.
-
-    >>> round(least_epsilon(0.6, 0.1, 0.1), 3)  # log(0.5 / 0.1)
-    1.609
     """
     pairs = ((true, false), (1 - false, 1 - true))
     return max([0.0, *(math.log((a - delta) / max(b, 1e-300)) for a, b in pairs if a > delta)])

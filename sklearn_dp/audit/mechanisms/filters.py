@@ -33,9 +33,6 @@ def kept(chance: np.ndarray, keep: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     the upper half of the law is used (see `Law.folded`). Low and high ends, above 1/2: the piece of
     the likely outcome begins at 1/2 and has its chance as its length (times 1/2), the other one has
     the rest.
-
-    >>> [ends.tolist() for ends in kept(np.array([0.9, 0.9]), np.array([True, False]))]
-    [[0.5, 0.95], [0.95, 1.0]]
     """
     likely = np.maximum(chance, 1 - chance)
     usual = keep == (chance >= 0.5)

@@ -26,9 +26,6 @@ def laplace_cdf(x: float | np.ndarray) -> np.ndarray:
 
     Each branch is clipped before it is computed, as `numpy.where` computes both: exp of a large
     number would overflow.
-
-    >>> laplace_cdf(np.array([-800.0, 0.0, np.log(2)])).tolist()
-    [0.0, 0.5, 0.75]
     """
     return np.where(x < 0, np.exp(np.minimum(x, 0)) / 2, 1 - np.exp(-np.maximum(x, 0)) / 2)
 
