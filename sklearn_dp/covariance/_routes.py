@@ -80,7 +80,8 @@ class BaseRoutes(BaseByDays):
         domain, rows = rows_in_bounds(table, domain, centered=centered)
         middle = (columns.of_table(mean[None])[0] - domain.center) / rows.unit * (not centered)
         covariance = covariance / (rows.unit**2 * np.outer(columns.scale, columns.scale))
-        start = Ellipsoid.of_covariance(middle, covariance, size, rows.ball)
+        number = size / table.units.unit_weight  # of units
+        start = Ellipsoid.of_covariance(middle, covariance, number, rows.ball)
         # Two rounds widen what is three times too narrow.
         (end,), _ = refine(session, rows, [start], centered=centered, pool=True, least_rounds=2)
         self.radius_, self.rows_beyond_ = domain.radius, 0.0

@@ -6,6 +6,7 @@ import pytest
 from sklearn_dp import DPBySegment, FriendlyCovariance, PrivacyBudget
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
+from sklearn_dp.covariance import _routes
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
@@ -68,3 +69,21 @@ def test_segments_start_within_bounds_only():
         assert [each.path_ for each in model.estimators_.values()] == [path] * 2
         budget = PrivacyBudget(1.0, 1e-6).to_rho()
         assert 0.999 * budget < model.privacy_report_.rho <= budget
+
+
+def test_the_largest_weight_is_no_number_of_units(monkeypatch):
+    """A start from rows of weight 300 is one of so many units."""
+    starts, original = [], _routes.refine
+
+    def refine(session, rows, start, **options):
+        starts.extend(start)
+        return original(session, rows, start, **options)
+
+    monkeypatch.setattr(_routes, "refine", refine)
+    key, X = np.repeat([0, 1], 600), rows(1200)
+    inner = FriendlyCovariance(bounds=30.0, max_weight=300.0)
+    model = DPBySegment(inner, values=[0, 1], epsilon=4.0, random_state=0)
+    model.fit(X, by=key, sample_weight=np.full(1200, 300.0))
+    assert [start.weight for start in starts[1:]] == pytest.approx([600, 600], rel=0.2)
+    sizes = [each.size_ for each in model.estimators_.values()]
+    assert sizes == pytest.approx([180_000] * 2, rel=0.2)

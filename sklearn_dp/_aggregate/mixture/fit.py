@@ -118,7 +118,7 @@ def _told(
 class Mixture:
     """Released components of other rows, in the units of the table."""
 
-    weights: np.ndarray  # (k,), in units
+    weights: np.ndarray  # (k,), of rows
     means: np.ndarray  # (k, d)
     covariances: np.ndarray  # (k, ...), of the form of the fit; of tied ones k times the same
 
@@ -143,7 +143,7 @@ def fit_from_others(
     shapes = [_matrix(each, table.n_features) / square for each in others.covariances]
     start = [
         Ellipsoid.of_covariance(*each, rows.ball)
-        for each in zip(centers, shapes, others.weights, strict=True)
+        for each in zip(centers, shapes, others.weights / table.units.unit_weight, strict=True)
     ]
     ellipsoids, seen = refine(session, rows, start, form=settings.form, most_rounds=_MOST_ROUNDS)
     progress("components")
