@@ -141,7 +141,7 @@ def ages(**columns):
             pd.DataFrame(ages(a=["7319", "b", "c"], b=list("abc"))),
             r"column 'a' \(and 1 more\) is not",
         ),
-        (pd.DataFrame(ages(day=pd.to_datetime(["7319-01-01"] * 3))), "column 'day' is not"),
+        (pd.DataFrame(ages(day=np.full(3, np.datetime64("7319", "s")))), "column 'day' is not"),
         (pd.DataFrame(ages(kind=pd.Categorical(["7319", "b", "b"]))), "column 'kind' is not"),
         (pl.DataFrame(ages(pid=["p7319", "b", "c"])), "column 'pid' is not"),
     ],
@@ -162,10 +162,11 @@ def test_bounds_of_too_few_columns_are_blamed_where_all_are_numbers():
 
 
 def test_a_lazy_frame_among_tables_is_not_asked_for_its_columns(recwarn):
-    """Polars warns whoever asks. By itself it is a table in parts; of a list each is in memory."""
+    """Polars warns whoever asks, as scikit-learn before 1.8 does. By itself it is a table in parts;
+    of a list each is in memory."""
     with pytest.raises(ValueError, match="^X, part 0"):
         DPKMeans(2).fit_partitions([pl.DataFrame(ages()).lazy()])
-    assert not recwarn.list
+    assert not [each for each in recwarn if "sklearn_dp" in each.filename]
 
 
 def test_types_of_numbers_are_not_blamed_for_another_error():

@@ -111,7 +111,8 @@ def test_a_row_is_read_by_itself():
     plain = pandas.DataFrame({"a": [1, 2, 2, 1] * 9, "b": [True, False] * 18}, dtype=object)
     assert model.fit(plain.infer_objects()).schema_ == {"a": [1, 2], "b": ["False", "True"]}
     for value in odd:
-        wider = pandas.concat([plain, pandas.DataFrame({"a": [value], "b": [value]}, dtype=object)])
+        columns = {name: [*plain[name], value] for name in plain}
+        wider = pandas.DataFrame(columns, dtype=object)
         alone = model.fit(plain)
         expected = [each.tolist() for each in alone.categories_]
         rows = alone.transform(plain)
