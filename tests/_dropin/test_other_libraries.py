@@ -28,6 +28,7 @@ from sklearn_dp import (
     FriendlyMean,
     SampleAndAggregate,
 )
+from sklearn_dp.accounting import deployment_entry
 from sklearn_dp.audit import all_estimators
 from sklearn_dp.exceptions import LedgerError
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
@@ -230,6 +231,32 @@ def test_onnx_knows_no_covariance(fitted):
     skl2onnx = pytest.importorskip("skl2onnx")
     with pytest.raises(Exception, match="EmpiricalCovariance"):
         skl2onnx.to_onnx(fitted["FriendlyCovariance"].to_sklearn(), X[:1].astype(np.float32))
+
+
+def test_a_sacro_target_is_saved_loaded_and_attacked(fitted, tmp_path):
+    """It writes parameters into YAML that only plain values come back from: a twin has no other."""
+    targets = pytest.importorskip("sacroml.attacks.target")
+    from sacroml.attacks.worst_case_attack import WorstCaseAttack
+
+    model, half = fitted["SampleAndAggregate"], len(X) // 2
+    order = np.random.default_rng(2).permutation(len(X))
+    members, others = order[:half], order[half:]
+    target = targets.Target(
+        model=model.to_sklearn(), dataset_name="places",
+        X_train=X[members], y_train=Y[members], X_test=X[others], y_test=Y[others],
+    )  # fmt: skip
+    target.add_safemodel_results([deployment_entry(model.privacy_report_)])
+    target.save(str(tmp_path / "target"))
+    loaded = targets.Target()
+    loaded.load(str(tmp_path / "target"))
+    assert loaded.safemodel == target.safemodel != []
+    np.testing.assert_array_equal(loaded.model.predict(X), model.predict(X))
+    attack = WorstCaseAttack(n_reps=3, output_dir=str(tmp_path), write_report=False)
+    assert 0 <= attack.attack(loaded)["metadata"]["global_metrics"]["n_sig_auc_p_vals"] <= 3
+    direct = targets.Target(model=model)
+    direct.save(str(tmp_path / "direct"))
+    with pytest.raises(Exception, match="could not determine a constructor"):
+        targets.Target().load(str(tmp_path / "direct"))
 
 
 # -- libraries around clusterers -------------------------------------------------------------------
