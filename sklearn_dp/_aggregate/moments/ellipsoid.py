@@ -39,6 +39,7 @@ center to far away, and clip all of their coordinates for it.
 _LEVELS = 1023  # responsibilities; 1023 * 1025 < 2**20
 _BASIS = 2.0**26
 _FINE = 2.0**10  # steps of a whitened coordinate to a standard deviation, for weights
+_HIDDEN = 0.3  # part of a variance that tails may take that nobody sees, and all is well
 _LARGE = 0.5  # part of a variance that tails may take, and all is well otherwise
 _FARTHEST = 2.0**20  # such steps: beyond 1024 standard deviations all is equally far
 
@@ -54,9 +55,9 @@ class Errors:
     # in parts of them. It is in `mean` and `second`, and may be more where tails are heavy.
     clipped: tuple[np.ndarray, np.ndarray] | None = None
     heavy: bool = False
-    unseen: np.ndarray | float = (
-        0.0  # of `mean`, what a tail hidden in the noise may be the cause of
-    )
+    # What a tail hidden in the noise may be the cause of: of `mean`, and of `second`.
+    unseen: np.ndarray | float = 0.0
+    unseen_second: np.ndarray | float = 0.0
 
     @classmethod
     def unknown(cls, d: int, weight: float = math.inf) -> Self:
@@ -139,6 +140,13 @@ class Ellipsoid:
         mean, second, _ = (part[~self.constant] for part in self.noise_errors())
         error = max(float(mean.max()), float(second.max()) / math.sqrt(2))
         status = hidden_in_noise(what, error, 1.0, epsilon, self.weight, self.least_weight)
+        unseen = float(np.max(self.errors.unseen_second))
+        if status == "ok" and unseen > _HIDDEN:
+            return ("ok, but " if unseen < _LARGE else "") + (
+                "the noise may hide long tails: standard errors allow for "
+                f"{plain(100 * unseen, 1)} % of a variance, but the bias may be larger; "
+                "more rows or a larger epsilon would help"
+            )
         if status != "ok" or self.errors.clipped is None or not self.errors.heavy:
             return status
         tails = [float(part[~self.constant].max()) for part in self.errors.clipped]
@@ -153,9 +161,10 @@ class Ellipsoid:
         """Errors (d,) of means, in sd, and of variances for noise and sampling, and what tails take
         of these, in parts."""
         assert self.errors is not None
-        mean, second, nothing = self.errors.mean, self.errors.second, np.zeros(len(self.scales))
+        mean, second = self.errors.mean, self.errors.second
         if self.errors.clipped is None:
-            return mean, second, nothing
+            unseen = np.broadcast_to(self.errors.unseen_second, second.shape)
+            return mean, np.sqrt(np.maximum(second**2 - unseen**2, 0.0)), unseen
         of_mean, of_variance = self.errors.clipped
         mean, second = (
             np.sqrt(np.maximum(np.square(error) - np.square(part), 0.0))

@@ -108,7 +108,7 @@ def refine(
 def same_clips(radius: float, ellipsoids: list[Ellipsoid]) -> Clips:
     """One clip of all that is taken to be normal."""
     k = len(ellipsoids)
-    return Clips(radius, radius, [None] * k, [0.0] * k)
+    return Clips(radius, radius, [None] * k, [(0.0, 0.0)] * k)
 
 
 def _round_share(ellipsoids: list[Ellipsoid], d: int, form: str, budget: float) -> float:
@@ -263,12 +263,13 @@ class MomentRounds:
         noise: float,
         square: float,
         wider: np.ndarray,
-        unseen: float,
+        unseen: tuple[float, float],
     ) -> Errors:
         """Standard errors of a normal component for the noise and the sampling of its units.
 
         `noise` is that of an entry of its second moment, after pooling; `wider` what the variances
-        of columns were multiplied by; `unseen` what the noise may hide. A whitened normal row has
+        of columns were multiplied by; `unseen` what the noise may hide, of means and of variances.
+        A whitened normal row has
         coordinates of variance 1, squares of variance 2 and products of variance 1; the mean of d
         squares has 2 / d. What clipping leaves of a deviation is divided by.
         """
@@ -276,11 +277,13 @@ class MomentRounds:
         left, n = kept(square, d + 2), max(release.sizes[j], 1.0) / self.square
         noise, of_squares = (noise / d, 2 / (n * d)) if self.form == "spherical" else (noise, 2 / n)
         count = max(release.counts[j], 1.0) / self.square
+        of_mean, taken = unseen[0], unseen[1] / wider
         return Errors(
-            np.sqrt((np.square(release.mean_noise[j]) + np.square(unseen)) / wider + 1 / count),
-            np.hypot(noise / wider, math.sqrt(of_squares)) / left,
+            np.sqrt((np.square(release.mean_noise[j]) + of_mean**2) / wider + 1 / count),
+            np.hypot(np.hypot(noise / wider, math.sqrt(of_squares)) / left, taken),
             release.count_noise,
-            unseen=unseen / np.sqrt(wider),
+            unseen=of_mean / np.sqrt(wider),
+            unseen_second=taken,
         )
 
     def tail_errors(

@@ -34,7 +34,7 @@ _CODES = ("ok", "constant", "variance", "bound", "noise")  # from good to bad
 _HIDDEN = 0.5  # part of a spread that a standard error is, above which little can be seen
 _VARIANCE = math.sqrt(2) * _HIDDEN  # the same of a variance: a square has that spread
 _SURELY = 1.0  # standard deviations
-_TAILS = 0.5  # part of a variance that tails may take
+_TAILS = 0.3  # part of a variance that tails may take
 _UNSEEN = "too few rows for this budget: some directions are hidden in the noise"
 
 

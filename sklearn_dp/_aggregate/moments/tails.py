@@ -29,6 +29,9 @@ _FARTHEST = 32.0  # times the last of them
 _FEWEST = 40.0  # rows of a component, in standard deviations of a count, or counts do not help
 _WINDOWS, _STARTS = (1, 2, 3, 4, 8), slice(2, 6)  # bins of distances together, and the first ones
 _SURELY = 3.0  # standard deviations from a normal law
+_HEAVIER = np.array([-0.5, 0.5, 1.0, 1.0, 0.7])  # of the bins after the first, where tails are long
+_DOUBT = 2.5  # standard deviations of these together, from a normal law
+_INEXACT = 0.02  # of the rows of a normal law, that whitening moves in them
 _LIKE = 0.3  # of the rows that a normal law has in the bins: what whitening that is not exact moves
 _CLEAR = 4.0  # standard deviations of noise, that counts of a tail stand out by
 _TAIL_WINDOWS = (1, 2, 4, 8)  # bins of a tail together
@@ -76,7 +79,7 @@ class Clips(NamedTuple):
     sums: float
     moments: float
     reaches: list[Reach | None]
-    unseen: list[float]  # as the `excess` of a reach, where the noise may hide the tail
+    unseen: list[tuple[float, float]]  # as the excesses of a reach, where noise may hide the tail
     distances: Distances | None = None
     tails: list[PowerLaw | None] = []  # of components, or one of all
 
@@ -112,7 +115,12 @@ def last_clips(
         counts, sd = distances
         edges = _edges(rows, ellipsoids, max(seen), counts.shape[1])
     if distances is None or least < _FEWEST * sd:
-        unseen_of = [_unseen(e.weight, sd, radius) for e in ellipsoids]
+        means = [_unseen(e.weight, sd, radius) for e in ellipsoids]
+        squares = [
+            _unseen_squares(e.weight, sd, radius, of, _far(rows, e))
+            for e, of in zip(ellipsoids, seen, strict=True)
+        ]
+        unseen_of = list(zip(means, squares, strict=True))
         return Clips(radius, radius, [None] * k, unseen_of, distances)
     of_each, noise, seen_of_each = counts, sd, seen
     if form == "tied":
@@ -123,12 +131,20 @@ def last_clips(
         for row, of in zip(counts, seen, strict=True)
     ]
 
-    def unseen(radius: float, near: float) -> list[float]:
-        each = zip(ellipsoids, of_each, seen_of_each, strict=True)
-        return [_unseen(e.weight, noise, radius, near, edges, row, of) for e, row, of in each]
+    def unseen(sums: float, moments: float, near: float) -> list[tuple[float, float]]:
+        means = (
+            _unseen(e.weight, noise, sums, near, edges, row, of)
+            for e, row, of in zip(ellipsoids, of_each, seen_of_each, strict=True)
+        )
+        squares = (
+            _unseen_squares(e.weight, noise, moments, of, _far(rows, e))
+            * max(_heavier(row, edges, noise, of), 1.0)
+            for e, row, of in zip(ellipsoids, of_each, seen_of_each, strict=True)
+        )
+        return list(zip(means, squares, strict=True))
 
     if all(tail is None for tail in tails):
-        return Clips(radius, radius, [None] * k, unseen(radius, _NEAR[0]), distances)
+        return Clips(radius, radius, [None] * k, unseen(radius, radius, _NEAR[0]), distances)
     # A tail tells what lies beyond its start.
     start = max(radius, *(tail.start for tail in tails if tail is not None))
     choices = edges[edges >= start * (1 - 1e-9)]
@@ -139,9 +155,9 @@ def last_clips(
         None if tail is None else reach_of(tail, n, sums, moments)
         for tail, n in zip(tails, sizes, strict=True)
     ]
-    hidden = unseen(sums, _NEAR[1])
+    hidden = unseen(sums, moments, _NEAR[1])
     found = [
-        reach and reach._replace(excess=max(reach.excess, hidden[j]))
+        reach and reach._replace(excess=max(reach.excess, hidden[j][0]))
         for j, reach in enumerate(reaches * (k // len(reaches)))
     ]
     return Clips(sums, moments, found, hidden, distances, tails)
@@ -176,6 +192,16 @@ def _unseen(
     return _LIKELY[0] * excess / max(size, 1.0)
 
 
+def _unseen_squares(size: float, sd: float, radius: float, d: int, end: float) -> float:
+    """The same of a variance, in parts of it: of rows beyond nearly all of a normal law, or beyond
+    the radius, up to the farthest that there can be. No column is known to have none of them."""
+    start = max(radius, math.sqrt(normal_quantile(_QUANTILES[2], d)))
+    hidden = min(_HIDDEN * math.sqrt(2) * sd, _MOST_HIDDEN * size)
+    excess = float(PowerLaw(start, hidden, _HEAVY, end).excess(radius, 2))
+    excess += hidden * max(min(start, end) ** 2 - radius**2, 0.0)
+    return _LIKELY[1] * excess / max(size, 1.0)
+
+
 def reach_of(tail: PowerLaw, size: float, sums: float, moments: float) -> Reach:
     """What a tail of a component of that size has beyond two radii."""
     first, second = float(tail.excess(sums)), float(tail.excess(moments, 2))
@@ -187,10 +213,15 @@ def _edges(
 ) -> np.ndarray:
     """Of bins of distances: quantiles of a normal law, and half octaves to the farthest rows."""
     near = np.sqrt([normal_quantile(q, d) for q in _QUANTILES])
-    far = max((rows.ball + np.linalg.norm(e.center)) / e.scales.min() for e in ellipsoids)
+    far = max(_far(rows, e) for e in ellipsoids)
     number = math.ceil(2 * math.log2(min(max(far / near[-1], 2.0), _FARTHEST)))
     number = number if bins is None else bins - len(near)
     return np.concatenate([[0.0], near, near[-1] * 2.0 ** (np.arange(1, number + 1) / 2)])
+
+
+def _far(rows: GridTable, ellipsoid: Ellipsoid) -> float:
+    """A whitened distance that no row exceeds."""
+    return float((rows.ball + np.linalg.norm(ellipsoid.center)) / ellipsoid.scales.min())
 
 
 def _normal(counts: np.ndarray, edges: np.ndarray, sd: float, d: int) -> bool:
@@ -203,7 +234,26 @@ def _normal(counts: np.ndarray, edges: np.ndarray, sd: float, d: int) -> bool:
         noise = np.sqrt(width * sd**2 + normal + np.square(like * normal))
         if np.any(np.abs(found - normal) > _SURELY * noise):
             return False
-    return True
+    return _heavier(counts, edges, sd, d) < _DOUBT
+
+
+def _heavier(counts: np.ndarray, edges: np.ndarray, sd: float, d: int) -> float:
+    """How clearly tails are longer than those of a normal law, in standard deviations.
+
+    Its scale is that of the rows in the first bin: of long tails, fewer are in the next one, and
+    more farther out. One by one no bin may tell it.
+    """
+    normal = _normal_counts(counts, edges, d)
+    weights = _HEAVIER[: len(counts) - 1]
+    places = slice(1, 1 + len(weights))
+    more, expected = (weights @ part[places] for part in (counts - normal, normal))
+    noise = np.square(weights) @ (sd**2 + normal[places])
+    # What the noise of the first bin makes of the scale, and so of all others.
+    first = counts.copy()
+    first[0] += math.hypot(sd, math.sqrt(max(float(counts.sum()), 0.0)) / 2)
+    moved = weights @ (_normal_counts(first, edges, d) - normal)[places]
+    inexact = _INEXACT * np.abs(weights) @ normal[places]
+    return float(more / math.sqrt(noise + moved**2 + inexact**2))
 
 
 def _normal_counts(counts: np.ndarray, edges: np.ndarray, d: int) -> np.ndarray:
