@@ -313,8 +313,8 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         place = self.location_, self.location_std_error_
         spreads = np.sqrt(np.diag(self.covariance_))
         self.column_status_ = at_bound_codes(seen.codes(codes_of(end)), box, *place, spreads)
-        of_mean, self._clip_variance = end.errors.clipped or np.zeros((2, len(spreads)))
-        self._clip_bias = of_mean * spreads
+        of_mean, _ = end.errors.clipped or np.zeros((2, len(spreads)))
+        self._clip_bias, (*_, self._clip_variance) = of_mean * spreads, end.noise_errors()
         if self.status_ == "ok":
             names = self._column_names
             status = moments_status(end, self.column_status_, names, session.plan.epsilon)

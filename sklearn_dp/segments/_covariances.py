@@ -40,6 +40,7 @@ def moved_covariances(
     common: np.ndarray,
     common_error: np.ndarray,
     clipped: np.ndarray | float = 0.0,
+    common_clipped: np.ndarray | float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The same for covariances (S, d, d), or variances (S, d), which stay positive definite.
 
@@ -47,7 +48,7 @@ def moved_covariances(
     relative error of its variances in each of its d (d + 1) / 2 numbers. A segment gives up one
     part of that logarithm. One that does not know its variances within a half is all noise, which
     makes them too large: it gets the common matrix. What a clip may have taken of its variances,
-    the part `clipped` (S, d), is in the errors, and no noise.
+    the part `clipped` (S, d), is in the errors, and no noise. So it is of the common ones.
     """
     d, full = len(common), common.ndim == 2
     numbers = d * (d + 1) // 2 if full else d
@@ -56,7 +57,8 @@ def moved_covariances(
     relative = np.sqrt(np.square(relative) - np.square(clipped))
     variance = np.square(relative).mean(axis=1)
     variance = np.where(_unknown(relative), np.inf, np.maximum(variance, 1e-300))
-    least = np.square(_diagonals(common_error, full) / _diagonals(common, full)).mean()
+    least = np.square(_diagonals(common_error, full) / _diagonals(common, full))
+    least = np.maximum(least - np.square(common_clipped), 0.0).mean()
     powers, apart = _logarithms(values, common)
     given, after = _given(apart / numbers, variance, numbers, least)
     known = np.isfinite(variance)
@@ -209,7 +211,9 @@ def _moved(models: Sequence[Any], name: str, common: Any) -> tuple[np.ndarray, n
         return values, errors
     if name == "covariance_":
         clipped = np.array([model._clip_variance for model in models])
-        return moved_covariances(values, errors, target[0], target[1], clipped)
+        return moved_covariances(
+            values, errors, target[0], target[1], clipped, common._clip_variance
+        )
     if common.covariance_type_ == "tied":
         return moved_covariances(values, errors, *target)
     shape = values.shape

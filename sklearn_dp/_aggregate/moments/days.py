@@ -38,6 +38,7 @@ class MomentDays:
     means: Means
     variance: np.ndarray  # (d,), of the error of the variances of columns, in parts of them
     taken: np.ndarray  # (d,), by clips, in parts of them
+    unseen: np.ndarray  # (d,), by clips of tails that noise may hide, in parts of them
     heavy: bool
     distances: tuple[Distances, Ellipsoid] | None  # and that of the first rows that were counted
     radii: np.ndarray  # (2,), that rows were clipped to, about: of sums, and of moments
@@ -53,8 +54,9 @@ class MomentDays:
         return cls(
             replace(source, noise=_with_sampling(source.noise, first.weight, square)),
             Means.of_none(len(taken)).and_one(mean, 1.0),
-            np.maximum(np.square(errors.second) - np.square(taken), 0.0),
+            _variance(errors),
             taken,
+            np.zeros(len(taken)) + errors.unseen_second,
             errors.heavy,
             None if clips.distances is None else (clips.distances, source.guess),
             np.array(clips[:2]),
@@ -91,13 +93,16 @@ class MomentDays:
         if of_old is None:
             # How much of a tail noise may hide is known better of all days than of any of them.
             bias = np.minimum(errors.unseen * spread, means.bias)
-            return replace(self, means=replace(means, bias=bias)) if self.normal else self
+            unseen = np.minimum(errors.unseen_second, self.unseen)
+            known = replace(self, means=replace(means, bias=bias), unseen=unseen)
+            return known if self.normal else self
         assert of_old.clipped is not None
         bias, precision = of_old.clipped[0] * spread, means.precision
         if self.normal:  # and all of it is news
             precision = precision / (1 + precision * np.square(bias))
         means = replace(means, bias=bias, precision=precision)
-        return replace(self, means=means, taken=of_old.clipped[1])
+        taken = of_old.clipped[1]
+        return replace(self, means=means, taken=taken, unseen=np.zeros(len(taken)))
 
 
 @dataclass(frozen=True)
@@ -176,13 +181,12 @@ def later_day(
         # Moments about the center there was, less those of the new one about it.
         offset = (guess.axes / guess.scales).T @ (center - guess.center)
         second = second - np.outer(offset, offset)
-    variance = np.square(errors.second) - np.square(_taken(errors))
     shape = reshaped(guess, second, level * noise_norm(d, "full"), "full")
     distances = cast("Distances", clips.distances), (days.distances or (None, guess))[1]
     days = replace(
         days,
         means=means,
-        variance=(1 - share) ** 2 * days.variance + share**2 * np.maximum(variance, 0.0),
+        variance=(1 - share) ** 2 * days.variance + share**2 * _variance(errors),
         taken=(1 - share) * days.taken + share * _taken(errors),
         heavy=days.heavy or errors.heavy,
         distances=distances if _stretch(distances[1], *shape.wide) < _LIKE[not normal] else None,
@@ -230,14 +234,21 @@ def _taken(errors: Errors) -> np.ndarray:
     return np.zeros(len(errors.mean)) if errors.clipped is None else errors.clipped[1]
 
 
+def _variance(errors: Errors) -> np.ndarray:
+    """Of the errors of variances, in parts of them, without what clips take."""
+    taken = np.square(_taken(errors)) + np.square(errors.unseen_second)
+    return np.maximum(np.square(errors.second) - taken, 0.0)
+
+
 def _errors(days: MomentDays, deviations: np.ndarray) -> Errors:
     means, heavy = days.means, bool(days.taken.any())
     bias = means.bias / deviations
     return Errors(
         np.hypot(np.sqrt(means.variance) / deviations, bias),
-        np.sqrt(days.variance + np.square(days.taken)),
+        np.sqrt(days.variance + np.square(days.taken) + np.square(days.unseen)),
         math.sqrt(means.size_variance),
         (bias, days.taken) if heavy else None,
         days.heavy,
         bias,
+        days.unseen,
     )

@@ -115,33 +115,26 @@ def last_clips(
         counts, sd = distances
         edges = _edges(rows, ellipsoids, max(seen), counts.shape[1])
     if distances is None or least < _FEWEST * sd:
-        means = [_unseen(e.weight, sd, radius) for e in ellipsoids]
-        squares = [
-            _unseen_squares(e.weight, sd, radius, of, _far(rows, e))
-            for e, of in zip(ellipsoids, seen, strict=True)
-        ]
-        unseen_of = list(zip(means, squares, strict=True))
+        squares = _unseen_squares(rows, ellipsoids, sd, radius, seen[0])
+        unseen_of = [(_unseen(e.weight, sd, radius), squares) for e in ellipsoids]
         return Clips(radius, radius, [None] * k, unseen_of, distances)
     of_each, noise, seen_of_each = counts, sd, seen
     if form == "tied":
         counts, sd, seen = counts.sum(axis=0, keepdims=True), sd * math.sqrt(k), [max(seen)]
     sizes = np.maximum(counts.sum(axis=1), _FEWEST / 2 * sd)
+    # Components that share rows have no normal law each.
+    more = _heavier(counts[0], edges, sd, seen[0]) if k == 1 else 0.0
     tails = [
-        None if _normal(row, edges, sd, of) else _tail_of(row, edges, sd)
+        None if more < _DOUBT and _normal(row, edges, sd, of) else _tail_of(row, edges, sd)
         for row, of in zip(counts, seen, strict=True)
     ]
 
     def unseen(sums: float, moments: float, near: float) -> list[tuple[float, float]]:
-        means = (
-            _unseen(e.weight, noise, sums, near, edges, row, of)
-            for e, row, of in zip(ellipsoids, of_each, seen_of_each, strict=True)
-        )
-        squares = (
-            _unseen_squares(e.weight, noise, moments, of, _far(rows, e))
-            * max(_heavier(row, edges, noise, of), 1.0)
-            for e, row, of in zip(ellipsoids, of_each, seen_of_each, strict=True)
-        )
-        return list(zip(means, squares, strict=True))
+        squares = _unseen_squares(rows, ellipsoids, noise, moments, seen[0]) * max(more, 1.0)
+        each = zip(ellipsoids, of_each, seen_of_each, strict=True)
+        return [
+            (_unseen(e.weight, noise, sums, near, edges, row, of), squares) for e, row, of in each
+        ]
 
     if all(tail is None for tail in tails):
         return Clips(radius, radius, [None] * k, unseen(radius, radius, _NEAR[0]), distances)
@@ -192,10 +185,17 @@ def _unseen(
     return _LIKELY[0] * excess / max(size, 1.0)
 
 
-def _unseen_squares(size: float, sd: float, radius: float, d: int, end: float) -> float:
+def _unseen_squares(
+    rows: GridTable, ellipsoids: list[Ellipsoid], sd: float, radius: float, d: int
+) -> float:
     """The same of a variance, in parts of it: of rows beyond nearly all of a normal law, or beyond
-    the radius, up to the farthest that there can be. No column is known to have none of them."""
-    start = max(radius, math.sqrt(normal_quantile(_QUANTILES[2], d)))
+    the radius, up to the farthest that there can be. Any column may have all of them. Those that a
+    component of a mixture does not have are others' rows.
+    """
+    if len(ellipsoids) > 1:
+        return 0.0
+    start, end = max(radius, math.sqrt(normal_quantile(0.99, d))), _far(rows, ellipsoids[0])
+    size = ellipsoids[0].weight
     hidden = min(_HIDDEN * math.sqrt(2) * sd, _MOST_HIDDEN * size)
     excess = float(PowerLaw(start, hidden, _HEAVY, end).excess(radius, 2))
     excess += hidden * max(min(start, end) ** 2 - radius**2, 0.0)
@@ -234,7 +234,7 @@ def _normal(counts: np.ndarray, edges: np.ndarray, sd: float, d: int) -> bool:
         noise = np.sqrt(width * sd**2 + normal + np.square(like * normal))
         if np.any(np.abs(found - normal) > _SURELY * noise):
             return False
-    return _heavier(counts, edges, sd, d) < _DOUBT
+    return True
 
 
 def _heavier(counts: np.ndarray, edges: np.ndarray, sd: float, d: int) -> float:
