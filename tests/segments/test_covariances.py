@@ -74,6 +74,17 @@ def test_what_is_all_noise_gets_the_common_matrix():
     assert np.isinf(nothing[1]).all()
 
 
+def test_what_clips_take_of_the_common_variances_is_nothing_between_segments():
+    truth, common = matrices(6, 0.1, np.random.default_rng(0))
+    errors, clipped = with_errors(truth, 0.5), np.full(3, 0.4)
+    exact, clipped_too, noisy = (
+        moved_covariances(truth, errors, common, with_errors(common[None], share)[0], 0.4, taken)[0]
+        for share, taken in ((0.0, 0.0), (0.4, clipped), (0.4, 0.0))
+    )
+    np.testing.assert_allclose(clipped_too, exact)
+    assert relative_errors(noisy, truth).sum() < relative_errors(exact, truth).sum()
+
+
 def test_one_number_by_hand():
     """Errors of 1, a mean squared distance of 4: a variance of 3 between, less 2 of 5 numbers."""
     values, common = np.array([2.0, -2.0, 2.0, -2.0, 2.0])[:, None] + 7, np.array([7.0])

@@ -36,10 +36,12 @@ Centers and rows are whole steps. A scale of less would whiten rows that are a s
 center to far away, and clip all of their coordinates for it.
 """
 
+DOUBTED = 0.3
+"""Part of a variance that tails may take, and all is well."""
+
 _LEVELS = 1023  # responsibilities; 1023 * 1025 < 2**20
 _BASIS = 2.0**26
 _FINE = 2.0**10  # steps of a whitened coordinate to a standard deviation, for weights
-_HIDDEN = 0.3  # part of a variance that tails may take that nobody sees, and all is well
 _LARGE = 0.5  # part of a variance that tails may take, and all is well otherwise
 _FARTHEST = 2.0**20  # such steps: beyond 1024 standard deviations all is equally far
 
@@ -141,7 +143,7 @@ class Ellipsoid:
         error = max(float(mean.max()), float(second.max()) / math.sqrt(2))
         status = hidden_in_noise(what, error, 1.0, epsilon, self.weight, self.least_weight)
         unseen = float(np.max(self.errors.unseen_second))
-        if status == "ok" and unseen > _HIDDEN:
+        if status == "ok" and unseen > DOUBTED:
             return ("ok, but " if unseen < _LARGE else "") + (
                 "the noise may hide long tails: standard errors allow for "
                 f"{plain(100 * unseen, 1)} % of a variance, but the bias may be larger; "

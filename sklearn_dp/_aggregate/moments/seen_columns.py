@@ -27,14 +27,14 @@ from ..shared.advice import listed
 from ..shared.columns import COLUMNS, Columns, look_at_columns
 from ..shared.narrow_bounds import cut_by_bounds, near_bounds
 from ..shared.table import Table
-from .ellipsoid import Ellipsoid
+from .ellipsoid import DOUBTED, Ellipsoid
 
 _DIGITS, _TINY = 1e-10, 1e-28  # of a value, and at all: less is no standard deviation
 _CODES = ("ok", "constant", "variance", "bound", "noise")  # from good to bad
 _HIDDEN = 0.5  # part of a spread that a standard error is, above which little can be seen
 _VARIANCE = math.sqrt(2) * _HIDDEN  # the same of a variance: a square has that spread
 _SURELY = 1.0  # standard deviations
-_TAILS = 0.3, 0.2  # part of a variance that tails may take, and heavy ones
+_HEAVY = 0.2  # part of a variance that heavy tails may take: it is not known well
 _UNSEEN = "too few rows for this budget: some directions are hidden in the noise"
 
 
@@ -129,7 +129,8 @@ def codes_of(ellipsoid: Ellipsoid) -> np.ndarray:
     mean, second, taken = ellipsoid.noise_errors()
     # A column is at least as wide as what the noise of its variance leaves of that.
     least = np.sqrt(np.maximum(1 - _SURELY * second, 0.0))
-    tails = taken > _TAILS[ellipsoid.errors is not None and ellipsoid.errors.heavy]
+    heavy = ellipsoid.errors is not None and ellipsoid.errors.heavy
+    tails = taken > (_HEAVY if heavy else DOUBTED)
     codes = np.where((second > _VARIANCE) | tails, "variance", "ok").astype("<U8")
     codes[~(mean <= _HIDDEN * least) | (ellipsoid.least_weight <= 0)] = "noise"
     codes[ellipsoid.constant & np.isfinite(mean)] = "constant"

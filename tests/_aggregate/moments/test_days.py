@@ -52,9 +52,19 @@ def test_what_earlier_clips_have_taken_is_known_by_what_all_days_know():
     errors = Errors(np.full(2, 0.1), np.full(2, 0.2), 1.0, unseen=np.full(2, 0.01))
     seen = days.told_of_tails(errors, None, spread)
     assert np.array_equal(seen.means.bias, np.minimum(0.02, days.means.bias))
+    # So of variances; they are no noise of a day.
+    hidden = days.told_of_tails(replace(errors, unseen_second=0.07), None, spread)
+    assert np.all(hidden.unseen == 0.07) and np.all(days.unseen > 0.1)
+    assert np.all(
+        hidden.told_of_tails(replace(errors, unseen_second=0.09), None, spread).unseen == 0.07
+    )
+    assert _days._variance(replace(errors, unseen_second=0.12)) == pytest.approx(0.16**2)
+    told = _days._errors(hidden, spread)
+    assert np.square(told.second) == pytest.approx(hidden.variance + 0.07**2)
     of_old = replace(errors, clipped=(np.full(2, 0.3), np.full(2, 0.5)))
     told = days.told_of_tails(errors, of_old, spread)
     assert np.all(told.means.bias == 0.6) and np.all(told.taken == 0.5)
+    assert not hidden.told_of_tails(errors, of_old, spread).unseen.any()
     before = days.means.precision
     assert np.allclose(told.means.precision, 1 / (1 / before + 0.36))
     # What has been counted once is not counted again, and a normal day takes nothing back.

@@ -5,7 +5,12 @@ import pytest
 
 from sklearn_dp import DPPCA, DPGaussianMixture, FriendlyCovariance
 from sklearn_dp._aggregate.moments.ellipsoid import NARROWEST, Ellipsoid, Errors
-from sklearn_dp._aggregate.moments.seen_columns import at_bound_codes, codes_of, worst_codes
+from sklearn_dp._aggregate.moments.seen_columns import (
+    at_bound_codes,
+    codes_of,
+    moments_status,
+    worst_codes,
+)
 from sklearn_dp._privacy._domain import Domain
 
 pytestmark = [
@@ -83,9 +88,9 @@ def test_two_components_and_their_columns_are_ok():
     assert model.component_status_.tolist() == ["ok", "ok"] == model.column_status_.tolist()
 
 
-def component(mean, second, scales=(100.0, 100.0), taken=None, hidden=0, weight=500.0):
+def component(mean, second, scales=(100.0, 100.0), taken=None, hidden=0, weight=500.0, **more):
     clipped = None if taken is None else (np.zeros(2), np.array(taken))
-    errors = Errors(np.array(mean), np.array(second), 20.0, clipped)
+    errors = Errors(np.array(mean), np.array(second), 20.0, clipped, **more)
     scales = np.array(scales)
     return Ellipsoid(np.zeros(2), np.eye(2), scales, 4.0, weight, errors, hidden)
 
@@ -100,6 +105,17 @@ def component(mean, second, scales=(100.0, 100.0), taken=None, hidden=0, weight=
         ({"mean": [0.1, 0.3], "second": [0.1, 0.5]}, ["ok", "ok"]),
         # what a clip takes makes a column no narrower
         ({"mean": [0.1, 0.1], "second": [0.1, 2.0], "taken": [0.0, 1.99]}, ["ok", "variance"]),
+        # of heavy ones less is too much
+        ({"mean": [0.1] * 2, "second": [0.3] * 2, "taken": [0.1, 0.29]}, ["ok", "ok"]),
+        (
+            {"mean": [0.1] * 2, "second": [0.3] * 2, "taken": [0.1, 0.29], "heavy": True},
+            ["ok", "variance"],
+        ),
+        # nor does what noise may hide of one
+        (
+            {"mean": [0.1] * 2, "second": [0.3, 2.0], "unseen_second": np.array([0.2, 1.99])},
+            ["ok", "variance"],
+        ),
         (
             {"mean": [0.1, 1.0], "second": [0.1, 1.0], "scales": (100.0, NARROWEST)},
             ["ok", "constant"],
@@ -113,6 +129,16 @@ def component(mean, second, scales=(100.0, 100.0), taken=None, hidden=0, weight=
 )
 def test_codes_of_released_errors(parts, codes):
     assert codes_of(component(**parts)).tolist() == codes
+
+
+@pytest.mark.parametrize(
+    "unseen, start",
+    [(0.29, "ok"), (0.4, "ok, but the noise may hide"), (0.6, "the noise may hide")],
+)
+def test_the_status_tells_what_noise_may_hide_of_variances(unseen, start):
+    end = component([0.1, 0.1], [0.61, 0.61], unseen_second=np.array([0.0, unseen]))
+    status = moments_status(end, codes_of(end), range(2), 1.0)
+    assert status.startswith(start) and (status == "ok") == (start == "ok")
 
 
 def test_bounds_come_before_variances_and_after_noise():
