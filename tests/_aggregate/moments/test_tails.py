@@ -149,6 +149,14 @@ def test_what_noise_may_hide_of_a_tail_is_in_the_error_of_a_mean():
     assert tails._unseen(2000.0, sd, radius, 1.0, edges, wide, 3) == pytest.approx(blind)
 
 
+def test_what_is_heavy_by_its_index_or_by_how_much_it_takes():
+    """Rows beyond 3 in 1000: of index 4, 2 * 9 / 2 squares each, half of which count."""
+    light = tails.reach_of(tails.PowerLaw(3.0, 10.0, 4.0, 1e9), 1000.0, 3.0, 3.0)
+    assert light == pytest.approx((0.01, 0.045, False))
+    assert tails.reach_of(tails.PowerLaw(3.0, 10.0, 2.9, 1e9), 1000.0, 3.0, 3.0).heavy
+    assert tails.reach_of(tails.PowerLaw(3.0, 40.0, 4.0, 1e9), 1000.0, 3.0, 3.0).heavy
+
+
 def test_what_noise_may_hide_of_a_tail_is_in_the_error_of_a_variance():
     """By hand: half of what as many rows as noise hides have, of the power law of index 3 beyond 99
     % of a normal law: their number beyond r falls as r**-3, and the mean of r**2 is 3 start**2."""
