@@ -36,7 +36,7 @@ Centers and rows are whole steps. A scale of less would whiten rows that are a s
 center to far away, and clip all of their coordinates for it.
 """
 
-DOUBTED = 0.3
+DOUBTED = 0.2
 """Part of a variance that tails may take, and all is well."""
 
 _LEVELS = 1023  # responsibilities; 1023 * 1025 < 2**20

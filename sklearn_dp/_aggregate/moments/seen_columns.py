@@ -34,7 +34,6 @@ _CODES = ("ok", "constant", "variance", "bound", "noise")  # from good to bad
 _HIDDEN = 0.5  # part of a spread that a standard error is, above which little can be seen
 _VARIANCE = math.sqrt(2) * _HIDDEN  # the same of a variance: a square has that spread
 _SURELY = 1.0  # standard deviations
-_HEAVY = 0.2  # part of a variance that heavy tails may take: it is not known well
 _UNSEEN = "too few rows for this budget: some directions are hidden in the noise"
 
 
@@ -129,9 +128,7 @@ def codes_of(ellipsoid: Ellipsoid) -> np.ndarray:
     mean, second, taken = ellipsoid.noise_errors()
     # A column is at least as wide as what the noise of its variance leaves of that.
     least = np.sqrt(np.maximum(1 - _SURELY * second, 0.0))
-    heavy = ellipsoid.errors is not None and ellipsoid.errors.heavy
-    tails = taken > (_HEAVY if heavy else DOUBTED)
-    codes = np.where((second > _VARIANCE) | tails, "variance", "ok").astype("<U8")
+    codes = np.where((second > _VARIANCE) | (taken > DOUBTED), "variance", "ok").astype("<U8")
     codes[~(mean <= _HIDDEN * least) | (ellipsoid.least_weight <= 0)] = "noise"
     codes[ellipsoid.constant & np.isfinite(mean)] = "constant"
     if not ellipsoid.seen and not (codes == "noise").any():  # no direction of a single column

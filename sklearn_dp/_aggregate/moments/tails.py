@@ -133,7 +133,8 @@ def last_clips(
     ]
 
     def unseen(sums: float, moments: float, near: float) -> list[tuple[float, float]]:
-        squares = _unseen_squares(rows, ellipsoids, noise, moments, seen[0]) * max(more, 1.0)
+        squares = _unseen_squares(rows, ellipsoids, noise, moments, seen[0])
+        squares *= max(more / _HIDDEN, 1.0)
         each = zip(ellipsoids, of_each, seen_of_each, strict=True)
         return [
             (_unseen(e.weight, noise, sums, near, edges, row, of), squares) for e, row, of in each
