@@ -51,8 +51,10 @@ class MomentDays:
         assert errors is not None and source is not None
         taken, clips = _taken(errors), source.clips
         mean = _day_mean(first.center, first.deviations, errors, first.weight)
+        # Of the rounds before, nothing is needed on later days.
+        by, noise = replace(source.by, errors=None, source=None), source.noise
         return cls(
-            replace(source, noise=_with_sampling(source.noise, first.weight, square)),
+            replace(source, by=by, noise=_with_sampling(noise, first.weight, square)),
             Means.of_none(len(taken)).and_one(mean, 1.0),
             _variance(errors),
             taken,

@@ -34,6 +34,11 @@ def test_two_days_without_noise_make_the_covariance_of_their_rows():
     assert model.size_ == pytest.approx(20_000, abs=1)
 
 
+def test_a_first_day_keeps_nothing_of_the_rounds_before_its_last():
+    source = fitted().source
+    assert source.by.source is None and source.by.errors is None and source.guess.source is None
+
+
 def test_another_grid_moves_what_is_in_steps():
     days = fitted()
     moved = days.on_grid(0.5, np.array([7.0, -7.0]))
