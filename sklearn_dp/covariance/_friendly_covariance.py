@@ -314,7 +314,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         spreads = np.sqrt(np.diag(self.covariance_))
         self.column_status_ = at_bound_codes(seen.codes(codes_of(end)), box, *place, spreads)
         of_mean, _ = end.errors.clipped or np.zeros((2, len(spreads)))
-        self._clip_bias, (*_, self._clip_variance) = of_mean * spreads, end.noise_errors()
+        self._clip_bias, self._clip_variance = of_mean * spreads, end.noise_errors()[2]
         if self.status_ == "ok":
             names = self._column_names
             status = moments_status(end, self.column_status_, names, session.plan.epsilon)

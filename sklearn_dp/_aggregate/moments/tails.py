@@ -43,9 +43,7 @@ _MOST_HIDDEN = 0.1  # of the rows
 _INDICES = (2.0, 16.0)  # of power laws of tails: those of smaller ones have no variance
 _LIKELY = 0.7, 0.5  # of what a power law says, for means of normal laws and for squares
 _HEAVY = 3.0  # index of a power law up to which variances are uncertain
-_MUCH = (
-    0.15  # of a variance, from which on they are, whatever the index: it is that of noisy counts
-)
+_MUCH = 0.15  # of a variance: from here on they are, whatever index the noisy counts have
 _BIAS = 0.7, 0.25  # standard deviations of noise that one of a power law is worth
 _MOMENTS = 0.7  # of the last round, about
 
