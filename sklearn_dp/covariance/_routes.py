@@ -110,10 +110,10 @@ class BaseRoutes(BaseByDays):
             place = replace(place, status=found)
         self.status_ = place.weights.told(place.status)
         origin = place.domain.center
-        if place.status == "ok":
+        if place.status != "ok":
+            return end.unknown(), rows, origin
+        if self._no_days() is None:
             self._earlier_days = EarlierDays.of(end, square, rows.unit, origin)
-        else:
-            end = end.unknown()
         return end, rows, origin
 
     def _start(self, session, place, centered):
