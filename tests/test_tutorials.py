@@ -32,6 +32,7 @@ SHOWS = {
     "tutorials/plot_5_topics": (1, ["False False", "10 topics"]),
     "estimators/plot_categories": (1, ["status: ok"]),
     "estimators/plot_covariance": (1, ["covariance_[0, 1]", "status: ok"]),
+    "estimators/plot_hierarchy": (1, ["4 clusters", "least true size above 1000: True"]),
     "estimators/plot_one_cluster_kmeans": (1, ["balls: "]),
     "estimators/plot_outlier_screen": (1, ["rows in the ball:"]),
     "estimators/plot_pca": (1, []),

@@ -7,12 +7,15 @@ from ._dp_one_cluster import DPOneCluster
 from ._dp_one_cluster_kmeans import DPOneClusterKMeans
 from ._dp_outlier_screen import DPOutlierScreen
 from ._dp_topics import DPTopics
+from ._hierarchy import ClusterHierarchy, ClusterLevel
 from ._interior import IntPointResult, int_point
 from ._k_tuples import KTupleResult, aggregate_k_tuples
 from ._keywords import Topic
 from ._options import FarBallsOptions, FriendlyCoreOptions
 
 __all__ = [
+    "ClusterHierarchy",
+    "ClusterLevel",
     "DPCoreset",
     "DPKMeans",
     "DPKTupleKMeans",

@@ -36,6 +36,10 @@ class Euclidean:
         """Valid rows as they are compared with centers."""
         return X
 
+    def centers(self, means: np.ndarray) -> np.ndarray:
+        """Centers of clusters with these means."""
+        return means
+
     def distances(self, X: np.ndarray, centers: np.ndarray) -> np.ndarray:
         """Distances (n, k) of such rows to released centers, each a function of its row alone."""
         return distances(X, centers)
@@ -62,6 +66,10 @@ class Cosine(Euclidean):
     def rows(self, X: Any) -> "UnitRows":
         """Directions of rows."""
         return UnitRows(X)
+
+    def centers(self, means: np.ndarray) -> np.ndarray:
+        """Directions of means."""
+        return unit_rows(means)
 
     def distances(self, X: np.ndarray, centers: np.ndarray) -> np.ndarray:
         """Cosine distances, which lose no digits where they are small."""

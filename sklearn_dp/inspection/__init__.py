@@ -1,20 +1,22 @@
 """What a budget buys, where it goes, and how sure an answer is: curves and pictures.
 
 Nothing here is charged. Curves are fitted on rows that are public or synthetic; budgets are read
-off plans, reports and ledgers; centers and topics are drawn as they were released. The pictures
-follow scikit-learn's displays: `from_...` makes one and draws it, `plot` draws it again, and
-attributes with a trailing underscore are artists of Matplotlib (of the extra `plot`).
+off plans, reports and ledgers; centers, hierarchies and topics are drawn as they were released. The
+pictures follow scikit-learn's displays: `from_...` makes one and draws it, `plot` draws it again,
+and attributes with a trailing underscore are artists of Matplotlib (of the extra `plot`).
 """
 
 from ._budget_display import BudgetDisplay
 from ._cluster_display import ClusterDisplay
 from ._curve import PrivacyUtilityCurve, utility_curve
+from ._hierarchy_display import HierarchyDisplay
 from ._topic_display import TopicDisplay
 from ._utility_display import PrivacyUtilityDisplay
 
 __all__ = [
     "BudgetDisplay",
     "ClusterDisplay",
+    "HierarchyDisplay",
     "PrivacyUtilityCurve",
     "PrivacyUtilityDisplay",
     "TopicDisplay",

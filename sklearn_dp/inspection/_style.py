@@ -10,12 +10,14 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
     "ACCENT", "COLORS", "INK", "MUTED", "OTHER", "PALE", "SETTINGS", "axes_for", "legend_above",
-    "title",
+    "noisy_number", "plain_text", "title",
 ]  # fmt: skip
 
 ACCENT, OTHER = "#0072b2", "#d55e00"  # blue and vermilion
@@ -82,3 +84,18 @@ def legend_above(ax: Axes, columns: int) -> None:
         columnspacing=1.2,
         fontsize=8.5,
     )
+
+
+def noisy_number(value: float, error: float) -> str:
+    """A noisy number, without digits that are noise.
+
+    >>> noisy_number(12345.0, 20.0), noisy_number(-3.0, 20.0), noisy_number(4.0, 0.1)
+    ('12,340', '0', '4')
+    """
+    step = 10.0 ** max(0, int(np.floor(np.log10(max(error, 1.0)))))
+    return f"{max(round(value / step) * step, 0.0):,.0f}"
+
+
+def plain_text(text: str) -> str:
+    """A text in which Matplotlib finds no formula."""
+    return text.replace("$", r"\$")

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._base import check_integer
 from .._privacy._html import framed
 from ..cluster import DPTopics, Topic
-from ._style import ACCENT, INK, MUTED, PALE, axes_for, title
+from ._style import ACCENT, INK, MUTED, PALE, axes_for, noisy_number, plain_text, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -147,13 +147,13 @@ class TopicDisplay:
         self.errors_: Any = ax.errorbar(
             sizes, places, xerr=[low, errors], fmt="none", ecolor=INK, elinewidth=1.2, capsize=3
         )
-        ax.set_yticks(places, [_plain(topic.label) for topic in self.topics])
+        ax.set_yticks(places, [plain_text(topic.label) for topic in self.topics])
         end = float((sizes + errors).max())
         for place, size, error, topic in zip(places, sizes, errors, self.topics, strict=True):
             words = ", ".join(topic.keywords[3:_IN_PICTURE])
             words = "; ".join(filter(None, [words, _WORDS.get(topic.status)]))
             ax.text(
-                size + error + 0.015 * end, place, _plain(words), va="center", color=MUTED,
+                size + error + 0.015 * end, place, plain_text(words), va="center", color=MUTED,
                 fontsize=8.5,
             )  # fmt: skip
         ax.set(xlim=(0, 1.35 * end or 1.0), ylim=(-0.7, len(sizes) - 0.3))
@@ -200,7 +200,7 @@ def _line(topic: Topic, largest: float) -> str:
     """Label, size and keywords of a topic, in three cells."""
     pairs = zip(topic.keywords[:_IN_PAGE], topic.counts[:_IN_PAGE], strict=True)
     words = "".join(
-        f"<span>{escape(word)} <small>{_number(count, topic.count_std_error)}</small></span>"
+        f"<span>{escape(word)} <small>{noisy_number(count, topic.count_std_error)}</small></span>"
         for word, count in pairs
     )
     told, lost = _WORDS.get(topic.status, ""), "sk-dp-lost" * (topic.status == "noise")
@@ -209,22 +209,7 @@ def _line(topic: Topic, largest: float) -> str:
         f"<b>{escape(topic.label)}</b>"
         f'<div class="{lost}">'
         f'<i style="width:{width:.1f}%"></i>'
-        f"<small>{_number(topic.size, topic.size_std_error)} "
+        f"<small>{noisy_number(topic.size, topic.size_std_error)} "
         f"± {1.96 * topic.size_std_error:,.0f}</small></div>"
         f'<div class="sk-dp-words">{words}<small>{told}</small></div>'
     )
-
-
-def _number(value: float, error: float) -> str:
-    """A noisy number, without digits that are noise.
-
-    >>> _number(12345.0, 20.0), _number(-3.0, 20.0), _number(4.0, 0.1)
-    ('12,340', '0', '4')
-    """
-    step = 10.0 ** max(0, int(np.floor(np.log10(max(error, 1.0)))))
-    return f"{max(round(value / step) * step, 0.0):,.0f}"
-
-
-def _plain(text: str) -> str:
-    """A text in which Matplotlib finds no formula."""
-    return text.replace("$", r"\$")

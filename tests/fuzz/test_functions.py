@@ -14,7 +14,13 @@ from sklearn.base import BaseEstimator
 
 import sklearn_dp
 from sklearn_dp import FederatedDPKMeans, PrivacyBudget, PrivacyLedger
-from sklearn_dp.cluster import FarBallsOptions, FriendlyCoreOptions, aggregate_k_tuples, int_point
+from sklearn_dp.cluster import (
+    ClusterHierarchy,
+    FarBallsOptions,
+    FriendlyCoreOptions,
+    aggregate_k_tuples,
+    int_point,
+)
 from sklearn_dp.federated import NoiseShares, client_update, elbow
 from sklearn_dp.federated._answers import AnswerError
 from sklearn_dp.ledger import LedgerCharge, main
@@ -42,6 +48,7 @@ ELSEWHERE = {
     "PartitionOptions": "holds values that the estimator checks; fuzzed as its parameter",
     "KTupleResult": "made by the package, never by a user",
     "IntPointResult": "made by the package, never by a user",
+    "ClusterLevel": "made by the package, never by a user",
     "Topic": "made by the package, never by a user",
 }
 
@@ -154,6 +161,17 @@ def values_of(key, values, again, value):
     return repr(opened), list(opened), len(same), repr(opened[value]), ledger._repr_html_()
 
 
+def levels_of(n_clusters, labels, min_size, confidence, **arguments):
+    """A hierarchy, and three of its levels."""
+    tree = ClusterHierarchy(**arguments)
+    levels = (
+        tree.cut(n_clusters),
+        tree.merge(labels),
+        tree.merge_small(min_size, confidence=confidence),
+    )
+    return [(level.centers, level.weights, level.predict(tree.centers)) for level in levels]
+
+
 def budget_of(shares, delta_failure, **arguments):
     """A budget, and what can be asked of it."""
     budget = PrivacyBudget(**arguments)
@@ -181,6 +199,22 @@ FUNCTIONS = {
     "int_point": (
         int_point,
         {"values": vectors, "bounds": bounds, "n_points": one_of(1, 5, 20), **budgets},
+    ),
+    "ClusterHierarchy": (
+        levels_of,
+        {
+            "centers": one_of(np.eye(3), -np.eye(3)[[0, 0, 1]])
+            | st.builds(numbers, seeds, one_of((3, 3)), spoils),
+            "weights": one_of([1.0, 2.0, 3.0], [0.0, -5.0, 0.0], [1e150, 1.0, 1e-300]),
+            "centers_std_error": one_of(None, np.ones((3, 3)), np.full((3, 3), np.inf)),
+            "weights_std_error": one_of(None, [1.0, 1e-300, 1e150], [0.0, 0.0, np.inf]),
+            "metric": one_of("euclidean", "cosine"),
+            "max_weight": one_of(1.0, 1e-100),
+            "n_clusters": one_of(1, 2, 3),
+            "labels": one_of([0, 0, 1], [5, -3, 5]),
+            "min_size": one_of(0.1, 0.5, 1e10),
+            "confidence": one_of(0.95, 0.5),
+        },
     ),
     "elbow": (
         elbow,
