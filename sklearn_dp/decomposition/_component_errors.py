@@ -11,6 +11,8 @@ import numpy as np
 from .._aggregate.friendly.column_moments import fit_column_means
 from .._aggregate.moments.seen_columns import at_bound_codes
 from .._aggregate.shared.adaptive_center import CenterRadius
+from .._aggregate.shared.advice import plain
+from .._aggregate.shared.bounds import is_ok
 from .._aggregate.shared.column_means import unequal
 from .._aggregate.shared.columns import ReleasedColumns
 from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts, told_of_hidden
@@ -21,6 +23,7 @@ from .._privacy._session import PrivacySession
 __all__ = ["BaseComponentErrors"]
 
 _HIDDEN = 0.5  # part of a spread that a standard error is, above which little can be seen
+_DOUBTED, _LARGE = 0.2, 0.5  # parts of a variance that clips may take: all is well, or not
 _CLEAR = 3.0  # standard deviations of its noise that a variance is at least
 _ANY = 0.5  # mean square of the part of a vector along each of two axes, if any direction is alike
 
@@ -35,27 +38,50 @@ class BaseComponentErrors(BaseDPEstimator):
     mean_: np.ndarray
     mean_std_error_: np.ndarray
     status_: str
-    _total: tuple[float, float, float, float]
+    _total: tuple[float, float, float, float, float]
 
-    def _set_errors(self, total, sd, size, size_sd):
+    def _set_errors(self, total, sd, size, size_sd, taken):
         """Standard errors, from released numbers.
 
         `total` variance is at least `sd`, the standard deviation of the noise of a diagonal entry,
         hence of a variance along any direction: the noise is isotropic. `size`, with noise of
         `size_sd`, is what variances are divided by. A variance v of normal data that are drawn anew
-        has the standard deviation v sqrt(2 / size).
+        has the standard deviation v sqrt(2 / size). Clips take about `taken` of the total at the
+        most. It may all be of one component, or of each its share: between these two is the
+        geometric mean.
         """
-        self._total = total, sd, size, size_sd
+        self._total = total, sd, size, size_sd, taken
         variance, k, d = self.explained_variance_, self.n_components_, self.n_features_in_
         # Not by squares: variances of rows as large as bounds allow have none.
-        self.explained_variance_std_error_ = np.hypot(
-            sd, math.hypot(math.sqrt(2 / size), min(1.0, size_sd / size)) * variance
-        )
+        relative = math.hypot(math.sqrt(2 / size), min(1.0, size_sd / size))
+        noise = np.hypot(sd, self._taken())
+        self.explained_variance_std_error_ = np.hypot(noise, relative * variance)
         share = min(1.0, float(variance.sum()) / total)
         self.explained_ = share
         # Part of the noise of the total is that of the components.
         square = k * (1 - share) ** 2 + (d - k) * share**2
-        self.explained_std_error_ = min(1.0, math.sqrt(square) * sd / total)
+        error = math.hypot(math.sqrt(square) * sd, max(share, 1 - share) * taken)
+        self.explained_std_error_ = min(1.0, error / total)
+
+    def _taken(self) -> np.ndarray:
+        """About the most that clips take of each variance."""
+        total, *_, taken = self._total
+        return taken * np.sqrt(np.minimum(self.explained_variance_ / total, 1.0))
+
+    def _told_of_tails(self, status: str) -> str:
+        """A status that is ok, with what clips may have taken of the largest variance."""
+        first = np.maximum(self.explained_variance_[:1], 1e-300)
+        share = float((self._taken()[:1] / first).max(initial=0.0))
+        if not is_ok(status) or share <= _DOUBTED:
+            return status
+        words = (
+            "long tails may lie beyond `radius_`: standard errors allow for "
+            f"{plain(100 * share, 1)} % of a variance; more rows or a larger epsilon would help"
+        )
+        if share < _LARGE:
+            return f"ok, but {words}" if status == "ok" else f"{status}; {words}"
+        rest = status.removeprefix("ok").removeprefix(",").removeprefix(" but").strip()
+        return f"{words}; {rest}" if rest else words
 
     def _set_direction_errors(self, moment, unit, mean_sd):
         """Standard errors of the directions and of the mean, from released values.
@@ -69,7 +95,7 @@ class BaseComponentErrors(BaseDPEstimator):
         in each of these entries; drawing n normal rows anew has l_i l_j / n. An angle of half a
         right one or more is any angle.
         """
-        _, sd, size, _ = self._total
+        _, sd, size, *_ = self._total
         values, vectors = np.linalg.eigh(moment)
         values, vectors = values[::-1] * unit, vectors[:, ::-1]
         variance, k = np.maximum(values, 0.0), self.n_components_
@@ -129,7 +155,8 @@ class BaseComponentErrors(BaseDPEstimator):
         codes = self.column_status_ = at_bound_codes(self.column_status_, domain, *mean, spreads)
         status = told_of_cuts(self.status_, codes, domain, self.mean_, spreads, names)
         known = codes, domain, variances, self._total[1], names
-        self.status_, self.column_status_ = told_of_hidden(status, *known)
+        status, self.column_status_ = told_of_hidden(status, *known)
+        self.status_ = self._told_of_tails(status)
 
     def _mean_codes(self, variances):
         """Codes of the mean of each column, by released variances of the columns, bounds aside.

@@ -99,8 +99,8 @@ class DPPCA(
     explained_variance_ : ndarray of shape (n_components,)
         Released variance along each of them, at least 0.
     explained_variance_std_error_ : ndarray of shape (n_components,)
-        Standard error of each of them: it covers both privacy noise and sampling variability (as
-        for normal data). Clipping to `radius_` is not covered.
+        Standard error of each of them: it covers privacy noise, sampling variability (as for normal
+        data), and about what clipping to `radius_` may have taken.
     components_std_error_ : ndarray of shape (n_components, n_features)
         Standard error of each entry of `components_`, up to the sign of its row: by how much
         privacy noise and sampling variability turn each component toward the others. If variances
@@ -289,9 +289,9 @@ class DPPCA(
         self._set_components(moment, unit)
         self.size_, self.whiten_ = place.size * table.units.unit_weight, bool(self.whiten)
         self.singular_values_ = np.sqrt(self.explained_variance_) * math.sqrt(self.size_)
-        sd, square = noise * unit, place.weights.square
+        sd, square, taken = noise * unit, place.weights.square, place.squares * unit
         total = max(float(np.trace(moment)) * unit, math.sqrt(d) * sd)
-        self._set_errors(total, sd, place.size / square, place.size_sd / square)
+        self._set_errors(total, sd, place.size / square, place.size_sd / square, taken)
         self._set_direction_errors(moment, unit, place.error)
         self.status_ = place.weights.told(place.status)
         if self.status_ == "ok" and (self.explained_variance_[:1] < noise_edge(sd, d)).any():

@@ -92,3 +92,23 @@ def test_the_mean_of_a_column_with_a_long_tail_has_the_bias_of_the_clip_in_its_e
         model = DPPCA(2, random_state=seed).fit(X)
         held += abs(model.mean_[8] - np.exp(1.125)) <= 1.96 * model.mean_std_error_[8]
     assert held >= 15
+
+
+@pytest.mark.parametrize(("law", "n"), [("normal", 30_000), ("lognormal", 6000), ("rare", 20_000)])
+def test_what_clips_take_of_a_variance_is_in_its_error_or_told(law, n):
+    """A radius that noise draws in clips long tails; of a normal law hardly anything is taken."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        tail = rng.normal(size=n)
+        if law != "normal":
+            tail = np.exp(0.8 * tail) if law == "lognormal" else 60.0 * (rng.random(n) < 0.01)
+        X = np.column_stack([rng.normal(size=n), tail])
+        model = DPPCA(bounds=([-6, -60], [6, 60]), random_state=seed).fit(X)
+        off = np.linalg.eigvalsh(np.cov(X.T))[-1] - model.explained_variance_[0]
+        error = model.explained_variance_std_error_[0] / model.explained_variance_[0]
+        if law == "normal":
+            assert model.status_ == "ok" and error < 0.15
+            continue
+        assert "long tails may lie beyond `radius_`" in model.status_ and error > 0.2
+        assert off > 0.25 * model.explained_variance_[0] or law == "rare"
+        assert law == "lognormal" or not model.trustworthy_

@@ -16,7 +16,7 @@ import numpy as np
 from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
-from .bounds import radius_about, upper_bound_outside
+from .bounds import radius_about, squares_outside, upper_bound_outside
 from .centering import Weights, center_and_count, noise_sd
 from .rows import GridTable
 from .table import Table
@@ -48,6 +48,7 @@ class CenterRadius:
     error: np.ndarray
     size_sd: float  # standard deviation of the size; infinite where that is
     weights: Weights = Weights()  # what was released of the weights of rows
+    squares: float = 0.0  # about the most that clips take of the sum of squares, in squared steps
 
 
 def center_radius_entries(
@@ -90,7 +91,7 @@ def adaptive_center_radius(
     """
     known, center, most = domain, *_known(table, domain)
     ball = Domain(center, most)
-    radius, _ = radius_about(session, _BOUND, table, ball, known, fraction=0.999)
+    radius, first = radius_about(session, _BOUND, table, ball, known, fraction=0.999)
     status = "ok" if radius is not None else _NOT_SEEN
     domain = _box(center, _least(radius, most))
     # A third of an entry for each round, and less by more than rounding could add up to.
@@ -117,8 +118,10 @@ def adaptive_center_radius(
     rows = GridTable.quantize(table, domain, known)
     # Rows beyond twice the ball before were moved toward it, before their norms were taken.
     beyond = upper_bound_outside(norms, min(domain.radius, 2 * before), count, sd)
-    size = max(size, 1.0)
-    return CenterRadius(rows, domain, rows.ball / wider, size, status, beyond, error, sd, weights)
+    shift = float(np.linalg.norm(domain.center - center))
+    squares = squares_outside(norms, domain.radius, first, shift) / rows.unit**2
+    size, told = max(size, 1.0), (beyond, error, sd, weights, squares)
+    return CenterRadius(rows, domain, rows.ball / wider, size, status, *told)
 
 
 def about_origin(

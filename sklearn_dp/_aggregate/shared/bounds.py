@@ -46,6 +46,7 @@ _MARGIN = 3.7
 _WALK = float(norm.ppf(0.975))
 _WINDOWS = (8, 16, 32, 64, 128, 256)
 _ROUNDED = 1 / 12  # what rounding to whole units adds to the variance of a bin
+_LIKELY, _STANDS_OUT = 1.5, 4.0  # standard deviations of what noise may hide, and of a bin
 _SEEN_WINDOWS, _SEEN = (1, 2, 4, 8, 16), 4.5  # bins, and standard deviations of their sum
 
 
@@ -117,6 +118,33 @@ def upper_bound_outside(norms: NoisyNorms, radius: float, size: float, size_sd: 
             held = float(norms.counts[inside - length : inside].sum())
             found.append(size - held + _MARGIN * math.sqrt(size_sd**2 + length * variance))
     return max(0.0, min(found))
+
+
+def squares_outside(norms: NoisyNorms, radius: float, first: NoisyNorms, shift: float) -> float:
+    """About the most that the squared norms of units farther out exceed that radius by, in all.
+
+    Bins up to twice the radius count with what their noise may hide: no tail goes on that does not
+    show there. Those beyond count where they stand out by themselves, as do those of the `first`
+    norms, about a point that is `shift` away: rows may have been moved inward since.
+    """
+    counts, excess, near = _beyond(norms, radius)
+    margin = _LIKELY * norms.sd * float(np.linalg.norm(excess[near]))
+    found = []
+    for each, reach in ((norms, radius), (first, radius + shift)):
+        more, by, inside = _beyond(each, reach)
+        seen = ~inside & (more > _STANDS_OUT * each.sd)
+        found.append(float(more[seen] @ by[seen]))
+    return max(float(counts[near] @ excess[near]) + max(found), 0.0) + margin
+
+
+def _beyond(norms: NoisyNorms, radius: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of the bins beyond a radius: counts, what squares in the middle exceed its square by, and
+    which begin below twice the radius."""
+    first = int(np.searchsorted(norms.edges, radius * (1 - 1e-9)))
+    edges = norms.edges[first:]
+    ends = np.minimum(edges[1:], 2 * edges[:-1])  # the last one has none
+    excess = (np.square(edges[:-1]) + np.square(ends)) / 2 - radius**2
+    return norms.counts[first:], excess, edges[:-1] < 2 * radius * (1 - 1e-9)
 
 
 def is_ok(status: str) -> bool:

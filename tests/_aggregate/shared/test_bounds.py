@@ -12,6 +12,7 @@ from sklearn_dp._aggregate.shared.bounds import (
     ball_of,
     clipped_in_words,
     known_or_paid,
+    squares_outside,
     upper_bound_outside,
 )
 from sklearn_dp._aggregate.shared.table import Table
@@ -170,6 +171,26 @@ def far(rng, epsilon_sd, n_far):
     counts[205:212] = [400, 3000, 9000, 15_000, 12_000, 3000, 1000]
     counts[220:224] = n_far / 4
     return noisy(counts, epsilon_sd, rng)
+
+
+def test_squares_outside_by_hand():
+    """Edges 0, 1, 2, 4, 8: about radius 2, ten rows of the next bin exceed 4 by 6 each; those of
+    the last one count where they stand out from the noise, and not what is inside."""
+    edges, nothing = np.array([0.0, 1.0, 2.0, 4.0, 8.0]), np.zeros(4)
+    counts, few = np.array([50.0, 90.0, 10.0, 4.0]), np.array([50.0, 90.0, 10.0, 7.0])
+
+    def found(counts, sd, first=nothing, shift=0.0):
+        return squares_outside(
+            NoisyNorms(counts, edges, sd), 2.0, NoisyNorms(first, edges, sd), shift
+        )
+
+    noise = 1.5 * 2.0 * 6  # of the one bin that begins below twice the radius
+    assert found(counts, 0.0) == 10 * 6 + 4 * 36
+    assert found(few, 2.0) == pytest.approx(10 * 6 + noise)
+    assert found(-counts, 2.0) == pytest.approx(noise)
+    # Rows that have been moved inward are seen before; not if they may be no farther out.
+    assert found(counts, 2.0, first=np.array([0.0, 0.0, 0.0, 9.0])) == 60 + 9 * 36 + noise
+    assert found(counts, 2.0, first=np.array([0.0, 0.0, 0.0, 9.0]), shift=1.0) == 60 + noise
 
 
 def test_rows_far_out_are_told_where_they_stand_out_of_the_noise_and_cost_much():
