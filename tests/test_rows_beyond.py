@@ -95,7 +95,7 @@ def test_a_summary_tells_how_many(model):
     told = (
         f"radius_ = {model.radius_:.4g}: units farther out are clipped to it\nstatus: ok inside "
         f"radius_: up to {most} units (95 %) may lie farther out, and their cost is unknown; pass "
-        "bounds= to remove this caveat\n"
+        "bounds= to remove this caveat"
     )
     assert told in repr(model.summary()) and "&#x27;" not in model.summary()._repr_html_()
     model.status_ = "mostly noise"
