@@ -95,14 +95,8 @@ EMBEDDINGS_CELLS = [  # benchmarks/embeddings.py; the name is how far apart clus
 ]
 OF_PAIRS = (  # numbers that only such data read, and those of moves
     "precise_centers",
-    "moves_spread_share",
-    "moves_count_share",
-    "round_gain",
-    "free_moves",
-    "settling",
-    "blocked",
-    "merge_floor",
-    "moves",
+    "moves_share",
+    "least_count",
     "spread_iterations",
 )
 OF_CHOICE = ("choice_", "gap_", "surplus_", "small_surplus_")  # names of these numbers begin so
@@ -110,10 +104,7 @@ OF_PROJECTION = "projection_"  # names of these numbers begin so
 OF_ONE_CENTER = (  # read where noise rules; this and what follows: ablation_rest.py
     "one_center_noise",
     "spread_gain",
-    "alone_iterations",
-    "alone_share",
     "shrink",
-    "shrink_middle",
     "shrink_spread",
 )
 OF_STATUS = (  # read after the centers
@@ -205,8 +196,8 @@ def middles(context, entry, leaves):
     return leaves.centers
 
 
-def one_level(q, size, n_clusters, rho, tuning):
-    return depths(q, size, n_clusters, rho, tuning)[-1:]
+def one_level(q, size, n_clusters, tuning):
+    return depths(q, size, n_clusters, tuning)[-1:]
 
 
 depths = coreset.depths_of_levels
@@ -243,9 +234,8 @@ def no_leaf_again(tree, parents):
     return np.zeros(0, dtype=np.int64)
 
 
-def same_guesses(leaves, context, measured):
-    tuning = context.tuning
-    return tuning.small_guess_weight if context.coarse else tuning.guess_weight
+def same_guesses(leaves, context):
+    return context.tuning.guess_weight
 
 
 def tuned(**changes):
@@ -279,13 +269,9 @@ VARIANTS = {
     "one clip radius for all clusters": ((lloyd, "cluster_scales", one_width),),
     "far rows clipped before they are projected": ((Axes, "project", clipped_before),),
     "no look at far cells": tuned(far_cells=0.0),
-    "as much evidence whatever a merger costs": tuned(least_evidence=3.0, shared_cluster=0.0),
-    "no moves of round clusters": tuned(round_gain=0.0),
-    "halves may be merged at once": tuned(settling=0),
     "counts and spreads never get more": tuned(precise_centers=0.0),
-    "no waiting for an unsure count": tuned(blocked=np.inf),
-    "centers in empty space keep their weight": tuned(unseen_floor=1e9, reduce_unseen=1.0),
-    "the start never takes less": tuned(lean_share=1.0),
+    "centers in empty space keep their weight": tuned(least_count=TUNING.reduce_floor),
+    "the start never takes less": tuned(lean_noise=np.inf),
     "no release of the quality": tuned(quality_share=1e-7),
     "centers are not shrunk": tuned(shrink=0.0),
     "several centers, however lost": tuned(one_center_noise=np.inf),

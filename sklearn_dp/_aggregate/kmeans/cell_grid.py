@@ -120,7 +120,7 @@ def tail_cells(
     """Coarser cells of the tree's grid where axes are the coordinates, rays where they are
     measured."""
     if axes.basis is None:
-        return _Prefixes(grid, max(1, round(tuning.far_depth * first_depth)))
+        return _Prefixes(grid, max(1, round(tuning.first_depth * first_depth)))
     return _Rays(axes.spread, limit, tuning)
 
 
@@ -142,13 +142,13 @@ class _Prefixes(TailCells):
 
 class _Rays(TailCells):
     """Along which axis a row is farthest out, on which side, and in which shell: a far cluster
-    stays in one piece. Rows beyond the first shells are not counted by the tree."""
+    stays in one piece. Rows in a shell, beyond the searched box, are not counted by the tree."""
 
     def __init__(self, spread: np.ndarray, limit: float, tuning: Tuning) -> None:
         self.n_shells = tuning.shells
         self.spread, self.limit, self.ratio = spread, limit, tuning.shell_ratio
-        self.edges = tuning.nearest_shell * self.ratio ** np.arange(self.n_shells)
-        self.first_beyond, self.n_cells = tuning.beyond_shell, 2 * len(spread) * self.n_shells
+        self.edges = tuning.box_reach * self.ratio ** np.arange(self.n_shells)
+        self.n_cells = 2 * len(spread) * self.n_shells
 
     def codes(self, points: np.ndarray) -> np.ndarray:
         # Elementwise: a function of each point and of the released spread.
@@ -159,7 +159,7 @@ class _Rays(TailCells):
         return np.where(shell < 0, -1, side * self.n_shells + shell)
 
     def beyond(self, codes: np.ndarray) -> np.ndarray:
-        return (codes >= 0) & (codes % self.n_shells >= self.first_beyond)
+        return codes >= 0
 
     def boxes(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         # Along its axis a cell reaches from its shell to the next one, and the last shell to the

@@ -44,8 +44,8 @@ class Leaves:
     counts: np.ndarray  # (m,), released, positive
 
 
-def depths_of_levels(q: int, size: Size, n_clusters: int, rho: float, tuning: Tuning) -> list[int]:
-    """Depths of the levels of the tree, increasing, between 1 and 44; `rho` is for all of them.
+def depths_of_levels(q: int, size: Size, n_clusters: int, tuning: Tuning) -> list[int]:
+    """Depths of the levels of the tree, increasing, between 1 and 44.
 
     A cell D splits deep is 2^(-D/q) of the box wide, and the noise of 2^D counts moves a sum over
     them by 2^(D/2) sd. The squares of both, 2^(-2D/q) and 2^D / signal^2, are equal at D = 2q/(2+q)
@@ -55,23 +55,17 @@ def depths_of_levels(q: int, size: Size, n_clusters: int, rho: float, tuning: Tu
     signal = max(size.signal / tuning.depth_signal, 1.0)
     full = round(factor * 2 * q / (2 + q) * math.log2(signal))
     full = min(max(full, int(n_clusters).bit_length()), MOST_BITS)
-    if q >= 6:
-        # In many directions hardly any cell has parent and child above the noise: one level.
-        dense = size.n / n_clusters > tuning.dense_rows * noise_sd(rho)
-        depths = np.array([(tuning.dense_depth if dense else tuning.sparse_depth) * full])
-    else:
-        n_levels = tuning.flat_levels if q <= 3 else tuning.levels
-        depths = np.linspace(tuning.first_depth * full, full, n_levels)
+    # In many directions hardly any cell has parent and child above the noise: one level.
+    n_levels = 1 if q >= 6 else tuning.levels - (q > 3)
+    depths = np.linspace(tuning.first_depth * full, full, n_levels)
     depths = np.unique(exact_integers(np.maximum(1, np.rint(depths))))
     return [min(int(depths[0]), MOST_BITS_A_LEVEL), *(int(depth) for depth in depths[1:])]
 
 
-def detection_threshold(n_cells: int, size: Size, tuning: Tuning) -> float:
+def detection_threshold(n_cells: int, tuning: Tuning) -> float:
     """Standard deviations above which a cell is believed: few false ones among `n_cells`. The
     largest of m standard normal numbers is about sqrt(2 log m); a little less finds more."""
-    z = tuning.threshold_base + tuning.threshold_slope * math.sqrt(2 * math.log(n_cells))
-    z = max(tuning.least_threshold, z)
-    return tuning.middling_threshold * z if size.signal > 150 and size.small else z
+    return max(tuning.certain_count_sd, tuning.threshold * math.sqrt(2 * math.log(n_cells)))
 
 
 class Tree:
@@ -164,7 +158,7 @@ class Tree:
 def grow(context: Context, entry: str, grid: CellGrid, depths: list[int], rho: float) -> Leaves:
     """The noisy cell tree. A level without cells to split is not released and costs nothing. Rows
     of negative codes (`coded`) are not counted; `rho` is for each of the increasing depths."""
-    size, tuning, rows = context.size, context.tuning, context.rows
+    tuning, rows = context.tuning, context.rows
     tree, sd = Tree(tuning.leaf_keep_sd), noise_sd(rho)
     rows.update(rooted)
     parents = np.zeros(1, dtype=np.int64)
@@ -178,7 +172,7 @@ def grow(context: Context, entry: str, grid: CellGrid, depths: list[int], rho: f
         if bits < 1:
             break
         n_new = len(parents) << bits
-        detection = detection_threshold(n_new, size, tuning) * sd
+        detection = detection_threshold(n_new, tuning) * sd
         # Where later levels measure cells again, the first one may believe them sooner.
         early = depth == depths[0] and len(depths) > 1 and not context.coarse
         threshold = detection * (tuning.early_threshold if early else 1.0)

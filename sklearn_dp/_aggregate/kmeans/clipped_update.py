@@ -12,8 +12,7 @@ little from one iteration to the next, as rows change sides. In each coordinate 
 * S / (g n) is seen: the noisy sum of clipped residuals over the count and the gain of the clip,
   with noise of variance R;
 * if the mean stood still, the squared length of what is seen would be d (P + R) in expectation.
-  What exceeds this is movement, of variance Q (positive-part James-Stein, pooled over clusters
-  where there are few features);
+  What exceeds this is movement, of variance Q (positive-part James-Stein);
 * the weight of what is seen is (P + Q) / (P + Q + R); afterward P becomes (1 - weight) (P + Q).
 
 So iterations average: after m of them the noise of a center that stands still is that of all m
@@ -63,7 +62,7 @@ def clip_radius(
 
     One histogram of distance over scale for all clusters; `exact` (n_bins,), unreleased, are the
     weights in the bins of :func:`distance_edges`. `width`, released, is that of a typical cluster:
-    the radius where noise hides the histogram, and what it is about at the least.
+    the radius where noise hides the histogram, and the least there is.
     """
     tuning, edges, n_bins = context.tuning, distance_edges(context), len(exact)
     # A row is in one bin.
@@ -73,14 +72,13 @@ def clip_radius(
         seen += earlier
     counts, sd, n = seen.counts, seen.sd, seen.n
     radius = None
-    if sd * math.sqrt(n_bins) <= tuning.clip_noise * n:
+    if sd * math.sqrt(n_bins) <= tuning.bins_noise * n:
         # A radius too large costs more than one too small: a sum of bins has to exceed more.
         target = (1 - context.inside) * n
         radius = quantile_from_histogram(counts, edges, tuning.clip_sd * sd, target)
     if radius is None:
-        radius = tuning.clip_default * context.radius
-        radius = radius if width is None else min(radius, tuning.width_default * width)
-    radius = max(radius, tuning.least_width * (width or 0.0))
+        radius = width or tuning.clip_default * context.radius
+    radius = max(radius, width or 0.0)
     reach: Any = quantile_from_histogram(counts, edges, tuning.clip_sd * sd, 0.0) or context.radius
     reach = np.minimum(tuning.quality_reach * reach * scales, context.radius)
     gain = _gain(counts, edges, radius, context.rows.n_features, tuning.least_gain)
@@ -127,7 +125,7 @@ def update(
     centers still move by more than noise, and the squared way (k,) of each.
     """
     d, gain, radius = sums.shape[1], clip.gain, clip.radius
-    n, sure = state.certain_counts(tuning.certain_count_sd)
+    n, _ = state.certain_counts(tuning.certain_count_sd)
     seen = sums / (gain * n)[:, None]
     noise = np.square(sums_sd / (gain * n))
     length = np.einsum("ij,ij->i", seen, seen)
@@ -136,21 +134,13 @@ def update(
     # A mean of d squared normal numbers scatters by sqrt(2 / d) of its expectation.
     ignored = (0.0 if low_signal else tuning.movement) * math.sqrt(2 / d)
     excess = length / d - expected - ignored * expected
-    prior = state.variance + excess_of_each(excess, n, min(1.0, d / tuning.own_movement))
+    prior = state.variance + np.maximum(excess, 0.0)
     weight = prior / (prior + noise)
     far = tuning.overshoot if relax and drift > tuning.drift_sd * drift_sd else 1.0
     state.centers = state.centers + far * weight[:, None] * seen
     state.variance = (1 - weight) * prior
     drifting = drift >= max(tuning.least_drift, tuning.drift_sd * drift_sd)
-    # The residuals of a cluster that is nearly a clip radius away all point one way: the clip
-    # limits its step, and the next one gets twice the radius.
-    creeping = sure & (
-        length
-        > np.square(tuning.radius_growth * radius)
-        + noise * (d + tuning.radius_growth_sd * math.sqrt(2 * d))
-    )
-    state.widen(creeping, tuning.most_scale)
-    return drifting or creeping.any(), np.square(far * weight) * length
+    return drifting, np.square(far * weight) * length
 
 
 def _drift(
@@ -172,14 +162,3 @@ def _drift(
     total = float(np.sum(n * np.square(radius)))
     drift = n @ (length - d * expected) / total
     return drift, math.sqrt(2 * d * np.sum(np.square(n * expected))) / total
-
-
-def excess_of_each(excess: np.ndarray, weights: np.ndarray, own: float) -> np.ndarray:
-    """Variance (k,) of a prior for how far clusters have moved, each on its own or all together.
-
-    `excess` (k,) is the squared displacement per feature, less what noise alone would show. `own`,
-    in [0, 1], is how much a cluster's own displacement says: squares of few features scatter so
-    much that the mean over all clusters, by weight, says more.
-    """
-    pooled = max(0.0, float(weights @ excess / max(weights.sum(), 1e-300)))
-    return np.maximum(0.0, own * excess + (1 - own) * np.maximum(pooled, excess))

@@ -11,8 +11,6 @@ from dataclasses import replace
 from ..._privacy._communication_cost import CommunicationCost, Pass
 from ..shared.centering import Size
 from .cell_tree import MOST_BITS_A_LEVEL, depths_of_levels
-from .coreset import STARTS, compares_starts
-from .engine import engine_entries
 from .projection import may_project
 from .tuning import TUNING
 
@@ -51,7 +49,7 @@ def kmeans_cost(
     """
     d, q, m = n_features, min(n_features, TUNING.most_axes), -(-n_rows // n_parts)
     size = Size(float(n_rows), math.sqrt(2 * rho))
-    depths = depths_of_levels(q, size, n_clusters, rho * TUNING.cells_share, TUNING)
+    depths = depths_of_levels(q, size, n_clusters, TUNING)
     most = min(n_rows, 2 ** min(MOST_BITS_A_LEVEL, depths[-1]))
     cells = most if n_cells is None else min(n_cells, most)
     digests = _DIGESTS * n_parts  # of all parts: they travel with the pass after the first
@@ -78,14 +76,9 @@ def kmeans_cost(
     if not started:
         found += _tree(d * (p + q), q, m, cells, len(depths))
     k0 = round(TUNING.start_surplus * n_clusters) if q > 3 and not started else n_clusters
-    entries = engine_entries(rho, d, bounds_known=bounds_known)
-    starts = next(x.rho for x in entries if x.name == STARTS)
-    if not started and compares_starts(size, n_clusters, starts, TUNING):
-        down = TUNING.starts * k0 * q + q * d + 3 * q
-        found.append(_pass("starts", down, TUNING.starts))  # none where one solution is the best
     if may:
         found += _lloyd(p, k0, n_clusters, n_iter, TUNING.projection_iterations, "projected ")
-    most = TUNING.small_most_iterations if size.small else TUNING.most_iterations
+    most = TUNING.few_iterations if size.small else TUNING.most_iterations
     found += _lloyd(d, k0, n_clusters, n_iter, most)
     found.append(_pass("quality", n_clusters * (d + 1) + d + 2, 2))
     found += _columns(d, n_clusters, *columns)

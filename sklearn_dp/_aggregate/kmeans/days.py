@@ -146,7 +146,7 @@ def fit_day(
     centers = stream.state.centers = rows.inside(stream.state.centers)
     context = _context(session, rows, stream, keep)
     spread = len(centers) > 2 and any(e.name == ERRORS for e in session.plan.entries)
-    seen = observe(context, centers, stream.state.reach, context.budget, spread=spread, last=True)
+    seen = observe(context, centers, np.ones(len(centers)), context.budget, spread=spread, last=True)
     stream.distances = seen.clip.distances
     # A row is in one cluster: counts add up to the number of the day.
     n, variance = float(seen.counts.sum()), len(centers) * seen.counts_sd**2
@@ -246,7 +246,7 @@ def _update(context: LloydContext, stream: Stream, fade: float, keep: float) -> 
         stream.n_windows += 1
         if seen.errors is not None:
             errors, errors_sd = (times * each for each in seen.errors)
-            moves = move_clusters(context, state, errors, errors_sd, way, stream.n_windows <= 2)
+            moves = move_clusters(context, state, errors, errors_sd, way)
             stream.quiet = 0 if moves else stream.quiet + 1
             known = n * _known(state)
             if known.any():

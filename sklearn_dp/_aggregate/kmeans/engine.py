@@ -13,8 +13,7 @@ what has been released):
 6. counts and means of the cells of a noisy tree: the coreset (:mod:`.coreset`);
    where the number of clusters is to be chosen, that is done here (:mod:`.n_clusters`), and
    above 5 features the centers of step 7 are found with it;
-7. weighted k-means of the coreset, with more centers than asked for: free; of a large table, the
-   costs of some of its solutions (:mod:`.coreset`);
+7. weighted k-means of the coreset, with more centers than asked for (:mod:`.coreset`): free;
 8. Lloyd's iterations from there, with all the budget that is left (:mod:`.lloyd`); the first one
    reduces the centers to the number asked for;
 9. where the plan has an entry for it, how far the rows are from the answer (:mod:`.quality`), and
@@ -46,7 +45,7 @@ from ..shared.centering import noise_sd
 from ..shared.rows import GridTable
 from ..shared.table import Table
 from .candidates import Candidates
-from .coreset import Coreset, build_coreset, solved_start, starts_entry
+from .coreset import Coreset, build_coreset, solved_start
 from .fit_context import Context, Run, lost_in_noise, only_one, without_moves
 from .lloyd import lloyd, lloyd_budget, lloyd_entries
 from .lloyd_state import LloydResult
@@ -65,14 +64,13 @@ def _shares(n_features: int, tuning: Tuning) -> dict[str, tuple[float, float]]:
     step takes more after a look at what has been released: in small data, or for far rows."""
     flat, wide = n_features <= 3, n_features > tuning.wide_features
     radius = tuning.radius_share_flat if flat else tuning.radius_share
-    moment = (tuning.moment_share, tuning.moment_cap)
-    if wide:
-        moment = (tuning.wide_moment_share, tuning.wide_moment_cap)
+    moment = tuning.wide_moment_share if wide else tuning.moment_share
+    far = tuning.flat_cells + tuning.far_cells
     return {
         CENTER: (tuning.center_share,) * 2,
         RADIUS: (radius,) * 2,
-        **({} if flat else {MOMENT: moment}),
-        CELLS: (tuning.cells_share, tuning.cells_cap),
+        **({} if flat else {MOMENT: (moment, moment * (1 + tuning.second_moment))}),
+        CELLS: (tuning.cells_share, tuning.cells_share * far),
         MEANS: (tuning.means_share,) * 2,
     }
 
@@ -113,14 +111,7 @@ def engine_entries(
     rest = sum_down([rho, *(-entry.rho for entry in entries)])
     choice = choice_entries(n_clusters, n_features, rest, rho, prefix, tuning)
     rest = sum_down([rest, *(-entry.rho for entry in choice)])
-    starts = starts_entry(rest, prefix, tuning)
-    rest = sum_down([rest, -starts.rho])
-    return (
-        *entries,
-        *choice,
-        starts,
-        *last_entries(rest, rho, prefix, quality=quality, tuning=tuning),
-    )
+    return (*entries, *choice, *last_entries(rest, rho, prefix, quality=quality, tuning=tuning))
 
 
 def first_entries(
@@ -129,7 +120,7 @@ def first_entries(
     """Entries of what comes before Lloyd's iterations; `rho` is that of all."""
     entries, part = [], rho
     if not bounds_known:
-        entries.append(_entry(BOUND, prefix, rho, tuning.bound_share, tuning.bound_share))
+        entries.append(_entry(BOUND, prefix, rho, tuning.center_share, tuning.center_share))
         part = sum_down([rho, -entries[0].rho])
     # Cells are counted level by level, and the moment of a projection comes before the other one.
     several = {CELLS, MOMENT} if many_features(n_features, tuning) else {CELLS}
@@ -261,11 +252,9 @@ def _coreset(context: Context, axes: Axes | None = None) -> Coreset:
 
 def _initial_budget_fraction(context: Context) -> float:
     """Part of the start's shares to spend: less where the noise of Lloyd's iterations rules."""
-    tuning = context.tuning
     if context.coarse:
         return 1.0
-    noise = _noise_of_center(context) / tuning.lean_noise
-    return float(np.interp(math.log(noise), [0, math.log(2)], [1, tuning.lean_share]))
+    return min(1.0, context.tuning.lean_noise / _noise_of_center(context))
 
 
 def _misleads(context: Context, doubt: float) -> bool:
@@ -296,7 +285,7 @@ def far_look_pays(context: Context, axes: Axes, rho: float) -> bool:
     tails. Without measured axes coarse cells mix what is close by, and pay only for large clusters.
     """
     size, tuning = context.size, context.tuning
-    large = size.n / context.n_clusters > tuning.dense_rows * noise_sd(rho / 4)
+    large = size.n / context.n_clusters > tuning.far_rows * noise_sd(rho / 4)
     return bool(
         (axes.basis is not None or large) and size.tail > tuning.long_tail and not size.small
     )

@@ -93,23 +93,17 @@ def _nearest_of(k: int) -> float:
 
 def only_one(context: Context) -> Context:
     """The context of a single center: few iterations, as no row changes sides."""
-    return replace(context, n_clusters=1, tuning=_few_iterations(context.tuning))
+    return replace(_with_few_iterations(context), n_clusters=1)
 
 
-def _few_iterations(tuning: Tuning) -> Tuning:
-    most, share = tuning.alone_iterations, tuning.alone_share
-    return replace(
-        tuning,
-        most_iterations=most,
-        small_most_iterations=most,
-        iteration_share=share,
-        small_iteration_share=share,
-    )
+def _with_few_iterations(context: Context) -> Context:
+    few = context.tuning.few_iterations
+    return replace(context, tuning=replace(context.tuning, most_iterations=few))
 
 
 def only_last(context: Context) -> Context:
     """The context of centers next to which nearly all of their rows are: few iterations."""
-    return without_moves(replace(context, tuning=_few_iterations(context.tuning)))
+    return without_moves(_with_few_iterations(context))
 
 
 def without_moves(context: Context) -> Context:

@@ -141,20 +141,20 @@ def _iterate(context: LloydContext, state: LloydState, iteration: int, last: boo
     state.centers = context.rows.inside(state.centers)
     left = _left(context)
     budget = left if last else context.share * context.budget
-    scales = state.reach * cluster_scales(context, state.centers)
+    scales = cluster_scales(context, state.centers)
     asked = state.blocked or context.asks_for_spread(iteration, len(state.centers))
     spread = asked and not last
     moves = state.precise and not last
     seen = observe(context, state.centers, scales, budget, spread=spread, last=last, moves=moves)
     state.farthest, state.counted = seen.clip.reach, state.centers
-    state.update_counts(seen.counts, seen.counts_sd, tuning.count_memory)
+    state.update_counts(seen.counts, seen.counts_sd, tuning.memory)
     low, relax = context.coarse, iteration > 1 and not last
     drift, displacement = update(
         state, seen.sums, seen.sums_sd, seen.clip, tuning, relax=relax, low_signal=low
     )
     n_moves = 0
     if seen.errors is not None:
-        n_moves = move_clusters(context, state, *seen.errors, displacement, iteration == 1)
+        n_moves = move_clusters(context, state, *seen.errors, displacement)
     if len(state.centers) > context.n_clusters:
         reduce_centers(context, state)
         return False
@@ -201,12 +201,12 @@ def observe(
     budget -= distances_rho
     cap = (tuning.spread_cap * clip.radius) ** 2
     squares, residuals = rows.sums(cluster_sums, centers, clip.radius, cap if spread else None)
-    errors = None
+    errors, share = None, tuning.moves_share if moves else tuning.count_share
     if spread:
-        spread_rho = (tuning.moves_spread_share if moves else tuning.spread_share) * budget
+        spread_rho = share * budget
         errors = _errors(context, squares, cap, spread_rho)
         budget -= spread_rho
-    counts_rho = (tuning.moves_count_share if moves else tuning.count_share) * budget
+    counts_rho = share * budget
     # A row is in one cluster.
     counts = noisy_counts(
         context.session, context.name(_COUNTS), in_clusters, context.units, counts_rho

@@ -71,12 +71,12 @@ class LloydContext(Context):
     @property
     def most_iterations(self) -> int:
         """The number of iterations after which the centers are final."""
-        return self.tuning.small_most_iterations if self.size.small else self.tuning.most_iterations
+        return self.tuning.few_iterations if self.size.small else self.tuning.most_iterations
 
     @property
     def share(self) -> float:
-        """Part of the budget that each iteration but the last may spend."""
-        return self.tuning.small_iteration_share if self.size.small else self.tuning.iteration_share
+        """Part of the budget that each iteration but the last may spend: it has two of them."""
+        return 1 / (1 + self.most_iterations)
 
     def asks_for_spread(self, iteration: int, n_centers: int) -> bool:
         """Whether the spread of the clusters is released: two of them have no pair to merge."""
@@ -123,16 +123,12 @@ class LloydState:
     old_count_variance: np.ndarray = field(init=False)  # ... of infinite variance before any
     spread: np.ndarray = field(init=False)  # (k,), mean squared distance to the center ...
     spread_variance: np.ndarray = field(init=False)  # ... of infinite variance while unknown
-    # (k,), factor of the clip radius of a cluster that creeps; at least 1
-    reach: np.ndarray = field(init=False)
     # (k,), distance from each center that few of its rows are beyond; infinite while unknown
     farthest: np.ndarray = field(init=False)
     # (k,), counts, the unsure ones averaged with those of the cells ...
     likely: np.ndarray = field(init=False)
     likely_sd: np.ndarray = field(init=False)  # ... and their standard deviations
     unseen: np.ndarray = field(init=False)  # (k,), where neither cells nor counts show a row
-    # (k,), for how many more iterations a cluster that came from a split is not to be merged
-    settling: np.ndarray = field(init=False)
     error: float = math.nan  # sum of squared distances when last released; nan before
     # part of a typical cluster's spread that is noise of its center; nan while unknown
     noise_share: float = math.nan
@@ -149,21 +145,14 @@ class LloydState:
         self.variance, self.count, self.count_sd = np.zeros(k), np.zeros(k), np.zeros(k)
         self.old_count, self.old_count_variance = np.zeros(k), np.full(k, np.inf)
         self.spread, self.spread_variance = np.zeros(k), np.full(k, np.inf)
-        self.reach, self.farthest = np.ones(k), np.full(k, np.inf)
+        self.farthest = np.full(k, np.inf)
         self.likely, self.likely_sd = np.zeros(k), np.zeros(k)
-        self.unseen, self.settling = np.zeros(k, dtype=bool), np.zeros(k, dtype=int)
+        self.unseen = np.zeros(k, dtype=bool)
 
     def forget(self, which: list[int]) -> None:
         """Drop the history of clusters that a move has changed."""
         self.old_count_variance[which] = np.inf
         self.spread_variance[which] = np.inf
-        self.reach[which] = 1.0
-
-    def widen(self, which: np.ndarray, most: float) -> None:
-        """Double the clip radii of some clusters, up to a factor; the others go back to theirs."""
-        self.reach = np.where(
-            which, np.minimum(2 * self.reach, most), np.maximum(self.reach / 2, 1.0)
-        )
 
     def certain_counts(self, sure: float) -> tuple[np.ndarray, np.ndarray]:
         """Counts of at least some standard deviations, and which of them are larger."""
@@ -218,7 +207,7 @@ def cluster_scales(context: LloydContext, centers: np.ndarray) -> np.ndarray:
     total = np.bincount(near, weights * spread, minlength=k)
     typical, prior = total.sum() / mass.sum(), tuning.scale_prior * core.noise
     square = (total + prior * typical) / ((mass + prior) * max(typical, 1e-300))
-    width = np.clip(np.sqrt(square), 1 / tuning.most_scale, tuning.most_scale)
+    width = np.sqrt(square)
     return np.where(
         width > 1,
         np.maximum(width / tuning.scale_dead, 1.0),
@@ -253,7 +242,7 @@ def likely_counts(
     mass = np.bincount(near, weights, minlength=k)
     variance = core.noise**2 * np.maximum(np.bincount(near, minlength=k), 1)
     mean = (count / sd**2 + mass / variance) / (1 / sd**2 + 1 / variance)
-    unsure = count < tuning.reduce_sure * sd
+    unsure = count < tuning.sure_count_sd * sd
     mean_sd = 1 / np.sqrt(1 / sd**2 + 1 / variance)
     return (
         np.where(unsure, mean, count),

@@ -58,7 +58,7 @@ def mean_radius(
     counts = noisy_counts(context.session, context.name(entry), exact, context.units, rho)
     size = _pooled_size(count, count_variance, counts.sum(), n_bins * sd**2, mu)
     size = replace(size, tail=_tail(counts, edges, sd, size.n, tuning))
-    if sd * math.sqrt(n_bins) > tuning.radius_noise * size.n:
+    if sd * math.sqrt(n_bins) > tuning.bins_noise * size.n:
         return rows.ball / 2, size  # nothing but noise: half of the public radius
     target = _outside(context, size) * size.n
     # More than the noise is asked for: where the public bounds are far too wide, many empty bins
@@ -89,9 +89,9 @@ def _outside(run: Run, size: Size) -> float:
     """Part of the rows that the radius may leave out: noise of a second moment grows with its
     square. In few dimensions none is released, and a small cluster far out is not to be lost."""
     tuning = run.tuning
-    if size.small:
-        return tuning.small_outside if coarse_pays(run, size) else tuning.small_flat_outside
-    return tuning.outside if run.rows.n_features > 3 else tuning.flat_outside
+    if coarse_pays(run, size):
+        return tuning.small_outside
+    return tuning.outside if size.small or run.rows.n_features > 3 else tuning.flat_outside
 
 
 def _pooled_size(a: float, a_variance: float, b: float, b_variance: float, mu: float) -> Size:

@@ -138,16 +138,16 @@ def _look(run: LloydContext, state: LloydState, budget: float, *, relax: bool) -
     tuning = run.tuning
     state.centers = run.rows.inside(state.centers)
     # The releases, and the proofs of their sensitivities, are those of a Lloyd iteration.
-    scales = state.reach * cluster_scales(run, state.centers)
+    scales = cluster_scales(run, state.centers)
     seen = observe(run, state.centers, scales, budget, spread=True)
     assert seen.errors is not None
-    state.update_counts(seen.counts, seen.counts_sd, tuning.count_memory)
+    state.update_counts(seen.counts, seen.counts_sd, tuning.memory)
     _, displacement = update(
         state, seen.sums, seen.sums_sd, seen.clip, tuning, relax=relax, low_signal=run.size.small
     )
     (errors, sd), (n, _) = seen.errors, state.certain_counts(tuning.certain_count_sd)
     spread = np.maximum(errors / n - displacement, 0.0)
-    state.update_spread(spread, sd / n, tuning.spread_memory)
+    state.update_spread(spread, sd / n, tuning.memory)
 
 
 class Tree:

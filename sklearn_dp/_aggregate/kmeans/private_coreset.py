@@ -44,10 +44,9 @@ _SAFE = 1 - 2.0**-40  # for the rounding of the parts of these entries
 def private_coreset_tuning(n_features: int) -> Tuning:
     """The engine's numbers with other shares, of sum one: there is no Lloyd iteration to pay."""
     cells, means = (0.60, 0.30) if n_features <= 3 else (0.47, 0.29)
-    moments = ("moment_share", "moment_cap", "wide_moment_share", "wide_moment_cap")
-    shares: dict[str, Any] = dict.fromkeys(moments, 0.15)
+    shares: dict[str, Any] = dict.fromkeys(("moment_share", "wide_moment_share"), 0.15)
     shares |= {"center_share": 0.05, "radius_share": 0.04, "radius_share_flat": 0.05}
-    return replace(TUNING, **shares, cells_share=cells, cells_cap=cells, means_share=means)
+    return replace(TUNING, **shares, cells_share=cells, means_share=means)
 
 
 def private_coreset_entries(
@@ -57,7 +56,7 @@ def private_coreset_entries(
     one, for the means, may also spend what levels of the tree that were not needed have left."""
     tuning = private_coreset_tuning(n_features)
     *first, means = first_entries(rho, n_features, bounds_known=bounds_known, tuning=tuning)
-    return (*first, replace(means, max_rho=rho))
+    return (*(replace(entry, max_rho=None) for entry in first), replace(means, max_rho=rho))
 
 
 @dataclass(frozen=True)

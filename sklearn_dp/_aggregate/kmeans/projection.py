@@ -78,7 +78,7 @@ class Projected:
         context, tuning = self.context, self.context.tuning
         left = lloyd_budget(context.session, context.prefix)
         n = tuning.projection_iterations
-        tuning = replace(tuning, most_iterations=n, iteration_share=1 / n, spread_iterations=n)
+        tuning = replace(tuning, most_iterations=n, spread_iterations=n)
         return replace(context, tuning=tuning, reserve=left / (1 + tuning.projection_search))
 
     def lifted(self, centers: np.ndarray) -> tuple[Context, np.ndarray]:
@@ -105,7 +105,7 @@ def projected(context: Context) -> Projected | None:
     basis = np.linalg.qr(normal_points(context.session.rng("projection"), d, np.ones(q)))[0]
     # A row keeps about sqrt(q / d) of its length: few are longer by a third.
     reach = min(context.radius, tuning.projection_reach * context.radius * math.sqrt(q / d))
-    rho = tuning.projection_moment * context.session.plan[context.name(MOMENT)].rho
+    rho = tuning.second_moment * context.session.plan[context.name(MOMENT)].rho
     rows = _mapped(context.rows, basis)
     moment = second_moment(context.session, context.name(MOMENT), rows, reach, rho) / size.n
     rows.unmap()

@@ -231,9 +231,8 @@ def _middle(
     # One center has been shrunk on its way; in few features several are worth their noise.
     if len(middle) <= tuning.wide_features or len(final.centers) == 1:
         return middle
-    doubt = min(1.0, tuning.shrink_middle * (1.0 - kept))
     noise = len(middle) * float(np.square(weights) @ final.variance)
-    return middle * max(0.0, 1.0 - doubt * noise / max(float(middle @ middle), 1e-300))
+    return middle * max(0.0, 1.0 - (1.0 - kept) * noise / max(float(middle @ middle), 1e-300))
 
 
 def _points(centers: np.ndarray, rows: GridGeometry, domain: Domain) -> np.ndarray:

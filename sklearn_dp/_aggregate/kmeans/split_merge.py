@@ -9,7 +9,7 @@ repairs this: it merges the pair that costs least, and splits the cluster that g
   so it has to gain by some standard deviations. How many depends on the price: where a pair costs
   next to nothing to merge, a wrong split loses next to nothing.
 * Even a round cluster is worth dividing where a center stands in empty space: that one goes for
-  next to nothing, and several at a time. What was split is not merged again before it has settled.
+  next to nothing, and several at a time.
 
 Without moves a fit of separated clusters ends at twice the best cost now and then ("no moves" in
 `doc/benchmarks/ablation.md`: the worst fits).
@@ -34,22 +34,18 @@ def move_clusters(
     errors: np.ndarray,
     errors_sd: np.ndarray,
     displacement: np.ndarray,
-    first: bool,
 ) -> int:
     """Merge and split clusters by their spread, in place; returns the number of moves.
 
     `errors` and `errors_sd` (k,), in squared steps, are of the centers before this iteration;
     `displacement` (k,) is the squared way of each since: the mean squared distance to the new
-    center is smaller by that. The centers of the first iteration are the least settled.
+    center is smaller by that.
     """
     tuning, d = context.tuning, context.rows.n_features
-    evidence = tuning.small_evidence if context.coarse else tuning.evidence
-    evidence = tuning.first_evidence if first else evidence
     n, sure = state.certain_counts(tuning.certain_count_sd)
     state.error = float(np.maximum(errors, 0.0).sum())
-    state.update_spread(
-        np.maximum(errors / n - displacement, 0.0), errors_sd / n, tuning.spread_memory
-    )
+    spread = np.maximum(errors / n - displacement, 0.0)
+    state.update_spread(spread, errors_sd / n, tuning.memory)
     noise_share = d * n * state.variance / np.maximum(errors, errors_sd)
     state.noise_share = float(np.median(np.minimum(noise_share, 1.0)))
     likely, likely_sd, seen = likely_counts(context, state)
@@ -66,17 +62,15 @@ def move_clusters(
     noisy = state.noise_share > tuning.noisy  # then the smallest merger says nothing
     # Dividing a round cluster moves each half by sqrt(2 v / (pi d)), see `_half_a_cluster`.
     halves = 2 / (np.pi * d) * state.spread
-    round_part = 0.0 if noisy else tuning.round_gain * 2 / (np.pi * d)
+    round_part = 0.0 if noisy else 2 / (np.pi * d)
     gain = Gains(
         np.where(sure, n * excess, 0.0),
         sd,
-        np.where(sure, round_part * (n * state.spread - evidence * sd), 0.0),
+        np.where(sure, round_part * (n * state.spread - tuning.evidence * sd), 0.0),
     )
 
     def needed(cost: float) -> float:
-        if noisy or cost >= half:
-            return evidence
-        return max(tuning.least_evidence, evidence * cost / half)
+        return tuning.evidence * (1.0 if noisy or cost >= half else cost / half)
 
     n_moves = merge_and_split(
         state,
@@ -85,24 +79,17 @@ def move_clusters(
         needed,
         _Directions(context, state.centers),
         tuning,
-        most=max(1, int(tuning.moves * context.n_clusters)),
-        free=max(1, int(tuning.free_moves * context.n_clusters)),
+        most=max(1, context.n_clusters // 2),
         part=1.0 if context.width is None else min(1.0, math.sqrt(3 / (math.pi * d))),
     )
     state.moved = state.moved or n_moves > 0
-    state.idle = not noisy and cheapest_cost(state, tuning) < tuning.shared_cluster * half
-    precise = state.noise_share < tuning.precise_centers
-    state.blocked = precise and _blocked(state, gain, evidence, tuning)
-    unsettled = bool(state.settling.any())
-    state.precise = precise and (unsettled or state.blocked or state.idle)
+    state.idle = not noisy and cheapest_cost(state, tuning) < half
+    state.precise = state.noise_share < tuning.precise_centers
+    # A split would gain, and only the noise of a small count makes all mergers dear.
+    unsure = state.count < tuning.sure_count_sd * state.count_sd
+    gains = gain.mean > tuning.evidence * gain.sd
+    state.blocked = bool(state.precise and unsure.any() and gains.any())
     return n_moves
-
-
-def _blocked(state: LloydState, gain: "Gains", evidence: float, tuning: Tuning) -> bool:
-    """Whether a split would gain, and only the noise of a small count makes all mergers dear."""
-    unsure = state.count < tuning.merge_sure * state.count_sd
-    best = np.max(gain.mean - evidence * gain.sd)
-    return bool(unsure.any() and best > tuning.blocked * state.error)
 
 
 def _half_a_cluster(state: LloydState, n: np.ndarray, d: int) -> float:
@@ -111,7 +98,7 @@ def _half_a_cluster(state: LloydState, n: np.ndarray, d: int) -> float:
 
     A normal cluster of n rows and mean squared distance v has the variance v / d along each axis.
     The means of its halves are sqrt(2 v / (pi d)) from its own, so dividing it saves (2 / pi) n v /
-    d. Returned is n v / d; what is compared with it has the factor `shared_cluster`.
+    d. Returned is n v / d.
     """
     return float(np.median(n * state.spread)) * min(1.0, 2.0 / d) / 2
 
@@ -166,40 +153,32 @@ def merge_and_split(
     tuning: Tuning,
     *,
     most: int,
-    free: int,
     part: float = 1.0,
 ) -> int:
     """Merge the cheapest pair to split the cluster that gains most, while it pays; number of moves.
 
     `excess` (k,) is the squared way of the halves from the center of each cluster. `needed` is from
     the cost of the cheapest merger to the number of standard deviations that a gain must exceed;
-    `direction` from a cluster to a unit vector to split it along. At most `most` moves are by the
-    spread beyond the typical one, and `free` of all: the last ones pay even where clusters are
-    round.
+    `direction` from a cluster to a unit vector to split it along. At most `most` moves.
 
     The halves go a `part` of their way. From day to day no coreset knows where they are: along an
     axis that is drawn they go about as far as a round cluster reaches.
     """
-    done, kept = 0, state.settling > 0
-    frozen = np.zeros(len(kept), dtype=bool)
-    state.settling = np.maximum(state.settling - 1, 0)
-    while done < free:
-        worth = gain.round
-        if done < most:
-            cost = _cheapest_pair(state, frozen | kept, tuning)[1]
-            worth = np.maximum(worth, gain.mean - needed(cost) * gain.sd)
+    done, frozen = 0, np.zeros(len(excess), dtype=bool)
+    while done < most:
+        cost = _cheapest_pair(state, frozen, tuning)[1]
+        worth = np.maximum(gain.round, gain.mean - needed(cost) * gain.sd)
         j = int(np.argmax(np.where(frozen, -np.inf, worth)))
         if frozen[j] or worth[j] <= 0:
             break
-        pair, cost = _cheapest_pair(state, frozen | kept, tuning, split=j)
-        gained = gain.mean[j] - needed(cost) * gain.sd[j] if done < most else 0.0
+        pair, cost = _cheapest_pair(state, frozen, tuning, split=j)
+        gained = gain.mean[j] - needed(cost) * gain.sd[j]
         if cost > tuning.merge_gain * max(gained, gain.round[j]):
             break
         offset = part * np.sqrt(excess[j]) * direction(j)
         if pair[0] != j:
             _merge(state, *pair)
         _split(state, j, pair[1], offset, part)
-        state.settling[[j, pair[1]]] = tuning.settling
         frozen[[j, *pair]] = True
         done += 1
     return done
@@ -220,13 +199,13 @@ def _cheapest_pair(
     it may take in a center whose count is unsure: then it is the first one of the pair.
     """
     count, sd = state.likely, state.likely_sd
-    n = np.where(count < tuning.merge_sure * sd, count - tuning.merge_doubt * sd, count)
+    n = np.where(count < tuning.sure_count_sd * sd, count - tuning.certain_count_sd * sd, count)
     # Cells tell little of a center on its way to its rows: they never make it cheaper than a low
     # count would.
     n = np.maximum(n, state.count - state.count_sd)
-    n = np.maximum(n, tuning.merge_floor * sd)
     # No count and no cell: next to nothing, however far away.
-    n = np.where(state.unseen, np.minimum(n, tuning.unseen_floor * sd), n)
+    least = tuning.least_count * sd
+    n = np.where(state.unseen, least, np.maximum(n, least))
     square = np.einsum("ij,ij->i", state.centers, state.centers)
     distance = square[:, None] + square - 2 * state.centers @ state.centers.T
     cost = n[:, None] * n / (n[:, None] + n) * np.maximum(distance, 0.0)
@@ -234,7 +213,7 @@ def _cheapest_pair(
     cost[:, excluded] = np.inf
     np.fill_diagonal(cost, np.inf)
     if split is not None:
-        light = (count < tuning.merge_sure * sd) & (np.arange(len(count)) != split)
+        light = (count < tuning.sure_count_sd * sd) & (np.arange(len(count)) != split)
         cost[split], cost[:, split] = np.where(light, cost[split], np.inf), np.inf
     a, b = np.unravel_index(np.argmin(cost), cost.shape)
     return (int(a), int(b)), cost[a, b]
@@ -286,10 +265,11 @@ def reduce_centers(context: LloydContext, state: LloydState) -> None:
     assert context.coreset is not None
     tuning, axes = context.tuning, context.coreset.axes
     flat = axes.flatten(state.centers)
-    floor = tuning.reduce_floor * float(np.mean(state.count_sd))
+    sd = float(np.mean(state.count_sd))
     likely, _, seen = likely_counts(context, state)
     # A center where neither cells nor counts show a row must not cost two that are close.
-    weight = np.maximum(likely, np.where(seen, floor, tuning.reduce_unseen * floor))
+    floor = np.where(seen, tuning.reduce_floor, tuning.least_count)
+    weight = np.maximum(likely, floor * sd)
     # A floor keeps a cluster whose count happens to be negative in the game.
     groups = weighted_kmeans(flat, weight, context.n_clusters, context.session.rng("reduce"))
     square = np.einsum("ij,ij->i", groups, groups) - 2 * flat @ groups.T
@@ -306,8 +286,6 @@ def reduce_centers(context: LloydContext, state: LloydState) -> None:
     state.count = member @ state.count
     state.count_sd = np.sqrt(member @ state.count_sd**2)
     state.old_count, state.old_count_variance = old[0], np.where(empty, np.inf, old[1])
-    state.reach = np.ones(context.n_clusters)
-    state.settling = np.zeros(context.n_clusters, dtype=int)
     state.spread, state.spread_variance = (
         np.zeros(context.n_clusters),
         np.full(context.n_clusters, np.inf),

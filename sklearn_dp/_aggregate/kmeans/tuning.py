@@ -18,33 +18,26 @@ class Tuning:
     """The numbers that the k-means engine was tuned with; see the comments at each of them."""
 
     # -- shares of rho: what each release gets, and the most that it may take -------------------
-    bound_share: float = 0.05  # of all, for a bound of the data where none is public
-    center_share: float = 0.05  # of the rest, for the sum and the number of rows
+    center_share: float = 0.05  # for a bound, where none is public; for the sum and number of rows
     radius_share: float = 0.02  # for the histogram of lengths
     radius_share_flat: float = 0.05  # the same up to 3 features: it must not cut off a cluster
-    moment_share: float = 0.06  # for the second moment, which rotates the features ...
-    moment_cap: float = 0.08  # ... and the most that it may take in small data
+    moment_share: float = 0.06  # for the second moment, which rotates the features
     wide_features: int = 10  # features above which it chooses a subspace ...
     wide_moment_share: float = 0.10  # ... and its share there
-    wide_moment_cap: float = 0.15
-    cells_share: float = 0.20  # for the counts of the cell tree ...
-    cells_cap: float = 0.34  # ... the most, with a look at far cells
+    second_moment: float = 0.5  # part of that share, in addition, in small data or for a projection
+    cells_share: float = 0.20  # for the counts of the cell tree
     flat_cells: float = 1.5  # factor of the share where there are at most 3 axes
     far_cells: float = 0.15  # part of the cells' share, in addition, for a look at far cells
     means_share: float = 0.10  # for the means of the leaves
     quality_share: float = 0.02  # for how far the rows are from the answer, at the very end
     # Where the noise of Lloyd's iterations rules the loss, the releases before them get less.
-    lean_noise: float = 0.05  # noise of an iteration, in radii, from which they do
-    lean_share: float = 0.5  # the part of their shares that they get at twice that noise
+    lean_noise: float = 0.05  # noise of a center, in radii, that leaves them their whole shares
 
     # -- where coarser choices pay --------------------------------------------------------------
     useless_signal: float = 30.0  # signal below which an answer is called mostly noise
     one_center_noise: float = 0.7  # squared noise of a center, in radii: above, one is better ...
     spread_gain: float = 2.5  # ... and what k centers gain wherever they are: for each of them
-    alone_iterations: int = 3  # for one center, or where a projection has found all of them ...
-    alone_share: float = 0.25  # ... and what each but the last gets
     shrink: float = 0.5  # part of the predicted noise of a center by which it is shrunk ...
-    shrink_middle: float = 1.5  # the same of their mean, for each part that they do not keep
     shrink_spread: float = 0.25  # ... less this part of the spread, where cells show the clusters
     spreads_differ: float = 0.5  # part by which the spread of a cluster differs from the mean
     useless_noise: float = 0.3  # part of a typical cluster's spread that may be noise
@@ -73,15 +66,14 @@ class Tuning:
     # -- radius of the data ---------------------------------------------------------------------
     radius_bins: int = 28  # bins of the histogram of lengths, each 2**(1/4) wider than the last
     small_radius_bins: int = 8  # the same in small data
-    radius_noise: float = 0.25  # part of the rows that the noise of all bins may be
     radius_sd: float = 1.5  # sd by which a sum of bins must exceed its target
     outside: float = 0.01  # part of the rows that the radius leaves out
-    flat_outside: float = 0.0002  # the same up to 3 features
-    small_outside: float = 0.2  # the same in small data above 3 features ...
-    small_flat_outside: float = 0.05  # ... and up to 3: a twentieth cuts off no typical cluster
+    flat_outside: float = 0.0002  # the same up to 3 features, where there are many rows
+    small_outside: float = 0.2  # the same in small data above 3 features
 
     tail_part: float = 0.002  # part of the rows that is beyond the tail
-    long_tail: float = 3.0  # tail, in median distances, from which far cells are looked at
+    long_tail: float = 3.0  # tail, in median distances, from which far cells are looked at ...
+    far_rows: float = 120.0  # ... and rows of a cluster, in sd, where no axes are measured
 
     # -- principal axes -------------------------------------------------------------------------
     axes_edge: float = 1.9  # noise of an eigenvalue that does not count, in sd sqrt(d / 2)
@@ -94,7 +86,6 @@ class Tuning:
     projection_uneven: float = 0.16  # times q / (k - 1): log of the mean of the widths of its axes
     # over their geometric mean, from which clusters are looked for in it
     projection_reach: float = 1.3  # clip of its rows in the moment, in typical lengths
-    projection_moment: float = 0.4  # part of the share of a second moment, for that of its rows
     projection_whitening: float = 0.7  # power to which its axes are drawn to the same width
     projection_iterations: int = 16  # of Lloyd there
     projection_search: float = 0.67  # budget of Lloyd there, over that of Lloyd in all features
@@ -102,63 +93,36 @@ class Tuning:
     # -- cell tree ------------------------------------------------------------------------------
     depth_signal: float = 1.87  # signal that a cell of the full depth has left
     flat_depth: float = 1.3  # the depth is this times larger up to 3 axes
-    sparse_depth: float = 0.6  # part of the full depth of the one level from 6 axes on ...
-    dense_depth: float = 0.75  # ... and where clusters hold many rows
-    dense_rows: float = 120.0  # rows of a cluster that are many, in sd
-    first_depth: float = 0.55  # part of the full depth of the first level, below 6 axes
-    flat_levels: int = 4  # levels of the tree up to 3 axes
-    levels: int = 3  # the same with 4 or 5
-    least_threshold: float = 2.0  # sd above which a cell is believed, at the least
-    threshold_base: float = 0.2  # sd; the threshold is base + slope sqrt(2 log(number of cells))
-    threshold_slope: float = 0.92
-    middling_threshold: float = 0.8  # factor of the threshold where the signal is 150 to 1000
+    first_depth: float = 0.55  # part of the full depth of the first level; of that, of far cells
+    levels: int = 4  # of the tree up to 3 axes; one less with 4 or 5
+    threshold: float = 0.92  # times sqrt(2 log(cells)): sd above which a cell is believed
     early_threshold: float = 0.6  # factor in the first of several levels: later ones look again
     leaf_keep_sd: float = 2.5  # sd of its mean below which a leaf measured again is dropped
     split_cells: float = 2.0  # thresholds above which a cell is divided further
-    far_depth: float = 0.6  # part of the first depth that far cells have, up to 3 axes
-    nearest_shell: float = 3.0  # first shell of far cells, in standard deviations of an axis
     shells: int = 8  # along each half of an axis; the last one has no end
     shell_ratio: float = 1.5  # each shell begins this times farther out than the last
-    beyond_shell: int = 1  # from this shell on, rows are in no cell of the tree
-    far_cell_excess: float = 0.5  # part of what leaves in it hold that a far cell must have besides
     leaf_reach: float = 0.7  # clip radius of a leaf's residuals, in half diagonals of its box
-    guesses: int = 20  # public guesses of where rows may be, for each cluster
-    least_guesses: int = 200
-    most_guesses: int = 2**14  # beyond it, two for each cluster
-    guess_weight: float = 0.3  # weight of all the guesses together, in sd
-    small_guess_weight: float = 3.0  # the same in small data above 3 features
-    least_guess_weight: float = 1e-3  # part of that weight that stays where leaves hold all rows
+    guesses: int = 400  # public guesses of where rows may be; at least two for each cluster
+    guess_weight: float = 1.0  # weight of all of them, in sd, for the part of the rows in no leaf
 
     # -- start ----------------------------------------------------------------------------------
-    starts: int = 6  # solutions of the coreset that are compared on the rows, at most ...
-    starts_apart: float = 0.002  # ... that differ by this part of the cost
-    starts_worse: float = 0.03  # ... and cost at most this part more than the best
-    starts_share: float = 0.03  # of what the last steps are worth, for comparing them
-    starts_rows: float = 100.0  # rows of a cluster, in sd, from which that is done ...
-    starts_noise: float = 0.02  # ... if the noise is at most this part of the cost
     start_surplus: float = 1.5  # centers of the start for each cluster, above 3 axes
 
     # -- Lloyd's iterations ---------------------------------------------------------------------
-    iteration_share: float = 0.12  # of the budget of all iterations, for each but the last
-    small_iteration_share: float = 0.2
-    most_iterations: int = 8
-    small_most_iterations: int = 4
+    most_iterations: int = 8  # each but the last has the same share of the budget, the last two
+    few_iterations: int = 4  # the same in small data, for one center, and after a projection
     distance_share: float = 0.04  # of an iteration, for the histogram of distances
-    spread_share: float = 0.10  # of an iteration, for the spread of the clusters
-    count_share: float = 0.10  # of what is left, for the counts
+    count_share: float = 0.10  # of what is left, for the spread of the clusters, then the counts
     precise_centers: float = 0.004  # noise share below which moves matter more than centers ...
-    moves_spread_share: float = 0.3  # ... and then the same shares are these
-    moves_count_share: float = 0.7
+    moves_share: float = 0.4  # ... and then the same share is this
     spread_iterations: int = 5  # the first iterations ask for the spread of the clusters
     spread_cap: float = 1.7  # cap of a distance in the spread, in clip radii
     clip_bins: int = 24  # bins of the histogram of distances, each 2**(1/3) wider
     small_clip_bins: int = 12  # the same in small data above 3 features
     clip_top: float = 1.5  # largest edge of these bins, in radii of the data
-    clip_noise: float = 0.35  # part of the rows that the noise of all bins may be
+    bins_noise: float = 0.35  # part of the rows that the noise of all bins of a histogram may be
     clip_sd: float = 2.0  # sd by which a sum of bins must exceed its target
-    clip_default: float = 0.6  # clip radius where noise hides it, in radii of the data ...
-    width_default: float = 1.0  # ... and in widths of a cluster, where small data show them ...
-    least_width: float = 0.7  # ... and the least of it there
+    clip_default: float = 0.6  # clip radius where noise hides it, in radii of the data
     inside_noise: tuple = (0.002, 0.02, 0.15)  # noise of an iteration over the rows, in radii ...
     inside: tuple = (0.999, 0.97, 0.40)  # ... and the part of the rows that is not clipped
     quality_reach: float = 1.5  # the cap, in distances that no more rows than noise are beyond
@@ -166,37 +130,19 @@ class Tuning:
     least_gain: float = 0.5  # the least that a clipped mean is taken to move with its rows
     scale_prior: float = 4.0  # sd of a cell: weight of the common width in that of a cluster
     scale_dead: float = 1.4  # widths of clusters this factor apart count as equal
-    most_scale: float = 8.0  # largest ratio of a cluster's width to the common one
-    count_memory: float = 0.1  # part of a count that may have changed since the last iteration
-    spread_memory: float = 0.2  # the same of a spread
-    certain_count_sd: float = 2.0  # sd above which a count is sure
+    memory: float = 0.1  # part of a count or spread that may have changed since the last iteration
+    certain_count_sd: float = 2.0  # sd above which a count is more than noise ...
+    sure_count_sd: float = 4.0  # ... and above which it needs neither cells nor a lower bound
     movement: float = 0.7  # part of its noise above which a movement is drift
-    own_movement: float = 16.0  # features from which each cluster's movement counts alone
     overshoot: float = 1.3  # the way of a center while all still drift
-    radius_growth: float = 0.7  # movement, in clip radii, from which a radius is doubled ...
-    radius_growth_sd: float = 2.0  # ... beyond the noise, in its standard deviations
     drift_sd: float = 1.5  # sd of the mean movement above which the centers drift
     least_drift: float = 0.0005  # mean squared movement, in squared clip radii, that is none
 
     # -- merging and splitting ------------------------------------------------------------------
-    first_evidence: float = 3.0  # sd by which a split must gain in the first iteration
-    small_evidence: float = 2.5  # the same in small data above 3 features, later
-    evidence: float = 2.0  # the same otherwise, later
-    least_evidence: float = 0.5  # the same, where two centers seem to share a cluster
-    shared_cluster: float = 0.6  # cost of a merger, in halves of a cluster, below which they do
+    evidence: float = 2.5  # sd by which a split must gain
     noisy: float = 0.2  # noise share above which the cheapest merger says nothing
-    round_gain: float = 0.5  # part of what halving a round cluster saves that a merger may cost
-    free_moves: float = 0.5  # such moves in one iteration, with all others, for each cluster
-    settling: int = 2  # iterations in which what was split is not merged again
-    blocked: float = 0.05  # part of the cost from which a split that gains is waited for
     merge_gain: float = 0.8  # part of the gain of a split that a merger may cost
-    merge_sure: float = 4.0  # sd above which a count needs no lower bound
-    merge_doubt: float = 2.0  # sd by which a count that cells helped with is lowered below that
-    merge_floor: float = 0.0005  # least weight of a cluster in a merger, in sd
-    unseen_floor: float = 0.0003  # the same, where neither cells nor counts show a row
-    reduce_unseen: float = 0.003  # factor of the least weight there, when centers are reduced
-    reduce_sure: float = 4.0  # sd above which a count is not averaged with the cells'
-    moves: float = 0.25  # moves in one iteration, for each cluster
+    least_count: float = 0.0005  # sd: what a center in empty space counts in a merger
     reduce_floor: float = 0.3  # least weight of a center when they are reduced, in sd
 
     # -- choosing the number of clusters (a given number reads none of these) ---------------

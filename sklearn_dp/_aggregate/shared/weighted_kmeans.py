@@ -33,53 +33,13 @@ def weighted_kmeans(
     iterations, the best. The points themselves where there are no more than clusters."""
     if len(points) <= n_clusters:
         return points[np.arange(n_clusters) % len(points)]
-    centers, cost = _short_runs(points, weights, n_clusters, rng, n_starts)
-    lead = np.argsort(cost, kind="stable")[: max(1, len(cost) // 5)]
-    centers, cost = _iterate(points, weights, centers[lead], _LONG)
-    return centers[np.argmin(cost)]
-
-
-def several_solutions(
-    points: np.ndarray,
-    weights: np.ndarray,
-    n_clusters: int,
-    rng: np.random.Generator,
-    most: int,
-    apart: float,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Up to `most` centers (n_clusters, q) of low weighted costs, local optima or nearly so, the
-    best first, and their costs, which differ by `apart`, a part of the lowest."""
-    centers, cost = _short_runs(points, weights, n_clusters, rng, 20)
-    centers, cost = _iterate(points, weights, centers[_distinct(cost, most, apart)], _LONG)
-    kept = _distinct(cost, most, apart)
-    return centers[kept], cost[kept]
-
-
-def _distinct(cost: np.ndarray, most: int, apart: float) -> np.ndarray:
-    """Indices of the lowest costs that differ from all lower ones by a part of the lowest.
-
-    >>> _distinct(np.array([2.0, 1.0, 1.001, 1.5]), 2, 0.01).tolist()
-    [1, 3]
-    """
-    found: list[int] = []
-    for i in np.argsort(cost, kind="stable"):
-        if not found or cost[i] - cost[found[-1]] > apart * cost[found[0]]:
-            found.append(int(i))
-    return np.array(found[:most])
-
-
-def _short_runs(
-    points: np.ndarray,
-    weights: np.ndarray,
-    n_clusters: int,
-    rng: np.random.Generator,
-    n_starts: int,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Starts and the first iterations of each: centers (s, n_clusters, q) and costs (s,)."""
     # With thousands of clusters a start takes seconds, and all starts are about as good.
     n_starts = max(1, min(n_starts, _MOST_DISTANCES // (n_clusters * len(points))))
     centers, _ = _starts(points, weights, n_clusters, rng, n_starts)
-    return _iterate(points, weights, centers, _SHORT)
+    centers, cost = _iterate(points, weights, centers, _SHORT)
+    lead = np.argsort(cost, kind="stable")[: max(1, len(cost) // 5)]
+    centers, cost = _iterate(points, weights, centers[lead], _LONG)
+    return centers[np.argmin(cost)]
 
 
 def best_start(

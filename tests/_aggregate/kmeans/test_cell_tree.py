@@ -147,7 +147,7 @@ def test_unreached_levels_cost_nothing():
 def test_no_level_has_more_cells_than_noise_is_drawn_for():
     for q in (1, 2, 3, 5, 10):
         for n in (1.0, 1e4, 1e9):
-            depths = depths_of_levels(q, Size(n, 3.0), 7, 0.1, TUNING)
+            depths = depths_of_levels(q, Size(n, 3.0), 7, TUNING)
             assert depths == sorted(set(depths))
             assert 1 <= depths[0] <= _cell_tree.MOST_BITS_A_LEVEL and depths[-1] <= 44
 

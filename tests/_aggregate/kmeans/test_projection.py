@@ -153,7 +153,7 @@ def test_the_plan_pays_for_both_moments(bounds_known):
     assert sum(entry.rho for entry in entries) <= 1.0
     (moment,) = (entry for entry in entries if entry.name == "second moment")
     assert moment.uses is None
-    assert moment.cap >= (1 + TUNING.projection_moment) * moment.rho
+    assert moment.cap >= (1 + TUNING.second_moment) * moment.rho
     (few,) = (
         entry
         for entry in engine_entries(1.0, D - 1, bounds_known=bounds_known)
