@@ -55,9 +55,11 @@ def depths_of_levels(q: int, size: Size, n_clusters: int, tuning: Tuning) -> lis
     signal = max(size.signal / tuning.depth_signal, 1.0)
     full = round(factor * 2 * q / (2 + q) * math.log2(signal))
     full = min(max(full, int(n_clusters).bit_length()), MOST_BITS)
-    # In many directions hardly any cell has parent and child above the noise: one level.
-    n_levels = 1 if q >= 6 else tuning.levels - (q > 3)
-    depths = np.linspace(tuning.first_depth * full, full, n_levels)
+    if q >= 6:
+        # In many directions hardly any cell has parent and child above the noise: one level.
+        depths = np.array([tuning.sparse_depth * full])
+    else:
+        depths = np.linspace(tuning.first_depth * full, full, tuning.levels - (q > 3))
     depths = np.unique(exact_integers(np.maximum(1, np.rint(depths))))
     return [min(int(depths[0]), MOST_BITS_A_LEVEL), *(int(depth) for depth in depths[1:])]
 

@@ -93,7 +93,8 @@ class Tuning:
     # -- cell tree ------------------------------------------------------------------------------
     depth_signal: float = 1.87  # signal that a cell of the full depth has left
     flat_depth: float = 1.3  # the depth is this times larger up to 3 axes
-    first_depth: float = 0.55  # part of the full depth of the first level; of that, of far cells
+    sparse_depth: float = 0.6  # part of the full depth of the one level from 6 axes on
+    first_depth: float = 0.55  # the same of the first of several; of that, of far cells
     levels: int = 4  # of the tree up to 3 axes; one less with 4 or 5
     threshold: float = 0.92  # times sqrt(2 log(cells)): sd above which a cell is believed
     early_threshold: float = 0.6  # factor in the first of several levels: later ones look again
