@@ -112,29 +112,21 @@ OF_STATUS = (  # read after the centers
     "useless_noise",
     "useless_loss",
     "doubtful_loss",
-    "explained_sd",
-    "noisy_explained_sd",
     "unexplained_sd",
     "useless_loss_alike",
     "faint_signal",
-    "partial_loss",
     "partial",
     "rowless",
-    "idle",
     "uneven",
-    "few_signal",
     "points_noise",
 )
 OF_MISSED = (  # of the last release, and what it tells of clusters that were missed
-    "far_sd",
     "far_sure",
-    "far_light",
     "far_cost",
-    "far_dear",
     "far_few",
     "far_least",
 )
-OF_ERRORS = ("spreads_differ", "quality_reach", "one_center_reach")
+OF_ERRORS = ("one_center_reach",)
 PIECES, NUMBERS, CHOICE = "## Pieces", "## Numbers", "## Numbers of the choice"
 PAIRS = "## Numbers of the moves, on two-scale data"
 PROJECTION = "## Numbers of the projection, on embeddings"
@@ -184,7 +176,7 @@ def plain_update(state, sums, sums_sd, clipped, tuning, *, relax, low_signal=Fal
     noise, length = np.square(sums_sd / n), np.einsum("ij,ij->i", seen, seen)
     drift, drift_sd = clipped_update._drift(length, noise, n, clipped.radius, sums.shape[1])
     state.centers, state.variance = state.centers + seen, noise
-    return drift >= max(tuning.least_drift, tuning.drift_sd * drift_sd), length
+    return drift >= max(tuning.least_drift, tuning.certain_count_sd * drift_sd), length
 
 
 def no_moves(*_, **options):

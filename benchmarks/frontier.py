@@ -225,7 +225,6 @@ def start_known(X, cell, seed, **tuning):
 LITTLE = {  # of the budget for all that comes before Lloyd's iterations
     "center_share": 0.01,
     "radius_share": 0.01,
-    "radius_share_flat": 0.01,
     "moment_share": 0.005,
     "moment_cap": 0.005,
     "wide_moment_share": 0.005,

@@ -35,6 +35,7 @@ NOT_TUNED = {  # constants of modules that are no numbers to choose
     "days._WINDOW": "the same",
     "gap._LEAST_POINTS": "fewer points have no gap",
     "gap._MOST_ENTRIES": "speed: the bits are the same",
+    "gap._MOST_POINTS": "speed: half or twice of it changes no choice",
     "projection._TIMES": "where a projection may pay is public: features over those of it",
     "quality._OUTSIDE": "of the last release: no center depends on it",
     "private_coreset._SAFE": "rounding",

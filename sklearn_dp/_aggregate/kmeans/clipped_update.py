@@ -22,7 +22,6 @@ features ("plain means instead of the Kalman update" in `doc/benchmarks/ablation
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -75,12 +74,12 @@ def clip_radius(
     if sd * math.sqrt(n_bins) <= tuning.bins_noise * n:
         # A radius too large costs more than one too small: a sum of bins has to exceed more.
         target = (1 - context.inside) * n
-        radius = quantile_from_histogram(counts, edges, tuning.clip_sd * sd, target)
+        radius = quantile_from_histogram(counts, edges, tuning.certain_count_sd * sd, target)
     if radius is None:
         radius = width or tuning.clip_default * context.radius
     radius = max(radius, width or 0.0)
-    reach: Any = quantile_from_histogram(counts, edges, tuning.clip_sd * sd, 0.0) or context.radius
-    reach = np.minimum(tuning.quality_reach * reach * scales, context.radius)
+    last = quantile_from_histogram(counts, edges, tuning.certain_count_sd * sd, 0.0)
+    reach = np.minimum(tuning.spread_cap * (last or context.radius) * scales, context.radius)
     gain = _gain(counts, edges, radius, context.rows.n_features, tuning.least_gain)
     return Clip(radius * scales, gain, reach, seen)
 
@@ -136,10 +135,10 @@ def update(
     excess = length / d - expected - ignored * expected
     prior = state.variance + np.maximum(excess, 0.0)
     weight = prior / (prior + noise)
-    far = tuning.overshoot if relax and drift > tuning.drift_sd * drift_sd else 1.0
+    far = tuning.overshoot if relax and drift > tuning.certain_count_sd * drift_sd else 1.0
     state.centers = state.centers + far * weight[:, None] * seen
     state.variance = (1 - weight) * prior
-    drifting = drift >= max(tuning.least_drift, tuning.drift_sd * drift_sd)
+    drifting = drift >= max(tuning.least_drift, tuning.certain_count_sd * drift_sd)
     return drifting, np.square(far * weight) * length
 
 

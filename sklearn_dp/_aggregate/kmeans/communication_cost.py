@@ -77,7 +77,7 @@ def kmeans_cost(
         found += _tree(d * (p + q), q, m, cells, len(depths))
     k0 = round(TUNING.start_surplus * n_clusters) if q > 3 and not started else n_clusters
     if may:
-        found += _lloyd(p, k0, n_clusters, n_iter, TUNING.projection_iterations, "projected ")
+        found += _lloyd(p, k0, n_clusters, n_iter, 2 * TUNING.most_iterations, "projected ")
     most = TUNING.few_iterations if size.small else TUNING.most_iterations
     found += _lloyd(d, k0, n_clusters, n_iter, most)
     found.append(_pass("quality", n_clusters * (d + 1) + d + 2, 2))

@@ -146,7 +146,8 @@ def fit_day(
     centers = stream.state.centers = rows.inside(stream.state.centers)
     context = _context(session, rows, stream, keep)
     spread = len(centers) > 2 and any(e.name == ERRORS for e in session.plan.entries)
-    seen = observe(context, centers, np.ones(len(centers)), context.budget, spread=spread, last=True)
+    alike = np.ones(len(centers))
+    seen = observe(context, centers, alike, context.budget, spread=spread, last=True)
     stream.distances = seen.clip.distances
     # A row is in one cluster: counts add up to the number of the day.
     n, variance = float(seen.counts.sum()), len(centers) * seen.counts_sd**2

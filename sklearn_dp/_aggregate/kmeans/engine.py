@@ -63,7 +63,7 @@ def _shares(n_features: int, tuning: Tuning) -> dict[str, tuple[float, float]]:
     """Nominal and largest shares of the releases before Lloyd's iterations, which get less where a
     step takes more after a look at what has been released: in small data, or for far rows."""
     flat, wide = n_features <= 3, n_features > tuning.wide_features
-    radius = tuning.radius_share_flat if flat else tuning.radius_share
+    radius = tuning.center_share if flat else tuning.radius_share
     moment = tuning.wide_moment_share if wide else tuning.moment_share
     far = tuning.flat_cells + tuning.far_cells
     return {

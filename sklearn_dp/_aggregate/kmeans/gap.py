@@ -25,6 +25,7 @@ from .coreset import Coreset
 from .tuning import TUNING, Tuning
 
 _LEAST_POINTS = 3
+_MOST_POINTS = 256  # that the leaves are brought down to: all pairs are compared
 _MOST_ENTRIES = 2**17  # distances at a time: what a cache holds
 
 
@@ -78,7 +79,7 @@ def gap_of_points(
     `inner` is the sum of squares of what the points stand for, about them."""
     if len(points) < max(_LEAST_POINTS, candidates.low):
         return nothing_seen(candidates)
-    points, weights, lost = _fewer(points, weights, rng, tuning.gap_points)
+    points, weights, lost = _fewer(points, weights, rng, _MOST_POINTS)
     values = gaps(points, weights, inner + lost, candidates, rng, tuning)
     best = best_gap(values, points.shape[1], tuning)
     return with_status(best, values, tuning.choice_margin)
@@ -115,7 +116,7 @@ def gaps(
     high = max(low, min(candidates.high, len(points) // tuning.gap_points_each))
     uniform, mixed = _references(points, weights, rng, tuning.gap_references)
     sets = np.concatenate([points[None], uniform]), np.concatenate([weights[None], mixed])
-    costs, _ = _costs(*sets, ward_labels(*sets, low, high), tuning.gap_iterations)
+    costs, _ = _costs(*sets, ward_labels(*sets, low, high), tuning.few_iterations)
     # No clustering is worse than one with a cluster less.
     logs = np.log(inner + np.minimum.accumulate(costs, axis=1) + 1e-300)
     values = logs[1:].mean(axis=0) - logs[0]
@@ -166,10 +167,10 @@ def likelihood_choice(
     Units in no leaf are about a leaf's width beside one: without them leaves of a round cluster
     would be clusters. And a cluster has to gain more than noise of a count may seem to.
     """
-    points, weights, lost = _fewer(*coreset.leaves, rng, tuning.gap_points)
+    points, weights, lost = _fewer(*coreset.leaves, rng, _MOST_POINTS)
     q, n, one = points.shape[1], weights.sum(), (points[None], weights[None])
     high = min(high, len(points))
-    costs, entropies = _costs(*one, ward_labels(*one, 1, high), tuning.gap_iterations)
+    costs, entropies = _costs(*one, ward_labels(*one, 1, high), tuning.few_iterations)
     beside = tuning.choice_lost * max(size / n - 1, 0.0) * (12 / q + 1) * inner
     logs = np.log(inner + lost + beside + np.minimum.accumulate(costs[0]) + 1e-300)
     bar = tuning.choice_bar * (q + 1) / 3 * coreset.noise / n

@@ -193,7 +193,7 @@ def cluster_scales(context: LloydContext, centers: np.ndarray) -> np.ndarray:
 
     A leaf adds to the spread of its cluster the squared distance of its mean, the spread within its
     cell, and what lies off the axes. The mean over the leaves of a cluster is averaged with that of
-    all clusters, which weighs as much as `scale_prior` standard deviations of a count, and drawn
+    all clusters, which weighs as much as a count that is sure, and drawn
     toward one by the factor `scale_dead`: without this dead zone the noise of the scales cost
     separated clusters more than the scales gave them (`doc/development/kmeans_engine.md`, "Lloyd").
     """
@@ -205,7 +205,7 @@ def cluster_scales(context: LloydContext, centers: np.ndarray) -> np.ndarray:
     spread = squared + core.inner + core.axes.rest
     mass = np.bincount(near, weights, minlength=k)
     total = np.bincount(near, weights * spread, minlength=k)
-    typical, prior = total.sum() / mass.sum(), tuning.scale_prior * core.noise
+    typical, prior = total.sum() / mass.sum(), tuning.sure_count_sd * core.noise
     square = (total + prior * typical) / ((mass + prior) * max(typical, 1e-300))
     width = np.sqrt(square)
     return np.where(

@@ -111,9 +111,7 @@ def release_surplus(
     tuning, small = context.tuning, context.size.small
     k0 = max(1, min(round(tuning.surplus_centers * candidates.high), coreset.n_leaves))
     rng = context.session.rng("sketch")
-    start = coreset.axes.lift(
-        weighted_kmeans(coreset.points, coreset.weights, k0, rng, tuning.surplus_starts)
-    )
+    start = coreset.axes.lift(weighted_kmeans(coreset.points, coreset.weights, k0, rng))
     if budget is None:
         share = tuning.small_surplus_share if small else tuning.surplus_share
         budget = share * lloyd_budget(context.session, context.prefix)
@@ -124,11 +122,11 @@ def release_surplus(
         tuning=replace(tuning, count_share=tuning.surplus_counts),
     )
     run, state = lloyd_context(context, coreset, budget), LloydState(start)
-    n_iterations = tuning.small_surplus_iterations if small else tuning.surplus_iterations
+    # In small data more of them follow the noise.
+    n_iterations = 1 if small else tuning.few_iterations
     for iteration in range(n_iterations):
         _look(run, state, budget / n_iterations, relax=iteration > 0)
-    least = tuning.small_surplus_keep_sd if small else tuning.surplus_keep_sd
-    kept = state.count > least * state.count_sd
+    kept = state.count > tuning.surplus_keep_sd * state.count_sd
     found = state.centers, state.variance, state.count, state.count_sd, state.count * state.spread
     return SurplusCenters(*(values[kept] for values in found))
 

@@ -45,7 +45,7 @@ def private_coreset_tuning(n_features: int) -> Tuning:
     """The engine's numbers with other shares, of sum one: there is no Lloyd iteration to pay."""
     cells, means = (0.60, 0.30) if n_features <= 3 else (0.47, 0.29)
     shares: dict[str, Any] = dict.fromkeys(("moment_share", "wide_moment_share"), 0.15)
-    shares |= {"center_share": 0.05, "radius_share": 0.04, "radius_share_flat": 0.05}
+    shares |= {"center_share": 0.05, "radius_share": 0.04}
     return replace(TUNING, **shares, cells_share=cells, means_share=means)
 
 

@@ -77,9 +77,9 @@ class Projected:
         """The context of Lloyd's iterations in the projection, which leave a part to the others."""
         context, tuning = self.context, self.context.tuning
         left = lloyd_budget(context.session, context.prefix)
-        n = tuning.projection_iterations
+        n = 2 * tuning.most_iterations
         tuning = replace(tuning, most_iterations=n, spread_iterations=n)
-        return replace(context, tuning=tuning, reserve=left / (1 + tuning.projection_search))
+        return replace(context, tuning=tuning, reserve=left / 2)
 
     def lifted(self, centers: np.ndarray) -> tuple[Context, np.ndarray]:
         """Pin the rows to their nearest projected centers (k, q), for one iteration, and go back to

@@ -122,7 +122,7 @@ def assembled(
     found: dict[str, Any] = {}
     if quality is not None:
         points, seen, loss = quality
-        light = bool(np.any(final.counts < tuning.far_light * final.counts_sd))
+        light = bool(np.any(final.counts < tuning.sure_count_sd * final.counts_sd))
         near = (seen.near, seen.near_sd)
         signs = replace(
             signs,
@@ -258,14 +258,14 @@ def _centers_sd(
     The mean of m rows of mean squared distance v has the variance v / (d m) in each coordinate; of
     rows of unequal weights of sum m, that times the sum of their squares over m. v is the cluster's
     own noisy one, averaged with that of all clusters, from which clusters are taken to differ by
-    the part `spreads_differ`. It is at least what the noise of both may hide. Rows on a sphere
+    as much as it is. It is at least what the noise of both may hide. Rows on a sphere
     spread along it: in d - 1 dimensions.
     """
     d = max(1, final.centers.shape[1] - on_sphere)
     counts = certain_counts(final.counts, final.counts_sd, tuning.certain_count_sd)
     common, noise = inertia / size.n, inertia_sd / size.n
     own = 1 / final.spread_variance
-    prior = 1 / max((tuning.spreads_differ * common) ** 2 + noise**2, 1e-300)
+    prior = 1 / max(common**2 + noise**2, 1e-300)
     spread = (own * final.spread + prior * common) / (own + prior)
     spread = np.maximum(spread, 1 / np.sqrt(own + prior))
     return np.sqrt(final.variance + size.weights.square * spread / (d * counts))

@@ -173,7 +173,7 @@ def merge_and_split(
             break
         pair, cost = _cheapest_pair(state, frozen, tuning, split=j)
         gained = gain.mean[j] - needed(cost) * gain.sd[j]
-        if cost > tuning.merge_gain * max(gained, gain.round[j]):
+        if cost > max(gained, gain.round[j]):
             break
         offset = part * np.sqrt(excess[j]) * direction(j)
         if pair[0] != j:

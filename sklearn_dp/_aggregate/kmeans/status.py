@@ -68,7 +68,7 @@ def coreset_in_words(
 def _points_of_noise(signs: Signs, n_leaves: int, n_clusters: int, tuning: Tuning) -> bool:
     """Whether released points are where noise is: of very few rows, or of few in many features."""
     faint = signs.signal < tuning.faint_signal and signs.noise > tuning.points_noise
-    lone = signs.signal < tuning.few_signal and n_leaves < 2 * n_clusters
+    lone = signs.signal < tuning.faint_signal and n_leaves < 2 * n_clusters
     return signs.signal < tuning.useless_signal or faint or lone
 
 
@@ -94,7 +94,7 @@ def _trouble(signs: Signs, tuning: Tuning) -> str | None:
     assert signs.loss is not None
     if signs.one_center:
         return "one center for all: several would be lost in the noise"
-    shown = signs.explained > tuning.explained_sd * signs.explained_sd
+    shown = signs.explained > tuning.certain_count_sd * signs.explained_sd
     alike = not shown and signs.explained_sd < tuning.unexplained_sd
     if signs.loss > (tuning.useless_loss_alike if alike else tuning.useless_loss):
         return f"mostly noise: {_part(signs.loss)} of the sum of squares is noise of the centers"
@@ -112,7 +112,7 @@ def _trouble_of_clusters(signs: Signs, tuning: Tuning, shown: bool) -> str | Non
     assert signs.loss is not None
     if signs.noise_share > tuning.useless_noise:
         return "mostly noise: the clusters are narrower than the noise of their centers"
-    plain = signs.explained > tuning.noisy_explained_sd * signs.explained_sd
+    plain = signs.explained > tuning.sure_count_sd * signs.explained_sd
     if signs.signal < tuning.useless_signal and not plain:
         return "too few rows for this budget: the centers are mostly noise"
     faint = signs.signal < tuning.faint_signal
@@ -124,9 +124,9 @@ def _trouble_of_clusters(signs: Signs, tuning: Tuning, shown: bool) -> str | Non
     if plain and signs.light > 0 and signs.uneven > tuning.uneven:
         # Centers that nobody is with, where a few clusters cost what many do: these took in others.
         return f"clusters may be missing: {_rowless(signs)}, and others are far wider than most"
-    if plain and partial and signs.light >= tuning.idle:
+    if plain and partial and signs.light >= tuning.rowless:
         return f"clusters may be missing: {_rowless(signs)}"
-    if shown and faint and partial and signs.loss > tuning.partial_loss:
+    if shown and faint and partial and signs.loss > tuning.doubtful_loss:
         return (
             "some clusters may be missing: there are few rows, and the centers explain only a part"
         )

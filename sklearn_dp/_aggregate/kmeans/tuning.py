@@ -19,8 +19,7 @@ class Tuning:
 
     # -- shares of rho: what each release gets, and the most that it may take -------------------
     center_share: float = 0.05  # for a bound, where none is public; for the sum and number of rows
-    radius_share: float = 0.02  # for the histogram of lengths
-    radius_share_flat: float = 0.05  # the same up to 3 features: it must not cut off a cluster
+    radius_share: float = 0.02  # for the histogram of lengths; up to 3 features as the center
     moment_share: float = 0.06  # for the second moment, which rotates the features
     wide_features: int = 10  # features above which it chooses a subspace ...
     wide_moment_share: float = 0.10  # ... and its share there
@@ -39,27 +38,18 @@ class Tuning:
     spread_gain: float = 2.5  # ... and what k centers gain wherever they are: for each of them
     shrink: float = 0.5  # part of the predicted noise of a center by which it is shrunk ...
     shrink_spread: float = 0.25  # ... less this part of the spread, where cells show the clusters
-    spreads_differ: float = 0.5  # part by which the spread of a cluster differs from the mean
     useless_noise: float = 0.3  # part of a typical cluster's spread that may be noise
     useless_loss: float = 0.25  # part of the final sum of squares that may be noise of the centers
     doubtful_loss: float = 0.1  # the same, where the clusters are not shown to explain anything
-    explained_sd: float = 1.5  # sd above which the explained part is shown
-    noisy_explained_sd: float = 5.0  # the same, where the signal is below `useless_signal`
     unexplained_sd: float = 0.15  # sd of the explained part up to which its absence is shown
     useless_loss_alike: float = 0.45  # useless_loss, where no clusters are shown to be there
     faint_signal: float = 100.0  # signal below which ...
-    partial_loss: float = 0.075  # ... such a loss ...
     partial: float = 0.55  # ... and so small an explained part, less its sd, are doubtful
     uneven: float = 0.17  # part of the squares in clusters wider than most, beside empty ones
-    idle: float = 0.35  # part of the clusters without rows, where much is left to explain
-    rowless: float = 0.5  # part of the clusters without rows that shows none: word counts
-    few_signal: float = 50.0  # signal below which two released points a cluster are asked for
+    rowless: float = 0.4  # part of the clusters without rows that shows none, or some missed
+    far_sure: float = 3.0  # sd of the number of far rows, where all clusters hold many
     points_noise: float = 0.16  # noise of a center, in radii, above which points are noise there
-    far_sd: float = 2.33  # sd that the number of rows far from every center has to exceed ...
-    far_sure: float = 3.0  # ... the same where all clusters hold ...
-    far_light: float = 6.0  # ... so many sd of their counts
-    far_cost: float = 0.5  # part of what all rows are likely to cost that so many of them would
-    far_dear: float = 0.25  # part of the cost of the others that they must have
+    far_cost: float = 0.25  # part of what all others cost that rows far from every center have to
     far_few: float = 0.25  # part of all rows that they are at the most
     far_least: float = 6.0  # least distance of far rows, in root mean squares of a cluster
 
@@ -79,7 +69,7 @@ class Tuning:
     axes_edge: float = 1.9  # noise of an eigenvalue that does not count, in sd sqrt(d / 2)
     most_axes: int = 8
     box_reach: float = 3.0  # half width of the searched box, in standard deviations of the rows
-    small_box_reach: float = 2.0  # the same in small data of 4 to 10 features
+    small_box_reach: float = 1.5  # the same in small data of 4 to 10 features
 
     # -- projection of many features ------------------------------------------------------------
     projection_features: int = 32  # of a projection, if the rows have four times as many
@@ -87,8 +77,6 @@ class Tuning:
     # over their geometric mean, from which clusters are looked for in it
     projection_reach: float = 1.3  # clip of its rows in the moment, in typical lengths
     projection_whitening: float = 0.7  # power to which its axes are drawn to the same width
-    projection_iterations: int = 16  # of Lloyd there
-    projection_search: float = 0.67  # budget of Lloyd there, over that of Lloyd in all features
 
     # -- cell tree ------------------------------------------------------------------------------
     depth_signal: float = 1.87  # signal that a cell of the full depth has left
@@ -111,38 +99,33 @@ class Tuning:
 
     # -- Lloyd's iterations ---------------------------------------------------------------------
     most_iterations: int = 8  # each but the last has the same share of the budget, the last two
-    few_iterations: int = 4  # the same in small data, for one center, and after a projection
+    few_iterations: int = 4  # in small data, of one center, of surplus centers, ...
     distance_share: float = 0.04  # of an iteration, for the histogram of distances
     count_share: float = 0.10  # of what is left, for the spread of the clusters, then the counts
     precise_centers: float = 0.004  # noise share below which moves matter more than centers ...
     moves_share: float = 0.4  # ... and then the same share is this
     spread_iterations: int = 5  # the first iterations ask for the spread of the clusters
-    spread_cap: float = 1.7  # cap of a distance in the spread, in clip radii
+    spread_cap: float = 1.5  # cap in sums of squares, in clip radii or what few rows are beyond
     clip_bins: int = 24  # bins of the histogram of distances, each 2**(1/3) wider
     small_clip_bins: int = 12  # the same in small data above 3 features
     clip_top: float = 1.5  # largest edge of these bins, in radii of the data
     bins_noise: float = 0.35  # part of the rows that the noise of all bins of a histogram may be
-    clip_sd: float = 2.0  # sd by which a sum of bins must exceed its target
     clip_default: float = 0.6  # clip radius where noise hides it, in radii of the data
     inside_noise: tuple = (0.002, 0.02, 0.15)  # noise of an iteration over the rows, in radii ...
     inside: tuple = (0.999, 0.97, 0.40)  # ... and the part of the rows that is not clipped
-    quality_reach: float = 1.5  # the cap, in distances that no more rows than noise are beyond
     one_center_reach: float = 1.25  # the cap about one center, in radii of the data
     least_gain: float = 0.5  # the least that a clipped mean is taken to move with its rows
-    scale_prior: float = 4.0  # sd of a cell: weight of the common width in that of a cluster
     scale_dead: float = 1.4  # widths of clusters this factor apart count as equal
     memory: float = 0.1  # part of a count or spread that may have changed since the last iteration
-    certain_count_sd: float = 2.0  # sd above which a count is more than noise ...
-    sure_count_sd: float = 4.0  # ... and above which it needs neither cells nor a lower bound
+    certain_count_sd: float = 2.0  # sd above which a count, a sum of bins or a drift is no noise
+    sure_count_sd: float = 4.0  # sd above which a count needs neither cells nor a lower bound
     movement: float = 0.7  # part of its noise above which a movement is drift
     overshoot: float = 1.3  # the way of a center while all still drift
-    drift_sd: float = 1.5  # sd of the mean movement above which the centers drift
     least_drift: float = 0.0005  # mean squared movement, in squared clip radii, that is none
 
     # -- merging and splitting ------------------------------------------------------------------
     evidence: float = 2.5  # sd by which a split must gain
     noisy: float = 0.2  # noise share above which the cheapest merger says nothing
-    merge_gain: float = 0.8  # part of the gain of a split that a merger may cost
     least_count: float = 0.0005  # sd: what a center in empty space counts in a merger
     reduce_floor: float = 0.3  # least weight of a center when they are reduced, in sd
 
@@ -151,10 +134,8 @@ class Tuning:
     choice_reference: int = 20  # clusters that releases before the choice are made for, at most
     choice_far: float = 0.25  # part by which another number differs to be another answer
     choice_margin: float = 0.02  # by which a gap or a silhouette has to be better
-    gap_points: int = 256  # that the leaves are brought down to
     gap_points_each: int = 2  # points that a cluster has at least
     gap_references: int = 3  # uniform data sets
-    gap_iterations: int = 4  # of Lloyd, from the clusters of the tree
     gap_bar: float = 0.5  # times 2 / (q k): what the gap of k clusters on q axes has to rise by ...
     gap_later_bar: float = 1.5  # ... and that of a peak after a higher one
     gap_risen: float = 0.2  # part of what was lost since the highest peak that a later one regains
@@ -163,13 +144,9 @@ class Tuning:
     choice_clear_points: int = 12  # leaves below which the number of clusters is not clear
     surplus_share: float = 0.6  # of the budget of Lloyd's iterations: the most for surplus centers
     small_surplus_share: float = 0.45  # the same in small data
-    surplus_iterations: int = 4
-    small_surplus_iterations: int = 1  # in small data more of them follow the noise
     surplus_centers: float = 1.6  # centers for each of the largest number of clusters
-    surplus_starts: int = 10  # starts of the k-means on the coreset: its iterations mend the rest
     surplus_counts: float = 0.15  # of what is left of an iteration, for the counts
-    surplus_keep_sd: float = 3.0  # sd of its count that a center needs
-    small_surplus_keep_sd: float = 2.5  # the same in small data
+    surplus_keep_sd: float = 2.5  # sd of its count that a center needs
     surplus_noise_sd: float = 0.5  # sd that counts and distances are lowered by in a merger's cost
     surplus_penalty: float = 2.5  # of a cluster, times that of the usual criterion
 

@@ -45,7 +45,7 @@ def test_most_rows_are_within_and_the_far_ones_are_reached():
     clip = clipped(np.repeat([800.0, 8000.0], [950, 50]), np.arange(1000) % 2)
     assert clip.radius[0] == clip.radius[1]
     assert 800 <= clip.radius[0] <= 800 * 2 ** (1 / 3)
-    assert 8000 * TUNING.quality_reach <= clip.reach[0] <= RADIUS
+    assert 8000 * TUNING.spread_cap <= clip.reach[0] <= RADIUS
     # What is clipped moves by r / t times 1/2 in a plane; bins are a factor of 2^(1/3) wide.
     low, high = (0.95 + 0.05 * f * clip.radius[0] / 8000 / 2 for f in (2 ** (-1 / 3), 2 ** (1 / 3)))
     assert low < clip.gain < high

@@ -249,8 +249,8 @@ FINAL = LloydResult(
 
 def test_rows_that_the_count_can_see_cost_a_part_of_all():
     """A quarter of the rows are in a cluster of mean square 100 at most, with its error."""
-    limits = far_limits(FINAL, 10_000.0, 5.0, 1e4, TUNING)
-    seen = TUNING.far_sd * 5.0 * limits[0] ** 2
+    limits = far_limits(FINAL, 10_000.0, 2.5, 1e4, TUNING)
+    seen = TUNING.certain_count_sd * 2.5 * limits[0] ** 2
     assert seen == pytest.approx(TUNING.far_cost * 10_000 * 100.0)
     assert np.allclose(limits, limits[0])
 
@@ -282,7 +282,7 @@ def test_nothing_is_far_where_nothing_is_known(change):
         (100.0, (1.0, 0.1), True, True),
         (100.0, (1.0, 0.1), False, False),  # 2.5 standard deviations
         (130.0, (1.0, 0.1), False, True),
-        (90.0, (1.0, 0.1), True, False),
+        (75.0, (1.0, 0.1), True, False),
         (-500.0, (0.0, 0.1), True, False),
         (100.0, (40.0, 1.0), True, False),  # they cost 9
         (100.0, (40.0, 10.0), True, True),  # as far as is known, not

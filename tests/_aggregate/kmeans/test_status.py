@@ -47,7 +47,7 @@ def status(signs, known="ok", epsilon=1.0):
         (replace(ALIKE, loss=0.2, light=0.5), "no clusters shown: about 50 % of the clusters"),
         (replace(GOOD, signal=20.0, explained_sd=0.4), "too few rows for this budget"),
         (replace(GOOD, signal=60.0, light=0.4), "mostly noise: about 40 % of the clusters"),
-        (replace(GOOD, signal=60.0, loss=0.08, explained=0.5), "some clusters may be missing"),
+        (replace(GOOD, signal=60.0, loss=0.12, explained=0.5), "some clusters may be missing"),
         (replace(GOOD, light=0.02, uneven=0.3), "clusters may be missing: about 2 % of the"),
         (replace(GOOD, light=0.4, explained=0.5), "clusters may be missing: about 40 % of the"),
         (replace(GOOD, missed="clusters may be missing"), "clusters may be missing; about 3 times"),
@@ -72,10 +72,10 @@ def test_each_trouble_has_its_words(signs, words):
         replace(GOOD, signal=10.0),
         replace(GOOD, n_leaves=None, noise_share=np.nan),
         NOT_SHOWN,
-        replace(GOOD, signal=60.0, loss=0.08),
+        replace(GOOD, signal=60.0, loss=0.12),
         replace(GOOD, signal=60.0, explained=0.5),
-        replace(GOOD, signal=200.0, loss=0.08, explained=0.5),
-        replace(ALIKE, loss=0.4, light=0.45, noise_share=0.4, signal=10.0),
+        replace(GOOD, signal=200.0, loss=0.12, explained=0.5),
+        replace(ALIKE, loss=0.4, light=0.35, noise_share=0.4, signal=10.0),
         Signs(1e3, 0.1, 5, False, 0.1),
     ],
 )
@@ -104,7 +104,7 @@ def test_points_of_few_rows_are_where_the_noise_is():
     few = "too few rows for this budget"
     assert words(80.0, 0.2, 9) == few and words(120.0, 0.2, 9) == "ok"
     assert words(40.0, 0.1, 3) == few and words(40.0, 0.1, 4) == "ok"
-    assert words(60.0, 0.1, 2) == "ok" and words(60.0, 0.1, 1) == "fewer points than n_clusters"
+    assert words(120.0, 0.1, 2) == "ok" and words(120.0, 0.1, 1) == "fewer points than n_clusters"
 
 
 def test_useless_answers_are_not_called_ok():
