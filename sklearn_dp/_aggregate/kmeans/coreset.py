@@ -155,6 +155,6 @@ def solved_start(context: Context, coreset: Coreset) -> np.ndarray:
     k0 = n_clusters = context.n_clusters
     if len(coreset.axes.spread) > 3:
         surplus = round(context.tuning.start_surplus * n_clusters)
-        k0 = min(surplus, max(coreset.n_leaves, n_clusters))
+        k0 = max(n_clusters, min(surplus, coreset.n_leaves))
     rng = context.session.rng("start")
     return coreset.axes.lift(weighted_kmeans(coreset.points, coreset.weights, k0, rng))
