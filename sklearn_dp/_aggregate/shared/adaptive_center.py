@@ -119,8 +119,8 @@ def adaptive_center_radius(
     # Rows beyond twice the ball before were moved toward it, before their norms were taken.
     beyond = upper_bound_outside(norms, min(domain.radius, 2 * before), count, sd)
     shift = float(np.linalg.norm(domain.center - center))
-    squares = squares_outside(norms, domain.radius, first, shift) / rows.unit**2
-    size, told = max(size, 1.0), (beyond, error, sd, weights, squares)
+    squares = squares_outside(norms, domain.radius, first, shift, (2 * before, most))
+    size, told = max(size, 1.0), (beyond, error, sd, weights, squares / rows.unit**2)
     return CenterRadius(rows, domain, rows.ball / wider, size, status, *told)
 
 

@@ -46,7 +46,8 @@ _MARGIN = 3.7
 _WALK = float(norm.ppf(0.975))
 _WINDOWS = (8, 16, 32, 64, 128, 256)
 _ROUNDED = 1 / 12  # what rounding to whole units adds to the variance of a bin
-_LIKELY, _STANDS_OUT = 1.5, 4.0  # standard deviations of what noise may hide, and of a bin
+_LIKELY = 1.5  # standard deviations of what noise may hide
+_CHANCE = 1e-4  # that noise alone makes any bin of a histogram stand out
 _SEEN_WINDOWS, _SEEN = (1, 2, 4, 8, 16), 4.5  # bins, and standard deviations of their sum
 
 
@@ -120,19 +121,28 @@ def upper_bound_outside(norms: NoisyNorms, radius: float, size: float, size_sd: 
     return max(0.0, min(found))
 
 
-def squares_outside(norms: NoisyNorms, radius: float, first: NoisyNorms, shift: float) -> float:
+def squares_outside(
+    norms: NoisyNorms,
+    radius: float,
+    first: NoisyNorms,
+    shift: float,
+    farthest: tuple[float, float],
+) -> float:
     """About the most that the squared norms of units farther out exceed that radius by, in all.
 
     Bins up to twice the radius count with what their noise may hide: no tail goes on that does not
     show there. Those beyond count where they stand out by themselves, as do those of the `first`
-    norms, about a point that is `shift` away: rows may have been moved inward since.
+    norms, about a point that is `shift` away: rows may have been moved inward since. Neither has
+    rows farther out than `farthest`: bins there are noise, and one would cost any amount.
     """
     counts, excess, near = _beyond(norms, radius)
     margin = _LIKELY * norms.sd * float(np.linalg.norm(excess[near]))
     found = []
-    for each, reach in ((norms, radius), (first, radius + shift)):
+    for each, reach, most in zip((norms, first), (radius, radius + shift), farthest, strict=True):
         more, by, inside = _beyond(each, reach)
-        seen = ~inside & (more > _STANDS_OUT * each.sd)
+        far = ~inside & (each.edges[-len(more) - 1 : -1] < most * (1 + 1e-9))
+        clear = float(norm.isf(_CHANCE / max(int(np.count_nonzero(far)), 1)))
+        seen = far & (more > clear * each.sd)
         found.append(float(more[seen] @ by[seen]))
     return max(float(counts[near] @ excess[near]) + max(found), 0.0) + margin
 

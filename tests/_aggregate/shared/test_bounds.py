@@ -179,9 +179,9 @@ def test_squares_outside_by_hand():
     edges, nothing = np.array([0.0, 1.0, 2.0, 4.0, 8.0]), np.zeros(4)
     counts, few = np.array([50.0, 90.0, 10.0, 4.0]), np.array([50.0, 90.0, 10.0, 7.0])
 
-    def found(counts, sd, first=nothing, shift=0.0):
+    def found(counts, sd, first=nothing, shift=0.0, farthest=(np.inf, np.inf)):
         return squares_outside(
-            NoisyNorms(counts, edges, sd), 2.0, NoisyNorms(first, edges, sd), shift
+            NoisyNorms(counts, edges, sd), 2.0, NoisyNorms(first, edges, sd), shift, farthest
         )
 
     noise = 1.5 * 2.0 * 6  # of the one bin that begins below twice the radius
@@ -191,6 +191,10 @@ def test_squares_outside_by_hand():
     # Rows that have been moved inward are seen before; not if they may be no farther out.
     assert found(counts, 2.0, first=np.array([0.0, 0.0, 0.0, 9.0])) == 60 + 9 * 36 + noise
     assert found(counts, 2.0, first=np.array([0.0, 0.0, 0.0, 9.0]), shift=1.0) == 60 + noise
+    # No row is there: noise.
+    assert found(counts, 0.0, farthest=(3.9, np.inf)) == 60
+    past = np.array([0.0, 0.0, 0.0, 9.0])
+    assert found(counts, 2.0, first=past, farthest=(np.inf, 3.9)) == 60 + noise
 
 
 def test_rows_far_out_are_told_where_they_stand_out_of_the_noise_and_cost_much():
