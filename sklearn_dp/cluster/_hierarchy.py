@@ -46,6 +46,8 @@ class ClusterLevel:
         the centers have standard errors, what their noise adds is subtracted.
     loss_std_error : float or None
         Its standard error.
+    hierarchy : ClusterHierarchy
+        The tree that this is a level of.
     """
 
     labels: np.ndarray
@@ -55,7 +57,7 @@ class ClusterLevel:
     weights_std_error: np.ndarray | None
     loss: float
     loss_std_error: float | None
-    _fine: "ClusterHierarchy" = field(repr=False)
+    hierarchy: "ClusterHierarchy" = field(repr=False)
 
     @row_guard
     def predict(self, X: ArrayLike) -> np.ndarray:
@@ -74,7 +76,7 @@ class ClusterLevel:
         rows = check_table(X, "X", dtype=[np.float64, np.float32])
         if rows.shape[1] != self.centers.shape[1]:
             raise ValueError("X must have as many columns as the centers.")
-        fine = self._fine
+        fine = self.hierarchy
         return self.labels[nearest_point(metric_of(fine.metric).rows(rows), fine.centers)]
 
 
