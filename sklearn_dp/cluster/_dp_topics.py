@@ -297,13 +297,13 @@ class DPTopics(StandardErrors, BaseDPEstimator):
         UtilityWarning
             If released values show that some topics are of little use.
         """
+        if texts is None and looks_like_texts(y):
+            raise TypeError("y is ignored: pass the texts as texts=.")
         found = engine_of(X, groups)
         if found is not None:
             return self._fit_parts(found)
         session = self._open_session(X, unit_of(groups))
         rows = self._validated(X)
-        if texts is None and looks_like_texts(y):
-            raise TypeError("y is ignored: pass the texts as texts=.")
         texts = None if texts is None else listed_texts(texts, len(rows))
         return self._fit_session(rows, self._units(rows, groups), session, texts=texts)
 

@@ -343,7 +343,7 @@ DPTopics
             # Of clusters without weight, beside others that have some, nothing enters.
             counts = (self._mass > 0) | (total(self._mass, labels)[labels] == 0)
             errors = np.where(counts[:, None], errors, 0.0)
-        loss, loss_error = added_loss(mass, share, points - centers[labels], errors, noise)
+        loss, loss_error = added_loss(mass, labels, points - centers[labels], errors, noise)
         if errors is not None:
             # The variance of a total of drawn units is at most that of heavy ones.
             sd = np.sqrt(min(self.max_weight / self._heaviest, _LOST) * self._mass)

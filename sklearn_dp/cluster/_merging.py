@@ -97,21 +97,29 @@ def variances(
 
 def added_loss(
     mass: np.ndarray,
-    share: np.ndarray,
+    labels: np.ndarray,
     apart: np.ndarray,
     errors: np.ndarray | None,
     noise: np.ndarray | None,
 ) -> tuple[float, float | None]:
     """The sum of squares that merging adds, less what noise adds to it, and its standard error.
 
-    `mass` (k,) of each point and its `share` (k,) of the merged one, from which it is `apart`
-    (k, d), with the errors (k, d) of points and those of masses (k,). The standard error is too
-    large where noise is most of what points are apart, as that is what it is computed from.
+    `mass` (k,) of each point and the label of the merged one, from which it is `apart` (k, d), with
+    the errors (k, d) of points and those of masses (k,).
     """
-    loss, own = float(mass @ squares(apart)), mass * (1 - share)
+    together = total(mass, labels)
+    loss, own = float(mass @ squares(apart)), mass * (1 - mass / together[labels])
     if errors is None:
         return loss, None
-    variance = 4 * np.square(mass) @ squares(apart * errors)
+    # With noise of covariance S, z' M z has variance 4 z' M S M z - 2 tr(M S M S) in the mean, of
+    # which 2 tr(M S M S) is there even if all points coincide. M of a group with masses m is
+    # diag(m) - m m' / sum(m).
+    square = np.square(errors)
+    seen = 4 * float(np.square(mass) @ squares(apart * errors))
+    moved = np.square(mass)[:, None] * square
+    pairs = np.square(total(moved, labels)) - total(np.square(moved), labels)
+    least = 2 * float(np.square(own) @ squares(square) + (pairs.sum(axis=1) / together**2).sum())
+    variance = max(seen - least, least)
     if noise is not None:
         variance += squares(noise * squares(apart)[None])[0]
     return max(loss - float(own @ squares(errors)), 0.0), float(np.sqrt(variance))

@@ -180,11 +180,11 @@ def test_errors_name_the_parameter_and_cost_nothing(options, error, words):
 
 def test_texts_in_the_wrong_place_or_number_are_refused_without_quoting_them():
     X, texts, _ = corpus(20)
-    pandas = pytest.importorskip("pandas")
+    pandas, ledger = pytest.importorskip("pandas"), PrivacyLedger(PrivacyBudget(1.0, 1e-6))
     for y in (texts, np.array(texts), pandas.Series(texts), [text.split() for text in texts]):
         with pytest.raises(TypeError, match="texts=") as seen:
-            DPTopics(2).fit(X, y)
-        assert "parcel" not in str(seen.value)
+            DPTopics(2, ledger=ledger).fit(X, y)
+        assert "parcel" not in str(seen.value) and len(ledger.entries) == 0
     for wrong in (texts[:19], "parcel" * 20, 3, {"parcel": 1}):
         with pytest.raises(ValueError, match="texts must hold a text") as seen:
             DPTopics(2).fit(X, texts=wrong)
