@@ -73,7 +73,8 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         "whiten" as above. "friendly_core": the first guess is the average of the covariances of
         those random blocks that agree with most others, with noise in proportion to it; then as
         above. It needs the fewest rounds, and by far the most rows. "gram": the classical method,
-        one noisy second moment of rows clipped to `bounds`, which must be given.
+        one noisy second moment of rows clipped to `bounds`, which must be given; nothing is
+        corrected for, and the errors hold for rows of any law.
     n_blocks : int or "auto", default="auto"
         Number of blocks of the friendly core, public; at most 2000. "auto": the number that the
         budget requires; if this is more than 2000, the method is "whiten".

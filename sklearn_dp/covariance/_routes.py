@@ -60,7 +60,7 @@ class BaseRoutes(BaseByDays):
         centered = bool(self.assume_centered)
         domain, rows = rows_in_bounds(table, domain, centered=centered)
         self.path_, self.status_ = self.method, "ok"
-        end, _ = fit_gram(session, rows, rows.ball, centered=centered)
+        end = fit_gram(session, rows, domain, centered=centered)
         return end, rows, domain.center
 
     def _by_day(self, table, domain, session, progress):

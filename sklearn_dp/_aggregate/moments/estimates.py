@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import chdtr, chdtrc
 
 from .ellipsoid import NARROWEST, Ellipsoid
-from .moment_releases import noise_entries
+from .moment_releases import MomentRelease, noise_entries
 
 _DRIFT = 0.05  # what an earlier second moment may be off by, beside its noise
 
@@ -25,6 +25,25 @@ def noise_norm(d: int, form: str) -> float:
     if form == "diag":
         return math.sqrt(2 * math.log(d + 1)) + 1
     return 2.0 / d if form == "spherical" else math.sqrt(2 * d) + 1
+
+
+def noise_of_products(release: MomentRelease, j: int) -> tuple[float, float]:
+    """What taking off m m^T, of the mean m of a component, adds to the noise of its second moment:
+    to that of an entry on the diagonal, at most, and to the spectral norm, as by `noise_norm`.
+
+    The noise e of the mean gives m e^T + e m^T. That of the count, in parts of it, gives the same
+    part of m m^T: the second moment is divided by the count once, m m^T twice. Where rows are
+    whitened about their mean, this is next to nothing. The bound holds off the diagonal, too, where
+    1 / sqrt(2) of what is stated counts.
+    """
+    mean, noise = release.means[j], float(release.mean_noise[j])
+    largest, length = float(np.abs(mean).max()), float(np.linalg.norm(mean))
+    part = release.count_noise / float(release.sizes[j])
+    entry = math.hypot(2 * largest * noise, math.sqrt(2) * largest**2 * part)
+    # The largest eigenvalue is |m| (a + |e|), of the coordinate a of e along m.
+    along = noise_norm(1, "full")
+    norm = length * noise * (along + math.sqrt(along**2 + len(mean) - 1))
+    return entry, math.hypot(norm, length**2 * part * along)
 
 
 def unclip(second: np.ndarray, square: float, d: int) -> np.ndarray:

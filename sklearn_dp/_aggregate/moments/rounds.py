@@ -40,7 +40,17 @@ from ..shared.centering import noise_sd
 from ..shared.rows import GridTable
 from ..shared.table import Table
 from .ellipsoid import NARROWEST, Ellipsoid, Errors, Source, normal_quantile
-from .estimates import composed, kept, noise_norm, pooled, shrunk, square_of, unclip, within
+from .estimates import (
+    composed,
+    kept,
+    noise_norm,
+    noise_of_products,
+    pooled,
+    shrunk,
+    square_of,
+    unclip,
+    within,
+)
 from .moment_releases import (
     FOURTH_NOISE,
     MOMENTS,
@@ -184,6 +194,8 @@ class MomentRounds:
     # for each component, what `pooled` keeps of earlier rounds; None: nothing is pooled
     past: list[list[Any]] | None = None
     square: float = 1.0  # what weights multiply sampling variances by
+    # (d,), the largest whitened coordinates, where rows are clipped to public bounds alone
+    farthest: np.ndarray | None = None
 
     def round(
         self,
@@ -226,12 +238,18 @@ class MomentRounds:
         """The next guess of a component, whether all its directions stand out, and the noise (about
         its spectral norm)."""
         d, form, reach = len(release.means[j]), self.form, clips.reaches[j]
+        if self.farthest is not None:  # what bounds take is not undone, and of no law
+            reach = Reach(0.0, 0.0, False)
         noise, second = release.noise[j], release.seconds[j]
         if reach is None:
             second = unclip(second, ellipsoid.square, d)
         if self.past is not None and reach is None:
             second, noise = pooled(self.past[j], ellipsoid, second, noise)
         level = noise * noise_norm(d, form)
+        if self.farthest is not None:
+            of_entry, of_norm = noise_of_products(release, j)
+            release = replace(release, noise=np.hypot(release.noise, of_entry))
+            level = math.hypot(level, of_norm)
         shape = reshaped(ellipsoid, shrunk(second, noise, d, form), level, form)
         seen, hidden = shape.seen, shape.hidden
         axes, scales = shape.answer if seen or last else shape.wide
@@ -240,6 +258,12 @@ class MomentRounds:
         weight = max(release.counts[j], 1.0)
         end = Ellipsoid(np.rint(center), axes, scales, shape.square, weight)
         wider = np.square(end.deviations / ellipsoid.deviations)
+        if self.farthest is not None:
+            # A fourth power is at most the square times the largest square that there can be.
+            fourths = np.square(self.farthest + np.abs(shift)) * wider
+            # The mean is divided by a noisy count.
+            of_mean = np.hypot(release.mean_noise, shift * release.count_noise / release.sizes)
+            release = replace(release, fourths=fourths[None], mean_noise=of_mean[None])
         if reach is None:
             # The noise of what is hidden in it is that of the larger guess before.
             narrower = np.ones(d) if seen else np.minimum(wider, 1.0)
@@ -327,12 +351,16 @@ def rows_in_bounds(
 
 
 def fit_gram(
-    session: PrivacySession, rows: GridTable, radius: float, *, centered: bool = False
-) -> tuple[Ellipsoid, bool]:
-    """One release of all the budget, clipped to a public radius: the classical bounded route. With
-    the ellipsoid, whether it stands out from the noise in all directions."""
-    start = Ellipsoid.ball(np.zeros(rows.n_features), radius)
-    context = MomentRounds(session, rows, "full", centered)
+    session: PrivacySession, rows: GridTable, domain: Domain, *, centered: bool = False
+) -> Ellipsoid:
+    """One release of all the budget, of rows clipped to public bounds: the classical route. What it
+    says of the rows holds for any law, as far as the bounds go."""
+    d = rows.n_features
+    start, farthest = Ellipsoid.ball(np.zeros(d), rows.ball), np.ones(d)
+    if domain.low is not None and domain.high is not None:
+        ends = np.abs([domain.low - domain.center, domain.high - domain.center])
+        farthest = ends.max(axis=0) / (rows.unit * rows.ball)
+    context = MomentRounds(session, rows, "full", centered, farthest=farthest)
     rho = session.remaining(MOMENTS) * (1 - 1e-9)
-    (end,), seen, _ = context.round([start], same_clips(1.0, [start]), rho, last=True)
-    return end, bool(seen[0])
+    (end,), _, _ = context.round([start], same_clips(1.0, [start]), rho, last=True)
+    return end
