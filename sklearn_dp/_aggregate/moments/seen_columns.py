@@ -32,7 +32,7 @@ from .ellipsoid import DOUBTED, Ellipsoid
 _DIGITS, _TINY = 1e-10, 1e-28  # of a value, and at all: less is no standard deviation
 _CODES = ("ok", "constant", "variance", "bound", "noise")  # from good to bad
 _HIDDEN = 0.5  # part of a spread that a standard error is, above which little can be seen
-_VARIANCE = math.sqrt(2) * _HIDDEN  # the same of a variance: a square has that spread
+_VARIANCE = math.sqrt(2) * _HIDDEN  # of the least of a variance: a square has that spread
 _SURELY = 1.0  # standard deviations
 _UNSEEN = "too few rows for this budget: some directions are hidden in the noise"
 
@@ -128,7 +128,9 @@ def codes_of(ellipsoid: Ellipsoid) -> np.ndarray:
     mean, second, taken = ellipsoid.noise_errors()
     # A column is at least as wide as what the noise of its variance leaves of that.
     least = np.sqrt(np.maximum(1 - _SURELY * second, 0.0))
-    codes = np.where((second > _VARIANCE) | (taken > DOUBTED), "variance", "ok").astype("<U8")
+    # So is a variance that the noise has made too large, with an error that looks small beside it.
+    hidden = second > _VARIANCE * least**2
+    codes = np.where(hidden | (taken > DOUBTED), "variance", "ok").astype("<U8")
     codes[~(mean <= _HIDDEN * least) | (ellipsoid.least_weight <= 0)] = "noise"
     codes[ellipsoid.constant & np.isfinite(mean)] = "constant"
     if not ellipsoid.seen and not (codes == "noise").any():  # no direction of a single column
