@@ -253,7 +253,8 @@ def _centers_sd(
     tuning: Tuning,
     on_sphere: bool = False,
 ) -> np.ndarray:
-    """Standard error (k,) of a coordinate: the noise of the center, and that of drawing its rows.
+    """Standard error (k,) of a coordinate: the noise of the center, that of drawing its rows, and how
+    far it may be from the mean of the rows that are nearest to it now.
 
     The mean of m rows of mean squared distance v has the variance v / (d m) in each coordinate; of
     rows of unequal weights of sum m, that times the sum of their squares over m. v is the cluster's
@@ -268,7 +269,11 @@ def _centers_sd(
     prior = 1 / max(common**2 + noise**2, 1e-300)
     spread = (own * final.spread + prior * common) / (own + prior)
     spread = np.maximum(spread, 1 / np.sqrt(own + prior))
-    return np.sqrt(final.variance + size.weights.square * spread / (d * counts))
+    # Rows that come to another center by the last move pull it on, by about half of that move. What
+    # is noise of the move does not count twice. A center of all rows has nowhere to go.
+    move = np.square(final.centers - final.counted).sum(axis=1) / d - final.variance
+    drift = np.maximum(move, 0.0) / 4 * (len(final.centers) > 1)
+    return np.sqrt(final.variance + drift + size.weights.square * spread / (d * counts))
 
 
 def _directions_sd(sd: np.ndarray, means: np.ndarray, points: np.ndarray) -> np.ndarray:

@@ -186,6 +186,17 @@ def test_errors_of_centers_have_noise_and_sampling():
     assert np.allclose(_centers_sd(final, 4000.0, 0.0, even, TUNING)[0], np.sqrt(4 + 10 / 400))
 
 
+def test_errors_of_centers_have_what_the_last_move_may_leave():
+    """A move by (6, 8) is 50 in each of two features, 46 beyond the noise of 4: half of the way is
+    a quarter of that. A move that noise explains, and that of one center alone, leave nothing."""
+    counted = np.array([[0.0, 0.0], [1.0, 1.0]])
+    final = result([[6, 8], [2, 2]], counted=counted)
+    squares = np.square(_centers_sd(final, 0.0, 0.0, SIZE, TUNING))
+    assert np.allclose(squares, [4 + 46 / 4, 4])
+    alone = result([[6, 8]], counted=counted[:1])
+    assert np.allclose(np.square(_centers_sd(alone, 0.0, 0.0, SIZE, TUNING)), 4)
+
+
 def test_a_spread_that_the_noise_hides_is_as_large_as_the_noise():
     """A common one of 0 with an error of 4000 / 400, and one of a cluster that says 90 +- 5."""
     final = result([[0, 0]], counts=np.array([100.0]))
