@@ -14,6 +14,7 @@ from sklearn.cluster import KMeans
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from .._aggregate.kmeans.quality import told_of_cap
 from .._aggregate.shared.column_codes import codes_by_column, codes_of_centers, told_by_column
 from .._aggregate.shared.narrow_bounds import told_of_outside
 from .._aggregate.shared.single_rows import for_rows, narrowed, row_guard
@@ -150,6 +151,7 @@ class BaseDPCenters(
         names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(X.n_features)])
         self.status_ = told_by_column(self.status_, columns, names)
         self.status_, cut = self._outside(result, columns, names)
+        self.status_ = told_of_cap(self.status_, quality)
         self._set_centers(X, columns.centers, unit_weight * result.weights)
         order = np.argsort(-result.weights, kind="stable")  # that of the centers
         weights_error = unit_weight * np.hypot(result.weights_sd, result.weights_since)

@@ -96,9 +96,10 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
         Released number of units near each center; with `sample_weight`, their total weight.
     cluster_centers_std_error_ : ndarray of shape (n_clusters, n_features)
         Standard error of each coordinate as an estimate of the center of its cluster, computed from
-        released counts and spreads. It covers privacy noise, sampling variability, and about how far
-        one more iteration would move the center, and is in the unit of the column. It does not cover the clipping of far rows in a small cluster
-        with a long tail, whose center may be nearer to the others.
+        released counts and spreads, in the unit of the column. It covers privacy noise, sampling
+        variability, and about how far one more iteration would move the center. It does not cover
+        the clipping of far rows in a small cluster with a long tail, whose center may be nearer to
+        the others.
     cluster_weights_std_error_ : ndarray of shape (n_clusters,)
         Standard error of each weight: its noise, and about how many rows have come to other centers
         since they were counted.
@@ -106,13 +107,13 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
         Nearest center of each training row. Not private: kept in memory only, excluded from
         pickles and displays.
     inertia_, inertia_std_error_ : float
-        Released sum over units of squared distances to the nearest center, and the standard
-        deviation of its noise. Distances above a released cap (about the 99th percentile) count as
-        the cap. With ``metric="cosine"``, the sum of cosine distances.
+        Released sum over units of squared distances to the nearest center, and its standard error.
+        Distances above a released cap (about the 99th percentile) count as the cap; the error has
+        what that may take, by a likely tail. With ``metric="cosine"``, the sum of cosine distances.
     explained_, explained_std_error_ : float
         Released share, between 0 and 1, of the sum of squares around a single center that the
-        clusters explain, and the standard deviation of its noise. Here, too, distances above a
-        released cap count as the cap, and rows far from every center are left out.
+        clusters explain, and its standard error. Here, too, distances above a cap count as the
+        cap; rows far from every center are left out.
     size_, size_std_error_ : float
         Released number of units (with `sample_weight`, their total weight), and the standard
         deviation of its noise.

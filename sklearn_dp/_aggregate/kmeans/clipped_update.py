@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._privacy._aggregates import noisy_counts, quantile_from_histogram
+from ..._privacy._aggregates import NoisyNorms, noisy_counts, quantile_from_histogram
 from ..shared.centering import geometric_edges, noise_sd
 from .lloyd_state import Distances, LloydContext, LloydState
 from .tuning import Tuning
@@ -40,6 +40,13 @@ class Clip:
     # (k,), distance from each center that few of its rows are beyond, in grid steps
     reach: np.ndarray
     distances: Distances | None = None  # the histogram, with that of earlier days
+
+    def norms(self, edges: np.ndarray, n: float) -> NoisyNorms | None:
+        """The histogram with its edges, as of n units."""
+        if self.distances is None:
+            return None
+        found = self.distances.faded(n / max(self.distances.n, 1.0))
+        return NoisyNorms(found.counts, edges, found.sd)
 
 
 def distance_edges(context: LloydContext) -> np.ndarray:

@@ -35,7 +35,7 @@ from ..shared.bounds import is_ok
 from ..shared.centering import Size
 from ..shared.rows import GridTable
 from ..shared.table import Table
-from .clipped_update import update
+from .clipped_update import distance_edges, update
 from .engine import last_entries
 from .fit_context import Context
 from .lloyd import ERRORS, Observation, lloyd_context, observe
@@ -64,23 +64,24 @@ _DISTANCES = 0.7  # of the histogram of distances, that is kept from day to day
 class _Sums:
     """What fades: quality, and the number of units that it is of; with the noise of quality."""
 
-    values: np.ndarray  # (4,), sums about the centers and the middle, numbers far and outside
+    # (5,), sums about the centers and the middle, numbers far and outside, and what caps took
+    values: np.ndarray
     n: float
-    sds: np.ndarray  # (4,): their squares may overflow
+    sds: np.ndarray  # (5,): their squares may overflow
 
     def added(self, part: float, day: Quality, n: float) -> "_Sums":
         """A part of what is known, and a day."""
-        values = part * self.values + [day.near, day.total, day.far.count, day.outside]
-        sds = [day.near_sd, day.total_sd, day.far.sd, day.outside_sd]
+        values = part * self.values + [day.near, day.total, day.far.count, day.outside, day.taken]
+        sds = [day.near_sd, day.total_sd, day.far.sd, day.outside_sd, 0.0]
         return _Sums(values, part * self.n + n, np.hypot(part * self.sds, sds))
 
     def quality(self, size: float, day: Quality) -> Quality:
         """The same of as many units as there are in all."""
         times = size / max(self.n, 1.0)
-        near, total, number, outside = (times * self.values).tolist()
-        near_sd, total_sd, sd, outside_sd = (times * self.sds).tolist()
+        near, total, number, outside, taken = (times * self.values).tolist()
+        near_sd, total_sd, sd, outside_sd, _ = (times * self.sds).tolist()
         far = FarRows(number, sd, day.far.distance) if day.far.sd else FarRows()
-        return Quality(near, near_sd, total, total_sd, far, day.cap, outside, outside_sd)
+        return Quality(near, near_sd, total, total_sd, far, day.cap, outside, outside_sd, taken)
 
 
 @dataclass
@@ -118,8 +119,8 @@ class Stream:
         )
         size = max(fitted.size_ / weight, 1.0)
         unexplained = max(1 - fitted.explained_, 1e-3)
-        squares = np.array([near * unit**2, near * unit**2 / unexplained, 0.0, 0.0])
-        noise = np.array([near_sd * unit**2, near_sd * unit**2 / unexplained, 0.0, 0.0])
+        squares = np.array([near * unit**2, near * unit**2 / unexplained, 0.0, 0.0, 0.0])
+        noise = np.array([near_sd * unit**2, near_sd * unit**2 / unexplained, 0.0, 0.0, 0.0])
         return cls(
             state,
             radius,
@@ -160,7 +161,9 @@ def fit_day(
     stream.window_days, stream.window_n = stream.window_days + 1, stream.window_n + likely
     _update(context, stream, fade, keep)
     day = replace(context, size=replace(context.size, n=likely))
-    points, quality, loss = measured(day, _final(stream, likely), domain, len(centers), domain)
+    final = _final(stream, likely)
+    final = replace(final, distances=seen.clip.norms(distance_edges(context), likely))
+    points, quality, loss = measured(day, final, domain, len(centers), domain)
     stream.sums = stream.sums.added(fade, quality, likely)
     size = max(stream.size, math.sqrt(stream.size_variance), 1.0)
     mu, sd = context.size.mu / math.sqrt(stream.days), math.sqrt(stream.size_variance)

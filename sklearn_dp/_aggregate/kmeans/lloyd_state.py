@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..._privacy._aggregates import NoisyNorms
 from .coreset import Coreset, nearest_centers
 from .fit_context import Context
 
@@ -104,6 +105,8 @@ class LloydResult:
     error: float
     # part of a typical cluster's spread that was noise of its center; nan when not released
     noise_share: float = math.nan
+    # how far rows are from their centers, when last released
+    distances: NoisyNorms | None = None
 
 
 @dataclass
@@ -132,6 +135,7 @@ class LloydState:
     error: float = math.nan  # sum of squared distances when last released; nan before
     # part of a typical cluster's spread that is noise of its center; nan while unknown
     noise_share: float = math.nan
+    distances: NoisyNorms | None = None  # how far rows are from their centers, when last released
     moved: bool = False  # whether clusters were ever merged and split
     idle: bool = False  # whether two centers seem to share a cluster
     blocked: bool = False  # whether a split would gain, and an unsure count makes all mergers dear
@@ -162,7 +166,7 @@ class LloydState:
         """What is released after so many iterations, with a part of the counts."""
         counts = part * self.count, part * self.count_sd, self.counted
         spread = self.farthest, self.spread, self.spread_variance
-        known = n_iterations, self.error, self.noise_share
+        known = n_iterations, self.error, self.noise_share, self.distances
         return LloydResult(self.centers, self.variance, *counts, *spread, *known)
 
     def update_counts(self, counts: np.ndarray, sd: float, memory: float) -> None:

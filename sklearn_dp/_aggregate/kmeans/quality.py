@@ -17,13 +17,15 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.special import exprel
 
+from ..._privacy._aggregates import NoisyNorms
 from ..._privacy._domain import Domain
 from ..._privacy._grid import sum_type
 from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import round_up
 from ..shared.advice import plain
-from ..shared.bounds import outside
+from ..shared.bounds import is_ok, outside
 from ..shared.centering import noise_sd
 from ..shared.row_sums import ERROR_STEPS, nearest_in, square_sums
 from ..shared.rows import ROWS
@@ -33,6 +35,9 @@ from .lloyd_state import LloydResult
 from .tuning import Tuning
 
 QUALITY = "quality"
+_CLEAR = 3.0  # standard deviations of noise, that rows beyond a cap stand out by
+_LEAST_POWER, _LIKELY_POWER = 2.0, 3.0  # of tails that stand out, and of those in noise
+_MUCH = 0.5  # of the inertia, that caps may have taken
 _OUTSIDE = 0.05  # of the release, in squared sensitivity, for the rows beyond public bounds
 
 
@@ -64,6 +69,7 @@ class Quality:
     cap: float = 0.0  # squared length that each of them counts as
     outside: float = 0.0  # the number of all units beyond public bounds
     outside_sd: float = 0.0
+    taken: float = 0.0  # about the most that caps took of the first sum
 
     @property
     def inertia(self) -> float:
@@ -72,8 +78,8 @@ class Quality:
 
     @property
     def inertia_sd(self) -> float:
-        """Standard deviation of its noise."""
-        return math.hypot(self.near_sd, self.far.sd * self.cap)
+        """Its standard error: noise, and what the caps may have taken."""
+        return math.hypot(self.near_sd, self.far.sd * self.cap, self.taken)
 
     @property
     def explained(self) -> float:
@@ -93,7 +99,7 @@ class Quality:
         lowest = max(self.total - self.total_sd, self.near, 1e-300)
         by_total = (1 - self.explained) * self.total_sd / least
         by_total = max(by_total, self.explained - max(0.0, 1 - self.near / lowest))
-        return min(1.0, math.hypot(self.near_sd / least, by_total))
+        return min(1.0, math.hypot(self.near_sd / least, by_total, self.taken / least))
 
 
 def quality_entry(rho: float, prefix: str = "") -> PlanEntry:
@@ -198,6 +204,35 @@ def _capped_sums(
             found.append(square_sums(beyond, np.ones(len(x)), 1.0, 2, units)[1:])
         totals = totals + np.concatenate(found)
     return part, (totals,)
+
+
+def beyond_cap(seen: NoisyNorms, cap: float) -> float:
+    """About the most that squared distances exceed that of a cap by, in all.
+
+    By a power law through the number of rows beyond half of the cap, and beyond the cap: up to
+    twice as far with what noise may hide there, and farther out where rows stand out together.
+    """
+    first, half, last = np.searchsorted(seen.edges[:-2], (cap, cap / 2, 2 * cap)).tolist()
+    noise = seen.sd * np.sqrt(np.maximum([last - first, len(seen.counts) - first], 1))
+    near, beyond = max(float(seen.counts[first:last].sum()), 0.0), float(seen.counts[first:].sum())
+    clear = beyond > _CLEAR * noise[1]
+    beyond = max(near + noise[0], beyond if clear else 0.0)
+    start, end = float(seen.edges[first]), float(seen.edges[-1])
+    fall = math.log(max(float(seen.counts[half:].sum()) / beyond, 1.0))
+    power = fall / math.log(start / seen.edges[half]) if first > half > 0 else 0.0
+    power = max(power, _LEAST_POWER if clear else _LIKELY_POWER)
+    # The integral of 2 r times the number beyond r, from the start to the end.
+    length = math.log(end / start)
+    return 2 * beyond * start**2 * length * float(exprel((2 - power) * length))
+
+
+def told_of_cap(status: str, quality: Quality) -> str:
+    """A status that is ok, with what the caps may have taken of the inertia where that is much."""
+    share = quality.taken / max(quality.inertia, 1e-300)
+    if not is_ok(status) or share <= _MUCH:
+        return status
+    words = f"rows beyond its cap may add {plain(100 * min(share, 1e9), 2)} % to inertia_"
+    return f"ok, but {words}" if status == "ok" else f"{status}; {words}"
 
 
 def far_limits(

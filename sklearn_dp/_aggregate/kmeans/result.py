@@ -28,6 +28,7 @@ from .lloyd_state import LloydResult, certain_counts, changed_sides
 from .quality import (
     QUALITY,
     Quality,
+    beyond_cap,
     far_limits,
     measure_quality,
     missed_in_words,
@@ -192,7 +193,11 @@ def measured(
     count_sd = noise_sd(context.left(QUALITY))
     limits = way + far_limits(final, context.size.n, count_sd, context.radius, tuning)
     caps = np.minimum(caps, limits)
-    return points, measure_quality(context, steps, middle, caps, most, limits, bounds), loss
+    found = measure_quality(context, steps, middle, caps, most, limits, bounds)
+    if final.distances is not None:
+        taken = beyond_cap(final.distances, float(np.median(caps))) * rows.unit**2
+        found = replace(found, taken=taken)
+    return points, found, loss
 
 
 def toward_one(
@@ -253,8 +258,8 @@ def _centers_sd(
     tuning: Tuning,
     on_sphere: bool = False,
 ) -> np.ndarray:
-    """Standard error (k,) of a coordinate: the noise of the center, that of drawing its rows, and how
-    far it may be from the mean of the rows that are nearest to it now.
+    """Standard error (k,) of a coordinate: the noise of the center, that of drawing its rows, and
+    how far it may be from the mean of the rows that are nearest to it now.
 
     The mean of m rows of mean squared distance v has the variance v / (d m) in each coordinate; of
     rows of unequal weights of sum m, that times the sum of their squares over m. v is the cluster's

@@ -121,7 +121,7 @@ def test_a_day_leaves_what_was_known_before_as_it_was():
     X = np.zeros((50, D))
     fit_day(session, Table.in_memory(X, Units(50, None), None), DOMAIN, stream, keep=0.5)
     for name, value in vars(before.state).items():
-        assert np.array_equal(value, getattr(stream.state, name), equal_nan=True), name
+        np.testing.assert_equal(value, getattr(stream.state, name), err_msg=name)
     assert (stream.size, stream.days, stream.window_n) == (
         before.size,
         before.days,

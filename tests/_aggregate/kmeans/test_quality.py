@@ -1,6 +1,7 @@
 """How good released centers are: exact sums, caps, claims and the law of the noise."""
 
 import dataclasses
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,15 +13,18 @@ from sklearn_dp._aggregate.kmeans.lloyd_state import LloydResult
 from sklearn_dp._aggregate.kmeans.quality import (
     FarRows,
     Quality,
+    beyond_cap,
     far_limits,
     measure_quality,
     missed_in_words,
     quality_entry,
+    told_of_cap,
 )
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared import rows as shared_rows
 from sklearn_dp._aggregate.shared.rows import ROWS, GridTable
 from sklearn_dp._aggregate.shared.table import Part, PartSource, Table
+from sklearn_dp._privacy._aggregates import NoisyNorms
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PrivacyPlan
@@ -311,4 +315,45 @@ def test_a_missed_cluster_is_told_and_a_long_tail_is_not():
             DPKMeans(3, epsilon=2.0, bounds=1.0, random_state=seed).fit(X).status_
             for seed in range(3)
         ]
-        assert [status.split(":")[0] for status in found] == [words] * 3, found
+        assert all(status.startswith(words) for status in found), found
+
+
+def _norms(law, sd=0.0):
+    """Numbers of rows in bins of a third of an octave, from a law of how many are farther out."""
+    edges = np.append(0.0, 2.0 ** (np.arange(-12, 16) / 3))
+    beyond = np.append(law(edges[:-1]), 0.0)
+    return NoisyNorms(beyond[:-1] - beyond[1:], edges, sd)
+
+
+@pytest.mark.parametrize("power", [2.5, 3.0, 6.0])
+def test_a_power_law_beyond_the_cap_is_found(power):
+    """N(r) = 1000 r^-p: beyond 2, the integral of 2 r N(r) dr up to the last edge."""
+    seen = _norms(lambda r: 1000 * np.maximum(r, 0.1) ** -power)
+    end = seen.edges[-1]
+    exact = 2000 * (2 ** (2 - power) - end ** (2 - power)) / (power - 2)
+    assert beyond_cap(seen, 2.0) == pytest.approx(exact, rel=1e-9)
+
+
+def test_what_noise_hides_beyond_the_cap_counts():
+    """No row beyond 1: with noise of 10, three bins hide 10 sqrt(3) rows, with a tail of power 3.
+    Far out 30 rows in each of 12 bins count only where the noise of the sum is less than that."""
+    seen = _norms(lambda r: 5.0 * (r < 1), 10.0)
+    end = seen.edges[-1]
+    assert beyond_cap(seen, 1.0) == pytest.approx(2 * 10 * np.sqrt(3) * (1 - 1 / end))
+    seen.counts[-12:] = 30.0
+    m = int(np.count_nonzero(seen.edges[:-1] >= 1))
+    assert 3 * 10 * np.sqrt(m) < 360
+    assert beyond_cap(seen, 1.0) == pytest.approx(2 * 360 * np.log(end))  # of power 2
+    assert beyond_cap(seen._replace(sd=40.0), 1.0) < 2 * 40 * np.sqrt(3)
+
+
+def test_much_beyond_the_cap_is_told():
+    found = Quality(10.0, 1.0, 20.0, 1.0)
+    assert found.inertia_sd == 1 and replace(found, taken=8.0).inertia_sd == np.hypot(1, 8)
+    assert replace(found, taken=8.0).explained_sd > found.explained_sd
+    words = "rows beyond its cap may add 80 % to inertia_"
+    for status, told in (
+        ("ok", f"ok, but {words}"), ("ok, but x", f"ok, but x; {words}"), ("noise", "noise"),
+    ):  # fmt: skip
+        assert told_of_cap(status, replace(found, taken=8.0)) == told
+        assert told_of_cap(status, replace(found, taken=4.0)) == status
