@@ -166,8 +166,10 @@ class LloydState:
         """What is released after so many iterations, with a part of the counts."""
         counts = part * self.count, part * self.count_sd, self.counted
         spread = self.farthest, self.spread, self.spread_variance
-        known = n_iterations, self.error, self.noise_share, self.distances
-        return LloydResult(self.centers, self.variance, *counts, *spread, *known)
+        known = n_iterations, self.error, self.noise_share
+        return LloydResult(
+            self.centers, self.variance, *counts, *spread, *known, distances=self.distances
+        )
 
     def update_counts(self, counts: np.ndarray, sd: float, memory: float) -> None:
         """Average a release (k,), of noise `sd`, with the mean of the earlier ones.

@@ -216,7 +216,7 @@ def beyond_cap(seen: NoisyNorms, cap: float) -> float:
     noise = seen.sd * np.sqrt(np.maximum([last - first, len(seen.counts) - first], 1))
     near, beyond = max(float(seen.counts[first:last].sum()), 0.0), float(seen.counts[first:].sum())
     clear = beyond > _CLEAR * noise[1]
-    beyond = max(near + noise[0], beyond if clear else 0.0)
+    beyond = max(near + noise[0], beyond if clear else 1e-300)
     start, end = float(seen.edges[first]), float(seen.edges[-1])
     fall = math.log(max(float(seen.counts[half:].sum()) / beyond, 1.0))
     power = fall / math.log(start / seen.edges[half]) if first > half > 0 else 0.0
