@@ -137,8 +137,7 @@ class BaseDPCenters(
 
         A whole unit of it weighs `unit_weight`. `columns`: the centers, refined column by column.
         """
-        self.radius_, self.status_ = result.radius, result.status
-        self.n_iter_ = result.n_iterations
+        self.radius_, self.status_, self.n_iter_ = result.radius, result.status, result.n_iterations
         if result.choice is not None:
             self.n_clusters_criterion_ = result.choice.criterion
         if result.beyond is not None:
@@ -149,9 +148,8 @@ class BaseDPCenters(
         self.inertia_, self.inertia_std_error_ = narrowed(costs, np.float64).tolist()
         self.explained_, self.explained_std_error_ = quality.explained, quality.explained_sd
         names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(X.n_features)])
-        self.status_ = told_by_column(self.status_, columns, names)
+        self.status_ = told_of_cap(told_by_column(self.status_, columns, names), quality)
         self.status_, cut = self._outside(result, columns, names)
-        self.status_ = told_of_cap(self.status_, quality)
         self._set_centers(X, columns.centers, unit_weight * result.weights)
         order = np.argsort(-result.weights, kind="stable")  # that of the centers
         weights_error = unit_weight * np.hypot(result.weights_sd, result.weights_since)
