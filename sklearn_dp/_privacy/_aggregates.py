@@ -8,12 +8,13 @@ so by the triangle inequality whatever bounds the contribution of a row bounds t
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.sparse import csc_array
 
 from ._grid import clip_integer_rows, sum_type
+from ._products import MOST_SUMMED, Products
 from ._rounding import exact_integers, round_up
 from ._session import PrivacySession
 from ._units import UnitFacts, Units
@@ -26,6 +27,7 @@ __all__ = [
     "noisy_count_and_totals",
     "noisy_counts",
     "norm_counts",
+    "norm_places",
     "private_radius",
     "quantile_from_histogram",
     "radius_from_bins",
@@ -186,10 +188,12 @@ def exact_gram(
 ) -> np.ndarray:
     """X^T W X as integers, in squared coarse steps; rounding to them toward zero lengthens no row.
 
-    A part is at most 2**16 integer-valued rows, clipped here to norm `limit`: where they are among
-    all rows, the rows, and their squared norms where these are known.
+    A part is at most 2**16 integer-valued rows, clipped here to norm `limit`, which is at most
+    2**15 coarse steps: where they are among all rows, the rows, and their squared norms where these
+    are known.
     """
     total = np.zeros((n_features, n_features), dtype=sum_type(units.n_rows, 30))
+    products = Products(n_features)
     for place, rows, squares in parts:
         rows = np.trunc(clip_integer_rows(rows, limit, squares) * (1 / coarse))
         if units.weights is not None:
@@ -197,8 +201,11 @@ def exact_gram(
             # have squared norms of sum at most limit^2.
             root = np.floor(np.sqrt(units.weights[place] * units.step) * 2.0**20) * 2.0**-20
             rows = np.trunc(rows * root[:, None])
-        # Integers of at most 2**30, at most 2**16 of them: exact sums.
-        total += exact_integers(rows.T @ rows)
+        if products.n_rows + len(rows) > MOST_SUMMED:
+            total += products.total()
+            products = Products(n_features)
+        products.add(rows)
+    total += products.total()
     return total
 
 
@@ -237,8 +244,8 @@ def norm_counts(
     step = max(1, min(_CHUNK, _CHUNK_ENTRIES // max(1, X.shape[1])))
     for start in range(0, len(X), step):
         rows = X[start : start + step]
-        norms = safe_norms(rows if prepared is None else prepared(rows))
-        bins[start : start + step] = np.searchsorted(_NORMS[1:-1], norms, side="right")
+        rows = rows if prepared is None else prepared(rows)
+        bins[start : start + step] = norm_places(rows, _NORMS[1:-1], "right")
     return weighted_bincount(bins, units, len(_NORMS) - 1)
 
 
@@ -275,15 +282,38 @@ def private_radius(
 
 def safe_norms(X: np.ndarray) -> np.ndarray:
     """Norms of rows; each a function of its row alone, elementwise in a fixed order."""
-    columns = np.ascontiguousarray(X.T)  # one long line after the other: short rows are slow
-    ends = columns.max(axis=0, initial=0.0), columns.min(axis=0, initial=0.0)
-    largest = np.maximum(ends[0], np.abs(ends[1])).astype(np.float64)
-    safe = np.where(largest > 0, largest, 1.0)  # scaled first, so that no square overflows
-    total = np.zeros(len(X))
-    for column in columns:
-        total += np.square(column / safe)
-    # The root is between 1 and that of the number of columns: no product overflows.
-    return np.minimum(largest, _LONGEST / math.sqrt(X.shape[1])) * np.sqrt(total)
+    norms, step = np.empty(len(X)), max(1, _CHUNK_ENTRIES // X.shape[1])
+    for start in range(0, len(X), step):
+        # One long line after the other: short rows are slow.
+        columns = np.array(X[start : start + step].T, dtype=np.float64, order="C")
+        largest = np.maximum(np.abs(columns.max(axis=0)), np.abs(columns.min(axis=0)))
+        # Scaled first, so that no square overflows.
+        columns /= np.where(largest > 0, largest, 1.0)
+        np.square(columns, out=columns)
+        # Lines are added one by one. A line of one number is none, and would be added pairwise.
+        one = columns.shape[1] == 1
+        total = np.cumsum(columns)[-1:] if one else columns.sum(axis=0)
+        # The root is between 1 and that of the number of columns: no product overflows.
+        most = _LONGEST / math.sqrt(X.shape[1])
+        norms[start : start + step] = np.minimum(largest, most) * np.sqrt(total)
+    return norms
+
+
+def norm_places(X: np.ndarray, edges: np.ndarray, side: Literal["left", "right"]) -> np.ndarray:
+    """`np.searchsorted(edges, safe_norms(X), side)`, from norms that are seldom computed so."""
+    with np.errstate(over="ignore", under="ignore"):
+        norms = np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
+    places = np.searchsorted(edges, norms, side)
+    # d products and sums, and a root, in whatever order: off by less than d + 2 places, and so is
+    # the safe norm by d + 6 (a quotient, squared, as well). No edge may be between the two; beyond
+    # the ends squares may have overflowed or vanished.
+    off = (X.shape[1] + 8) * 2.0**-51
+    least = np.maximum(np.append(0.0, edges * (1 + off)), 1e-140)
+    most = np.minimum(np.append(edges * (1 - off), np.inf), 1e140)
+    # The last bits of a product may depend on other rows, and decide nothing.
+    unsure = np.flatnonzero(~((norms > least[places]) & (norms < most[places])))
+    places[unsure] = np.searchsorted(edges, safe_norms(X[unsure]), side)
+    return places
 
 
 def radius_from_bins(

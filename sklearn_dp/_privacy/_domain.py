@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ._aggregates import safe_norms
+from ._aggregates import norm_places, safe_norms
 from ._checks import is_real, real_array
 
 __all__ = ["Domain", "Sphere", "unit_rows"]
@@ -117,13 +117,18 @@ class Domain:
         """
         if self.low is not None:
             return np.clip(X, self.low, self.high)
-        far = np.flatnonzero(safe_norms(X) > self.radius)
+        # One edge, the radius: a norm that exceeds it is in the second place.
+        far = np.flatnonzero(norm_places(X, np.array([self.radius]), "left"))
         if far.size == 0:
             return X
-        X = X.astype(np.float64)
         # Scaled first, so that no norm overflows.
-        unit = X[far] / np.abs(X[far]).max(axis=1)[:, None]
-        X[far] = unit * (self.radius / safe_norms(unit))[:, None]
+        moved = X[far].astype(np.float64)
+        moved /= np.abs(moved).max(axis=1)[:, None]
+        moved *= (self.radius / safe_norms(moved))[:, None]
+        if far.size == len(X):
+            return moved
+        X = X.astype(np.float64)
+        X[far] = moved
         return X
 
     def clip_points(self, points: np.ndarray) -> np.ndarray:

@@ -25,7 +25,7 @@ import numpy as np
 
 from .._aggregate.shared.row_sums import WEIGHT_BITS, clipped_sums, nearest, to_centers
 from .._aggregate.shared.rows import Rows
-from .._privacy._aggregates import safe_norms
+from .._privacy._aggregates import norm_places
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid, clip_integer_rows
 from .._privacy._rounding import exact_integers
@@ -89,7 +89,7 @@ def _labels(message: Arrays, rows: Rows) -> np.ndarray:
 
 def _bound(message: Arrays, X: np.ndarray) -> Arrays:
     """How many rows have a norm in each public bin, before there are any bounds."""
-    bins = np.searchsorted(NORM_EDGES[1:-1], safe_norms(X), side="right")
+    bins = norm_places(X, NORM_EDGES[1:-1], "right")
     return {"bound": np.bincount(bins, minlength=len(NORM_EDGES) - 1)}
 
 

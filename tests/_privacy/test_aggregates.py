@@ -1,5 +1,7 @@
 """Each mechanism against a hand-computed statistic, and its sensitivity against neighbors."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -235,3 +237,47 @@ def test_rows_of_zeros_have_no_scale():
     assert (
         aggregates.radius_from_bins(rows, aggregates._NORMS, 20.0, 0.99) == aggregates._NORMS[221]
     )
+
+
+def norm_by_hand(row):
+    """One number after the other, in Python."""
+    row = [float(x) for x in row]
+    largest = max(map(abs, row))
+    total = 0.0
+    for x in row:
+        total += (x / (largest or 1.0)) ** 2
+    return min(largest, 1e308 / math.sqrt(len(row))) * math.sqrt(total)
+
+
+@pytest.mark.parametrize("d", [1, 2, 9, 300])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_norm_of_a_row_depends_on_that_row_alone(d, dtype, monkeypatch):
+    """However rows are cut into chunks, down to one row: lines of one number are not pairwise."""
+    X = np.random.default_rng(d).normal(size=(40, d)).astype(dtype)
+    X[3], X[4] = 0, X[4] * (1e30 if dtype == np.float32 else 1e200)
+    expected = [norm_by_hand(row) for row in X]
+    for entries in (2**18, 7 * d, 2 * d, 1):
+        monkeypatch.setattr(aggregates, "_CHUNK_ENTRIES", entries)
+        for rows in (X, np.asfortranarray(X)):
+            assert aggregates.safe_norms(rows).tolist() == expected
+    assert aggregates.safe_norms(X[:0]).shape == (0,)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_places_of_norms_are_those_of_safe_norms(side, dtype):
+    """On edges, a last bit from one, and where squares overflow or vanish."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 7))
+    X *= (2.0 ** (rng.integers(-8, 8, size=4000) / 2) / aggregates.safe_norms(X))[:, None]
+    X[:40] *= 10.0 ** np.linspace(-37, 37, 40)[:, None]
+    X[40:80] = 0
+    X[60:80, 0] = 2.0 ** np.arange(-10, 10)
+    X = X.astype(dtype)
+    norms = aggregates.safe_norms(X)
+    if dtype == np.float64:
+        X[:20], X[20:40] = X[:20] * 1e-140, X[20:40] * 1e130
+        norms = aggregates.safe_norms(X)
+    for edges in (aggregates._NORMS[1:-1], norms[90:91], np.unique(norms[80:]), norms[:40]):
+        found = aggregates.norm_places(X, np.unique(edges), side)
+        assert np.array_equal(found, np.searchsorted(np.unique(edges), norms, side))

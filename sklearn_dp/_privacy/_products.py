@@ -1,0 +1,85 @@
+"""Exact sums of products of integer rows, in floats that hold them.
+
+Integers of bounded size are added up in float64, where BLAS is fast: as long as every sum of some
+of the terms stays below 2**53 no addition rounds, and a row changes the sum by its own products and
+by nothing else, whatever the order and the other rows.
+"""
+
+import numpy as np
+from scipy.linalg.blas import dsyrk
+from scipy.sparse import csr_array
+
+from ._rounding import exact_integers
+
+__all__ = ["MOST_SUMMED", "Products"]
+
+MOST_SUMMED = 2**19
+"""Rows that a sum of products may have."""
+
+_WIDE = 256  # features: below, dense products are as fast as sparse ones
+_FEW = (
+    32  # a row is sparse where one entry in so many differs: with more, dense products are faster
+)
+_FIRST = 9  # rows that tell whether rows have entries in common
+
+
+class Products:
+    """Exact X^T X of at most 2**19 integer rows with entries of at most 2**15.
+
+    Sparse rows, about whatever origin, differ from one row b in few entries s. The sum of
+    (b + s)(b + s)^T over n of them is n b b^T + b t^T + t b^T + the sum of s s^T, where t is the
+    sum of the s. So it is for all integers b, and no sum rounds: neither b nor which rows are
+    summed in this way shows in the result, and both may follow from the rows.
+
+    The bound. |b| and |x| are at most 2**15 in each entry, hence |s| at most 2**16. Over 2**19 rows
+    the sums of x x^T and of s s^T are together at most 2**19 2**32 = 2**51, b t^T + t b^T is at
+    most 2 * 2**15 2**19 2**16 = 2**51, and n b b^T is at most 2**49. All terms of all of them add
+    up to less than 2**53 in magnitude, and so does every sum of some.
+    """
+
+    def __init__(self, n_features: int) -> None:
+        self.n_rows = self._n_sparse = 0
+        # dsyrk adds to the upper triangle of columns side by side, in place.
+        self._sums = np.zeros((n_features, n_features), order="F")
+        self._common: np.ndarray | None = None  # b (d,)
+        self._shift = np.zeros(n_features)  # t
+
+    def add(self, rows: np.ndarray) -> None:
+        """Add some rows, C-contiguous float64."""
+        if rows.shape[1] >= _WIDE and len(rows) and not self.n_rows:
+            first = rows[:_FIRST]
+            common = np.trunc(np.median(first, axis=0))
+            if np.count_nonzero(first != common) * _FEW <= first.size:
+                self._common = common
+        self.n_rows += len(rows)
+        if self._common is not None:
+            rows = self._add_sparse(rows, self._common)
+        if len(rows):
+            self._sums = dsyrk(1.0, rows.T, beta=1.0, c=self._sums, overwrite_c=True)
+
+    def _add_sparse(self, rows: np.ndarray, common: np.ndarray) -> np.ndarray:
+        """Add the rows that differ from `common` in few entries, and return the others."""
+        differ = rows != common
+        counts = np.count_nonzero(differ, axis=1)
+        sparse = counts * _FEW <= len(common)
+        differ[~sparse] = False
+        where = np.flatnonzero(differ)
+        columns = where % len(common)
+        values = rows.ravel()[where] - common[columns]
+        ends = np.append(0, np.cumsum(np.where(sparse, counts, 0)))
+        few = csr_array((values, columns, ends), shape=rows.shape)
+        products = (few.T @ few).tocoo()
+        # No place of a sparse product is there twice, so each is added.
+        places = np.ravel_multi_index((products.col, products.row), self._sums.shape)
+        self._sums.ravel("K")[places] += products.data
+        self._shift += np.bincount(columns, values, minlength=len(common))
+        self._n_sparse += int(np.count_nonzero(sparse))
+        return rows[~sparse]
+
+    def total(self) -> np.ndarray:
+        """The sum, as integers; the end of it."""
+        if self._common is not None:
+            self._sums += np.outer(self._common, self._n_sparse * self._common + self._shift)
+            self._sums += np.outer(self._shift, self._common)
+        upper = exact_integers(np.triu(self._sums))
+        return upper + np.triu(upper, 1).T
