@@ -11,16 +11,26 @@ from scipy.sparse import csr_array
 
 from ._rounding import exact_integers
 
-__all__ = ["MOST_SUMMED", "Products"]
+__all__ = ["MOST_SUMMED", "Products", "common_row"]
 
 MOST_SUMMED = 2**19
 """Rows that a sum of products may have."""
 
 _WIDE = 256  # features: below, dense products are as fast as sparse ones
-_FEW = (
-    32  # a row is sparse where one entry in so many differs: with more, dense products are faster
-)
+_FEW = 32  # one entry in so many differs in sparse rows: with more, dense products are faster
 _FIRST = 9  # rows that tell whether rows have entries in common
+
+
+def common_row(rows: np.ndarray) -> np.ndarray | None:
+    """A row of integers that most of the first of some rows differ from in few entries, or None.
+
+    >>> common_row(np.array([[3.0, 0.0]] * 40))
+    array([3., 0.])
+    """
+    first = rows[:_FIRST]
+    common = np.trunc(np.median(first, axis=0))
+    differ = np.count_nonzero(first != common, axis=1)
+    return common if np.median(differ) * _FEW <= len(common) else None
 
 
 class Products:
@@ -47,10 +57,7 @@ class Products:
     def add(self, rows: np.ndarray) -> None:
         """Add some rows, C-contiguous float64."""
         if rows.shape[1] >= _WIDE and len(rows) and not self.n_rows:
-            first = rows[:_FIRST]
-            common = np.trunc(np.median(first, axis=0))
-            if np.count_nonzero(first != common) * _FEW <= first.size:
-                self._common = common
+            self._common = common_row(rows)
         self.n_rows += len(rows)
         if self._common is not None:
             rows = self._add_sparse(rows, self._common)

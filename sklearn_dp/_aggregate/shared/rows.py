@@ -28,6 +28,7 @@ from ..._privacy._domain import Domain
 from ..._privacy._grid import Grid
 from ..._privacy._rounding import bounded_integers
 from ..._privacy._units import Units
+from .common_rows import CommonRows
 from .sparse_rows import SparseRows
 from .table import ArraySource, LocalEngine, Part, PartSource, Table
 
@@ -35,7 +36,7 @@ MOST_ROWS = 2**16  # rows of a chunk: 2**16 terms of at most 2**37 sum exactly i
 _CHUNK_ENTRIES = 2**18  # entries of a chunk, and of what is computed from it
 _LINE = 640  # entries
 _STORED_ENTRIES = 2**24  # beyond this size rows are read and made anew in each pass
-_STORED_SPARSE = 2**21  # and rows that came sparse beyond this one
+_STORED_SPARSE = 2**21  # and rows that came sparse beyond this one, or entries of these that differ
 _STORED_ARRAY = 2**25  # bytes of integers of a float32 array; float64 takes twice that itself
 _STORED_OF_ARRAY = 2**20  # entries of the first rows of a larger one
 _SERVED = 2**23  # entries of an array that is also kept about the origin: 64 MB
@@ -94,6 +95,7 @@ class Rows(GridGeometry):
         self._begin, self.n_rows = begin, n_rows
         self._stored: np.ndarray = np.empty((0, n_features), dtype=np.int32)  # the first of them
         self._few = False
+        self._common: CommonRows | None = None  # all of them
 
     @classmethod
     def quantize(cls, X: np.ndarray | SparseRows, domain: Domain) -> "Rows":
@@ -124,6 +126,8 @@ class Rows(GridGeometry):
             rows._few = small and entries <= _SERVED
         elif entries <= most:
             rows.store(n_rows)
+        elif source.sparse:
+            rows._common = CommonRows.of(begin(), rows.parts(), most // n_parts)
         return rows
 
     @classmethod
@@ -193,6 +197,8 @@ class Rows(GridGeometry):
 
     def _begun(self) -> _Reader:
         """The same, of rows that are made anew."""
+        if self._common is not None:
+            return self._common.about(self.origin)
         read, origin = self._read(), self.origin
         if not origin.any():
             return read
