@@ -41,7 +41,7 @@ class CommonRows:
             if most < 0:
                 return None
             counts.append(np.count_nonzero(differ, axis=1))
-            columns.append((where % len(common)).astype(np.int32))
+            columns.append(bounded_integers(where % len(common), np.int32))
             # As they are: nothing is computed from them, and none is above 2**25.
             values.append(bounded_integers(rows.ravel()[where], np.int32))
         if common is None:
