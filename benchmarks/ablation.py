@@ -97,9 +97,8 @@ OF_PAIRS = (  # numbers that only such data read, and those of moves
     "precise_centers",
     "moves_share",
     "least_count",
-    "spread_iterations",
 )
-OF_CHOICE = ("choice_", "gap_", "surplus_", "small_surplus_")  # names of these numbers begin so
+OF_CHOICE = ("choice_", "gap_", "surplus_")  # names of these numbers begin so
 OF_PROJECTION = "projection_"  # names of these numbers begin so
 OF_ONE_CENTER = (  # read where noise rules; this and what follows: ablation_rest.py
     "one_center_noise",
@@ -122,8 +121,7 @@ OF_STATUS = (  # read after the centers
 )
 OF_MISSED = (  # of the last release, and what it tells of clusters that were missed
     "far_sure",
-    "far_cost",
-    "far_few",
+    "far_part",
     "far_least",
 )
 OF_ERRORS = ("one_center_reach",)
@@ -176,7 +174,7 @@ def plain_update(state, sums, sums_sd, clipped, tuning, *, relax, low_signal=Fal
     noise, length = np.square(sums_sd / n), np.einsum("ij,ij->i", seen, seen)
     drift, drift_sd = clipped_update._drift(length, noise, n, clipped.radius, sums.shape[1])
     state.centers, state.variance = state.centers + seen, noise
-    return drift >= max(tuning.least_drift, tuning.certain_count_sd * drift_sd), length
+    return drift >= tuning.certain_count_sd * drift_sd, length
 
 
 def no_moves(*_, **options):
@@ -227,7 +225,7 @@ def no_leaf_again(tree, parents):
 
 
 def same_guesses(leaves, context):
-    return context.tuning.guess_weight
+    return 1.0
 
 
 def tuned(**changes):

@@ -226,9 +226,6 @@ LITTLE = {  # of the budget for all that comes before Lloyd's iterations
     "center_share": 0.01,
     "radius_share": 0.01,
     "moment_share": 0.005,
-    "moment_cap": 0.005,
-    "wide_moment_share": 0.005,
-    "wide_moment_cap": 0.005,
     "cells_share": 0.01,
     "means_share": 0.005,
     "quality_share": 0.001,
@@ -236,7 +233,7 @@ LITTLE = {  # of the budget for all that comes before Lloyd's iterations
 ORACLES = {
     "start known": start_known,
     "start known, all budget to Lloyd": partial(start_known, **LITTLE),
-    "start known, one iteration": partial(start_known, most_iterations=1, small_most_iterations=1),
+    "start known, one iteration": partial(start_known, most_iterations=1, few_iterations=1),
 }
 
 

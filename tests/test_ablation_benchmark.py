@@ -140,12 +140,12 @@ def test_rows_measured_again_take_the_place_of_old_ones(benchmark, tmp_path):
     old = f"{title}\n\nAbout.\n\n{table}\n| center_share | 1 | a |\n| evidence | 2 | b |"
     benchmark.written(page, title, old)
     benchmark.written(page, benchmark.CHOICE, f"{benchmark.CHOICE}\n\nOther.")
-    lines = [*table.splitlines(), "| evidence | 3 | c |", "| leaf_keep_sd | 4 | d |"]
+    lines = [*table.splitlines(), "| evidence | 3 | c |", "| leaf_reach | 4 | d |"]
     benchmark.written(page, title, benchmark.among_others(page, title, lines))
     _, sections = benchmark.sections(page)
     assert sections[benchmark.CHOICE].endswith("Other.")
     assert sections[title].endswith(
-        f"{table}\n| center_share | 1 | a |\n| leaf_keep_sd | 4 | d |\n| evidence | 3 | c |"
+        f"{table}\n| center_share | 1 | a |\n| leaf_reach | 4 | d |\n| evidence | 3 | c |"
     )
 
 

@@ -161,7 +161,7 @@ def grow(context: Context, entry: str, grid: CellGrid, depths: list[int], rho: f
     """The noisy cell tree. A level without cells to split is not released and costs nothing. Rows
     of negative codes (`coded`) are not counted; `rho` is for each of the increasing depths."""
     tuning, rows = context.tuning, context.rows
-    tree, sd = Tree(tuning.leaf_keep_sd), noise_sd(rho)
+    tree, sd = Tree(tuning.evidence), noise_sd(rho)
     rows.update(rooted)
     parents = np.zeros(1, dtype=np.int64)
     for depth in depths:

@@ -52,7 +52,7 @@ class Clip:
 def distance_edges(context: LloydContext) -> np.ndarray:
     """The bins of distances over scales: from released values alone."""
     tuning = context.tuning
-    n_bins = tuning.small_clip_bins if context.coarse else tuning.clip_bins
+    n_bins = tuning.clip_bins // 2 if context.coarse else tuning.clip_bins
     return geometric_edges(tuning.clip_top * context.radius, n_bins, 2 ** (1 / 3))
 
 
@@ -87,7 +87,7 @@ def clip_radius(
     radius = max(radius, width or 0.0)
     last = quantile_from_histogram(counts, edges, tuning.certain_count_sd * sd, 0.0)
     reach = np.minimum(tuning.spread_cap * (last or context.radius) * scales, context.radius)
-    gain = _gain(counts, edges, radius, context.rows.n_features, tuning.least_gain)
+    gain = _gain(counts, edges, radius, context.rows.n_features, min(tuning.inside))
     return Clip(radius * scales, gain, reach, seen)
 
 
@@ -145,7 +145,7 @@ def update(
     far = tuning.overshoot if relax and drift > tuning.certain_count_sd * drift_sd else 1.0
     state.centers = state.centers + far * weight[:, None] * seen
     state.variance = (1 - weight) * prior
-    drifting = drift >= max(tuning.least_drift, tuning.certain_count_sd * drift_sd)
+    drifting = drift >= tuning.certain_count_sd * drift_sd
     return drifting, np.square(far * weight) * length
 
 

@@ -87,7 +87,7 @@ def _guess_weight(leaves: Leaves, context: Context) -> float:
     """Weight of all guesses together, in sd of a count. Where leaves hold all rows it is next to
     nothing, not 0: a far guess would draw a center away from its cluster."""
     outside = 1 - leaves.counts.sum() / context.size.n
-    return context.tuning.guess_weight * max(0.001, outside)
+    return max(0.001, outside)
 
 
 def _with_far_cells(

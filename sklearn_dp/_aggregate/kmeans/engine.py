@@ -62,9 +62,8 @@ BOUND, CELLS, MEANS = "bound", "cells", "cell means"
 def _shares(n_features: int, tuning: Tuning) -> dict[str, tuple[float, float]]:
     """Nominal and largest shares of the releases before Lloyd's iterations, which get less where a
     step takes more after a look at what has been released: in small data, or for far rows."""
-    flat, wide = n_features <= 3, n_features > tuning.wide_features
+    flat, moment = n_features <= 3, tuning.moment_share
     radius = tuning.center_share if flat else tuning.radius_share
-    moment = tuning.wide_moment_share if wide else tuning.moment_share
     far = tuning.flat_cells + tuning.far_cells
     return {
         CENTER: (tuning.center_share,) * 2,
@@ -281,11 +280,12 @@ def _cell_shares(context: Context, axes: Axes, fraction: float) -> tuple[float, 
 
 
 def far_look_pays(context: Context, axes: Axes, rho: float) -> bool:
-    """Whether to look once more, with coarse cells, at rows that are in no cell: those of long
-    tails. Without measured axes coarse cells mix what is close by, and pay only for large clusters.
+    """Whether to look once more, with coarse cells, at rows that are in no cell: those of a tail
+    that is longer than the searched box. Without measured axes coarse cells mix what is close by,
+    and pay only for large clusters.
     """
     size, tuning = context.size, context.tuning
     large = size.n / context.n_clusters > tuning.far_rows * noise_sd(rho / 4)
     return bool(
-        (axes.basis is not None or large) and size.tail > tuning.long_tail and not size.small
+        (axes.basis is not None or large) and size.tail > tuning.box_reach and not size.small
     )

@@ -50,6 +50,7 @@ class Context(Run):
     size: Size  # released number of units, and what it means at this budget
     # released distance from the origin that nearly all rows are within, in grid steps
     radius: float
+    moves: bool = True  # whether clusters may be merged and split
     reserve: float = 0.0  # rho of Lloyd's entries that later steps of the fit are to have
 
     @property
@@ -108,4 +109,4 @@ def only_last(context: Context) -> Context:
 
 def without_moves(context: Context) -> Context:
     """The context of given centers: no spread is asked for, which merging and splitting need."""
-    return replace(context, tuning=replace(context.tuning, spread_iterations=0))
+    return replace(context, moves=False)

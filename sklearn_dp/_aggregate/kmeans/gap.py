@@ -113,7 +113,7 @@ def gaps(
     """The gap of each candidate with two points for each cluster; of the least in any case. `inner`
     is the sum of squares that no clustering of the points removes."""
     low = min(candidates.low, len(points))
-    high = max(low, min(candidates.high, len(points) // tuning.gap_points_each))
+    high = max(low, min(candidates.high, len(points) // 2))
     uniform, mixed = _references(points, weights, rng, tuning.gap_references)
     sets = np.concatenate([points[None], uniform]), np.concatenate([weights[None], mixed])
     costs, _ = _costs(*sets, ward_labels(*sets, low, high), tuning.few_iterations)
@@ -128,7 +128,7 @@ def best_gap(values: dict[int, float], n_axes: int, tuning: Tuning = TUNING) -> 
 
     The largest gap alone will not do: that of a few groups of clusters may exceed that of the
     clusters, and references that happen to split well give small peaks. A peak counts where it
-    rises by more than the noise of gaps, as seen from the last larger gap before it. Of these the
+    rises by half the noise of gaps, as seen from the last larger gap before it. Of these the
     highest is taken, unless a later one rises anew: beyond the noise, and by a part of what it has
     lost since.
 
@@ -141,12 +141,12 @@ def best_gap(values: dict[int, float], n_axes: int, tuning: Tuning = TUNING) -> 
     for k in range(1, len(gap)):
         higher = np.flatnonzero(gap[:k] >= gap[k])
         rise = gap[k] - gap[higher[-1] if len(higher) else 0 : k].min()
-        if rise >= tuning.gap_bar * noise[k] and gap[k] > gap[best]:
+        if rise >= noise[k] / 2 and gap[k] > gap[best]:
             best = k
     chosen, most = best, 0.0
     for k in range(best + 1, len(gap)):
         rise = gap[k] - gap[best : k + 1].min()
-        anew = max(tuning.gap_later_bar * noise[k], tuning.gap_risen * (gap[best] - gap[k]))
+        anew = max(tuning.gap_later_bar * noise[k], tuning.choice_far * (gap[best] - gap[k]))
         if rise >= anew and rise > most:
             chosen, most = k, rise
     return numbers[chosen]
@@ -173,7 +173,7 @@ def likelihood_choice(
     costs, entropies = _costs(*one, ward_labels(*one, 1, high), tuning.few_iterations)
     beside = tuning.choice_lost * max(size / n - 1, 0.0) * (12 / q + 1) * inner
     logs = np.log(inner + lost + beside + np.minimum.accumulate(costs[0]) + 1e-300)
-    bar = tuning.choice_bar * (q + 1) / 3 * coreset.noise / n
+    bar = tuning.choice_noise * (q + 1) / 3 * coreset.noise / n
     return 1 + int(np.argmax(-q / 2 * logs - entropies[0] - bar * np.arange(high)))
 
 

@@ -82,7 +82,8 @@ class LloydContext(Context):
     def asks_for_spread(self, iteration: int, n_centers: int) -> bool:
         """Whether the spread of the clusters is released: two of them have no pair to merge."""
         return (
-            iteration <= self.tuning.spread_iterations
+            self.moves
+            and iteration <= self.tuning.few_iterations
             and self.n_clusters > 2
             and n_centers == self.n_clusters
         )

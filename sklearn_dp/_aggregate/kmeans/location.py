@@ -79,9 +79,8 @@ def _length_counts(part: Part, edges: np.ndarray) -> tuple[Part, tuple]:
 
 def _tail(counts: np.ndarray, edges: np.ndarray, sd: float, n: float, tuning: Tuning) -> float:
     """How far out the last rows are, in median distances; 1 where the noise hides it."""
-    far, half = (
-        quantile_from_histogram(counts, edges, sd, part * n) for part in (tuning.tail_part, 0.5)
-    )
+    parts = 1 - max(tuning.inside), 0.5
+    far, half = (quantile_from_histogram(counts, edges, sd, part * n) for part in parts)
     return far / half if far and half else 1.0
 
 
@@ -91,7 +90,7 @@ def _outside(run: Run, size: Size) -> float:
     tuning = run.tuning
     if coarse_pays(run, size):
         return tuning.small_outside
-    return tuning.outside if size.small or run.rows.n_features > 3 else tuning.flat_outside
+    return tuning.outside if size.small or run.rows.n_features > 3 else 0.0
 
 
 def _pooled_size(a: float, a_variance: float, b: float, b_variance: float, mu: float) -> Size:
@@ -129,7 +128,7 @@ def principal_axes(context: Context, entry: str, rho: float) -> Axes:
         rest = max(0.0, float(values[q:].sum())) / size.n
         values, vectors = values[:q], vectors[:, :q]
     few = size.small and not wide  # cells are scarce, and cut along all axes
-    reach = context.tuning.small_box_reach if few else context.tuning.box_reach
+    reach = context.tuning.box_reach / (2 if few else 1)
     spread = np.minimum(limit, np.sqrt(np.maximum(values, noise) / size.n))
     return Axes(
         np.rint(vectors * 2.0**BASIS_BITS),

@@ -83,10 +83,9 @@ def surplus_entries(
 ) -> tuple[PlanEntry, ...]:
     """Plan entries of :func:`release_surplus`; those and Lloyd's iterations are worth `rho` in all.
     Shares and caps follow from public numbers alone, not from the number that is chosen."""
-    most = max(tuning.surplus_share, tuning.small_surplus_share)
     return lloyd_entries(
         math.nextafter(tuning.surplus_share * rho, 0.0),
-        math.nextafter(most * cap, 0.0),
+        math.nextafter(tuning.surplus_share * cap, 0.0),
         prefix + PREFIX,
     )
 
@@ -109,24 +108,22 @@ def release_surplus(
     """Release surplus centers: noisy Lloyd iterations about those of the coreset of the start. The
     budget is in rho; by default a share of what Lloyd's iterations have."""
     tuning, small = context.tuning, context.size.small
-    k0 = max(1, min(round(tuning.surplus_centers * candidates.high), coreset.n_leaves))
+    k0 = max(1, min(round(tuning.start_surplus * candidates.high), coreset.n_leaves))
     rng = context.session.rng("sketch")
     start = coreset.axes.lift(weighted_kmeans(coreset.points, coreset.weights, k0, rng))
     if budget is None:
-        share = tuning.small_surplus_share if small else tuning.surplus_share
-        budget = share * lloyd_budget(context.session, context.prefix)
+        budget = tuning.surplus_share * lloyd_budget(context.session, context.prefix)
     context = replace(
         context,
         n_clusters=k0,
         prefix=context.prefix + PREFIX,
-        tuning=replace(tuning, count_share=tuning.surplus_counts),
     )
     run, state = lloyd_context(context, coreset, budget), LloydState(start)
     # In small data more of them follow the noise.
     n_iterations = 1 if small else tuning.few_iterations
     for iteration in range(n_iterations):
         _look(run, state, budget / n_iterations, relax=iteration > 0)
-    kept = state.count > tuning.surplus_keep_sd * state.count_sd
+    kept = state.count > tuning.evidence * state.count_sd
     found = state.centers, state.variance, state.count, state.count_sd, state.count * state.spread
     return SurplusCenters(*(values[kept] for values in found))
 
@@ -164,7 +161,7 @@ class Tree:
         self.surplus = surplus
         m, d = surplus.centers.shape
         centers = surplus.centers.copy()
-        sd = tuning.surplus_noise_sd
+        sd = tuning.choice_noise
         counts = np.maximum(surplus.counts - sd * surplus.counts_sd, 1e-9)
         # A sum of d squares of normal numbers has the standard deviation sqrt(2 d).
         noise = (d + sd * math.sqrt(2 * d)) * surplus.variance

@@ -78,7 +78,7 @@ class Projected:
         context, tuning = self.context, self.context.tuning
         left = lloyd_budget(context.session, context.prefix)
         n = 2 * tuning.most_iterations
-        tuning = replace(tuning, most_iterations=n, spread_iterations=n)
+        tuning = replace(tuning, most_iterations=n, few_iterations=n)
         return replace(context, tuning=tuning, reserve=left / 2)
 
     def lifted(self, centers: np.ndarray) -> tuple[Context, np.ndarray]:

@@ -255,7 +255,7 @@ def far_limits(
     if not sure.any():
         return np.full(len(final.centers), np.inf)
     typical = weighted_quantile(spread[sure], final.counts[sure], 0.25)
-    seen = tuning.far_cost * n * typical / (tuning.certain_count_sd * count_sd)
+    seen = tuning.far_part * n * typical / (tuning.certain_count_sd * count_sd)
     # Rows at the edge of a wide cluster are far from no center.
     width = np.maximum(1.0, final.reach / np.median(final.reach))
     limits = np.sqrt(np.maximum(seen, typical * np.square(tuning.far_least * width)))
@@ -283,8 +283,8 @@ def missed_in_words(
     there may be more of them.
     """
     bar = tuning.certain_count_sd if light else tuning.far_sure
-    few = bar * far.sd < far.count < tuning.far_few * n
-    if not few or far.cost <= tuning.far_cost * (near[0] - 2 * near[1]):
+    few = bar * far.sd < far.count < tuning.far_part * n
+    if not few or far.cost <= tuning.far_part * (near[0] - 2 * near[1]):
         return None
     return (
         f"clusters may be missing: about {plain(far.count)} units are "

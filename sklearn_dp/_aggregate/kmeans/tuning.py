@@ -20,9 +20,8 @@ class Tuning:
     # -- shares of rho: what each release gets, and the most that it may take -------------------
     center_share: float = 0.05  # for a bound, where none is public; for the sum and number of rows
     radius_share: float = 0.02  # for the histogram of lengths; up to 3 features as the center
-    moment_share: float = 0.06  # for the second moment, which rotates the features
-    wide_features: int = 10  # features above which it chooses a subspace ...
-    wide_moment_share: float = 0.10  # ... and its share there
+    moment_share: float = 0.10  # for the second moment, which rotates the features
+    wide_features: int = 10  # features above which it chooses a subspace
     second_moment: float = 0.5  # part of that share, in addition, in small data or for a projection
     cells_share: float = 0.20  # for the counts of the cell tree
     flat_cells: float = 1.5  # factor of the share where there are at most 3 axes
@@ -49,27 +48,23 @@ class Tuning:
     rowless: float = 0.4  # part of the clusters without rows that shows none, or some missed
     far_sure: float = 3.0  # sd of the number of far rows, where all clusters hold many
     points_noise: float = 0.16  # noise of a center, in radii, above which points are noise there
-    far_cost: float = 0.25  # part of what all others cost that rows far from every center have to
-    far_few: float = 0.25  # part of all rows that they are at the most
+    far_part: float = 0.25  # few far rows: at most this part of all, that cost at least as much
     far_least: float = 6.0  # least distance of far rows, in root mean squares of a cluster
 
     # -- radius of the data ---------------------------------------------------------------------
     radius_bins: int = 28  # bins of the histogram of lengths, each 2**(1/4) wider than the last
     small_radius_bins: int = 8  # the same in small data
     radius_sd: float = 1.5  # sd by which a sum of bins must exceed its target
-    outside: float = 0.01  # part of the rows that the radius leaves out
-    flat_outside: float = 0.0002  # the same up to 3 features, where there are many rows
+    outside: float = 0.01  # part of the rows that the radius leaves out; up to 3 features, of few
     small_outside: float = 0.2  # the same in small data above 3 features
-
-    tail_part: float = 0.002  # part of the rows that is beyond the tail
-    long_tail: float = 3.0  # tail, in median distances, from which far cells are looked at ...
-    far_rows: float = 120.0  # ... and rows of a cluster, in sd, where no axes are measured
 
     # -- principal axes -------------------------------------------------------------------------
     axes_edge: float = 1.9  # noise of an eigenvalue that does not count, in sd sqrt(d / 2)
     most_axes: int = 8
-    box_reach: float = 3.0  # half width of the searched box, in standard deviations of the rows
-    small_box_reach: float = 1.5  # the same in small data of 4 to 10 features
+    # Half width of the searched box, in standard deviations of the rows; half of it in small data
+    # of 4 to 10 features. A longer tail, in median distances, is looked at with far cells ...
+    box_reach: float = 3.0
+    far_rows: float = 120.0  # ... from so many rows of a cluster, in sd, where no axes are measured
 
     # -- projection of many features ------------------------------------------------------------
     projection_features: int = 32  # of a projection, if the rows have four times as many
@@ -86,45 +81,40 @@ class Tuning:
     levels: int = 4  # of the tree up to 3 axes; one less with 4 or 5
     threshold: float = 0.92  # times sqrt(2 log(cells)): sd above which a cell is believed
     early_threshold: float = 0.6  # factor in the first of several levels: later ones look again
-    leaf_keep_sd: float = 2.5  # sd of its mean below which a leaf measured again is dropped
     split_cells: float = 2.0  # thresholds above which a cell is divided further
     shells: int = 8  # along each half of an axis; the last one has no end
     shell_ratio: float = 1.5  # each shell begins this times farther out than the last
     leaf_reach: float = 0.7  # clip radius of a leaf's residuals, in half diagonals of its box
     guesses: int = 400  # public guesses of where rows may be; at least two for each cluster
-    guess_weight: float = 1.0  # weight of all of them, in sd, for the part of the rows in no leaf
 
     # -- start ----------------------------------------------------------------------------------
-    start_surplus: float = 1.5  # centers of the start for each cluster, above 3 axes
+    start_surplus: float = 1.5  # centers for each cluster, above 3 axes or to choose their number
 
     # -- Lloyd's iterations ---------------------------------------------------------------------
     most_iterations: int = 8  # each but the last has the same share of the budget, the last two
-    few_iterations: int = 4  # in small data, of one center, of surplus centers, ...
+    few_iterations: int = 4  # in small data, of one center, of surplus centers, with spreads
     distance_share: float = 0.04  # of an iteration, for the histogram of distances
     count_share: float = 0.10  # of what is left, for the spread of the clusters, then the counts
     precise_centers: float = 0.004  # noise share below which moves matter more than centers ...
     moves_share: float = 0.4  # ... and then the same share is this
-    spread_iterations: int = 5  # the first iterations ask for the spread of the clusters
     spread_cap: float = 1.5  # cap in sums of squares, in clip radii or what few rows are beyond
-    clip_bins: int = 24  # bins of the histogram of distances, each 2**(1/3) wider
-    small_clip_bins: int = 12  # the same in small data above 3 features
+    # Bins of the histogram of distances, each 2**(1/3) wider; half in small data above 3 features.
+    clip_bins: int = 24
     clip_top: float = 1.5  # largest edge of these bins, in radii of the data
     bins_noise: float = 0.35  # part of the rows that the noise of all bins of a histogram may be
     clip_default: float = 0.6  # clip radius where noise hides it, in radii of the data
     inside_noise: tuple = (0.002, 0.02, 0.15)  # noise of an iteration over the rows, in radii ...
     inside: tuple = (0.999, 0.97, 0.40)  # ... and the part of the rows that is not clipped
     one_center_reach: float = 1.25  # the cap about one center, in radii of the data
-    least_gain: float = 0.5  # the least that a clipped mean is taken to move with its rows
     scale_dead: float = 1.4  # widths of clusters this factor apart count as equal
     memory: float = 0.1  # part of a count or spread that may have changed since the last iteration
     certain_count_sd: float = 2.0  # sd above which a count, a sum of bins or a drift is no noise
     sure_count_sd: float = 4.0  # sd above which a count needs neither cells nor a lower bound
     movement: float = 0.7  # part of its noise above which a movement is drift
     overshoot: float = 1.3  # the way of a center while all still drift
-    least_drift: float = 0.0005  # mean squared movement, in squared clip radii, that is none
 
     # -- merging and splitting ------------------------------------------------------------------
-    evidence: float = 2.5  # sd by which a split must gain
+    evidence: float = 2.5  # sd by which a split must gain, and that keep a leaf or a surplus center
     noisy: float = 0.2  # noise share above which the cheapest merger says nothing
     least_count: float = 0.0005  # sd: what a center in empty space counts in a merger
     reduce_floor: float = 0.3  # least weight of a center when they are reduced, in sd
@@ -132,22 +122,14 @@ class Tuning:
     # -- choosing the number of clusters (a given number reads none of these) ---------------
     choice_features: int = 5  # features up to which the leaves of the coreset tell clusters apart
     choice_reference: int = 20  # clusters that releases before the choice are made for, at most
-    choice_far: float = 0.25  # part by which another number differs to be another answer
+    choice_far: float = 0.25  # part by which another number, or a later peak, is another answer
     choice_margin: float = 0.02  # by which a gap or a silhouette has to be better
-    gap_points_each: int = 2  # points that a cluster has at least
     gap_references: int = 3  # uniform data sets
-    gap_bar: float = 0.5  # times 2 / (q k): what the gap of k clusters on q axes has to rise by ...
-    gap_later_bar: float = 1.5  # ... and that of a peak after a higher one
-    gap_risen: float = 0.2  # part of what was lost since the highest peak that a later one regains
+    gap_later_bar: float = 1.5  # noise of a gap by which a peak after a higher one has to rise
     choice_lost: float = 0.25  # part of the rows in no leaf that are a width beside one
-    choice_bar: float = 0.5  # sd of a count that a cluster on two axes must gain in likelihood
+    choice_noise: float = 0.5  # sd that a cluster must be worth: of a count, of a merger's cost
     choice_clear_points: int = 12  # leaves below which the number of clusters is not clear
-    surplus_share: float = 0.6  # of the budget of Lloyd's iterations: the most for surplus centers
-    small_surplus_share: float = 0.45  # the same in small data
-    surplus_centers: float = 1.6  # centers for each of the largest number of clusters
-    surplus_counts: float = 0.15  # of what is left of an iteration, for the counts
-    surplus_keep_sd: float = 2.5  # sd of its count that a center needs
-    surplus_noise_sd: float = 0.5  # sd that counts and distances are lowered by in a merger's cost
+    surplus_share: float = 0.6  # of the budget of Lloyd's iterations, for surplus centers
     surplus_penalty: float = 2.5  # of a cluster, times that of the usual criterion
 
 

@@ -82,7 +82,7 @@ def test_noise_alone_rarely_makes_a_leaf():
 
 def test_a_leaf_is_measured_again_and_averaged():
     """By hand: one measurement of 30 and one of 20 make 25; the limit is 2.5 sd / sqrt 2."""
-    tree = Tree(TUNING.leaf_keep_sd)
+    tree = Tree(TUNING.evidence)
     nodes = tree.grow(
         np.zeros(1, np.int64), 4, np.array([3, 7, 9]), np.array([30.0, 30.0, 90.0]), 40.0
     )
@@ -95,7 +95,7 @@ def test_a_leaf_is_measured_again_and_averaged():
 
 
 def test_what_was_believed_too_soon_needs_a_second_measurement():
-    tree = Tree(TUNING.leaf_keep_sd)
+    tree = Tree(TUNING.evidence)
     nodes = tree.grow(np.zeros(1, np.int64), 4, np.array([3, 7]), np.array([30.0, 30.0]), 40.0)
     tree.measure_again(nodes[:1], np.array([30.0]), 10.0)
     tree.prune_unconfirmed()

@@ -63,7 +63,7 @@ def test_a_wide_cluster_has_a_wide_radius():
 def test_where_noise_rules_the_radius_is_a_part_of_that_of_the_data(n):
     clip = clipped(np.full(n, 10.0), np.zeros(n), rho=1e-6, n=20.0)
     assert np.allclose(clip.radius, TUNING.clip_default * RADIUS)
-    assert TUNING.least_gain <= clip.gain <= 1 and (clip.reach > 0).all()
+    assert min(TUNING.inside) <= clip.gain <= 1 and (clip.reach > 0).all()
 
 
 @pytest.mark.parametrize("width", [100.0, 1e6])

@@ -73,4 +73,4 @@ def test_guesses_weigh_as_much_as_rows_are_in_no_leaf(held, weight):
     """All guesses together, in deviations of a count, of 80 rows; never nothing at all."""
     leaves = Leaves(np.zeros((1, 2)), np.zeros((1, 2)), np.array([held]))
     context = SimpleNamespace(tuning=TUNING, size=Size(80.0, 0.5))
-    assert _coreset._guess_weight(leaves, context) == pytest.approx(weight * TUNING.guess_weight)
+    assert _coreset._guess_weight(leaves, context) == pytest.approx(weight)

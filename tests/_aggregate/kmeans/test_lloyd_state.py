@@ -1,5 +1,6 @@
 """What iterations may do, from released sizes, and what is known of the centers between them."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -130,10 +131,11 @@ def test_small_data_get_other_numbers_of_iterations(signal, small):
 
 
 def test_spread_is_asked_for_early_and_where_two_clusters_can_be_merged():
-    last = TUNING.spread_iterations
+    last = TUNING.few_iterations
     assert context().asks_for_spread(last, 3)
     assert not context().asks_for_spread(last + 1, 3)
     assert not context().asks_for_spread(1, 4)  # before centers are reduced to k
+    assert not replace(context(), moves=False).asks_for_spread(1, 3)
     assert not context(n_clusters=2).asks_for_spread(1, 2)
     assert not context(n_clusters=1).asks_for_spread(1, 1)
 

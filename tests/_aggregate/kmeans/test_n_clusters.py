@@ -266,7 +266,7 @@ def test_a_center_of_few_rows_is_no_cluster_because_of_its_noise():
         np.append(there.within, 70.0 * d),
     )
     assert bic_choice(Tree(with_it), Candidates()).n_clusters == 3
-    bold = replace(TUNING, surplus_noise_sd=0.0)
+    bold = replace(TUNING, choice_noise=0.0)
     assert Tree(with_it).within[2] < Tree(with_it, bold).within[2]
 
 

@@ -255,7 +255,7 @@ def test_rows_that_the_count_can_see_cost_a_part_of_all():
     """A quarter of the rows are in a cluster of mean square 100 at most, with its error."""
     limits = far_limits(FINAL, 10_000.0, 2.5, 1e4, TUNING)
     seen = TUNING.certain_count_sd * 2.5 * limits[0] ** 2
-    assert seen == pytest.approx(TUNING.far_cost * 10_000 * 100.0)
+    assert seen == pytest.approx(TUNING.far_part * 10_000 * 100.0)
     assert np.allclose(limits, limits[0])
 
 
