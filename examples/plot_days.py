@@ -1,5 +1,5 @@
 """
-Every day a little: ninety days of positions that drift
+New rows every day: ninety days of positions that drift
 =======================================================
 
 Positions of scooters come day by day: 300 new ones each day, and a city that moves on in spring.

@@ -33,7 +33,7 @@ PARTS = [
     ("Handwritten digits in a pipeline", plot_digits_pipeline),
     ("The mean of data far away", plot_far_mean),
     ("The densest place of a city", plot_densest_place),
-    ("Every day a little", plot_days),
+    ("New rows every day", plot_days),
     ("A private mixture", plot_private_mixture),
     ("K-means over clients", plot_federated),
     ("Topics of documents", plot_private_topics),

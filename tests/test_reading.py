@@ -37,7 +37,7 @@ TERMS = {
 }
 EXPLAINED = {
     "README.md": {
-        "noise": "that is random numbers",
+        "noise": "random numbers, called",
         "epsilon": "says how much",
         "differential privacy": "The promise is called",
         "delta": "may fail with a tiny probability",
@@ -50,7 +50,7 @@ EXPLAINED = {
         "differential privacy": "This promise has a name",
         "delta": "may fail with a tiny probability",
         "budget": "is the most that you allow in total",
-        "ledger": "does the sums",
+        "ledger": "keeps the account",
     },
 }
 MOST_ON_AVERAGE, MOST = 25, 34  # words of a sentence
