@@ -22,6 +22,7 @@ from sklearn_dp._aggregate.kmeans.projection import Projection
 from sklearn_dp._aggregate.one_cluster import boxes as _boxes
 from sklearn_dp._aggregate.one_cluster import radius as _radius
 from sklearn_dp._aggregate.one_cluster import search as _one_cluster
+from sklearn_dp._aggregate.shared import blocks as _blocks
 from sklearn_dp._aggregate.shared import centering as _centering
 from sklearn_dp._days import BaseByDays
 from sklearn_dp._partitions._check_part import CheckedSource
@@ -352,6 +353,14 @@ OUTSIDE = [
         "int(self.agreement * working.sum())",
         "ensemble/test_aggregation.py::test_how_many_blocks_failed_shows_by_its_release_only",
         {"options": {"agreement": 0.3, "output_bounds": 1.0}},
+    ),
+    Edit(
+        "blocks of a task that draw from one stream",
+        _blocks,
+        "fit_some",
+        "start_stream(seed)",
+        "start_stream(seeds[0]) if rows is blocks[0] else None",
+        "_aggregate/shared/test_global_generators.py::test_one_row_more_changes_one_block",
     ),
     Edit(
         "units of outputs with the noise for half of a block",

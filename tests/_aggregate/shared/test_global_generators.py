@@ -11,7 +11,7 @@ from joblib import parallel_config
 from sklearn.base import BaseEstimator
 
 from sklearn_dp import SampleAndAggregate
-from sklearn_dp._aggregate.shared import global_generators
+from sklearn_dp._aggregate.shared import blocks, global_generators
 from sklearn_dp._aggregate.shared.global_generators import own_streams
 from sklearn_dp._aggregate.shared.suppress_output import attempt_silently, suppress_output
 from sklearn_dp.audit import replay_audit
@@ -145,7 +145,8 @@ seeded = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWa
 
 @seeded
 def test_one_row_more_changes_one_block(monkeypatch):
-    """With one stream for all blocks, it changes all that come after its own."""
+    """With one stream for all blocks of a task, it changes all that come after its own."""
+    monkeypatch.setattr(blocks, "TASKS", 4)  # of 16 blocks each, and not of one
     seen, original = [], _sample_and_aggregate.fit_table_blocks
 
     def spy(*args, **options):
@@ -167,6 +168,7 @@ def test_one_row_more_changes_one_block(monkeypatch):
 
 
 @seeded
-def test_replay_of_an_estimator_that_draws_from_them():
+def test_replay_of_an_estimator_that_draws_from_them(monkeypatch):
+    monkeypatch.setattr(blocks, "TASKS", 4)
     audit = replay_audit(SampleAndAggregate(Drawing(), **OPTIONS), ROWS[:300])
     assert audit.violations == [] and audit.n_pairs >= 6
