@@ -190,7 +190,7 @@ class BaseByDays(BaseDPEstimator):
         days, unit = self._days_before(n_days, unit_of(groups)), unit_of(groups)
         if days is not None and day is not None:
             if days.last is not None and not _after(day, days.last):
-                raise ValueError("day: this day or a later one has been fitted, or begun.")
+                raise ValueError("day: this day or a later one has already been read.")
             days = replace(days, last=day)
         before = {**vars(self), **({} if days is None else {"days_": days})}
         self._today = _Today(days, n_days, keep, SimpleNamespace(**before))
@@ -231,11 +231,11 @@ class BaseByDays(BaseDPEstimator):
         if self.ledger is None:
             return
         if self._charged is None:
-            raise ValueError("ledger: the first day has charged none, and later days charge none.")
+            raise ValueError("ledger: the first day had none, and later days are not charged.")
         (first, payers), (book, own) = self._charged, payers_of(self.ledger)
         if book != first:
             raise ValueError(
-                "ledger: the first day has charged another, and later days charge none."
+                "ledger: the first day charged another one, and later days are not charged."
             )
         if payers not in (EVERYONE, own):
             whose = payers_in_words(payers)

@@ -82,7 +82,7 @@ def test_a_ledger_that_has_not_been_charged_is_refused(first):
             model.set_params(ledger=other).partial_fit(rows_of(1))
     for same in (region["north"], None):
         model.set_params(ledger=same).partial_fit(rows_of(1))
-    with pytest.raises(ValueError, match="^ledger: the first day has charged none"):
+    with pytest.raises(ValueError, match="^ledger: the first day had none"):
         getattr(kmeans(), first)(rows_of(0)).set_params(ledger=region.ledger).partial_fit(
             rows_of(1)
         )
@@ -96,7 +96,7 @@ def test_another_ledger_is_refused(first, kept, tmp_path):
     one, other = (PrivacyLedger(PrivacyBudget(1.0, 1e-6), path=path) for path in paths)
     model = getattr(kmeans(ledger=one), first)(rows_of(0)).set_params(ledger=None)
     model = evening(model)
-    with pytest.raises(ValueError, match="^ledger: the first day has charged another"):
+    with pytest.raises(ValueError, match="^ledger: the first day charged another"):
         model.set_params(ledger=other).partial_fit(rows_of(1))
     assert model.set_params(ledger=one).partial_fit(rows_of(1)).days_.number == 2
     if kept == "in a file":  # of several names
@@ -222,7 +222,7 @@ def test_a_segment_goes_on_by_days():
     one = model.fit(X, by=np.repeat([0, 1], 300)).estimators_[1]
     assert one.partial_fit(rows_of(2)).days_.number == 2
     assert one.privacy_report_.rho < model.privacy_report_.rho == one.days_.cost[2]
-    with pytest.raises(ValueError, match="^ledger: the first day has charged none"):
+    with pytest.raises(ValueError, match="^ledger: the first day had none"):
         one.set_params(ledger=PrivacyLedger(PrivacyBudget(1.0, 1e-6))).partial_fit(rows_of(3))
 
 

@@ -54,8 +54,10 @@ def test_intervals_hold_the_truth_in_a_thousand_fits(options):
     # then fourth powers do not tell which columns have tails, and all may have (.9906 of 300 fits).
     most = 0.995 if options.get("epsilon", 1.0) < 1 else 0.99
     assert 0.93 <= found["components_"] <= 0.97 and 0.93 <= found["mean_"] <= most, found
-    if options.get("epsilon", 1.0) >= 1:  # below, noise drives the variances apart
-        assert 0.93 <= found["explained_variance_"] <= 0.97, found
+    # Below, noise drives the variances apart. Their errors have room for tails that noise may hide,
+    # which these rows do not have: intervals may hold all of them.
+    if options.get("epsilon", 1.0) >= 1:
+        assert found["explained_variance_"] >= 0.93, found
 
 
 def test_fewer_components_have_the_errors_of_those_that_are_kept():

@@ -54,8 +54,8 @@ _STILL = 3.0
 _EARLIER = 1.15  # of errors: the sums of earlier windows were of clusters as they were then
 _QUIET = 2  # windows without mergers and splits, from which on clusters are taken to be found
 _SETTLING = (
-    "clusters are still being found: some were merged or split on the last days, and more rows of "
-    "the next ones would help"
+    "clusters are still changing: some were merged or split in the last few days; more days would "
+    "help"
 )
 _DISTANCES = 0.7  # of the histogram of distances, that is kept from day to day
 

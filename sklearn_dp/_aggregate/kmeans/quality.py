@@ -231,7 +231,8 @@ def told_of_cap(status: str, quality: Quality) -> str:
     share = quality.taken / max(quality.inertia, 1e-300)
     if not is_ok(status) or share <= _MUCH:
         return status
-    words = f"rows beyond its cap may add {plain(100 * min(share, 1e9), 2)} % to inertia_"
+    percent = plain(100 * min(share, 1e9), 2)
+    words = f"rows farther out than the cap of distances may add up to {percent} % to inertia_"
     return f"ok, but {words}" if status == "ok" else f"{status}; {words}"
 
 

@@ -351,7 +351,7 @@ def test_much_beyond_the_cap_is_told():
     found = Quality(10.0, 1.0, 20.0, 1.0)
     assert found.inertia_sd == 1 and replace(found, taken=8.0).inertia_sd == np.hypot(1, 8)
     assert replace(found, taken=8.0).explained_sd > found.explained_sd
-    words = "rows beyond its cap may add 80 % to inertia_"
+    words = "rows farther out than the cap of distances may add up to 80 % to inertia_"
     for status, told in (
         ("ok", f"ok, but {words}"), ("ok, but x", f"ok, but x; {words}"), ("noise", "noise"),
     ):  # fmt: skip
