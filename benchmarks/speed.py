@@ -2,9 +2,12 @@
 
     python benchmarks/speed.py                 # all rows of the table: about two minutes
     python benchmarks/speed.py --only predict  # those whose names hold the word
+    python benchmarks/speed.py --before FOLDER # beside another release, and write the page
 
 One thread, and rows of both side by side in one process: a busy machine changes seconds more than
-ratios. Each figure is the median of several runs. Private fits have fixed seeds.
+ratios. Each figure is the median of several runs. Private fits have fixed seeds. Rows with "wall"
+are seconds on the clock, and need two free cores. FOLDER holds the `sklearn_dp` of another release,
+which is measured after this one; "before" is its ratio. Writes doc/benchmarks/speed.md.
 """
 
 import argparse
@@ -14,6 +17,7 @@ import subprocess
 import sys
 import time
 import warnings
+from pathlib import Path
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
@@ -27,6 +31,7 @@ from sklearn.mixture import GaussianMixture  # noqa: E402
 
 from sklearn_dp import DPPCA, DPGaussianMixture, DPKMeans, FriendlyCovariance  # noqa: E402
 
+PAGE = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "speed.md"
 PRIVATE = {"epsilon": 1.0, "bounds": 10.0, "random_state": 0}
 
 
@@ -36,14 +41,14 @@ def clusters(n, d, k, dtype=np.float64):
     return (rng.normal(size=(k, d))[rng.integers(k, size=n)] + noise).astype(dtype)
 
 
-def cpu(task, least=0.3, most=9):
+def cpu(task, least=0.3, most=9, clock=time.process_time):
     """Median CPU seconds of a few runs; the first one, which loads and makes things, left out."""
     task()
     times = []
     while len(times) < 3 or (sum(times) < least and len(times) < most):
-        start = time.process_time()
+        start = clock()
         task()
-        times.append(time.process_time() - start)
+        times.append(clock() - start)
     return statistics.median(times)
 
 
@@ -64,8 +69,14 @@ def _after(n, d, k, dtype, method):
     return cpu(lambda: getattr(ours, method)(X)), cpu(lambda: getattr(theirs, method)(X))
 
 
-def _fits(X, ours, theirs):
-    return cpu(lambda: ours.fit(X)), cpu(lambda: theirs.fit(X))
+def _fits(X, ours, theirs, clock=time.process_time):
+    return cpu(lambda: ours.fit(X), clock=clock), cpu(lambda: theirs.fit(X), clock=clock)
+
+
+def _two_jobs(n):
+    """Seconds on the clock with two jobs, beside those with one."""
+    two, one = (DPKMeans(10, n_jobs=n_jobs, **PRIVATE) for n_jobs in (2, None))
+    return _fits(clusters(n, 10, 10), two, one, time.perf_counter)
 
 
 def _sparse():
@@ -91,9 +102,8 @@ ROWS = {
     "DPKMeans, 1e5 x 10, k = 10": lambda: _fits(
         clusters(10**5, 10, 10), DPKMeans(10, **PRIVATE), KMeans(10, random_state=0)
     ),
-    "DPKMeans, n_jobs=2, over n_jobs=None, 1e5 x 10": lambda: _fits(
-        clusters(10**5, 10, 10), DPKMeans(10, n_jobs=2, **PRIVATE), DPKMeans(10, **PRIVATE)
-    ),
+    "DPKMeans, n_jobs=2 over n_jobs=None, wall, 1e5 x 10": lambda: _two_jobs(10**5),
+    "DPKMeans, n_jobs=2 over n_jobs=None, wall, 1e6 x 10": lambda: _two_jobs(10**6),
     "DPKMeans, 1e5 x 10, k = 500": lambda: _fits(
         clusters(10**5, 10, 500), DPKMeans(500, **PRIVATE), KMeans(500, random_state=0)
     ),
@@ -115,16 +125,34 @@ ROWS = {
 }
 
 
+def ratios_of(folder, word):
+    """The ratio of each row with another release, by name."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(folder).resolve())}
+    command = [sys.executable, __file__, "--only", word]
+    table = subprocess.check_output(command, env=environment, text=True).splitlines()[2:]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
+    return {name: ratio for name, *_, ratio in cells}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", metavar="WORD", help="rows whose names hold it")
-    word = parser.parse_args().only
+    parser.add_argument("--before", metavar="FOLDER", help="of another release")
+    options = parser.parse_args()
     warnings.simplefilter("ignore")
-    print("| CPU of | s | scikit-learn | ratio |\n|---|--:|--:|--:|")
+    lines = ["| CPU of | s | scikit-learn | ratio |", "|---|--:|--:|--:|"]
+    print("\n".join(lines))
     for name, measure in ROWS.items():
-        if word in name:
+        if options.only in name:
             ours, theirs = measure()
-            print(f"| {name} | {ours:.4f} | {theirs:.4f} | {ours / theirs:.2f} |", flush=True)
+            lines.append(f"| {name} | {ours:.4f} | {theirs:.4f} | {ours / theirs:.2f} |")
+            print(lines[-1], flush=True)
+    if options.before:
+        before = ratios_of(options.before, options.only)
+        last = ["before |", "--: |", *(f"{before.get(n, '')} |" for n in ROWS if options.only in n)]
+        table = [f"{line} {more}" for line, more in zip(lines, last, strict=True)]
+        page = ["# Speed beside scikit-learn", f"```text\n{__doc__.strip()}\n```", "\n".join(table)]
+        PAGE.write_text("\n\n".join(page) + "\n")
 
 
 if __name__ == "__main__":
