@@ -149,8 +149,12 @@ def main():
             print(lines[-1], flush=True)
     if options.before:
         before = ratios_of(options.before, options.only)
-        last = ["before |", "--: |", *(f"{before.get(n, '')} |" for n in ROWS if options.only in n)]
-        table = [f"{line} {more}" for line, more in zip(lines, last, strict=True)]
+        last = [
+            " before |",
+            "--:|",
+            *(f" {before.get(n, '')} |" for n in ROWS if options.only in n),
+        ]
+        table = [f"{line}{more}" for line, more in zip(lines, last, strict=True)]
         page = ["# Speed beside scikit-learn", f"```text\n{__doc__.strip()}\n```", "\n".join(table)]
         PAGE.write_text("\n\n".join(page) + "\n")
 
