@@ -108,8 +108,8 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
         pickles and displays.
     inertia_, inertia_std_error_ : float
         Released sum over units of squared distances to the nearest center, and its standard error.
-        Distances above a released cap (about the 99th percentile) count as the cap; the error has
-        what that may take, by a likely tail. With ``metric="cosine"``, the sum of cosine distances.
+        Distances above a released cap (about the 99th percentile) count as the cap; the error
+        allows for a likely tail beyond it. With ``metric="cosine"``, the sum of cosine distances.
     explained_, explained_std_error_ : float
         Released share, between 0 and 1, of the sum of squares around a single center that the
         clusters explain, and its standard error. Here, too, distances above a cap count as the

@@ -213,6 +213,7 @@ def beyond_cap(seen: NoisyNorms, cap: float) -> float:
     twice as far with what noise may hide there, and farther out where rows stand out together.
     """
     first, half, last = np.searchsorted(seen.edges[:-2], (cap, cap / 2, 2 * cap)).tolist()
+    first = max(first, 1)  # the first bin begins at zero
     noise = seen.sd * np.sqrt(np.maximum([last - first, len(seen.counts) - first], 1))
     near, beyond = max(float(seen.counts[first:last].sum()), 0.0), float(seen.counts[first:].sum())
     clear = beyond > _CLEAR * noise[1]

@@ -345,6 +345,7 @@ def test_what_noise_hides_beyond_the_cap_counts():
     assert 3 * 10 * np.sqrt(m) < 360
     assert beyond_cap(seen, 1.0) == pytest.approx(2 * 360 * np.log(end))  # of power 2
     assert beyond_cap(seen._replace(sd=40.0), 1.0) < 2 * 40 * np.sqrt(3)
+    assert 0 < beyond_cap(seen, 0.0) < np.inf  # no distance but zero
 
 
 def test_much_beyond_the_cap_is_told():
