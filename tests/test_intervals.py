@@ -34,7 +34,7 @@ def easy(seed, n=4000):
 
 
 def hits(estimator, X):
-    """Which part of each attribute's 95 % intervals hold the truth."""
+    """Of each attribute's 95 % intervals: the part that holds the truth, half width and error."""
     fitted = estimator.fit(X)
     near = np.square(fitted.cluster_centers_[:, None] - CENTERS).sum(axis=2).argmin(axis=1)
     total = np.square(X - X.mean(axis=0)).sum()
@@ -46,28 +46,45 @@ def hits(estimator, X):
     }
     for name, value in truth.items():
         low, high = fitted.confidence_interval(attribute=name)
-        yield name, np.mean((low <= value) & (value <= high))
+        held = np.mean((low <= value) & (value <= high))
+        yield name, (held, np.mean(high - low) / 2, np.mean(np.abs((low + high) / 2 - value)))
 
 
 def coverage(make, n_fits):
+    """The part of the intervals that hold the truth; how wide they are for the errors that occur.
+
+    The width is 1 where errors are normal with the stated standard deviation.
+    """
     found = [dict(hits(make(seed), easy(seed))) for seed in range(n_fits)]
-    return {name: float(np.mean([one[name] for one in found])) for name in found[0]}
+    means = {name: np.mean([one[name] for one in found], axis=0) for name in found[0]}
+    normal = norm.ppf(0.975) / np.sqrt(2 / np.pi)  # half width over the mean error
+    held = {name: float(rate) for name, (rate, _, _) in means.items()}
+    return held, {name: float(half / error / normal) for name, (_, half, error) in means.items()}
 
 
 def test_intervals_hold_the_truth():
     """60 fits of easy data; 480 coordinates and 240 weights. Errors too small by a third fail."""
-    found = coverage(lambda seed: DPKMeans(4, bounds=1.3, random_state=seed), 60)
+    found, wide = coverage(lambda seed: DPKMeans(4, bounds=1.3, random_state=seed), 60)
     assert 0.91 < found["cluster_centers_"] < 0.98 and 0.9 < found["cluster_weights_"] < 0.99
     assert found["inertia_"] > 0.83 and found["explained_"] > 0.83
+    assert max(wide.values()) < 3.5
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_intervals_hold_the_truth_in_a_thousand_fits(epsilon):
-    """8,000 coordinates, 4,000 weights, 1,000 sums: standard errors of .3 to .7 %."""
-    found = coverage(lambda seed: DPKMeans(4, epsilon=epsilon, bounds=1.3, random_state=seed), 1000)
-    assert all(0.93 <= rate <= 0.97 for rate in found.values()), found
+    """8,000 coordinates, 4,000 weights, 1,000 sums: standard errors of .3 to .7 %.
+
+    The errors of sums have room for a tail that may be hidden in the noise. Normal clusters have
+    none, so their intervals hold all, and are up to three times as wide as they would have to be.
+    """
+    found, wide = coverage(
+        lambda seed: DPKMeans(4, epsilon=epsilon, bounds=1.3, random_state=seed), 1000
+    )
+    sums = {"inertia_", "explained_"}
+    assert all(0.93 <= rate <= 0.97 for name, rate in found.items() if name not in sums), found
+    assert all(found[name] >= 0.93 and wide[name] <= 3.5 for name in sums), (found, wide)
 
 
 def mean_coverage(n_fits, n=4000, **options):
