@@ -244,10 +244,10 @@ class StandardErrors:
         )
 
     @property
-    def _column_names(self) -> Sequence[object]:
-        """Names of the columns, or their numbers: what a status calls them."""
+    def _column_names(self) -> list[Any]:
+        """Names of the columns, "x0", "x1", ... for those without one: what a status calls them."""
         names = getattr(self, "feature_names_in_", None)
-        return range(self.n_features_in_) if names is None else names.tolist()
+        return [f"x{i}" for i in range(self.n_features_in_)] if names is None else names.tolist()
 
     def _line_name(self, attribute: str, place: tuple) -> str:
         """What a number is called: the attribute with its indices, or the name of a feature."""

@@ -38,7 +38,7 @@ SHOWS = {
     "estimators/plot_pca": (1, []),
     "estimators/plot_privatize": (1, ["['DPPCA', 'DPKMeans']"]),
     "estimators/plot_quantiles": (1, ["columns: ['ok', 'ok', 'ok']"]),
-    "estimators/plot_segments": (1, ["regions: ['ok', 'ok'", "region 8 mean"]),
+    "estimators/plot_segments": (1, ["'ok', 'ok', 'ok', 'ok']", "region 8 mean"]),
     "estimators/plot_standard_scaler": (1, ["status: ok"]),
     "estimators/plot_randomized_search": (1, []),
     "estimators/plot_sample_and_aggregate": (1, ["40,000 houses: largest error"]),

@@ -147,7 +147,7 @@ class BaseDPCenters(
         self.size_, self.size_std_error_ = unit_weight * result.size, unit_weight * result.size_sd
         self.inertia_, self.inertia_std_error_ = narrowed(costs, np.float64).tolist()
         self.explained_, self.explained_std_error_ = quality.explained, quality.explained_sd
-        names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(X.n_features)])
+        names = self._column_names
         self.status_ = told_of_cap(told_by_column(self.status_, columns, names), quality)
         self.status_, cut = self._outside(result, columns, names)
         self._set_centers(X, columns.centers, unit_weight * result.weights)

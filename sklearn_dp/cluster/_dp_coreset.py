@@ -210,7 +210,7 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
         if found.beyond is not None:
             self.bound_, self.rows_beyond_ = found.domain.radius, found.beyond
         self.resolution_ = float(np.median(found.widths.max(axis=1)))
-        names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(table.n_features)])
+        names = self._column_names
         words = "a cell (`resolution_`)"
         self.status_ = told_of_narrow(found.status, columns, self.resolution_, names, words)
         if domain is not None and self.status_.startswith(("ok", "fewer points")):
@@ -288,10 +288,8 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
         import pandas as pd
 
         check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", None)
-        if names is None:
-            names = [f"x{i}" for i in range(self.n_features_in_)]
-        frame = pd.DataFrame(self.points_, columns=list(names))
+        names = self._column_names
+        frame = pd.DataFrame(self.points_, columns=names)
         frame.insert(len(names), "weight", self.weights_, allow_duplicates=True)
         return frame
 

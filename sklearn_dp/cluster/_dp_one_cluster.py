@@ -172,7 +172,7 @@ class BaseDPBall(BaseDPEstimator):
     def _told(self, status, columns, centers, radius, words):
         """The status, with columns that bounds cut, or far narrower than balls of that radius."""
         width = radius / math.sqrt(len(columns.scale))  # a round ball is as wide in each column
-        names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(len(columns.scale))])
+        names = self._column_names
         known = centers, is_narrow(columns, width), radius, names
         status = told_of_narrow(status, columns, width, names, words)
         status, cut = told_of_balls(status, self._domain(len(names)), *known)

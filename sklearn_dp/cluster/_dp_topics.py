@@ -323,7 +323,7 @@ class DPTopics(StandardErrors, BaseDPEstimator):
         progress(_SIZES)
         most, listed = self.keywords_per_text, self._listed()
         known, left_out = None if listed is None else frozenset(listed), self._left_out()
-        texts = largest_columns(X, self._columns()) if texts is None else texts
+        texts = largest_columns(X, self._column_names) if texts is None else texts
         words = [keywords_of(text, most, known, left_out) for text in texts]
         # A unit is in at most `most` pairs of a topic and a word, in each of them once.
         counted = counted_pairs(topics.tolist(), words, units, most)
@@ -344,10 +344,6 @@ class DPTopics(StandardErrors, BaseDPEstimator):
             self.n_keywords,
         )
         self.status_ = status_of(self.topics_, model.status_)
-
-    def _columns(self) -> list[str]:
-        names = getattr(self, "feature_names_in_", None)
-        return [f"x{i}" for i in range(self.n_features_in_)] if names is None else names.tolist()
 
     def _release_sizes(self, session: Any, topics: np.ndarray, units: Any, n_topics: int) -> None:
         """How many units each topic has."""

@@ -73,8 +73,8 @@ class FederatedErrors(StandardErrors):
         self.cluster_weights_std_error_ = count_errors(state)[order]
         if self.status_ == "ok" and len(order) > 1:
             self.status_ = _hidden(state, noise, counts_sd, epsilon)
+        names = self._column_names
         columns, errors = _columns(state, others), self.cluster_centers_std_error_[:, 0]
-        names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(d)])
         by_column = unrefined_centers(columns, self.cluster_centers_, errors)
         self.status_ = told_by_column(self.status_, by_column, names)
         numbers = np.asarray(state.counts)[order], np.full(len(order), counts_sd)

@@ -272,7 +272,7 @@ def test_a_column_without_a_spread_is_named_and_takes_nothing_from_the_others():
     rare = 100.0 * (rng.random(20_000) < 0.01)
     X = np.column_stack([rng.normal(5.0, 1.0, 20_000), rare])
     model = DPPCA(1, random_state=0).fit(X)
-    assert model.status_.endswith("; no spread is visible in these columns: 1")
+    assert model.status_.endswith("; no spread is visible in these columns: x1")
     assert abs(model.mean_[0] - 5.0) < 3 * model.mean_std_error_[0] < 0.06
 
 

@@ -182,7 +182,7 @@ def test_a_constant_column_is_left_as_it_is(value):
     X[:, 0] = value
     model = DPStandardScaler(epsilon=2.0, random_state=0).fit(X)
     assert model.column_status_.tolist() == ["constant", "ok", "ok"] and model.trustworthy_
-    assert model.status_ == "ok, but only a single value is visible in these columns: 0"
+    assert model.status_ == "ok, but only a single value is visible in these columns: x0"
     assert model.scale_[0] == 1 and model.var_[0] == 0
     np.testing.assert_allclose(model.transform(X)[:, 0], 0, atol=1e-6 + 1e-11 * abs(value))
     box = [value - 9, 0, -50], [value + 1e6, 2e6, 150]
