@@ -60,7 +60,7 @@ def in_plain_words(name: str) -> str:
 
 
 def secret_in_words(relation: str, unit: str) -> str:
-    """What a guarantee protects, to follow "a guess".
+    """What a guarantee protects, to follow "guess".
 
     Units that take part "whatever rows they hold" are clients.
 
@@ -113,16 +113,20 @@ def what_can_be_told(secret: str, guess: float, alone: float, can: str = "can") 
     """
     shown, whatever = in_per_cent(guess), in_per_cent(alone)
     if shown >= 100:
-        return f"the guarantee is too weak to limit how often a guess {secret} is right."
+        return (
+            f"someone who knows all other rows may be able to guess {secret} and be right nearly "
+            "every time: the guarantee is too weak to prevent it."
+        )
     words = (
-        f"{secret} {can} be guessed correctly at most {shown:.1f} % of the time by someone who "
-        "knows all other rows, starting from even odds (50 %)."
+        f"someone who knows all other rows {can} guess {secret}, but would be right at most "
+        f"{shown:.1f} % of the time, if both cases were equally likely beforehand (a coin toss is "
+        "right 50 % of the time)."
     )
     if shown == whatever:
-        return f"{words} This bound follows from epsilon and delta alone."
+        return f"{words} This limit follows from epsilon and delta alone."
     if whatever >= 100:
-        return f"{words} This bound follows from the exact noise distribution."
+        return f"{words} This limit follows from the exact distribution of the noise."
     return (
-        f"{words} This bound follows from the exact noise distribution; epsilon and delta alone "
-        f"would allow {whatever:.1f} %."
+        f"{words} This limit follows from the exact distribution of the noise; epsilon and delta "
+        f"alone would allow {whatever:.1f} %."
     )

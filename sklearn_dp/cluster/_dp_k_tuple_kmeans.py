@@ -259,7 +259,8 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         # and how many tuples they take, follows from the number of points.
         if self.inner is not None:
             raise ValueError(
-                "n_clusters must be an integer with inner, which has a number of its own."
+                "n_clusters must be an integer if inner is given, because the inner estimator has "
+                "its own number of clusters."
             )
         if stage.size and stage.kind != "friendly_core":
             raise ValueError(f"n_clusters must be an integer for aggregator={stage.kind!r}.")

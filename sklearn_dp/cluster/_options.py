@@ -82,7 +82,10 @@ def aggregator_settings(aggregator: str, options: object) -> dict[str, Any]:
         return {}
     kind = _KINDS.get(aggregator)
     if kind is None:
-        raise ValueError(f"options: aggregator={aggregator!r} has none.")
+        raise ValueError(
+            f"options must be None for aggregator={aggregator!r}; only these have options: "
+            f"{', '.join(_KINDS)}."
+        )
     if not isinstance(options, kind):
         raise TypeError(f"options must be a {kind.__name__} for aggregator={aggregator!r}.")
     options.check()

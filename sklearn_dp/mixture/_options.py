@@ -101,7 +101,10 @@ def options_of(method: str, options: object) -> Any:
     kind = _OPTIONS.get(method)
     if kind is None:
         if options is not None:
-            raise ValueError(f"options: method={method!r} has none.")
+            raise ValueError(
+                f"options must be None for method={method!r}; only these have options: "
+                f"{', '.join(_OPTIONS)}."
+            )
         return None
     if options is None:
         return kind()

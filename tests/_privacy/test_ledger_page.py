@@ -21,10 +21,10 @@ def test_a_ledger_says_what_its_total_allows_and_who_spent_what():
     page = Reader(ledger._repr_html_())
     # Of the total, not of what is spent: e^3 / (1 + e^3), and delta.
     assert page.texts[0] == (
-        "From everything that the fits of this ledger release, now and later, whether any one row "
-        "was in the data can be guessed correctly at most 95.3 % of the time by someone who knows "
-        "all other rows, starting from even odds (50 %). This bound follows from epsilon and "
-        "delta alone."
+        "From everything that the fits of this ledger release, now and later, someone who knows "
+        "all other rows can guess whether any one row was in the data, but would be right at most "
+        "95.3 % of the time, if both cases were equally likely beforehand (a coin toss is right "
+        "50 % of the time). This limit follows from epsilon and delta alone."
     )
     assert page.texts[1].startswith("Spent so far: epsilon = ") and " of 3, " in page.texts[1]
     assert {"A", "B, 2 fits", "50 %", "not spent"} <= set(page.texts)

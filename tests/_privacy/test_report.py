@@ -36,10 +36,10 @@ def test_seeded_noise_is_the_first_note():
 
 
 GUESS = (
-    "be guessed correctly at most {} % of the time by someone who knows all other rows, starting "
-    "from even odds (50 %). This bound follows from {}"
+    "guess {}, but would be right at most {} % of the time, if both cases were equally likely "
+    "beforehand (a coin toss is right 50 % of the time). This limit follows from {}"
 )
-BY_LAW = "the exact noise distribution; epsilon and delta alone would allow 73.5 %."
+BY_LAW = "the exact distribution of the noise; epsilon and delta alone would allow 73.5 %."
 
 
 @pytest.mark.parametrize(
@@ -62,14 +62,15 @@ def test_a_report_says_who_can_tell_what(options, secret, percent):
     entry = PlanEntry("sum", "gaussian", 0.02880)  # a shift of .24 standard deviations
     plan = make_plan(entry, rho=0.02880, **options)
     alone = options.get("delta") == 0.1
-    words = GUESS.format(percent, "epsilon and delta alone." if alone else BY_LAW)
+    words = GUESS.format(secret, percent, "epsilon and delta alone." if alone else BY_LAW)
     assert plan.report().told == (
-        f"From everything that a fit by this plan releases, {secret} could " + words
+        "From everything that a fit by this plan releases, someone who knows all other rows could "
+        + words
     )
     session = PrivacySession(plan)
     session.gaussian("sum", 3, sensitivity=1.0)
     assert session.report().told == (
-        f"From everything that this fit releases, {secret} can " + words
+        "From everything that this fit releases, someone who knows all other rows can " + words
     )
 
 
@@ -81,8 +82,9 @@ def test_a_plan_that_is_not_gaussian_claims_no_more_than_its_rho_does():
 
 def test_a_guarantee_that_says_nothing_is_not_dressed_up():
     assert make_plan(PlanEntry("sum", "gaussian", 50.0), rho=50.0).report().told == (
-        "From everything that a fit by this plan releases, the guarantee is too weak to limit how "
-        "often a guess whether any one row was in the data is right."
+        "From everything that a fit by this plan releases, someone who knows all other rows may be "
+        "able to guess whether any one row was in the data and be right nearly every time: the "
+        "guarantee is too weak to prevent it."
     )
 
 

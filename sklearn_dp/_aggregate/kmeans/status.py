@@ -97,7 +97,7 @@ def _trouble(signs: Signs, tuning: Tuning) -> str | None:
     shown = signs.explained > tuning.certain_count_sd * signs.explained_sd
     alike = not shown and signs.explained_sd < tuning.unexplained_sd
     if signs.loss > (tuning.useless_loss_alike if alike else tuning.useless_loss):
-        return f"mostly noise: {_part(signs.loss)} of the sum of squares is noise of the centers"
+        return f"mostly noise: {_part(signs.loss)} of the sum of squares is noise in the centers"
     if signs.missed is not None:
         return signs.missed
     if alike:
@@ -135,7 +135,8 @@ def _trouble_of_clusters(signs: Signs, tuning: Tuning, shown: bool) -> str | Non
 
 def _rowless(signs: Signs) -> str:
     """How many clusters have no rows that show."""
-    return f"{_part(signs.light)} of the clusters contain no more rows than the noise in a count"
+    part = _part(signs.light)
+    return f"{part} of the clusters have so few rows that noise alone could explain their counts"
 
 
 def _part(part: float) -> str:
