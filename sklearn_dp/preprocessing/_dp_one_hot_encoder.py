@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from .._aggregate.shared.advice import listed
 from .._aggregate.shared.single_rows import row_guard
 from .._base import BaseDPEstimator, LedgerLike, RandomStateLike
 from .._dropin.replacing import Replacing
@@ -39,10 +40,10 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
     """Find the categories of columns with differential privacy, and encode them as one column each.
 
     The private twin of :class:`sklearn.preprocessing.OneHotEncoder`, for columns whose categories
-    are not known in advance. A category is released with its noisy count if this reaches
-    `threshold_`, which is so large that a category of a single row stays hidden. Rarer categories
-    are encoded together, or as zeros. If the categories are known, :class:`PublicEncoder` costs
-    nothing and hides none.
+    are not known in advance. A category is released with its noisy count if that count reaches
+    `threshold_`, which is high enough to hide a category of a single row. Rarer categories are
+    encoded together, or as zeros. If the categories are known, :class:`PublicEncoder` costs nothing
+    and hides none.
 
     Parameters
     ----------
@@ -50,8 +51,8 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         Privacy budget of one fit.
     delta : float, default=1e-6
         Probability that the epsilon limit fails; keep it far below one over the number of units.
-        Half of it is the probability that a category of a single unit is seen, so a smaller delta
-        raises the threshold.
+        Half of it is the probability that a category of a single unit is released, so a smaller
+        delta raises the threshold.
     rho : float, optional
         Budget in zero-concentrated DP. Give it in place of `epsilon`.
     ledger : str, path or PrivacyLedger, optional
@@ -70,23 +71,24 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         The released categories of each column: numbers in order, then strings, then None for
         missing values.
     counts_ : list of ndarray of float
-        Released noisy number of units of each of them.
+        Released noisy number of units in each category.
     count_std_error_ : float
         Standard deviation of the noise of a count.
     threshold_ : int
         Public: a category is released if its noisy count is at least this. A category with exactly
-        this many units is found half of the time, one with two `count_std_error_` more in 98 %.
+        this many units is found half of the time, one with two `count_std_error_` more 98 % of the
+        time.
     hidden_share_ : ndarray of shape (n_features,)
         Estimated share of the units whose value is in no released category.
     hidden_share_std_error_ : ndarray of shape (n_features,)
-        Standard errors of these, for the noise. Infinite if the number of units is lost in it.
+        Standard errors of these shares, from the noise. Infinite if it hides the number of units.
     size_ : float
         Released noisy number of units.
     size_std_error_ : float
         Standard deviation of its noise.
     column_status_ : ndarray of str of shape (n_features,)
         For each column "ok"; "noise" if no category was found; or "hidden" if more than half of the
-        units may be in none of them.
+        units may be in categories that were not released.
     trustworthy_ : bool
         Whether all columns are "ok".
     status_ : str
@@ -107,8 +109,8 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
     `groups`: all rows of a group, of which one row is drawn at random and counted). A row is in one
     category of each column, and each column has the same share of rho and of delta. `transform`
     treats each row as a function of that row and of released values, so a private estimator after
-    this step keeps its guarantee, and the two costs add up. The columns are public; pass those that
-    contain categories.
+    this step keeps its guarantee, and the two costs add up. Which columns you pass is public; pass
+    those that contain categories.
 
     Each value is read separately, whatever else is in its column: 1, 1.0, "1" and "01" are the same
     category, and so are True and "True". None, NaN and other missing values are the category None.
@@ -279,14 +281,16 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         """The status: "ok", or the trouble of the columns."""
         troubles = {
             "noise": (
-                f"no category of these columns reaches the {self.threshold_} units that stand "
-                "out from the noise"
+                "no category of these columns has enough units to be released (about "
+                f"{self.threshold_})"
             ),
-            "hidden": "more than half of the units may be in hidden categories of these columns",
+            "hidden": (
+                "more than half of the units may be in categories of these columns that are too "
+                "rare to be released"
+            ),
         }
-        names = np.asarray(getattr(self, "feature_names_in_", range(self.n_features_in_)), object)
         found = [
-            f"{words}: {', '.join(map(str, names[self.column_status_ == code]))}"
+            f"{words}: {listed(self._column_names, np.flatnonzero(self.column_status_ == code))}"
             for code, words in troubles.items()
             if (self.column_status_ == code).any()
         ]
@@ -339,7 +343,7 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         Parameters
         ----------
         X : array-like of shape (n_samples, n_columns_out)
-            Encoded rows, or means of such, as the centers of clusters.
+            Encoded rows, or means of encoded rows, such as cluster centers.
 
         Returns
         -------
@@ -370,7 +374,7 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         Returns
         -------
         names : ndarray of str
-            Of the columns of `transform`.
+            Names of the columns of `transform`.
         """
         check_is_fitted(self)
         given = OneToOneFeatureMixin.get_feature_names_out(self, input_features)

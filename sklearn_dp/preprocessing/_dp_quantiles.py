@@ -39,7 +39,7 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
         Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional
         Public bounds: a box of scalars or arrays of shape (n_features,), or the largest magnitude
-        of all values. None: the columns may lie anywhere; a fit then needs about two or three times
+        of all values. None: the columns may lie anywhere; a fit then needs about two to three times
         as many rows to find them.
     ledger : str, path or PrivacyLedger, optional
         Ledger with the total budget of many fits; charged before the data are read.
@@ -58,9 +58,9 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
     quantiles_ : ndarray of shape (n_quantiles, n_features)
         Released quantiles, in the units of the columns.
     quantiles_std_error_ : ndarray of shape (n_quantiles, n_features)
-        Standard errors as estimates of the quantiles of a population: the noise, the sampling of
-        the units and the width of the bins, from the values at the ranks that these allow
-        (Woodruff's interval). Infinite if no limit is visible.
+        Standard errors of `quantiles_` as estimates for a population. They cover the noise, the
+        sampling of the units and the width of the bins, and come from the values at the ranks that
+        these allow (Woodruff's interval). Infinite if no limit is visible.
     rank_std_error_ : ndarray of shape (n_quantiles,)
         Standard deviation of the noise in the share of units below a released quantile: .01 means
         that a median has between 48 and 52 % of the units below it (95 %).
@@ -85,7 +85,7 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
     See Also
     --------
     DPRobustScaler : Scales columns by medians and interquartile ranges.
-    FriendlyMean : Means.
+    FriendlyMean : Means of columns.
 
     Notes
     -----

@@ -28,7 +28,7 @@ class DPRobustScaler(Replacing, Scaling, DPQuantiles):
 
     The private twin of :class:`sklearn.preprocessing.RobustScaler`. In front of a private estimator
     it makes columns of different units comparable; its medians and quartiles are results in their
-    own right. A few outliers change them by a few ranks only, whatever their values are.
+    own right. A few outliers move them by only a few ranks, whatever their values.
 
     Parameters
     ----------

@@ -87,15 +87,15 @@ class DPStandardScaler(Replacing, ColumnFit, StandardErrors, Scaling, BaseDPEsti
         Standard deviation of its noise.
     column_status_ : ndarray of str of shape (n_features,)
         For each column "ok"; "constant" if only a single value is visible, and any spread is below
-        the noise; "bound" if the mean is at one of the `bounds` (except 0), or within its error of
-        one; "scale" if the noise hides its standard deviation alone (a standard error of a quarter
-        of it); or "noise" if the noise hides its mean (a standard error of half the standard
-        deviation), or nothing was found.
+        the noise; "bound" if the mean is at one of the `bounds` (except 0), or within its standard
+        error of one; "scale" if the noise hides only its standard deviation (whose standard error
+        is more than a quarter of it); or "noise" if the noise hides its mean (whose standard error
+        is at least half the standard deviation), or nothing was found.
     trustworthy_ : bool
         Whether `status_` begins with "ok".
     status_ : str
-        "ok", perhaps with the columns of a single value; or a description of the problem with the
-        names of the columns, and what would help.
+        "ok", which may be followed by the columns of a single value; or a description of the
+        problem with the names of the columns, and what would help.
     privacy_report_ : PrivacyReport
         The guarantee, and every release that it covers.
     n_features_in_ : int
@@ -116,14 +116,14 @@ class DPStandardScaler(Replacing, ColumnFit, StandardErrors, Scaling, BaseDPEsti
     row as a function of that row and of released values, so a private estimator after this step
     keeps its guarantee, and the two costs add up.
 
-    With `groups` each group counts as one unit, divided among its rows; standard deviations are
-    those of rows, including differences within a group.
+    With `groups`, each group counts as one unit, whose weight is divided among its rows; standard
+    deviations are those of rows, including differences within a group.
 
     For columns such as ages, salaries and hours, the logarithm of a standard deviation has an error
     of about .2 with 1,000 rows and ``epsilon=1``, .06 with 3,000 and .02 with 20,000. For a skewed
-    column the error may be larger than stated, as it may without privacy, because the decisive rows
-    may be missing. For a lognormal column (sigma = .6), 95 % intervals contained the truth in 88 to
-    97 % of 150 fits each.
+    column the error may be larger than stated, as it may without privacy, because the few rows that
+    matter most may be missing. For lognormal columns (sigma = .6), 95 % intervals contained the
+    truth in 88 to 97 % of 150 fits each.
 
     Examples
     --------

@@ -103,8 +103,8 @@ class PublicEncoder(TransformerMixin, BaseEstimator):
     """Encode numbers and categories as rows of comparable numbers, by a public schema.
 
     Numbers are scaled to their range, and categories become one column each, so that the squared
-    distance of two rows is the sum over the columns of the table of ``((x - y) / range) ** 2`` for
-    a number, and of 1 for two categories that differ. Followed by :class:`sklearn_dp.DPKMeans`,
+    distance between two rows is a sum over the columns of the table: ``((x - y) / range) ** 2`` for
+    a number, and 1 for two categories that differ. Followed by :class:`sklearn_dp.DPKMeans`,
     this is a private version of k-prototypes, a method for clustering mixed tables. The schema is
     given, not learned, so the encoder costs nothing.
 
@@ -231,13 +231,13 @@ class PublicEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_columns_out)
-            Encoded rows, or means of such, with or without noise.
+            Encoded rows, or means of encoded rows, with or without noise.
 
         Returns
         -------
         table : DataFrame
-            Numbers in their units; for each category its share, in [0, 1]. An unknown value counts
-            as an equal share of each category.
+            Numbers in their own units, and the share of each category, in [0, 1]. An unknown value
+            counts as an equal share of each category.
         """
         with extra("pandas"):
             import pandas as pd
@@ -252,17 +252,17 @@ class PublicEncoder(TransformerMixin, BaseEstimator):
         return pd.DataFrame(table, columns=self.get_feature_names_out())
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
-        """Name the encoded columns: of a number its own, of a category ``column_category``.
+        """Name the encoded columns: a number keeps its name, a category is ``column_category``.
 
         Parameters
         ----------
         input_features : Ignored
-            The schema has the names.
+            The names come from the schema.
 
         Returns
         -------
         names : ndarray of str
-            Of the columns of `transform`.
+            Names of the columns of `transform`.
         """
         check_is_fitted(self)
         return np.array([name for each in self._columns() for name in each.names], dtype=object)

@@ -138,7 +138,7 @@ class PublicScaler(InParts, OneToOneFeatureMixin, TransformerMixin, BaseEstimato
         Returns
         -------
         X_scaled : ndarray of shape (n_samples, n_features)
-            In the type of `X`, float32 or float64. Values that would overflow are the largest
+            In the type of `X`, float32 or float64. Values that would overflow become the largest
             finite number.
         """
         check_is_fitted(self)

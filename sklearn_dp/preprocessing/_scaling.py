@@ -29,17 +29,17 @@ class ColumnFit:
         *,
         groups: ArrayLike | None = None,
     ) -> Self:
-        """Release what is to be known of the columns of `X`.
+        """Release the statistics of the columns of `X`.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or a table in parts
-            Rows, finite; sparse ones in memory where the estimator takes them.
+            Finite rows; they may be sparse, in memory, if the estimator accepts sparse rows.
         y : Ignored
             Present for API consistency with scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional
-            What each row counts, from 0 (it is not there) to `max_weight`. It is as private as the
-            row.
+            Weight of each row, from 0 (the row does not count) to `max_weight`. It is as private as
+            the row.
         groups : array-like of shape (n_samples,), optional
             The privacy unit of each row; every row is a unit by default. The rows of a unit share
             its weight.
@@ -52,7 +52,7 @@ class ColumnFit:
         Warns
         -----
         UtilityWarning
-            If the noise hides a column or bounds cut it off, by released values only.
+            If released values show that the noise hides a column, or that bounds cut it off.
         """
         return self._fit_validated(X, groups, sample_weight)
 

@@ -66,15 +66,16 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
         The column of `X` that contains the key, by name (in a DataFrame) or number; it is removed
         from the features. None: pass the key of each row to `fit` and the other methods.
     borrow : bool, default=True
-        Whether segments borrow strength from each other. For several clusters of `DPKMeans` (but
-        for ``metric="cosine"``), for `FriendlyCovariance` and for `DPGaussianMixture` with a given
-        number of components, a twentieth of rho fits a model of all rows. The fits of the segments
-        start from it (covariances and mixtures with `bounds`), but where the clusters of segments
-        turn out to lie so far apart that this start would mislead them, large segments find their
-        own. Covariances and mixtures are then moved toward those of all rows, and each center,
-        ``mean_`` or ``location_`` toward that of all segments, from four segments on, by the part
-        of its distance that is likely to be error (empirical Bayes), which costs nothing. A
-        covariance or component that is all noise becomes the common one.
+        Whether segments borrow strength from each other. For `DPKMeans` with several clusters
+        (except with ``metric="cosine"``), `FriendlyCovariance`, and `DPGaussianMixture` with a
+        given number of components, a twentieth of rho fits a model of all rows. The fits of the
+        segments start from it (those of covariances and mixtures only with `bounds`); but if the
+        clusters of segments turn out to lie so far apart that this start would mislead them, large
+        segments find their own. Afterward, at no cost, covariances and mixtures are moved toward
+        those of all rows, and with four or more segments each center, ``mean_`` or ``location_``
+        toward that of all segments, by the part of the distance that is likely to be error
+        (empirical Bayes). A covariance or component that is all noise is replaced by that of all
+        rows.
     min_size : int, optional
         Suppress segments unless their released size is at least this with 95 % confidence.
     n_jobs : int, optional
@@ -203,7 +204,7 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
         defaults = type(inner)().get_params(deep=False)
         for name in _SET_HERE:
             if getattr(inner, name) is not None and getattr(inner, name) != defaults[name]:
-                raise ValueError(f"estimator sets {name}: give {name} to DPBySegment.")
+                raise ValueError(f"estimator sets {name}: pass {name} to DPBySegment instead.")
         if self.min_size is not None:
             check_integer(self.min_size, "min_size", low=1)
             if "size_" not in getattr(inner, "_with_errors", ()):
@@ -217,9 +218,9 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
         if pooled is not None:
             entries = (lump(_POOLED, pooled[1]), lump(_EACH, plan))
         note = (
-            f"each of {len(self._listed())} segments is fitted with all of the budget"
-            + (" but that of the pooled fit" if pooled else "")
-            + ": a unit lies in one segment at most"
+            f"each of {len(self._listed())} segments is fitted with the whole budget"
+            + (", except for that of the pooled fit" if pooled else "")
+            + ", because a unit is in at most one segment"
         )
         notes = (*each._plan_notes(), note)
         return PrivacyPlan(target, entries, unit, notes, each._relation(unit))
@@ -243,8 +244,8 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows, dense and finite, in memory; including the key column if the estimator's `by`
-            names one.
+            Rows, dense and finite, in memory; with the key column if the estimator's `by` names
+            one.
         y : Ignored
             Present for API consistency with scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional
@@ -274,7 +275,7 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
         """
         self._check_key(by)
         if sample_weight is not None and "max_weight" not in self._inner().get_params(deep=False):
-            raise ValueError("sample_weight: the estimator takes no weights.")
+            raise ValueError("sample_weight: the estimator does not accept weights.")
         if self.values is None:
             return self._fit_validated(X, groups, sample_weight)
         largest = largest_weight(sample_weight, self.max_weight)
@@ -297,7 +298,10 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
                 "by: fit takes the key of each row; name a column in DPBySegment(by=...)"
             )
         if (by is not None) and (self.by is not None or self.values is None):
-            raise ValueError("by: give the key of each row here or its column to DPBySegment.")
+            raise ValueError(
+                "by: pass either the key of each row here, with values in DPBySegment, or the "
+                "column of the key in DPBySegment(by=...)."
+            )
         if by is None and self.by is None and self.values is not None:
             raise ValueError(
                 "by must hold the key of each row, or name its column, if values are given."

@@ -96,7 +96,7 @@ class BaseSegmentMethods:
         Returns
         -------
         X_new : ndarray of shape (n_samples, n_features_out)
-            As the estimators give it.
+            Output of the estimators.
         """
         return self._routed("transform", X, by)
 
@@ -116,7 +116,7 @@ class BaseSegmentMethods:
         Returns
         -------
         X_new : ndarray of shape (n_samples, n_features_out)
-            As private as the rows: not a release.
+            Not a release: as private as the rows.
         """
         fitted: Any = self
         return fitted.fit(X, y, **fit_params).transform(X, by=fit_params.get("by"))

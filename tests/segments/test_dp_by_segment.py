@@ -343,6 +343,6 @@ def test_weights_that_the_estimator_does_not_take_are_refused_before_the_charge(
     ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-6))
     model = DPBySegment(SampleAndAggregate(n_blocks=4), values=values, ledger=ledger)
     by = {} if values is None else {"by": [0, 1, 0, 1]}
-    with pytest.raises(ValueError, match="^sample_weight: the estimator takes no weights"):
+    with pytest.raises(ValueError, match="^sample_weight: the estimator does not accept weights"):
         model.fit(np.zeros((4, 2)), sample_weight=2.0, **by)
     assert not ledger.entries
