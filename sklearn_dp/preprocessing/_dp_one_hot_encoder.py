@@ -280,14 +280,8 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
     def _in_words(self) -> str:
         """The status: "ok", or the trouble of the columns."""
         troubles = {
-            "noise": (
-                "no category of these columns has enough units to be released (about "
-                f"{self.threshold_})"
-            ),
-            "hidden": (
-                "more than half of the units may be in categories of these columns that are too "
-                "rare to be released"
-            ),
+            "noise": f"no category has enough units (about {self.threshold_}) in these columns",
+            "hidden": "most of the units may be in unreleased categories of these columns",
         }
         found = [
             f"{words}: {listed(self._column_names, np.flatnonzero(self.column_status_ == code))}"

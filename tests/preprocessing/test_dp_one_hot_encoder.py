@@ -61,7 +61,7 @@ def test_rows_are_encoded_as_scikit_learn_encodes_them():
 
 def test_what_it_finds_is_a_schema_for_the_encoder_of_mixed_tables():
     table = persons().assign(name=[f"person {i}" for i in range(5000)], age=40.0)
-    with pytest.warns(UtilityWarning, match=r"to be released \(about \d+\): name"):
+    with pytest.warns(UtilityWarning, match=r"enough units \(about \d+\) in these columns: name"):
         found = DPOneHotEncoder(epsilon=1.0).fit(table[["work", "name"]])
     assert found.column_status_.tolist() == ["ok", "noise"] and not found.trustworthy_
     encoder = PublicEncoder({"age": (15, 95), **found.schema_}).fit(table)
@@ -202,12 +202,12 @@ def test_the_threshold_is_what_it_says_it_is():
 def test_hidden_rows_are_told():
     rng = np.random.default_rng(0)
     kinds = np.where(rng.random(8000) < 0.7, rng.integers(0, 4000, 8000), 9999)[:, None]
-    with pytest.warns(UtilityWarning, match="more than half of the units may be in categories"):
+    with pytest.warns(UtilityWarning, match="most of the units may be in unreleased"):
         model = DPOneHotEncoder(epsilon=1.0, random_state=0).fit(kinds)
     assert model.column_status_.tolist() == ["hidden"]
     low, high = model.confidence_interval(0.9999, "hidden_share_")
     assert low[0] < (kinds != 9999).mean() < high[0]
-    with pytest.warns(UtilityWarning, match=r"to be released \(about \d+\): x0"):
+    with pytest.warns(UtilityWarning, match=r"enough units \(about \d+\) in these columns: x0"):
         few = DPOneHotEncoder(epsilon=0.1, random_state=0).fit(kinds[:20])
     assert np.isinf(few.hidden_share_std_error_).all() and few.categories_[0].tolist() == []
 
