@@ -20,14 +20,11 @@ from ..._privacy._session import PrivacySession
 from ..friendly.days import DayMean, Means
 from ..shared.rows import GridTable
 from .ellipsoid import NARROWEST, Ellipsoid, Errors, Source
-from .estimates import noise_norm, pooled, unclip, within
+from .estimates import noise_norm, unclip, within
+from .joined import LIKE, Part, about, averaged, stretch, with_sampling
 from .moment_releases import DISTANCES, MOMENTS, MomentRelease
 from .rounds import MomentRounds, last_radius, reshaped
 from .tails import Clips, Distances, PowerLaw, last_clips, reach_of
-
-# By how much whitened distances may change for counts of several days to be added up: of a normal
-# law, and of a tail, which is one in other coordinates, too.
-_LIKE = 1.25, 2.0
 
 
 @dataclass(frozen=True)
@@ -43,6 +40,7 @@ class MomentDays:
     distances: tuple[Distances, Ellipsoid] | None  # and that of the first rows that were counted
     radii: np.ndarray  # (2,), that rows were clipped to, about: of sums, and of moments
     normal: bool  # whether the clips were those of a normal law
+    part: Part = Part()
 
     @classmethod
     def of(cls, first: Ellipsoid, square: float) -> Self:
@@ -54,7 +52,7 @@ class MomentDays:
         # Of the rounds before, nothing is needed on later days.
         by, noise = replace(source.by, errors=None, source=None), source.noise
         return cls(
-            replace(source, by=by, noise=_with_sampling(noise, first.weight, square)),
+            replace(source, by=by, noise=with_sampling(noise, first.weight, square)),
             Means.of_none(len(taken)).and_one(mean, 1.0),
             _variance(errors),
             taken,
@@ -152,8 +150,8 @@ def later_day(
     d, count = rows.n_features, days.source.guess.weight
     # Clips are chosen for all days as one: their rows, and noise that adds up.
     guess = replace(days.source.guess, weight=keep * days.means.size + count)
-    own, part = session.remaining(DISTANCES), count / guess.weight
-    all_days = (session.remaining(MOMENTS) - own) * part
+    own = session.remaining(DISTANCES)
+    all_days = (session.remaining(MOMENTS) - own) * count / guess.weight
     radius = last_radius([guess], d, all_days, np.array([guess.hidden == 0]))
     past = (None if days.distances is None else days.distances[0]), keep
     clips = last_clips(session, rows, [guess], radius, "full", all_days + own, past)
@@ -164,15 +162,14 @@ def later_day(
     mean, normal = release.means[0], clips.reaches[0] is None
     second = release.seconds[0] + np.outer(mean, mean)
     second = unclip(second, clips.moments**2, d) if normal else second
-    noise = _with_sampling(release.noise[0], float(release.sizes[0]), square)
+    noise = with_sampling(release.noise[0], float(release.sizes[0]), square)
     of_past = days.source.noise / math.sqrt(keep)
     # What a clip takes more than the other ones makes a day count less, and is no noise that could
     # hide a direction; what all of them take does neither.
     more = float(np.mean(_taken(errors) - days.taken))
     new, old = math.hypot(noise, max(more, 0.0)), math.hypot(of_past, max(-more, 0.0))
-    earlier: list[Any] = [(days.source.by, days.source.second, old)]
-    second, level = pooled(earlier, guess, second, new, drift=0.0)
-    share = min((level / new) ** 2, 1.0)
+    second, share, _ = averaged(days.source, guess, second, new, old)
+    part = days.part.and_one(release, share)
     level = math.hypot((1 - share) * of_past, share * noise)
     center = guess.center + guess.factor @ within(mean, clips.sums)
     count = max(float(release.counts[0]), 1.0)
@@ -180,10 +177,9 @@ def later_day(
     center = guess.center
     if not centered:
         center = np.rint(within(means.mean, rows.ball))
-        # Moments about the center there was, less those of the new one about it.
-        offset = (guess.axes / guess.scales).T @ (center - guess.center)
-        second = second - np.outer(offset, offset)
-    shape = reshaped(guess, second, level * noise_norm(d, "full"), "full")
+        second = about(center, guess, second, part.known)
+    edge = level / part.known * noise_norm(d, "full")
+    shape = reshaped(guess, second / part.known, edge, "full")
     distances = cast("Distances", clips.distances), (days.distances or (None, guess))[1]
     days = replace(
         days,
@@ -191,9 +187,10 @@ def later_day(
         variance=(1 - share) ** 2 * days.variance + share**2 * _variance(errors),
         taken=(1 - share) * days.taken + share * _taken(errors),
         heavy=days.heavy or errors.heavy,
-        distances=distances if _stretch(distances[1], *shape.wide) < _LIKE[not normal] else None,
+        distances=distances if stretch(distances[1], *shape.wide) < LIKE[not normal] else None,
         radii=days.radii ** (1 - share) * np.array(clips[:2]) ** share,
         normal=normal and (days.normal or share > 0.5),
+        part=part,
     )
     end = Ellipsoid(center, *shape.answer, shape.square, means.size, hidden=shape.hidden)
     end = replace(end, errors=_errors(days, end.deviations))
@@ -214,21 +211,10 @@ def _errors_of_day(
     return errors, rounds.tail_errors(release, 0, same, before, clips.moments)
 
 
-def _with_sampling(noise: float, size: float, square: float) -> float:
-    """Of an entry on the diagonal of a normal second moment, near the identity."""
-    return math.hypot(noise, math.sqrt(2 * square / max(size, 1.0)))
-
-
 def _day_mean(center: np.ndarray, spread: np.ndarray, errors: Errors, count: float) -> DayMean:
     of_clips = 0.0 if errors.clipped is None else errors.clipped[0]
     bias = np.maximum(of_clips, errors.unseen)
     return DayMean(center, errors.mean * spread, bias * spread, spread, count, errors.weight)
-
-
-def _stretch(ellipsoid: Ellipsoid, axes: np.ndarray, scales: np.ndarray) -> float:
-    """By how much distances change at most when rows are whitened by other axes and scales."""
-    stretched = np.linalg.svd((axes / scales).T @ ellipsoid.factor, compute_uv=False)
-    return float(max(stretched[0], 1 / stretched[-1]))
 
 
 def _taken(errors: Errors) -> np.ndarray:
@@ -245,9 +231,10 @@ def _variance(errors: Errors) -> np.ndarray:
 def _errors(days: MomentDays, deviations: np.ndarray) -> Errors:
     means, heavy = days.means, bool(days.taken.any())
     bias = means.bias / deviations
+    variance = days.variance / days.part.known**2 + days.part.variance
     return Errors(
         np.hypot(np.sqrt(means.variance) / deviations, bias),
-        np.sqrt(days.variance + np.square(days.taken) + np.square(days.unseen)),
+        np.sqrt(variance + np.square(days.taken) + np.square(days.unseen)),
         math.sqrt(means.size_variance),
         (bias, days.taken) if heavy else None,
         days.heavy,

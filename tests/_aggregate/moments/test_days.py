@@ -1,6 +1,5 @@
 """Moments of several days: the average of two days, other grids, tails."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 
 from sklearn_dp import FriendlyCovariance
 from sklearn_dp._aggregate.moments import days as _days
-from sklearn_dp._aggregate.moments.ellipsoid import Ellipsoid, Errors
+from sklearn_dp._aggregate.moments.ellipsoid import Errors
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
@@ -77,15 +76,3 @@ def test_what_earlier_clips_have_taken_is_known_by_what_all_days_know():
     assert np.allclose(later.means.precision, told.means.precision)
     tails = replace(told, normal=False)
     assert tails.told_of_tails(errors, None, spread) is tails
-
-
-def test_how_much_another_whitening_stretches_distances():
-    one = Ellipsoid.ball(np.zeros(2), 10.0)
-    for scales, factor in (([10.0, 5.0], 2.0), ([30.0, 10.0], 3.0), ([10.0, 10.0], 1.0)):
-        assert _days._stretch(one, np.eye(2), np.array(scales)) == pytest.approx(factor)
-
-
-def test_sampling_is_part_of_the_noise_of_a_day():
-    assert _days._with_sampling(0.0, 200.0, 1.0) == pytest.approx(0.1)
-    assert _days._with_sampling(0.3, 50.0, 4.0) == pytest.approx(0.5)
-    assert _days._with_sampling(0.0, -3.0, 1.0) == math.sqrt(2)

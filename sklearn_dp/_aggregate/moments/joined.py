@@ -1,0 +1,80 @@
+"""Second moments of rows of several days: their average, in the newest whitened coordinates.
+
+All of it is computed from releases.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from .ellipsoid import Ellipsoid, Source
+from .estimates import pooled
+from .moment_releases import MomentRelease
+
+# By how much whitened distances may change for counts of several days to be added up: of a normal
+# law, and of a tail, which is one in other coordinates, too.
+LIKE = 1.25, 2.0
+
+
+@dataclass(frozen=True)
+class Part:
+    """Of how many rows averaged second moments are, over what they were divided by.
+
+    Moments of a day are divided by a number of rows that stands out from its noise, and are too
+    small where there are fewer. On average over days the noise of the numbers goes, and so does
+    that.
+    """
+
+    value: float = 1.0
+    sd: float = 0.0
+
+    def and_one(self, release: MomentRelease, share: float) -> Self:
+        """With one more day."""
+        size = float(release.sizes[0])
+        value = (1 - share) * self.value + share * float(release.counts[0]) / size
+        sd = math.hypot((1 - share) * self.sd, share * release.count_noise / size)
+        return type(self)(value, sd)
+
+    @property
+    def known(self) -> float:
+        """What second moments are divided by."""
+        return max(self.value, 2 * self.sd)
+
+    @property
+    def variance(self) -> float:
+        """Of the error of that, in parts of it."""
+        return (self.sd / self.known) ** 2
+
+
+def averaged(
+    source: Source, guess: Ellipsoid, second: np.ndarray, new: float, old: float
+) -> tuple[np.ndarray, float, float]:
+    """Second moments about the center of `guess`, of all days: of a new one, whitened by it, with
+    the noise `new` of an entry, and of the days before, with the noise `old` where they were
+    whitened. With the share of the new day, and the noise of the days before as whitened by it."""
+    earlier: list[Any] = [(source.by, source.second, old)]
+    second, level = pooled(earlier, guess, second, new, drift=0.0)
+    # The level is that of the norm: of a day alone, the noise times the root of (d + 1) / d.
+    d = len(second)
+    share = min((level / new) ** 2 * d / (d + 1), 1.0)
+    return second, share, new * math.sqrt(share / max(1 - share, 1e-12))
+
+
+def about(center: np.ndarray, guess: Ellipsoid, second: np.ndarray, part: float) -> np.ndarray:
+    """Second moments about the mean of all rows, from those about the center there was: less those
+    of the mean about it. What days differ by is in them."""
+    offset = (guess.axes / guess.scales).T @ (center - guess.center)
+    return second - part * np.outer(offset, offset)
+
+
+def with_sampling(noise: float, size: float, square: float) -> float:
+    """Of an entry on the diagonal of a normal second moment, near the identity."""
+    return math.hypot(noise, math.sqrt(2 * square / max(size, 1.0)))
+
+
+def stretch(ellipsoid: Ellipsoid, axes: np.ndarray, scales: np.ndarray) -> float:
+    """By how much distances change at most when rows are whitened by other axes and scales."""
+    stretched = np.linalg.svd((axes / scales).T @ ellipsoid.factor, compute_uv=False)
+    return float(max(stretched[0], 1 / stretched[-1]))
