@@ -128,6 +128,11 @@ class BaseByDays(BaseDPEstimator):
         """Whether this is a fit of a day that is not the first."""
         return self._today is not None and self._today.days is not None
 
+    def _earlier(self) -> Any:
+        """What the days before have shown, as released; None on the first one, and where they have
+        shown nothing to go on from."""
+        return vars(self._today.fitted).get("_earlier_days") if self._later else None
+
     @available_if(_takes_days)
     @with_callbacks
     def partial_fit(

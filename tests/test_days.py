@@ -11,6 +11,7 @@ from second_replay import CLOSE, NOISY, drawn_as_told, total
 from sklearn.base import clone
 
 from sklearn_dp import (
+    DPPCA,
     DPBySegment,
     DPKMeans,
     FriendlyCovariance,
@@ -306,6 +307,7 @@ def test_a_unit_moves_one_day_for_what_a_day_costs(name):
         FriendlyMean(epsilon=8.0, bounds=1.0),
         FriendlyCovariance(epsilon=8.0, bounds=1.0),
         FriendlyCovariance(epsilon=8.0, bounds=1.0, assume_centered=True),
+        DPPCA(epsilon=8.0, bounds=1.0),
     ],
     ids=str,
 )

@@ -74,8 +74,7 @@ def test_tails_are_clipped_farther_out_as_days_pass():
 
 
 def test_days_of_fewer_rows_than_noise_make_no_covariance_smaller():
-    """Their moments are divided by more rows than there are: three hundred of them made a variance
-    of one .2 with a standard error of .01, and all was well."""
+    """Their moments are divided by more rows than there are."""
     for n in (20, 60):
         rng = np.random.default_rng(0)
         model = FriendlyCovariance(bounds=10.0, random_state=0)

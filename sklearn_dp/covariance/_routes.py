@@ -51,10 +51,6 @@ class BaseRoutes(BaseByDays):
                 return stage, rho
         return None, target.to_rho()
 
-    def _earlier(self):
-        """What the days before have shown of the moments, as released; None on the first one."""
-        return vars(self._today.fitted).get("_earlier_days") if self._later else None
-
     def _by_gram(self, table, domain, session, progress):
         """One release of rows clipped to public bounds, about the middle of these or the origin."""
         centered = bool(self.assume_centered)

@@ -1,10 +1,11 @@
-"""Standard errors of released principal components: post-processing.
+"""Released principal components and their standard errors: post-processing.
 
 The released moment is the one of the rows plus noise that is the same in all directions, so the
 laws of its eigenvalues and eigenvectors are those of a perturbed symmetric matrix, to first order.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from .._aggregate.shared.columns import ReleasedColumns
 from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts, told_of_hidden
 from .._aggregate.shared.table import Table
 from .._base import BaseDPEstimator
+from .._privacy._checks import is_integer
 from .._privacy._session import PrivacySession
 
 __all__ = ["BaseComponentErrors"]
@@ -29,8 +31,12 @@ _ANY = 0.5  # mean square of the part of a vector along each of two axes, if any
 
 
 class BaseComponentErrors(BaseDPEstimator):
-    """What a released PCA knows of its errors."""
+    """The components of a released moment, and how far they may be off."""
 
+    n_components: Any
+    noise_level_: float
+    explained_variance_ratio_: np.ndarray
+    noise_variance_: float
     explained_variance_: np.ndarray
     components_: np.ndarray
     n_components_: int
@@ -38,29 +44,49 @@ class BaseComponentErrors(BaseDPEstimator):
     mean_: np.ndarray
     mean_std_error_: np.ndarray
     status_: str
-    _total: tuple[float, float, float, float, float]
+    _total: tuple[float, Any, float, float, float]
+
+    def _set_components(self, moment, unit):
+        """Directions and variances, from the released sum of squares (in steps) times `unit`."""
+        values, vectors = np.linalg.eigh(moment)
+        variance = np.maximum(values[::-1], 0.0) * unit  # noise makes some eigenvalues negative
+        k = self.n_components_ = _n_components(self.n_components, variance, self.noise_level_)
+        components = vectors[:, ::-1][:, :k].T
+        largest = components[np.arange(k), np.abs(components).argmax(axis=1)]
+        self.components_ = components * np.where(largest < 0, -1.0, 1.0)[:, None]
+        self.explained_variance_ = variance[:k]
+        self.explained_variance_ratio_ = variance[:k] / max(variance.sum(), 1e-300)
+        self.noise_variance_ = float(variance[k:].mean()) if k < len(variance) else 0.0
 
     def _set_errors(self, total, sd, size, size_sd, taken):
         """Standard errors, from released numbers.
 
         `total` variance is at least `sd`, the standard deviation of the noise of a diagonal entry,
-        hence of a variance along any direction: the noise is isotropic. `size`, with noise of
-        `size_sd`, is what variances are divided by. A variance v of normal data that are drawn anew
-        has the standard deviation v sqrt(2 / size). Clips take about `taken` of the total at the
-        most. It may all be of one component, or of each its share: between these two is the
-        geometric mean.
+        hence of a variance along any direction: the noise is isotropic. That of several days is H G
+        H, of such a G of standard deviation one, and `sd` the square of H (d, d). `size`, with
+        noise of `size_sd`, is what variances are divided by. A variance v of normal data that are
+        drawn anew has the standard deviation v sqrt(2 / size). Clips take about `taken` of the
+        total at the most. It may all be of one component, or of each its share: between these two
+        is the geometric mean.
         """
         self._total = total, sd, size, size_sd, taken
         variance, k, d = self.explained_variance_, self.n_components_, self.n_features_in_
         # Not by squares: variances of rows as large as bounds allow have none.
         relative = math.hypot(math.sqrt(2 / size), min(1.0, size_sd / size))
-        noise = np.hypot(sd, self._taken())
+        components = self.components_
+        along = sd if np.ndim(sd) == 0 else np.einsum("ij,jk,ik->i", components, sd, components)
+        noise = np.hypot(along, self._taken())
         self.explained_variance_std_error_ = np.hypot(noise, relative * variance)
         share = min(1.0, float(variance.sum()) / total)
         self.explained_ = share
-        # Part of the noise of the total is that of the components.
-        square = k * (1 - share) ** 2 + (d - k) * share**2
-        error = math.hypot(math.sqrt(square) * sd, max(share, 1 - share) * taken)
+        # Part of the noise of the total is that of the components: of the trace of H G H W, for W
+        # with 1 - share along these and -share along others, it is the length of H W H.
+        if np.ndim(sd) == 0:
+            sd = math.sqrt(k * (1 - share) ** 2 + (d - k) * share**2) * sd
+        else:
+            scaled = (sd / total) @ (components.T @ components - share * np.eye(d))
+            sd = math.sqrt(max(float(np.sum(scaled * scaled.T)), 0.0)) * total
+        error = math.hypot(sd, max(share, 1 - share) * taken)
         self.explained_std_error_ = min(1.0, error / total)
 
     def _taken(self) -> np.ndarray:
@@ -92,7 +118,8 @@ class BaseComponentErrors(BaseDPEstimator):
         To first order, a symmetric change E of a matrix with eigenvalues l turns its eigenvector i
         toward j by the angle e_ij / (l_i - l_j), for e_ij the entry of E in these directions.
         Noise of standard deviation s on the diagonal, which is isotropic, has the variance s^2 / 2
-        in each of these entries; drawing n normal rows anew has l_i l_j / n. An angle of half a
+        in each of these entries, that of several days (s_ii s_jj + s_ij^2) / 2 with s in these
+        directions; drawing n normal rows anew has l_i l_j / n. An angle of half a
         right one or more is any angle.
         """
         _, sd, size, *_ = self._total
@@ -100,9 +127,12 @@ class BaseComponentErrors(BaseDPEstimator):
         values, vectors = values[::-1] * unit, vectors[:, ::-1]
         variance, k = np.maximum(values, 0.0), self.n_components_
         # Scaled, so that squares of variances as large as bounds allow do not overflow.
-        scale = max(float(variance[0]), sd, 1e-300)
+        scale = max(float(variance[0]), float(np.max(sd)), 1e-300)
         variance, gaps = variance / scale, (values[:k, None] - values) / scale
-        turned = (sd / scale) ** 2 / 2 + variance[:k, None] * variance / size
+        noise = np.eye(len(values)) * (sd / scale) if np.ndim(sd) == 0 else sd / scale
+        noise = vectors.T @ noise @ vectors if np.ndim(sd) else noise
+        turned = (np.outer(np.diag(noise)[:k], np.diag(noise)) + np.square(noise[:k])) / 2
+        turned += variance[:k, None] * variance / size
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             angles = np.minimum(turned / np.square(gaps), _ANY)
         np.fill_diagonal(angles, 0.0)
@@ -125,8 +155,7 @@ class BaseComponentErrors(BaseDPEstimator):
         Rows that no radius was found for, without bounds, have nothing to do with the answer. The
         released `variances` of columns tell which means are noise.
         """
-        names = self._column_names
-        domain, mean = self._domain(table.n_features), (self.mean_, self.mean_std_error_)
+        names, domain = self._column_names, self._domain(table.n_features)
         if place.status != "ok" and domain is None:
             self.mean_std_error_ = np.full(table.n_features, math.inf)
             self.components_std_error_ = np.ones_like(self.components_)
@@ -147,23 +176,50 @@ class BaseComponentErrors(BaseDPEstimator):
                 self.mean_std_error_ = np.where(better, error, self.mean_std_error_)
             self.column_status_ = codes
         else:
-            self.column_status_ = self._mean_codes(variances)
-            self.status_ = at_bounds(self.status_, domain, *mean, names)
+            self._set_mean_codes(domain, variances)
+        self._tell(domain, variances)
+
+    def _tell(self, domain, variances):
+        """The status and codes, with what bounds, noise and clips may hide."""
+        names, sd = self._column_names, self._column_noise()
         # What the noise may have added to a variance makes no column wider here.
-        spreads = np.sqrt(np.maximum(variances - _CLEAR * self._total[1], 0.0))
+        spreads = np.sqrt(np.maximum(variances - _CLEAR * sd, 0.0))
         mean = self.mean_, self.mean_std_error_
         codes = self.column_status_ = at_bound_codes(self.column_status_, domain, *mean, spreads)
         status = told_of_cuts(self.status_, codes, domain, self.mean_, spreads, names)
-        known = codes, domain, variances, self._total[1], names
-        status, self.column_status_ = told_of_hidden(status, *known)
+        status, self.column_status_ = told_of_hidden(status, codes, domain, variances, sd, names)
         self.status_ = self._told_of_tails(status)
 
-    def _mean_codes(self, variances):
-        """Codes of the mean of each column, by released variances of the columns, bounds aside.
+    def _column_noise(self):
+        """Standard deviation of the noise of the variances of columns."""
+        return np.diag(self._total[1]) if np.ndim(self._total[1]) else self._total[1]
+
+    def _set_mean_codes(self, domain, variances):
+        """Codes of the mean of each column, by released variances of the columns.
 
         A variance that its noise hides is that of all columns together.
         """
-        total, sd, *_ = self._total
+        total, sd = self._total[0], self._column_noise()
         seen = variances > _CLEAR * sd
         spread = np.sqrt(np.where(seen, variances, total / len(variances)))
-        return np.where(self.mean_std_error_ <= _HIDDEN * spread, "ok", "noise").astype("<U8")
+        known = self.mean_std_error_ <= _HIDDEN * spread
+        self.column_status_ = np.where(known, "ok", "noise").astype("<U8")
+        mean = self.mean_, self.mean_std_error_
+        self.status_ = at_bounds(self.status_, domain, *mean, self._column_names)
+
+
+def _n_components(wanted, variance, noise_level):
+    """How many components there are: by the released spectrum, unless a number is wanted.
+
+    >>> _n_components("auto", np.array([9.0, 4.0, 1.0, 0.5]), 2.0)
+    2
+    """
+    if wanted is None:
+        return len(variance)
+    if isinstance(wanted, str | tuple | list):
+        low, high = (1, len(variance)) if isinstance(wanted, str) else wanted
+        return int(np.clip(np.count_nonzero(variance > noise_level), low, high))
+    if is_integer(wanted):
+        return int(wanted)
+    ratios = np.cumsum(variance) / max(variance.sum(), 1e-300)
+    return min(int(np.searchsorted(ratios, wanted, side="right")) + 1, len(variance))

@@ -9,6 +9,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.friendly.column_moments import column_mean_entries
+from .._aggregate.moments.moment_releases import moment_entries
 from .._aggregate.shared.adaptive_center import adaptive_center_radius, center_radius_entries
 from .._aggregate.shared.advice import advice
 from .._aggregate.shared.axes import noise_edge, second_moment
@@ -32,7 +33,7 @@ from .._privacy._rounding import sum_down
 from .._sklearn_compat import with_callbacks
 from .._tables import with_max_weight
 from .._validation import check_pair
-from ._component_errors import BaseComponentErrors
+from ._by_days import BaseComponentsByDays
 from ._probabilistic import BaseProbabilisticModel
 
 __all__ = ["DPPCA"]
@@ -52,7 +53,7 @@ class DPPCA(
     StandardErrors,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
-    BaseComponentErrors,
+    BaseComponentsByDays,
     BaseProbabilisticModel,
 ):
     """Principal component analysis with differential privacy.
@@ -134,6 +135,9 @@ class DPPCA(
         large as half of the spread, or nothing was found; "unknown" as of `FriendlyMean`.
     status_ : str
         "ok", without `bounds` "ok inside `radius_`: ..." with `rows_beyond_`; or what is missing.
+    days_ : Days
+        After `partial_fit`: the number of days, and what is kept for the next, all of it released.
+        `radius_` and `rows_beyond_` are those of the first day.
     privacy_report_ : PrivacyReport
         The guarantee, and every release that it covers.
     n_features_in_ : int
@@ -224,6 +228,8 @@ class DPPCA(
 
     def _plan_entries(self, target, n_features):
         rho = target.to_rho()
+        if self._earlier() is not None:
+            return moment_entries(rho)
         first = center_radius_entries(rho, _LOCATION_SHARE)
         if self._unequal(n_features):
             columns = column_entries(_COLUMN_SHARE * rho)
@@ -273,6 +279,8 @@ class DPPCA(
         return self._fit_validated(X, groups, sample_weight)
 
     def _fit_table(self, table, session, progress):
+        if self._earlier() is not None:
+            return self._fit_day(table, session)
         d = table.n_features
         seen = look_at_columns(session, table) if self._unequal(d) else None
         seen = seen if seen is not None and seen.known.any() else None
@@ -299,18 +307,7 @@ class DPPCA(
             words = advice(max(times, 2.0), session.plan.epsilon)
             self.status_ = f"no direction stands out from the noise{words}"
         self._set_mean(session, table, place, seen, np.diag(moment) * unit)
-
-    def _set_components(self, moment, unit):
-        """Directions and variances, from the released sum of squares (in steps) times `unit`."""
-        values, vectors = np.linalg.eigh(moment)
-        variance = np.maximum(values[::-1], 0.0) * unit  # noise makes some eigenvalues negative
-        k = self.n_components_ = _n_components(self.n_components, variance, self.noise_level_)
-        components = vectors[:, ::-1][:, :k].T
-        largest = components[np.arange(k), np.abs(components).argmax(axis=1)]
-        self.components_ = components * np.where(largest < 0, -1.0, 1.0)[:, None]
-        self.explained_variance_ = variance[:k]
-        self.explained_variance_ratio_ = variance[:k] / max(variance.sum(), 1e-300)
-        self.noise_variance_ = float(variance[k:].mean()) if k < len(variance) else 0.0
+        self._earlier_days = None if self._no_days() else self._first_day(place, moment * unit)
 
     def _post_processed(self, n_components):
         """A fit with the same releases for another number of components."""
@@ -381,20 +378,3 @@ class DPPCA(
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _n_components(wanted, variance, noise_level):
-    """How many components there are: by the released spectrum, unless a number is wanted.
-
-    >>> _n_components("auto", np.array([9.0, 4.0, 1.0, 0.5]), 2.0)
-    2
-    """
-    if wanted is None:
-        return len(variance)
-    if isinstance(wanted, str | tuple | list):
-        low, high = (1, len(variance)) if isinstance(wanted, str) else wanted
-        return int(np.clip(np.count_nonzero(variance > noise_level), low, high))
-    if is_integer(wanted):
-        return int(wanted)
-    ratios = np.cumsum(variance) / max(variance.sum(), 1e-300)
-    return min(int(np.searchsorted(ratios, wanted, side="right")) + 1, len(variance))

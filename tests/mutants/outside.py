@@ -19,6 +19,7 @@ from sklearn_dp import DPKMeans, DPOneCluster
 from sklearn_dp._aggregate.friendly import refine as _refine
 from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
 from sklearn_dp._aggregate.kmeans.projection import Projection
+from sklearn_dp._aggregate.moments import axes_days
 from sklearn_dp._aggregate.one_cluster import boxes as _boxes
 from sklearn_dp._aggregate.one_cluster import radius as _radius
 from sklearn_dp._aggregate.one_cluster import search as _one_cluster
@@ -504,6 +505,15 @@ OUTSIDE = [
         "False",
         "test_days.py::test_another_ledger_is_refused",
         {"first": "fit", "kept": "in memory", "tmp_path": None},
+    ),
+    Edit(
+        "the next day clips by how many rows there are",
+        axes_days.AxesDays,
+        "and_one",
+        "max(float(release.counts[0]), 1.0)",
+        "float(rows.units.n_rows)",
+        "decomposition/test_by_days.py::test_a_unit_moves_one_day_of_components",
+        {"options": {}},
     ),
     Edit(
         "a forked child takes a part that its parent has paid for",

@@ -219,16 +219,23 @@ class MomentRounds:
         return [result[0] for result in found], seen, ~seen & ~hopeless
 
     def released(
-        self, ellipsoids: list[Ellipsoid], clips: Clips, rho: float, *, by_label: bool = False
+        self,
+        ellipsoids: list[Ellipsoid],
+        clips: Clips,
+        rho: float,
+        *,
+        by_label: bool = False,
+        about: bool = False,
     ) -> MomentRelease:
-        """Whitened, clipped moments of the components, for `rho`."""
+        """Whitened, clipped moments of the components, for `rho`. The means keep a fifth where
+        there are long tails, and where moments are to be taken `about` them."""
         k = len(ellipsoids)
         fourths = any(reach is not None for reach in clips.reaches)
         exact = self.rows.sums(exact_moments, ellipsoids, clips[:2], self.form, by_label, fourths)
         d, form = self.rows.n_features, self.form
         # A tied moment is divided by the units of all components: a k-th of the noise.
         entries = noise_entries(d, form) / (k**2 if form == "tied" else 1)
-        alike = {"centered": self.centered, "tails": fourths}
+        alike = {"centered": self.centered, "tails": fourths or about}
         shares = round_shares(rho, clips.sums, d, entries, **alike)
         return release_moments(self.session, exact, clips[:2], shares, self.form)
 

@@ -49,6 +49,7 @@ class CenterRadius:
     size_sd: float  # standard deviation of the size; infinite where that is
     weights: Weights = Weights()  # what was released of the weights of rows
     squares: float = 0.0  # about the most that clips take of the sum of squares, in squared steps
+    count: float = math.inf  # the number of units as released: it may be negative
 
 
 def center_radius_entries(
@@ -120,7 +121,7 @@ def adaptive_center_radius(
     beyond = upper_bound_outside(norms, min(domain.radius, 2 * before), count, sd)
     shift = float(np.linalg.norm(domain.center - center))
     squares = squares_outside(norms, domain.radius, first, shift, (2 * before, most))
-    size, told = max(size, 1.0), (beyond, error, sd, weights, squares / rows.unit**2)
+    size, told = max(size, 1.0), (beyond, error, sd, weights, squares / rows.unit**2, count)
     return CenterRadius(rows, domain, rows.ball / wider, size, status, *told)
 
 
