@@ -15,8 +15,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
 
-from sklearn_dp import DPCoreset, DPKMeans, FriendlyCovariance, PrivacyBudget
+from sklearn_dp import DPPCA, DPCoreset, DPKMeans, FriendlyCovariance, PrivacyBudget
 
 PAGE = Path(__file__).parents[1] / "doc" / "benchmarks" / "days.md"
 RHO = PrivacyBudget(1.0, 1e-6).to_rho()
@@ -55,6 +56,34 @@ the identity: means over the seeds, beside the covariance of all rows without pr
 
 * normal: with standard deviations that differ by a factor of 20;
 * exponential: independent columns, whose long tails are clipped.
+"""
+
+COMPONENTS = """
+## Principal components
+
+What `DPPCA` leaves of the squared distances of rows from their projections, over what PCA without
+privacy leaves: means over the seeds. A covariance fitted day by day, and its eigenvectors, are
+beside it. There are 20,000 rows:
+
+* four: four features, with standard deviations that differ by a factor of 20; two components;
+* twenty: three wide directions of twenty, the others with a tenth of the standard deviation of the
+  widest; three components;
+* digits: as above; five components;
+* drift: ten features, two of them wide; the first of these turns toward another one, by a right
+  angle in 60 days. A half-life of ten days; rows are fresh ones of the last day.
+"""
+
+CORESETS = """
+## Weighted points that stand for all days
+
+The cost of weighted k-means on released points, over that of k-means without privacy on all rows:
+means over the seeds, of the tables above. `DPCoreset` has no `partial_fit`, because this is better:
+
+* centers: twice as many centers as there are clusters, fitted by `DPKMeans.partial_fit`, with their
+  `cluster_weights_`;
+* merged: a `DPCoreset` of each day with the whole budget;
+* refits: a `DPCoreset` of all rows so far on each day, with an equal part of rho each;
+* one coreset: no points before the last day.
 """
 
 
@@ -107,7 +136,12 @@ def merged(days, k, bounds, seed):
         for own, rows in zip(seeds, days, strict=True)
     ]
     points = np.vstack([fit.points_ for fit in fits])
-    weights = np.concatenate([fit.weights_ for fit in fits])
+    return solved(points, np.concatenate([fit.weights_ for fit in fits]), k)
+
+
+def solved(points, weights, k):
+    """Centers of weighted points."""
+    weights = np.maximum(weights, 1e-9)
     return KMeans(k, n_init=5, random_state=0).fit(points, sample_weight=weights).cluster_centers_
 
 
@@ -196,6 +230,113 @@ def covariance_lines(seeds):
             yield make.__name__, n_days, *ways, f"{words} ({len(good)} of {seeds})"
 
 
+# -- components ------------------------------------------------------------------------------------
+
+
+def four(rng, n_days, n=20_000):
+    """Rows of each day, the number of components, bounds."""
+    X, _, bounds = normal(rng, n)
+    return np.array_split(X, n_days), 2, bounds
+
+
+def twenty(rng, n_days, n=20_000, d=20):
+    """The same, of a few wide directions."""
+    axes = np.linalg.qr(rng.normal(size=(d, d)))[0]
+    spread = np.array([1.0, 0.7, 0.5, *[0.1] * (d - 3)])
+    X = (rng.normal(size=(n, d)) * spread) @ axes.T + 2
+    return np.array_split(X, n_days), 3, 20.0
+
+
+def ten_digits(rng, n_days):
+    """The same, of digits."""
+    days, _, bounds = digits(rng, n_days)
+    return days, 5, bounds
+
+
+def turning(rng, n_days, n=20_000, d=10):
+    """The same, of a wide direction that turns; and fresh rows of the last day."""
+    spread = np.array([1.0, 0.7, *[0.15] * (d - 2)])
+
+    def rows(day, n):
+        X, angle = rng.normal(size=(n, d)) * spread, math.pi / 2 * day / 60
+        turn = [[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]]
+        X[:, [0, d - 1]] = X[:, [0, d - 1]] @ np.array(turn)
+        return X
+
+    return [rows(day, n // n_days) for day in range(n_days)], 2, 20.0, rows(n_days - 1, 5000)
+
+
+def left(X, mean, components):
+    """Sum of squared distances from the projections."""
+    X = X - mean
+    return float(np.square(X).sum() - np.square(X @ components.T).sum())
+
+
+def losses(make, n_days, seed):
+    """Relative loss of each way, and the first good day."""
+    days, k, bounds, *last = make(np.random.default_rng(seed), n_days)
+    X = np.vstack(days)
+    rows, options = (last[0], {"half_life": HALF_LIFE}) if last else (X, {})
+    exact = PCA(k).fit(rows)
+    one, first = DPPCA(k, bounds=bounds, random_state=seed), None
+    model, shape = clone(one), FriendlyCovariance(bounds=bounds, random_state=seed)
+    for number, each in enumerate(days, 1):
+        model.partial_fit(each, **options)
+        shape.partial_fit(each, **options)
+        if first is None and model.trustworthy_:
+            first = number
+    by_shape = shape.location_, np.linalg.eigh(shape.covariance_)[1][:, ::-1][:, :k].T
+    fits = model, clone(one).set_params(rho=RHO / n_days).fit(X), one.fit(X)
+    ours, refit, end = ((fit.mean_, fit.components_) for fit in fits)
+    best = left(rows, exact.mean_, exact.components_)
+    return [left(rows, *way) / best for way in (ours, by_shape, refit, end)], first
+
+
+def component_lines(seeds):
+    """Rows of the third table."""
+    for make in (four, twenty, ten_digits, turning):
+        for n_days in (7, 30, 90):
+            found = [losses(make, n_days, seed) for seed in range(seeds)]
+            means = np.mean([each for each, _ in found], axis=0)
+            good = [first for _, first in found if first is not None]
+            words = f"day {np.median(good):.0f}" if good else "none"
+            name = {"ten_digits": "digits", "turning": "drift"}.get(make.__name__, make.__name__)
+            yield (
+                name,
+                n_days,
+                *(f"{mean:.3f}" for mean in means),
+                f"{words} ({len(good)} of {seeds})",
+            )
+
+
+# -- coresets --------------------------------------------------------------------------------------
+
+
+def coreset_costs(make, n_days, seed):
+    """Relative cost of each way to points."""
+    days, k, bounds = make(np.random.default_rng(seed), n_days)
+    X, model = np.vstack(days), DPKMeans(2 * k, bounds=bounds, random_state=seed)
+    for rows in days:
+        model.partial_fit(rows)
+    one = DPCoreset(k, bounds=bounds, random_state=seed)
+    refit, end = (fit.fit(X) for fit in (clone(one).set_params(rho=RHO / n_days), one))
+    ways = (
+        solved(model.cluster_centers_, model.cluster_weights_, k),
+        merged(days, k, bounds, seed),
+        *(solved(fit.points_, fit.weights_, k) for fit in (refit, end)),
+    )
+    best = KMeans(k, n_init=5, random_state=0).fit(X).inertia_
+    return [cost(X, centers) / best for centers in ways]
+
+
+def coreset_lines(seeds):
+    """Rows of the last table."""
+    for make in (blobs, digits):
+        for n_days in (7, 30, 90):
+            found = np.mean([coreset_costs(make, n_days, seed) for seed in range(seeds)], axis=0)
+            yield make.__name__, n_days, *(f"{mean:.3f}" for mean in found)
+
+
 def shown(head, rows):
     """A table in Markdown, printed line by line."""
     yield f"| {' | '.join(head)} |"
@@ -214,10 +355,16 @@ def main():
     text = "\n".join(shown(head, lines(seeds)))
     head = "", "days", "no privacy", "by day", "refits", "one fit", "first ok"
     covariances = "\n".join(shown(head, covariance_lines(seeds)))
+    head = "", "days", "by day", "covariance by day", "refits", "one fit", "first ok"
+    components = "\n".join(shown(head, component_lines(seeds)))
     made = f"python benchmarks/days.py --seeds {seeds}"
     versions = f"Python {platform.python_version()} and NumPy {np.__version__}"
     intro = INTRO.format(made=made, versions=versions)
-    PAGE.write_text(f"{intro}\n{text}\n{COVARIANCES}\n{covariances}\n", encoding="utf-8")
+    head = "", "days", "centers", "merged", "refits", "one coreset"
+    coresets = "\n".join(shown(head, coreset_lines(seeds)))
+    sections = COVARIANCES, covariances, COMPONENTS, components, CORESETS, coresets
+    parts = intro, text, *sections, ""
+    PAGE.write_text("\n".join(parts), encoding="utf-8")
 
 
 if __name__ == "__main__":

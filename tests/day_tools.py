@@ -58,10 +58,11 @@ def recorded(estimator, days, **options):
     return model, face(model), [each.events for each in traces]
 
 
-def problems(estimator, days, recording, day, pair, **options):
+def problems(estimator, days, recording, day, pair, ratios=None, **options):
     """What is wrong where the rows of one day are those of a neighbor, and later days go on.
 
     The releases of that day may move, for what a day costs; those of all other days must not.
+    `ratios` is filled with the largest distance of each over its claim.
     """
     model, shown, events = recording
     others = [np.arange(len(rows)) for rows in days]
@@ -70,6 +71,8 @@ def problems(estimator, days, recording, day, pair, **options):
     rows = [pair.X if i == day else each for i, each in enumerate(days)]
     other = run(estimator, rows, replays, **options)
     found = [text for replay in replays for text in replay.finish()]
+    for name, ratio in replays[day].ratios.items() if ratios is not None else ():
+        ratios[name] = max(ratios.get(name, 0.0), ratio)
     costs = [
         sum(
             cost

@@ -507,11 +507,11 @@ OUTSIDE = [
         {"first": "fit", "kept": "in memory", "tmp_path": None},
     ),
     Edit(
-        "the next day clips by how many rows there are",
+        "the next day of components is told how many rows there are",
         axes_days.AxesDays,
         "and_one",
         "max(float(release.counts[0]), 1.0)",
-        "float(rows.units.n_rows)",
+        "float(rows.sums(lambda part: (part, (np.asarray(part.units.n_rows),)))[0])",
         "decomposition/test_by_days.py::test_a_unit_moves_one_day_of_components",
         {"options": {}},
     ),
