@@ -161,7 +161,7 @@ def later_day(
     days = days.told_of_tails(errors, of_old, guess.deviations)
     mean, normal = release.means[0], clips.reaches[0] is None
     second = release.seconds[0] + np.outer(mean, mean)
-    second = unclip(second, clips.moments**2, d) if normal else second
+    second = unclip(second, clips.moments**2, d, known=True) if normal else second
     noise = with_sampling(release.noise[0], float(release.sizes[0]), square)
     of_past = days.source.noise / math.sqrt(keep)
     # What a clip takes more than the other ones makes a day count less, and is no noise that could

@@ -46,17 +46,23 @@ def noise_of_products(release: MomentRelease, j: int) -> tuple[float, float]:
     return entry, math.hypot(norm, length**2 * part * along)
 
 
-def unclip(second: np.ndarray, square: float, d: int) -> np.ndarray:
+def unclip(second: np.ndarray, square: float, d: int, *, known: bool = False) -> np.ndarray:
     """Undo what clipping to `square` does to the second moment (d, d) of a normal law near t I.
 
     The scale t solves t c0(square / t) = tr / d, where c0 is the share of the variance that
     survives; deviations from t I survive by c1, to first order. Far from it that is too much for
     narrow directions; but clipping widens none, so no variance is less than what was seen.
+
+    What clips leave of a scale beyond the radius hardly depends on it, so that noise makes any of
+    it. Where t is `known` to be about one, larger ones are those of the tangent there.
     """
     trace = max(float(np.trace(second)) / d, 1e-3)
     t = trace
     for _ in range(30):
         t = min(trace / kept(square / t, d), 4 * trace)
+    if known and t > 1:
+        # Only the rows inside grow with t: d/dt E min(t |z|^2, square) = E |z|^2 of these.
+        t = 1 + (trace - kept(square, d)) / float(chdtr(d + 2, square))
     values, vectors = np.linalg.eigh(second)
     wide = np.maximum(t + (values - trace) / kept(square / t, d + 2), values)
     return (vectors * wide) @ vectors.T

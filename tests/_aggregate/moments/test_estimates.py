@@ -31,6 +31,20 @@ def test_clipping_is_undone():
         )
 
 
+def test_noise_makes_no_scale_of_its_own_where_it_is_known():
+    """A trace that noise brings near the largest there can be was one of four times the scale."""
+    square = normal_quantile(0.7, 4)
+    left = estimates.kept(square, 4)
+
+    def scale(trace, **known):
+        return float(np.trace(estimates.unclip(trace * np.eye(4), square, 4, **known))) / 4
+
+    for trace in (0.5 * left, 0.9 * left, left):
+        assert scale(trace, known=True) == scale(trace)
+    assert scale(1.02 * left, known=True) == pytest.approx(scale(1.02 * left), rel=2e-3)
+    assert scale(0.99 * square / 4) > 4 and 1.7 < scale(0.99 * square / 4, known=True) < 2.2
+
+
 @pytest.mark.parametrize("mean", [[0.8], [0.8, 0.1], [0.5, -0.5, 0.5, 0.2, 0.0, 0.0]])
 def test_the_noise_of_a_mean_and_a_count_is_in_the_products(mean):
     """No entry has more of it than is stated, some have it all; nor has the spectral norm."""
