@@ -79,9 +79,8 @@ class BaseComponentsByDays(BaseByDays, BaseComponentErrors):
         self._set_errors(total, noise, 2 / found.variance, 0.0, found.taken * total)
         self._set_direction_errors(covariance, unit**2, 0.0)
         error = np.sqrt(means.variance + np.square(means.bias)) * unit
-        self.mean_std_error_ = np.where(means.precision > 0, error, math.inf)
-        self.status_ = "ok"
-        if not (found.seen and means.size > _SURE * math.sqrt(means.size_variance)):
-            self.status_ = _NOT_SEEN
+        sure = means.size > _SURE * math.sqrt(means.size_variance)
+        self.mean_std_error_ = np.where(sure & (means.precision > 0), error, math.inf)
+        self.status_ = "ok" if sure and found.seen else _NOT_SEEN
         self._set_mean_codes(public, variances)
         self._tell(public, variances)

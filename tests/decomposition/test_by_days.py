@@ -77,7 +77,7 @@ def test_nothing_is_ok_where_all_days_are_noise():
     model = DPPCA(bounds=100.0, random_state=0)
     for _ in range(12):
         model.partial_fit(rng.normal(size=(20, 6)) * 0.01 + 30)
-        assert not model.trustworthy_
+        assert not model.trustworthy_ and np.all(model.column_status_ == "noise")
     assert model.status_.startswith("no direction stands out from the noise in all days so far")
 
 
