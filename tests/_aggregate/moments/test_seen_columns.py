@@ -177,4 +177,4 @@ def test_a_box_that_cuts_off_a_third_of_a_column_is_told(cls):
         assert ("next to a bound of these columns" in model.status_) == (code == "bound")
         assert model.column_status_[2] != "bound"
         if code == "bound":
-            assert model.column_status_[1] == "bound" and model.status_.endswith(": 1")
+            assert model.column_status_[1] == "bound" and model.status_.endswith(": x1")
