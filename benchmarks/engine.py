@@ -6,7 +6,7 @@
     python benchmarks/engine.py --free                          # beside one center, which is free
     python benchmarks/engine.py --report                        # page and picture of what is stored
 
-FOLDER is a checkout of an older release (`git worktree add --detach FOLDER 68d9654~1` is the one
+FOLDER is a checkout of an older release (`git worktree add --detach FOLDER d58abef6` is the one
 of the page); each release runs in a process of its own (`_release.py`). FILES is the folder of
 data of benchmarks/kmeans.py (`--data` there). Each fit is written to doc/benchmarks/engine.csv as
 soon as it is done, so a run that was stopped goes on where it was; then .md and .png.

@@ -42,6 +42,7 @@ NOT_TUNED = {  # constants of modules that are no numbers to choose
     "quality._LEAST_POWER": "the same",
     "quality._LIKELY_POWER": "the same",
     "quality._MUCH": "the same",
+    "quality._VISIBLE": "the same",
     "private_coreset._SAFE": "rounding",
     "n_clusters._LEAST": "rounding",
     "status._MISSED": "of the advice in words; no status depends on it",

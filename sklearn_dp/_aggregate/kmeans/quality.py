@@ -37,7 +37,7 @@ from .tuning import Tuning
 QUALITY = "quality"
 _CLEAR = 3.0  # standard deviations of noise, that rows beyond a cap stand out by
 _LEAST_POWER, _LIKELY_POWER = 2.0, 3.0  # of tails that stand out, and of those in noise
-_MUCH = 0.5  # of the inertia, that caps may have taken
+_MUCH, _VISIBLE = 0.5, 0.01  # of the inertia, and of the total, that caps may have taken
 _OUTSIDE = 0.05  # of the release, in squared sensitivity, for the rows beyond public bounds
 
 
@@ -230,7 +230,9 @@ def beyond_cap(seen: NoisyNorms, cap: float) -> float:
 def told_of_cap(status: str, quality: Quality) -> str:
     """A status that is ok, with what the caps may have taken of the inertia where that is much."""
     share = quality.taken / max(quality.inertia, 1e-300)
-    if not is_ok(status) or share <= _MUCH:
+    # Of rows that are at their centers nearly nothing is left, and much of that says little.
+    little = share <= _MUCH or quality.taken <= _VISIBLE * max(quality.total, quality.total_sd)
+    if not is_ok(status) or little:
         return status
     percent = plain(100 * min(share, 1e9), 2)
     words = f"rows farther out than the cap of distances may add up to {percent} % to inertia_"

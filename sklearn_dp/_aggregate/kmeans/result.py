@@ -117,12 +117,14 @@ def assembled(
     """The same, where the quality has been released: what :func:`measured` gives, or None."""
     n_clusters, tuning, unit = context.n_clusters, context.tuning, context.rows.unit
     noise = math.sqrt(final.centers.shape[1]) * n_clusters / max(context.size.signal, 1e-300)
-    one_center = len(final.centers) < n_clusters
-    signs = Signs(context.size.signal, noise, n_leaves, one_center, final.noise_share)
     points = _points(final.centers, context.rows, domain)
-    found: dict[str, Any] = {}
     if quality is not None:
         points, seen, loss = quality
+    # Where noise may be all that is between them, the centers are shrunk to one point.
+    one_center = len(final.centers) < n_clusters or (n_clusters > 1 and not np.ptp(points, 0).any())
+    signs = Signs(context.size.signal, noise, n_leaves, one_center, final.noise_share)
+    found: dict[str, Any] = {}
+    if quality is not None:
         light = bool(np.any(final.counts < tuning.sure_count_sd * final.counts_sd))
         near = (seen.near, seen.near_sd)
         signs = replace(

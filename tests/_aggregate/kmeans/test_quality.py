@@ -358,3 +358,10 @@ def test_much_beyond_the_cap_is_told():
     ):  # fmt: skip
         assert told_of_cap(status, replace(found, taken=8.0)) == told
         assert told_of_cap(status, replace(found, taken=4.0)) == status
+
+
+def test_what_is_next_to_nothing_of_the_total_is_not_told():
+    """Rows that are all at one of two points: much of an inertia of zero is little all the same."""
+    assert told_of_cap("ok", Quality(0.0, 1e-6, 400.0, 1.0, taken=3.0)) == "ok"
+    assert told_of_cap("ok", Quality(0.0, 1e-6, 400.0, 1.0, taken=5.0)) != "ok"
+    assert told_of_cap("ok", Quality(0.0, 1e-6, 0.0, 1e-3, taken=9e-6)) == "ok"

@@ -169,6 +169,14 @@ def test_what_is_known_to_be_missing_stays_in_the_status():
     assert found.status.startswith("no bound found")
 
 
+def test_centers_that_shrink_to_one_point_are_told():
+    """1,500 rows of no clusters in 1,000 features: nothing but noise is between the centers."""
+    X = np.random.default_rng(0).normal(size=(1500, 1000)) / np.sqrt(1000)
+    found = DPKMeans(4, epsilon=1.0, bounds=1.5, random_state=0).fit(X)
+    assert np.ptp(found.cluster_centers_, axis=0).max() == 0
+    assert found.status_.startswith("one center for all") and not found.trustworthy_
+
+
 SIZE = Size(400.0, 1.0)
 
 
