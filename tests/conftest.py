@@ -12,10 +12,15 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 from hypothesis import settings  # noqa: E402
 
+from sklearn_dp._aggregate.shared import table  # noqa: E402
+
 # A test that fails must fail again: examples are derived from the test, not from the clock.
 # The build machines are slow and shared, so the time an example takes says nothing.
 settings.register_profile("suite", derandomize=True, deadline=None)
 settings.load_profile("suite")
+
+# Tables of tests are small: with `n_jobs` they are cut into parts all the same.
+table.PART_ENTRIES = 1
 
 
 @pytest.hookimpl(wrapper=True)

@@ -13,7 +13,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from ._charges import rich_ledger
-from ._check_tools import check_data, check_groups, hard_groups
+from ._check_tools import check_data, check_groups, hard_groups, replaced
 from ._checks import CHECKS
 from ._crashes import is_of_audit, is_of_mutant
 from ._loss_checks import paying_methods
@@ -71,7 +71,7 @@ class Mutant:
             for owner, attribute, change in self.changes:
                 broken = _noting(change(getattr(owner, attribute)), happened)
                 for place, name in _bindings(owner, attribute):
-                    stack.enter_context(_replaced(place, name, broken))
+                    stack.enter_context(replaced(place, name, broken))
             yield happened
 
 
@@ -260,20 +260,6 @@ def _bindings(owner: Any, attribute: str) -> list[Any]:
         for name, value in list(vars(module).items())
         if value is original
     ]
-
-
-@contextmanager
-def _replaced(owner: Any, attribute: str, value: Any) -> Iterator[None]:
-    """Put a value in the place of an attribute while the context lasts.
-
-    From the owner's own `vars`, so that a static method or a property is put back as what it was.
-    """
-    before = vars(owner)[attribute]
-    setattr(owner, attribute, value)
-    try:
-        yield
-    finally:
-        setattr(owner, attribute, before)
 
 
 def after_fit(change: Callable[..., Any]) -> Callable[..., Any]:

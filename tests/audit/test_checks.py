@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from sklearn_dp._aggregate.shared import table
+from sklearn_dp._privacy._units import Units
 from sklearn_dp.audit import _checks, check_dp_estimator
-from sklearn_dp.audit._checks import CHECKS, check_pickle
+from sklearn_dp.audit._checks import CHECKS, check_n_jobs_has_no_effect, check_pickle
 
 
 def test_checks_can_be_generated(toy):
@@ -71,3 +73,14 @@ def test_what_is_said_to_be_of_released_length_is(make_toy, after_fit, monkeypat
     else:
         with pytest.raises(AssertionError, match="differs with n, and not with the releases"):
             check_pickle(make_toy())
+
+
+def test_n_jobs_makes_parts_of_few_rows(toy, after_fit, monkeypatch):
+    monkeypatch.setattr(table, "PART_ENTRIES", 2**18)  # as it is outside of tests
+
+    def count(model, X, session):
+        model.parts_ = table.Table.in_memory(X, Units(len(X)), model.n_jobs).engine.n_parts
+
+    after_fit(count)
+    with pytest.raises(AssertionError, match="n_jobs changes the result"):
+        check_n_jobs_has_no_effect(toy)

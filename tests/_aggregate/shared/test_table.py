@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
+from sklearn_dp._aggregate.shared import table as module
 from sklearn_dp._aggregate.shared.table import (
     CellCounts,
     LocalEngine,
@@ -66,6 +67,15 @@ def test_totals_do_not_depend_on_the_parts(parts, n_jobs):
     number, sizes = table.sums(total)
     assert number == 12 and sizes.tolist() == [3, 3]
     assert sorted(table.rows(values).tolist()) == [2, 4, 6]
+
+
+def test_threads_have_parts_of_enough_entries(monkeypatch):
+    """A pass over a small table takes less time in one part than in two."""
+    monkeypatch.setattr(module, "PART_ENTRIES", 10)
+    for n, n_parts in ((0, 1), (9, 1), (10, 2), (14, 2), (15, 3), (100, 3)):
+        table = Table.in_memory(np.zeros((n, 2)), Units(n), 3)
+        assert table.engine.n_parts == n_parts
+        assert sum(part.units.n_rows for part in table.engine.states) == n
 
 
 def test_what_sums_nothing_waits_for_the_next_pass():

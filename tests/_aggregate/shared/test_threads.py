@@ -5,8 +5,10 @@ import threading
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from threadpoolctl import threadpool_info
 
+from sklearn_dp._aggregate.shared import threads
 from sklearn_dp._aggregate.shared.threads import (
     ask_all,
     in_threads,
@@ -21,12 +23,27 @@ def test_answers_come_in_the_order_of_the_items(n_jobs):
     assert in_threads(lambda i: i * i, iter(range(20)), n_jobs) == [i * i for i in range(20)]
 
 
+@pytest.mark.parametrize(("n_jobs", "settings"), [(2, {}), (None, {"n_jobs": 2})])
+def test_items_meet_in_threads_and_no_joblib_waits_for_them(n_jobs, settings, monkeypatch):
+    monkeypatch.setattr(threads, "Parallel", None)
+    meeting = threading.Barrier(2, timeout=10)
+    with parallel_config("threading", **settings):
+        assert sorted(in_threads(lambda _: meeting.wait(), range(2), n_jobs)) == [0, 1]
+
+
+def test_a_sequential_backend_has_one_thread():
+    with parallel_config("sequential"):
+        assert set(in_threads(lambda _: threading.get_ident(), range(3), 3)) == {
+            threading.get_ident()
+        }
+
+
 def test_each_thread_has_one_of_the_blas():
-    def threads(_):
+    def own(_):
         np.ones((2, 2)) @ np.ones((2, 2))
         return [pool["num_threads"] for pool in threadpool_info()]
 
-    assert all(set(found) <= {1} for found in in_threads(threads, range(4), 2))
+    assert all(set(found) <= {1} for found in in_threads(own, range(4), 2))
 
 
 def test_an_error_of_one_client_is_beside_the_answers_of_the_others():
