@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from sklearn_dp._privacy import _grid
-from sklearn_dp._privacy._grid import LIMIT, Grid, clip_integer_rows, row_norms_squared
+from sklearn_dp._privacy._grid import (
+    LIMIT,
+    Grid,
+    clip_integer_columns,
+    clip_integer_rows,
+    row_norms_squared,
+)
 
 FINITE = st.floats(-1e300, 1e300, allow_nan=False, allow_subnormal=True)
 
@@ -55,6 +61,22 @@ def test_clip_integer_rows_is_exact_and_only_shrinks(rows, limit):
     assert (np.abs(clipped) <= np.abs(rows)).all()
     inside = row_norms_squared(rows) <= limit**2 * (1 - 1e-12)
     assert np.array_equal(clipped[inside], rows[inside])
+
+
+@given(
+    npst.arrays(
+        np.int64,
+        st.tuples(st.integers(0, 6), st.integers(1, 5)),
+        elements=st.integers(-(2**52), 2**52),
+    ),
+    st.sampled_from([1, 7, 100, 2**15, 2**19]),
+    st.sampled_from([1, 2**20, 2**40]),
+)
+def test_columns_are_clipped_as_rows_are(rows, limit, smaller):
+    rows = np.trunc(rows / smaller)
+    clipped = clip_integer_columns(np.array(rows.T, order="C"), limit).T
+    assert np.array_equal(clipped, Grid(1.0).quantize(rows, limit))
+    assert (row_norms_squared(clipped) <= limit**2).all()
 
 
 def test_clip_accepts_a_limit_for_each_row():

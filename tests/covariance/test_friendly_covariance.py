@@ -242,15 +242,8 @@ def test_five_hundred_neighbors(options):
     pytest.fail("no five hundred pairs")
 
 
-class _Unclipped:
-    """A grid that forgets to clip."""
-
-    def __init__(self, unit):
-        pass
-
-    @staticmethod
-    def quantize(X, radius):
-        return np.trunc(X)
+def _unclipped(original):
+    return lambda columns, limit: columns
 
 
 def _clipped_before_whitening(original):
@@ -270,8 +263,8 @@ def _not_isometric(original):
 
 
 def _order_of_rows(original):
-    def weights(x, components):
-        out = original(x, components)
+    def weights(*given):
+        out = original(*given)
         out[0] *= 2
         return out
 
@@ -287,7 +280,7 @@ def _repair_reads_data(original):
 
 
 MUTATIONS = {
-    "clip forgotten": (moment_releases, "Grid", lambda original: _Unclipped),
+    "clip forgotten": (moment_releases, "clip_integer_columns", _unclipped),
     "clip at the wrong norm": (rounds, "exact_moments", _clipped_before_whitening),
     "noise too small": (moment_releases, "_moment_sensitivity", _not_isometric),
     "a row of weight two": (moment_releases, "component_weights", _order_of_rows),

@@ -46,15 +46,8 @@ def n_points(rows):
     return points_in_memory(rows).units.n_rows
 
 
-class _Unclipped:
-    """A grid that forgets to clip."""
-
-    def __init__(self, unit):
-        pass
-
-    @staticmethod
-    def quantize(X, radius):
-        return np.trunc(X)
+def _unclipped(original):
+    return lambda columns, limit: columns
 
 
 def _too_little_noise(original):
@@ -70,8 +63,8 @@ def _no_noise_off_the_diagonal(original):
 
 
 def _weight_of_two(original):
-    def weights(x, parts):
-        out = original(x, parts)
+    def weights(*given):
+        out = original(*given)
         out[0] *= 2
         return out
 
@@ -79,15 +72,15 @@ def _weight_of_two(original):
 
 
 def _responsibilities_above_one(original):
-    def weights(x, parts):
-        return np.minimum(original(x, parts) + 2**19, 2**20).astype(np.int32)
+    def weights(*given):
+        return np.minimum(original(*given) + 2**19, 2**20).astype(np.int32)
 
     return weights
 
 
 def _labels_from_true_points(original):
-    def weights(x, parts):
-        return original(x, [replace(part, center=part.center + x[0]) for part in parts])
+    def weights(n_rows, squares, parts):
+        return original(n_rows, [square + square[0] for square in squares], parts)
 
     return weights
 
@@ -274,7 +267,7 @@ MUTATIONS = {
     "one half for all": ("tuples", _mixture_halves, "in_second", _second_half_is_everything),
     "blocks by position": ("tuples", _blocks, "drawn_rows", _blocks_by_position),
     "raw tuple": ("tuples", _tuple_stage.TupleStage, "run", _tuples_of_raw_rows),
-    "clip forgotten": ("coreset", moment_releases, "Grid", lambda original: _Unclipped),
+    "clip forgotten": ("coreset", moment_releases, "clip_integer_columns", _unclipped),
     "clip at the wrong norm": ("coreset", _rounds, "exact_moments", _wrong_norm),
     "noise too small": ("coreset", moment_releases, "_moment_sensitivity", _too_little_noise),
     "noise not isometric": (

@@ -14,6 +14,7 @@ axes and scales without a matrix being inverted, at any condition number.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -118,21 +119,32 @@ class Ellipsoid:
         assert self.errors is not None
         return replace(self, errors=Errors.unknown(len(self.scales), self.errors.weight))
 
-    def whiten(self, x: np.ndarray, steps: float) -> np.ndarray:
-        """Integer whitened coordinates of integer rows, `steps` to a standard deviation.
+    def products(self, x: np.ndarray) -> np.ndarray:
+        """Integer rows (n, d) less the center, along the axes: (d, n), as long lines are fast.
 
-        Exact products: |x - center| <= 2**25 and columns of 2**26 give integers below 2**52; what
-        follows is elementwise.
+        Exact: rows and centers of at most 2**25 and axes of 2**26 give integers of at most 2**51,
+        and so is every sum of some of their terms, by Cauchy and Schwarz. Their difference is that
+        of the row and the center, and below 2**53.
         """
-        product = (x - self.center) @ np.rint(self.axes * _BASIS)
-        return np.trunc(product * (steps / (_BASIS * self.scales)))
+        basis = np.rint(self.axes * _BASIS).T
+        products = basis @ x.T
+        products -= (basis @ self.center)[:, None]
+        return products
 
-    def squares(self, x: np.ndarray) -> np.ndarray:
-        """Squared whitened lengths of integer rows: exact integers over the square of a step."""
+    def whitened(self, products: np.ndarray, steps: float) -> np.ndarray:
+        """Integer whitened coordinates (d, n) of exact products, `steps` to a standard deviation:
+        elementwise."""
+        white = products * (steps / (_BASIS * self.scales))[:, None]
+        return np.trunc(white, out=white)
+
+    def squares(self, products: np.ndarray) -> np.ndarray:
+        """Squared whitened lengths (n,) of exact products: exact integers over the square of a
+        step."""
         # A row has at most 2**14 features (see `Grid.quantize`): its sum of squares is below 2**53.
-        farthest = _FARTHEST if x.shape[1] < 2**13 else _FARTHEST / 2
-        white = np.clip(self.whiten(x, _FINE), -farthest, farthest)
-        return np.einsum("ij,ij->i", white, white) * (1.0 / _FINE**2)
+        farthest = _FARTHEST if len(products) < 2**13 else _FARTHEST / 2
+        white = self.whitened(products, _FINE)
+        np.clip(white, -farthest, farthest, out=white)
+        return np.einsum("ij,ij->j", white, white) * (1.0 / _FINE**2)
 
     def told(self, what: str, epsilon: float) -> str:
         """The status: what hides it (`what` it is, in words), or that long tails are clipped."""
@@ -200,29 +212,32 @@ class Ellipsoid:
         return np.sqrt(np.square(self.factor).sum(axis=1))
 
 
-def component_weights(x: np.ndarray, ellipsoids: list[Ellipsoid]) -> np.ndarray:
+def component_weights(
+    n_rows: int, squares: Iterable[np.ndarray], ellipsoids: list[Ellipsoid]
+) -> np.ndarray:
     """The posterior probabilities (n, k) of released components, rounded down, in steps of 2**-20.
 
-    The squared whitened lengths are exact integers (entries of at most 2**20, sums below 2**53),
-    and everything after them is elementwise in a fixed order, so that a row's weights depend on
-    nothing but that row. (scipy's exp2 is a scalar function; numpy's own may differ by lane.)
+    `squares` are those of each component, and not asked for where there is one. They are exact
+    (entries of at most 2**20, sums below 2**53), and everything after them is elementwise in a
+    fixed order, so that a row's weights depend on nothing but that row. (scipy's exp2 is a scalar
+    function; numpy's own may differ by lane.)
     """
     if len(ellipsoids) == 1:
-        return np.full((len(x), 1), WEIGHT_STEPS, dtype=np.int32)
-    weights = np.empty((len(x), len(ellipsoids)), dtype=np.int32)
+        return np.full((n_rows, 1), WEIGHT_STEPS, dtype=np.int32)
+    weights = np.empty((len(ellipsoids), n_rows), dtype=np.int32)
     offsets = [math.log(max(e.weight, 1e-300)) - float(np.log(e.scales).sum()) for e in ellipsoids]
     # Minus log-densities, but for a constant of all components.
-    energies = [e.squares(x) / 2 - offset for e, offset in zip(ellipsoids, offsets, strict=True)]
+    energies = [square / 2 - offset for square, offset in zip(squares, offsets, strict=True)]
     least = np.minimum.reduce(energies)
     parts = [exp2((least - energy) * math.log2(math.e)) for energy in energies]
-    total = np.zeros(len(x))
+    total = np.zeros(n_rows)
     for share in parts:  # in this order for every row, which np.sum does not promise
         total += share
     for j, share in enumerate(parts):
         # Rounded down by far more than the errors above: levels sum to at most 1023.
         level = np.floor(share / total * (_LEVELS + 1) * (1 - 2.0**-40))
-        weights[:, j] = level * (WEIGHT_STEPS // _LEVELS)
-    return weights
+        weights[j] = level * (WEIGHT_STEPS // _LEVELS)
+    return weights.T
 
 
 def normal_quantile(share: float, d: int) -> float:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._privacy._grid import Grid, sum_type
+from ..._privacy._grid import clip_integer_columns, sum_type
 from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import exact_integers, round_up
 from ..._privacy._session import PrivacySession
@@ -53,6 +53,7 @@ _DISTANCE_SHARE = 0.04
 _FOURTHS = 0.05  # of the second moments, in squared sensitivity, where fourth powers are released
 FOURTH_NOISE = math.sqrt(1 / _FOURTHS - 1)
 """Noise of fourth powers over that of squares, in squared radii."""
+_AT_ONCE = 8  # arrays as large as a chunk, that products with axes take
 _FINE = 2.0**-15  # what squares are rounded by before they are squared
 
 
@@ -102,27 +103,53 @@ def exact_moments(
     counts, sums = np.zeros(k, dtype=exact), np.zeros((k, d), dtype=exact)
     moments = np.zeros((k, _n_moments(d, form)), dtype=exact)
     powers = np.zeros((k, d), dtype=exact)
-    for place, x in rows.chunks(k):
-        weights = _whole(part[LABELS][place], k) if labeled else component_weights(x, ellipsoids)
+    for place, x in rows.chunks(max(k, k * d // _AT_ONCE)):
+        weights, products = _whole(part[LABELS][place], k) if labeled else None, []
+        if weights is None:
+            # What a weight and a moment are made of, once for both.
+            products = [ellipsoid.products(x) for ellipsoid in ellipsoids]
+            squares = (e.squares(own) for e, own in zip(ellipsoids, products, strict=True))
+            weights = component_weights(len(x), squares, ellipsoids)
         share = row_weights(weights, units, place)
         for j, ellipsoid in enumerate(ellipsoids):
-            inside = np.flatnonzero(share[:, j])
-            weight = share[inside, j]
-            near, white = (
-                Grid(1.0).quantize(ellipsoid.whiten(x[inside], _LIMIT / radius), _LIMIT)
-                for radius in radii
-            )
+            weight, own, among = share[:, j], x, products[j] if products else None
+            inside = np.flatnonzero(weight)
+            if len(inside) < len(x):
+                weight, own = weight[inside], x[inside]
+                among = None if among is None else among[:, inside]
+            among = ellipsoid.products(own) if among is None else among
+            near, white = _clipped(ellipsoid, among, radii)
             counts[j] += int(weight.sum())
             # Rounding toward zero: |weighted row| <= weight |row|.
-            sums[j] += exact_integers(np.trunc(near * (weight / WEIGHT_STEPS)[:, None]).sum(axis=0))
+            sums[j] += exact_integers(_times(near, weight / WEIGHT_STEPS).sum(axis=1))
             # The root of the weight scales the row, rounded down: its square is at most weight.
             root = np.floor(np.sqrt(weight) * 2.0**10) * 2.0**-20
-            moments[j] += _moments_of(np.trunc(white * root[:, None]), form)
+            moments[j] += _moments_of(_times(white, root).T, form)
             if fourths:
-                powers[j] += _fourth_powers(x[inside], ellipsoid, radii[1], weight)
+                powers[j] += _fourth_powers(own, ellipsoid, radii[1], weight)
     if form == "tied":
         moments = moments.sum(axis=0, keepdims=True)
     return part.without(LABELS), (counts, sums, moments, *([powers] if fourths else []))
+
+
+def _clipped(
+    ellipsoid: Ellipsoid, products: np.ndarray, radii: tuple[float, float]
+) -> list[np.ndarray]:
+    """Whitened rows (d, n) clipped to each of two radii, in steps of 2**-15 of it."""
+    found = [
+        clip_integer_columns(ellipsoid.whitened(products, _LIMIT / radius), _LIMIT)
+        for radius in dict.fromkeys(radii)
+    ]
+    return [found[0], found[-1]]
+
+
+def _times(white: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    """Integer columns times factors of at most one, rounded toward zero; not copied where all are
+    one."""
+    if (factors == 1.0).all():
+        return white
+    white = white * factors
+    return np.trunc(white, out=white)
 
 
 def row_weights(weights: np.ndarray, units: Units, place: slice) -> np.ndarray:
@@ -140,11 +167,15 @@ def _fourth_powers(
     """Weighted sums of the fourth powers of columns over their released standard deviations, in
     2**15 times their squares: of rows clipped to the radius, at most their weight times 2**30."""
     steps = _LIMIT / (radius * ellipsoid.deviations)
-    clipped = Grid(1.0).quantize(np.trunc((x - ellipsoid.center) * steps), _LIMIT)
+    columns = np.subtract(x.T, ellipsoid.center[:, None], order="C")
+    columns *= steps[:, None]
+    clipped = clip_integer_columns(np.trunc(columns, out=columns), _LIMIT)
     # Squares sum to at most 2**30, so their multiples of 2**15 to 2**15, and the squares of these
     # to 2**30. At most 2**16 of them: exact sums.
-    squares = np.square(np.floor(np.square(clipped) * _FINE))
-    return exact_integers(np.floor(squares * (weight / WEIGHT_STEPS)[:, None]).sum(axis=0))
+    squares = np.square(clipped)
+    squares *= _FINE
+    np.square(np.floor(squares, out=squares), out=squares)
+    return exact_integers(_times(squares, weight / WEIGHT_STEPS).sum(axis=1))
 
 
 def _whole(labels: np.ndarray, k: int) -> np.ndarray:

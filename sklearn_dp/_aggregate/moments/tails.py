@@ -294,9 +294,10 @@ def _distance_counts(
     rows, units, k, bins = part[ROWS], part.units, len(ellipsoids), len(edges) - 1
     counts = np.zeros((k, bins), dtype=sum_type(rows.n_rows, 30))
     for place, x in rows.chunks(k):
-        share = row_weights(component_weights(x, ellipsoids), units, place)
-        for j, ellipsoid in enumerate(ellipsoids):
-            cell = np.searchsorted(np.square(edges[1:-1]), ellipsoid.squares(x), side="right")
+        squares = [ellipsoid.squares(ellipsoid.products(x)) for ellipsoid in ellipsoids]
+        share = row_weights(component_weights(len(x), squares, ellipsoids), units, place)
+        for j, square in enumerate(squares):
+            cell = np.searchsorted(np.square(edges[1:-1]), square, side="right")
             # Integers of at most 2**20, at most 2**16 of them: exact sums.
             counts[j] += exact_integers(np.bincount(cell, share[:, j], minlength=bins))
     return part, (counts,)

@@ -20,8 +20,8 @@ from sklearn_dp._privacy._domain import Domain
 class Whitened:
     """A component that takes a row as its own whitened coordinates."""
 
-    def whiten(self, x, steps):
-        return x
+    def whitened(self, products, steps):
+        return products
 
 
 @pytest.mark.parametrize("d", [1, 2**13 - 1, 2**13, 2**14])
@@ -29,7 +29,7 @@ def test_squared_lengths_of_far_rows_are_exact_in_any_number_of_features(d):
     """Odd numbers: squares that do not fit into 53 bits together would be rounded."""
     limit = int(ellipsoid._FARTHEST if d < 2**13 else ellipsoid._FARTHEST / 2)
     x = np.array([np.full(d, limit - 1.0), np.where(np.arange(d) % 2, 1.0, -1e300)])
-    squares = (Ellipsoid.squares(Whitened(), x) * ellipsoid._FINE**2).tolist()
+    squares = (Ellipsoid.squares(Whitened(), x.T) * ellipsoid._FINE**2).tolist()
     ones = d // 2
     assert squares == [d * (limit - 1) ** 2, (d - ones) * limit**2 + ones]
     assert max(squares) < 2**53
@@ -59,7 +59,8 @@ def test_weights_are_responsibilities_and_sum_to_at_most_one():
     parts = random_components(rng, 3, 4)
     X = np.vstack([rng.normal(size=(2000, 3)), 1e9 * rng.normal(size=(50, 3)), np.zeros((1, 3))])
     ((_, x),) = rows_of(X).chunks(4)
-    weights = component_weights(x, parts)
+    squares = [p.squares(p.products(x)) for p in parts]
+    weights = component_weights(len(x), squares, parts)
     total = weights.astype(np.int64).sum(axis=1)
     assert total.max() <= WEIGHT_STEPS and total.min() > 0.99 * WEIGHT_STEPS
     density = np.stack(
@@ -70,7 +71,7 @@ def test_weights_are_responsibilities_and_sum_to_at_most_one():
     expected = density[seen] / density[seen].sum(axis=1, keepdims=True)
     assert np.abs(weights[:2000][seen] / WEIGHT_STEPS - expected).max() < 0.01
     assert (weights[:2000][seen].argmax(axis=1) == expected.argmax(axis=1)).mean() > 0.999
-    assert (component_weights(x, parts[:1]) == WEIGHT_STEPS).all()
+    assert (component_weights(len(x), [], parts[:1]) == WEIGHT_STEPS).all()
 
 
 def axes_of(matrix):
