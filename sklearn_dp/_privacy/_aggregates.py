@@ -245,7 +245,7 @@ def norm_counts(
     for start in range(0, len(X), step):
         rows = X[start : start + step]
         rows = rows if prepared is None else prepared(rows)
-        bins[start : start + step] = norm_places(rows, _NORMS[1:-1], "right")
+        bins[start : start + step] = norm_places(rows, _NORMS[1:-1], "right", _octave_halves)
     return weighted_bincount(bins, units, len(_NORMS) - 1)
 
 
@@ -299,11 +299,26 @@ def safe_norms(X: np.ndarray) -> np.ndarray:
     return norms
 
 
-def norm_places(X: np.ndarray, edges: np.ndarray, side: Literal["left", "right"]) -> np.ndarray:
-    """`np.searchsorted(edges, safe_norms(X), side)`, from norms that are seldom computed so."""
+def _octave_halves(squares: np.ndarray) -> np.ndarray:
+    """The bins of `_NORMS` that norms of such squares are in, next to edges or beyond the ends
+    perhaps another one: the exponent of a square between 2**(e-1) and 2**e tells the bin."""
+    return np.clip(np.frexp(squares)[1] + 200, 0, len(_NORMS) - 2)
+
+
+def norm_places(
+    X: np.ndarray,
+    edges: np.ndarray,
+    side: Literal["left", "right"],
+    guess: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> np.ndarray:
+    """`np.searchsorted(edges, safe_norms(X), side)`, from norms that are seldom computed so.
+
+    A `guess` of places from squares is faster than a search, and need not be right.
+    """
     with np.errstate(over="ignore", under="ignore"):
-        norms = np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
-    places = np.searchsorted(edges, norms, side)
+        squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+        norms = np.sqrt(squares)
+    places = np.searchsorted(edges, norms, side) if guess is None else guess(squares)
     # d products and sums, and a root, in whatever order: off by less than d + 2 places, and so is
     # the safe norm by d + 6 (a quotient, squared, as well). No edge may be between the two; beyond
     # the ends squares may have overflowed or vanished.

@@ -106,8 +106,11 @@ class Domain:
         Rows may still lie outside the ball: the grid clips norms exactly. `X` itself is returned
         where nothing has to be subtracted.
         """
-        if self.low is not None:
-            X = np.clip(X, self.low, self.high)
+        if self.low is not None and self.high is not None:
+            X = np.asarray(X, dtype=np.float64)
+            # Two numbers tell most tables that lie inside, faster than a clip of each short row.
+            if not (self.low.max() <= X.min(initial=0.0) and X.max(initial=0.0) <= self.high.min()):
+                X = np.clip(X, self.low, self.high)
         return X - self.center if self.center.any() else X
 
     def move_rows(self, X: np.ndarray) -> np.ndarray:
@@ -117,8 +120,14 @@ class Domain:
         """
         if self.low is not None:
             return np.clip(X, self.low, self.high)
+        # Rows that seem to be well inside are: rounding moves squares by far less.
+        with np.errstate(over="ignore", under="ignore"):
+            squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+        near = np.flatnonzero(~(squares < self.radius**2 * (1 - 1e-6)))
+        if near.size == 0:
+            return X
         # One edge, the radius: a norm that exceeds it is in the second place.
-        far = np.flatnonzero(norm_places(X, np.array([self.radius]), "left"))
+        far = near[norm_places(X[near], np.array([self.radius]), "left") > 0]
         if far.size == 0:
             return X
         # Scaled first, so that no norm overflows.

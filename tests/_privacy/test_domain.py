@@ -92,3 +92,16 @@ def test_the_sphere_and_points_on_it():
     for rows in (sphere.center_rows(points[1]), sphere.move_rows(points[1])):
         assert not rows[2].any() and np.array_equal(rows[0], found[1, 0])
     assert sphere.radius == 1.0 and not sphere.center.any()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_what_is_done_to_a_row_does_not_depend_on_where_the_others_are(dtype):
+    """Whether all rows lie inside decides how they are compared, and nothing else."""
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(200, 3)) * 10.0 ** rng.uniform(-3, 3, size=(200, 1))).astype(dtype)
+    X[0] = [0.6 * 2, 0.8 * 2, 0.0]  # on the sphere of the ball, or next to it
+    for domain in (Domain.from_bounds(2.0, 3), Domain.from_bounds(([-2, -1, 0], [3, 3, 1]), 3)):
+        for function in (domain.center_rows, domain.move_rows):
+            alone = np.concatenate([function(X[i : i + 1]) for i in range(len(X))])
+            assert np.array_equal(function(X), alone)
+            assert function(X[:0]).shape == (0, 3)

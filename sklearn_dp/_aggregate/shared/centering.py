@@ -161,8 +161,8 @@ def exact_totals(part: Part) -> tuple[Part, tuple]:
     for place, x in rows.chunks():
         if units.weights is not None:
             x = np.trunc(x * (units.weights[place] * units.step)[:, None])  # never lengthens
-        # Integers of at most 2**25, at most 2**16 of them: exact sums.
-        total += exact_integers(x.sum(axis=0))
+        # Integers of at most 2**25, at most 2**16 of them: exact sums, also those of a product.
+        total += exact_integers(np.ones(len(x)) @ x)
     return part, (total, units.totals)
 
 
