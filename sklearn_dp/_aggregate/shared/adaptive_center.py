@@ -98,7 +98,7 @@ def adaptive_center_radius(
     # A third of an entry for each round, and less by more than rounding could add up to.
     rho = [session.plan[name].rho / _ROUNDS * (1 - 1e-12) for name in (_CENTER, _REACH)]
     for _ in range(_ROUNDS):
-        rows = GridTable.quantize(table, domain, known)
+        rows = GridTable.quantize(table, domain, known, kept=False)
         origin, count, variance, weights = center_and_count(session, _CENTER, rows, rho[0])
         before, sd = domain.radius, math.sqrt(variance)
         # Of the count of noise `sd` the sum has half a radius for each coordinate.

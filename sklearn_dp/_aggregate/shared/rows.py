@@ -112,12 +112,16 @@ class Rows(GridGeometry):
         *,
         within: Domain | None = None,
         n_parts: int = 1,
+        kept: bool = True,
     ) -> "Rows":
         """The rows of a part of a table, moved into the public bounds `within` first, as by
-        `quantize`. What is kept in memory is limited for all `n_parts` together."""
+        `quantize`. What is kept in memory is limited for all `n_parts` together; nothing is, unless
+        `kept`, of rows that one pass reads."""
         grid, begin = Grid.for_radius(domain.radius), _Quantized(source, domain, within)
         d = len(domain.center)
         rows = cls(begin, n_rows, d, grid.steps(domain.radius), grid.unit)
+        if not kept:
+            return rows
         most = _STORED_SPARSE if source.sparse else _STORED_ENTRIES
         entries = n_rows * d * n_parts
         if source.in_memory and not source.sparse:
@@ -300,11 +304,13 @@ class GridTable(GridGeometry):
         self.update, self.sums = table.update, table.sums
 
     @classmethod
-    def quantize(cls, table: Table, domain: Domain, within: Domain | None = None) -> Self:
+    def quantize(
+        cls, table: Table, domain: Domain, within: Domain | None = None, *, kept: bool = True
+    ) -> Self:
         """Move rows into the public `within`, clip them into a domain, round them: in the next
-        pass."""
+        pass, and `kept` for others."""
         grid = Grid.for_radius(domain.radius)
-        table.update(_quantized, domain, within, table.engine.n_parts)
+        table.update(_quantized, domain, within, table.engine.n_parts, kept)
         return cls(table, grid.steps(domain.radius), grid.unit)
 
     @classmethod
@@ -337,9 +343,11 @@ class GridTable(GridGeometry):
 
 
 def _quantized(
-    part: Part, domain: Domain, within: Domain | None, n_parts: int
+    part: Part, domain: Domain, within: Domain | None, n_parts: int, kept: bool
 ) -> tuple[Part, tuple]:
-    rows = Rows.of_source(part.source, domain, part.units.n_rows, within=within, n_parts=n_parts)
+    rows = Rows.of_source(
+        part.source, domain, part.units.n_rows, within=within, n_parts=n_parts, kept=kept
+    )
     return part.having(**{ROWS: rows}), ()
 
 
