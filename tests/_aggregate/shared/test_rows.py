@@ -143,18 +143,21 @@ def longest(part):
     "within", [None, Domain.from_bounds(1.5, 3), Domain.from_bounds((0, 1), 3)]
 )
 @pytest.mark.parametrize("cuts", [[], [7], [0, 7, 7, 39]])
-def test_rows_in_parts_are_those_of_one_array(cuts, within):
+@pytest.mark.parametrize("kept", [True, False])
+def test_rows_in_parts_are_those_of_one_array(cuts, within, kept):
     domain = Domain.from_bounds((-2.0, 1.0), 3)
     moved = X if within is None else within.move_rows(X)
     known = Rows.quantize(moved, domain).about(ORIGIN)
     sources = [ArraySource(part) for part in np.split(X, cuts)]
     table = Table(LocalEngine(sources), 3, np.float64, UnitFacts())
     table.update(opened)
-    rows = GridTable.quantize(table, domain, within)
+    rows = GridTable.quantize(table, domain, within, kept=kept)
     rows.recenter(ORIGIN)
     assert (rows.ball, rows.limit, rows.unit) == (known.ball, known.limit, known.unit)
     assert rows.sums(longest) == (40, int(known.squares.sum()))
     assert np.array_equal(table.rows(served), np.concatenate([x for _, x in known.chunks()]))
+    held = sum(len(part[ROWS]._stored) for part in table.engine.states)
+    assert held == (40 if kept else 0)
 
 
 def test_integer_rows_in_memory_are_a_table_of_one_part():
