@@ -120,8 +120,8 @@ class Domain:
         """
         if self.low is not None:
             return np.clip(X, self.low, self.high)
-        # Rows that seem to be well inside are: rounding moves squares by far less, and what vanishes
-        # of them, up to 5e-324 of each number, is far below the square of the smallest radius.
+        # Rows that seem to be well inside are: rounding moves squares by far less, and what
+        # vanishes of them, up to 5e-324 of each number, is far below the least squared radius.
         with np.errstate(over="ignore", under="ignore"):
             squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
         near = np.flatnonzero(~(squares < self.radius**2 * (1 - 1e-6)))
