@@ -76,7 +76,7 @@ def test_what_is_said_to_be_of_released_length_is(make_toy, after_fit, monkeypat
 
 
 def test_n_jobs_makes_parts_of_few_rows(toy, after_fit, monkeypatch):
-    monkeypatch.setattr(table, "PART_ENTRIES", 2**18)  # as it is outside of tests
+    monkeypatch.setattr(table, "PART_ENTRIES", 2**20)  # as it is outside of tests
 
     def count(model, X, session):
         model.parts_ = table.Table.in_memory(X, Units(len(X)), model.n_jobs).engine.n_parts

@@ -29,7 +29,7 @@ from .pieces import kept
 from .single_rows import row_guard
 from .threads import in_threads, in_workers, n_threads
 
-PART_ENTRIES = 2**18  # of an array, at least, where threads have parts: a chunk of the grid rows
+PART_ENTRIES = 2**20  # of an array, at least, for each thread: two smaller parts take longer
 _WIDE = 2**62  # two integers of at most this much do not wrap when they are added
 
 
