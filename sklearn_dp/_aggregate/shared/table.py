@@ -287,10 +287,11 @@ class Table:
     @classmethod
     def in_memory(cls, X: Any, units: Units, n_jobs: int | None = None) -> Self:
         """A table of rows in memory, an array or `SparseRows`: one part, or one for each thread."""
-        # A pass takes longer with a second part that is smaller. The number of parts depends on the
-        # private number of rows, as the time of a fit does, and shows in no bit of what is summed.
-        n_parts = max(1, min(n_threads(n_jobs), X.size // PART_ENTRIES))
-        n_parts = n_parts if isinstance(X, np.ndarray) else 1
+        n_parts = 1
+        if isinstance(X, np.ndarray):
+            # The number of parts depends on the private number of rows, as the time of a fit does,
+            # and shows in no bit of what is summed.
+            n_parts = max(1, min(n_threads(n_jobs), X.size // PART_ENTRIES))
         ends = [len(X) * number // n_parts for number in range(n_parts + 1)]
         places = [slice(start, stop) for start, stop in zip(ends, ends[1:], strict=False)]
         parts = [Part(ArraySource(X), units)]
