@@ -13,10 +13,12 @@ from pathlib import Path
 from textwrap import wrap
 
 import numpy as np
+from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 from tables_answers import status, weighted
 
 from sklearn_dp import DPPCA, DPGaussianMixture, DPKMeans, FriendlyCovariance, FriendlyMean
+from sklearn_dp.preprocessing import DPQuantiles, DPStandardScaler
 
 PAGE = Path(__file__).parents[1] / "doc" / "benchmarks" / "tables.md"
 GROUPS = np.array([[25, 2e4, 20], [40, 5e4, 40], [50, 9e4, 45], [70, 3e4, 5]], dtype=float)
@@ -70,13 +72,33 @@ def centers(X, bounds, seed, group):
     return np.max(off, axis=0) / X.std(axis=0)
 
 
+def cost(X, bounds, seed, group):
+    """Of the clusters, over those of KMeans on the same rows."""
+    model = DPKMeans(4, bounds=bounds, random_state=seed).fit(X)
+    best = KMeans(4, n_init=5, random_state=0).fit(X)
+    return np.array([model.score(X) / -best.inertia_])
+
+
+def deviations(X, bounds, seed, group):
+    model = DPStandardScaler(bounds=bounds, random_state=seed).fit(X)
+    return np.abs(model.scale_ / X.std(axis=0) - 1)
+
+
+def medians(X, bounds, seed, group):
+    model = DPQuantiles((0.5,), bounds=bounds, random_state=seed).fit(X)
+    return np.abs(model.quantiles_[0] - np.median(X, axis=0)) / X.std(axis=0)
+
+
 MODELS = {
     "FriendlyMean": mean,
+    "DPStandardScaler.scale_": deviations,
+    "DPQuantiles, median": medians,
     "FriendlyCovariance.location_": location,
     "FriendlyCovariance": covariance,
     "DPPCA.mean_": components,
     "DPGaussianMixture (1 - ARI)": mixture,
-    "DPKMeans": centers,
+    "DPKMeans, centers": centers,
+    "DPKMeans, cost": cost,
 }
 
 
@@ -135,13 +157,14 @@ def skewed(runs, sizes=(1000, 10_000, 100_000)):
         truth, sd = sample.mean(), sample.std()
         for n in sizes:
             for bounds in (box, None):
-                off, held, others = [], 0, ([], [])
+                off, bias, held, others = [], [], 0, ([], [])
                 for seed in range(runs):
                     x = draw(np.random.default_rng([n, seed]), n)
                     model = FriendlyMean(bounds=bounds, random_state=seed).fit(x[:, None])
                     low, high = model.confidence_interval()
                     held += bool(low[0] <= truth <= high[0])
                     off.append(model.mean_[0] - truth)
+                    bias.append(model.mean_[0] - x.mean())
                     if bounds:
                         noise = np.random.default_rng(seed)
                         own = np.clip(x, *box).mean() + noise.laplace(0, (box[1] - box[0]) / n)
@@ -153,7 +176,14 @@ def skewed(runs, sizes=(1000, 10_000, 100_000)):
                     np.sqrt(np.mean(np.square(each))) / unit for each in (off, *others) if each
                 ]
                 error += [np.nan] * (3 - len(error))
-                yield name, n, "box" if bounds else "none", held / runs, np.mean(off) / unit, *error
+                yield (
+                    name,
+                    n,
+                    "box" if bounds else "none",
+                    held / runs,
+                    np.mean(bias) / unit,
+                    *error,
+                )
 
 
 TOGETHER = {FriendlyMean: "mean_", FriendlyCovariance: "location_", DPPCA: "mean_"}
@@ -167,7 +197,7 @@ def together(runs, sizes=(10_000, 100_000)):
     for cls, attribute in TOGETHER.items():
         for bounded in (True, False):
             for n in sizes:
-                off, held = [], []
+                off, bias, held = [], [], []
                 for seed in range(runs):
                     rng = np.random.default_rng([n, seed])
                     unit = 10.0 ** rng.uniform(-6, 6, len(LAWS))
@@ -176,10 +206,12 @@ def together(runs, sizes=(10_000, 100_000)):
                     model = cls(bounds=bounds, random_state=seed).fit(X)
                     least, most = model.confidence_interval(attribute=attribute)
                     held.append((least <= truth * unit) & (truth * unit <= most))
-                    off.append((getattr(model, attribute) / unit - truth) / sd * np.sqrt(n))
+                    found = getattr(model, attribute) / unit
+                    off.append((found - truth) / sd * np.sqrt(n))
+                    bias.append((found - X.mean(axis=0) / unit) / sd * np.sqrt(n))
                 error = np.sqrt(np.mean(np.square(off), axis=0))
-                found = np.mean(held, axis=0), np.mean(off, axis=0), error
-                for column, *row in zip(LAWS, *found, strict=True):
+                shown = np.mean(held, axis=0), np.mean(bias, axis=0), error
+                for column, *row in zip(LAWS, *shown, strict=True):
                     yield (
                         f"{cls.__name__}.{attribute}",
                         column,
@@ -238,16 +270,17 @@ def parts(runs, tables):
         "Ages, salaries and hours of four groups, each column in a unit of 10^-6 to 10^6 (`raw`), "
         "and standardized (`scaled`), with a box of public bounds and without any. Root mean "
         "squared error of a column in its standard deviations. k-means compares distances in the "
-        "units of the table, so its clusters are other ones in the two tables; its error is that "
-        "of the centers as means of their rows.",
+        "units of the table, so its clusters are other ones in the two tables; the error of a "
+        "center is from the mean of its rows, and its cost is over that of KMeans on them.",
         ("", "bounds", "n", "raw", "scaled", "ratio"),
         units(runs),
     )
     yield (
         "Skewed columns",
-        "The mean of one column. Coverage of 95 % intervals; bias and root mean squared error in "
-        "sampling errors (1 is the error without privacy), of `FriendlyMean`, of a mean with "
-        "Laplace noise in the same box (diffprivlib's: epsilon 1, the number of rows is public), "
+        "The mean of one column. Coverage of 95 % intervals; bias, from the mean of the same rows, "
+        "and root mean squared error in sampling errors (1: the error without privacy), of "
+        "`FriendlyMean`, of a mean with Laplace noise in the same box (diffprivlib's: epsilon 1, "
+        "the number of rows is public), "
         "and of one that is clipped at quantiles found with half of epsilon 1.",
         ("column", "n", "bounds", "coverage", "bias", "error", "Laplace", "clipped"),
         skewed(runs),
@@ -255,7 +288,8 @@ def parts(runs, tables):
     yield (
         "Skewed columns together",
         "The means of these columns in one table, each in a unit of 10^-6 to 10^6: coverage of "
-        "95 % intervals, bias and root mean squared error in sampling errors.",
+        "95 % intervals, bias (from the mean of the same rows) and root mean squared error in "
+        "sampling errors.",
         ("", "column", "n", "bounds", "coverage", "bias", "error"),
         together(runs),
     )

@@ -272,7 +272,7 @@ def private_radius(
     `fraction` is the share of the units that should lie inside. `counts` are those of
     :func:`norm_counts`, added up over all parts of the rows. Releases a noisy histogram of the
     norms over disjoint public bins, which is returned too; the end bins take everything beyond.
-    None when there are too few units to see any.
+    None when there are too few units to see any, or they are beyond the last edge.
     """
     rho = session.remaining(entry) if rho is None else rho
     noisy = noisy_counts(session, entry, counts, units, rho)
@@ -348,4 +348,5 @@ def radius_from_bins(
         return None
     above = np.cumsum(seen[::-1])[::-1]
     last = np.flatnonzero(above > (1 - fraction) * seen.sum())[-1]
-    return float(edges[last + 1])
+    # The last bin has no end: rows in it may be at any distance.
+    return float(edges[last + 1]) if last + 1 < len(noisy) else None

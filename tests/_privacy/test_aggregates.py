@@ -215,6 +215,7 @@ def test_private_radius_covers_the_data_without_any_bound():
         norms = np.linalg.norm(X, axis=1)
         assert np.quantile(norms, 0.95) <= found <= 2 * norms.max()
     assert radius(session(1e-4), X[:3], Units(3)) is None
+    assert radius(session(), 1e20 * X, Units(2000)) is None  # beyond the last edge, at any distance
     assert radius(session(), np.zeros((2000, 2)), Units(2000)) > 0
 
 

@@ -107,8 +107,9 @@ def outside(domain: Domain, X: np.ndarray) -> np.ndarray:
 def upper_bound_outside(norms: NoisyNorms, radius: float, size: float, size_sd: float) -> float:
     """The most units that may be farther out than a radius, with probability 95 %; at least 0.
     `size` is another release of the number of units, its `size_sd` infinite where there is none."""
-    # Bins that end at the radius or before: what is in the others may be beyond it.
-    inside = int(np.searchsorted(norms.edges, radius, side="right")) - 1
+    # Bins that end at the radius or before: what is in the others may be beyond it. The last bin
+    # has no end.
+    inside = min(int(np.searchsorted(norms.edges, radius, side="right")), len(norms.counts)) - 1
     variance = norms.sd**2 + _ROUNDED
     if not math.isfinite(size_sd):
         margin = _WALK * math.sqrt(variance * len(norms.counts))

@@ -5,12 +5,20 @@ import math
 import numpy as np
 import pytest
 
-from sklearn_dp import DPKMeans, DPOneCluster
+from sklearn_dp import (
+    DPPCA,
+    DPGaussianMixture,
+    DPKMeans,
+    DPOneCluster,
+    FriendlyCovariance,
+    FriendlyMean,
+)
 from sklearn_dp._aggregate.shared import bounds
 from sklearn_dp._aggregate.shared.bounds import (
     NO_BOUND,
     ball_of,
     clipped_in_words,
+    is_ok,
     known_or_paid,
     squares_outside,
     upper_bound_outside,
@@ -23,6 +31,7 @@ from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
 from sklearn_dp.exceptions import UtilityWarning
+from sklearn_dp.preprocessing import DPStandardScaler
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
@@ -75,6 +84,27 @@ def test_estimators_say_it_in_the_same_words(model):
     model.set_params(epsilon=1e-3, random_state=0)
     with pytest.warns(UtilityWarning):
         assert model.fit(np.ones((5, 2))).status_ == NO_BOUND
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        DPGaussianMixture(2),
+        DPKMeans(2),
+        DPOneCluster(),
+        DPPCA(1),
+        DPStandardScaler(),
+        FriendlyCovariance(),
+        FriendlyMean(),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.parametrize("scale", [1e150, 1e300])
+def test_no_fit_says_ok_of_rows_beyond_the_largest_radius(model, scale):
+    rows = scale * (1 + np.random.default_rng(0).normal(size=(5000, 2)))
+    model.set_params(random_state=0).fit(rows)
+    assert not model.trustworthy_
+    assert not is_ok(model.status_)
 
 
 EDGES = np.concatenate([[0.0], 2.0 ** (-100 + np.arange(401) / 2)])
@@ -164,6 +194,9 @@ def test_bins_beyond_the_radius_add_no_noise_and_nobody_is_nowhere():
     # Between two edges, the rows of that bin may be beyond.
     between = math.sqrt(EDGES[208] * EDGES[209])
     assert upper_bound_outside(norms, between, 10_000.0, 40.0) > 2000
+    # And those of the last bin beyond its end.
+    counts[[209, 400]] = 0.0, 1000.0
+    assert upper_bound_outside(norms, EDGES[401], 10_000.0, 40.0) > 1000
 
 
 def far(rng, epsilon_sd, n_far):
