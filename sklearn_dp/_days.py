@@ -47,7 +47,6 @@ from ._privacy._checks import is_integer
 from ._privacy._disjoint import EVERYONE, Payers, payers_in_words
 from ._privacy._plan import PrivacyPlan
 from ._privacy._prepaid import payers_of
-from ._privacy._rounding import round_down
 from ._privacy._session import PrivacySession
 from ._privacy._units import unit_of
 from ._privacy.mechanisms.fits import lump
@@ -58,6 +57,7 @@ __all__ = ["Days", "BaseByDays"]
 _OTHERS = "other days of a unit"
 _FREE = ("ledger", "n_jobs", "random_state")  # parameters that may change from day to day
 _MOST_DAYS = 10**4
+_ROUNDING = 1 - 1e-12  # shares and sums of a plan, rounded, cost no more than they should
 _NOTE = (
     "rows that come day by day: a unit comes on {} at most, so all days together cost no more; the "
     "first one is charged for all"
@@ -254,31 +254,34 @@ class BaseByDays(BaseDPEstimator):
     # -- what a day does otherwise than a fit -----------------------------------------------------
 
     def _target(self) -> PrivacyBudget:
-        """Of a day: what `n_days` of them compose to is the whole."""
+        """Of a day: what `n_days` of them compose to is the whole, and rounding makes no later one
+        dearer than the first."""
         whole, today = super()._target(), self._today
-        if today is None or today.n_days == 1:
+        if today is None or (today.n_days == 1 and not (today.gaussian and today.days)):
             return whole
-        if today.gaussian:
-            rho = round_down(whole.to_rho() / today.n_days)  # which adds up over days
-            return PrivacyBudget(rho=rho, delta=whole.delta)
-        return whole.split([1 / today.n_days])[0]
+        if not today.gaussian:
+            return whole.split([_ROUNDING / today.n_days])[0]
+        rho = whole.to_rho() / today.n_days  # which adds up over days
+        if today.days is not None and today.days.cost[2] > rho * (1 - 1e-9):
+            rho = min(rho, today.days.cost[2])
+        return PrivacyBudget(rho=rho * _ROUNDING, delta=whole.delta)
 
     def _make_plan(self, n_features: int, unit: str, **public: Any) -> PrivacyPlan:
         today, plan = self._today, super()._make_plan(n_features, unit, **public)
         if today is None:
             return plan
-        if today.n_days > 1 and not (plan.gaussian and plan.delta_failure == 0):
+        if not (plan.gaussian and plan.delta_failure == 0):
             today.gaussian = False  # epsilon and delta add up, and so do failures
             plan = super()._make_plan(n_features, unit, **public)
         if today.days is not None and not _covered(plan, today.days.cost):
             raise ValueError("the budget of a day must not be larger than that of the first one.")
         today.plan = plan
         words = "one day" if today.n_days == 1 else f"{today.n_days} days"
-        plan = replace(plan, notes=(*plan.notes, _NOTE.format(words)))
-        if today.n_days == 1:
-            return plan
-        entries = (lump(_OTHERS, self._others(plan, today.n_days)), *plan.entries)
-        return replace(plan, target=super()._target(), entries=entries)
+        entries = plan.entries
+        if today.n_days > 1:
+            entries = (lump(_OTHERS, self._others(plan, today.n_days)), *entries)
+        notes = (*plan.notes, _NOTE.format(words))
+        return replace(plan, target=super()._target(), entries=entries, notes=notes)
 
     def _others(self, plan: PrivacyPlan, n_days: int) -> PrivacyPlan:
         """What the other days of a unit cost."""

@@ -367,6 +367,25 @@ def test_a_budget_that_is_not_divided_is_seen(monkeypatch):
     assert 7 * model.days_.cost[2] > sum(line["rho"] for line in model.privacy_report_.releases)
 
 
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        FriendlyCovariance(bounds=5.0),
+        FriendlyMean(epsilon=None, rho=0.1),
+        kmeans(epsilon=0.3),
+        DPPCA(2, bounds=5.0),
+    ],
+)
+def test_any_number_of_days_divides_the_budget(estimator):
+    """Rounding of shares and of their sums makes no day too dear for the plan of the first one."""
+    for n_days in range(2, 17):
+        model = clone(estimator).set_params(random_state=0)
+        model.partial_fit(rows_of(0), n_days=n_days).partial_fit(rows_of(1), n_days=n_days)
+        assert model.days_.number == 2
+        report = model.privacy_report_
+        assert report.rho == pytest.approx(n_days * model.days_.cost[2], rel=1e-11)
+
+
 def test_a_pickle_of_a_day_that_is_being_fitted_holds_no_labels(monkeypatch):
     model, states = kmeans().partial_fit(rows_of(0)), []
     original = DPKMeans._fit_day

@@ -270,8 +270,6 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
     def _plan_entries(self, target, n_features):
         rho = target.to_rho()
         if self._later:
-            first = self._today.days.cost[2]  # which rounding has taken a little from
-            rho = first if first <= rho < (1 + 1e-9) * first else rho
             return day_entries(rho, moves=self.init is None)
         last = self._columns(n_features).entries(rho)
         first = engine_entries(
