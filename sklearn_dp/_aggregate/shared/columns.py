@@ -45,6 +45,7 @@ _PARTS = 6.0  # bins that a column should fill and still be seen
 _RUNS = (2, 4)  # octaves that are taken together where single ones are lost in the noise
 _LEVELS_PAID = 3  # histograms that the entry can pay for if each is as dear as it may be
 _CLEAR, _NEXT = 1e-3, 2.0  # chance of a false bin in a histogram; sds of a bin beside a clear one
+_SEEN = 3.0  # standard deviations of its noise that a bin with rows to be counted exceeds
 _ALL = 0.9  # of the rows: what a column that is told by one bin has in it
 _STILL = 0.5  # the same in finer bins
 _HEAP = 0.05  # of the rows: as many beside one value are what the column is wide by
@@ -228,9 +229,8 @@ def look_at_columns(
         # A unit has a weight of at most `scale` steps, in one bin of each of the active columns.
         limit, unit = round_up(table.units.scale * math.sqrt(len(active))), table.units.step
         counts = session.gaussian(COLUMNS, exact, sensitivity=limit, unit=unit, rho=rho)
-        # In each histogram every row is in one bin, so the sums over columns are of the size.
-        size = max(float(np.median(counts.sum(axis=1))) if size is None else size, 1.0)
         sd = math.sqrt(len(active) / (2 * rho))
+        size = max(_number(counts, sd) if size is None else size, 1.0)
         further = []
         for place, (column, own) in enumerate(zip(active, edges, strict=True)):
             before = 0.0 if count is _octaves else interval[column]
@@ -253,6 +253,12 @@ def look_at_columns(
         active = np.array([column for column, _ in further], dtype=np.intp)
         edges = np.array([own for _, own in further])
     return ReleasedColumns(columns, known, single)
+
+
+def _number(counts: np.ndarray, sd: float) -> float:
+    """About how many units there are. Each is in one bin of every column, and most bins hold none:
+    their noise would add up to twenty times that of one."""
+    return float(np.median(np.where(counts > _SEEN * sd, counts, 0.0).sum(axis=1)))
 
 
 def _cost_of_a_look(session: PrivacySession, d: int, size: float | None) -> float | None:

@@ -127,6 +127,20 @@ def test_a_noisy_size_of_zero_is_no_error(n):
         assert found is None or np.isfinite(found.columns.origin).all()
 
 
+def test_narrow_columns_far_off_are_found_without_a_known_size():
+    """The noise of four hundred bins, added up, is as large as the number of rows: a size that it
+    is in either hides rows that are there, or has others missing."""
+    sd = np.array([1.0, 0.02, 0.03, 7.5e5, 1.0, 20.0, 0.2, 3.0, 1e4])
+    far = np.array([0.0, 52.5, 13.4, 1.7e9, 0.0, 60.0, 0.3, 0.0, 1e4])
+    found = []
+    for seed in range(20):
+        X = far + sd * np.random.default_rng(seed).normal(size=(3000, 9))
+        session = open_session(*column_entries(0.03 * RHO), rho=RHO, random_state=seed)
+        seen = look_at_columns(session, Table.in_memory(X, Units(3000)))
+        found.append(np.abs(np.log2(seen.columns.scale / sd)))
+    assert np.max(found) < 4  # octaves; up to eleven with such a size
+
+
 def test_rows_hidden_beside_many_zeros_are_no_constant_column():
     """A fifth of 600 rows is spread over octaves that the noise hides, until they are looked at
     with all that is left: the column has its scale, or is not told, but is never constant."""
