@@ -16,7 +16,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from .._aggregate.friendly.refine import MANY_COLUMNS
 from .._aggregate.kmeans.lloyd_state import changed_sides
 from .._aggregate.kmeans.result import EngineResult
 from .._aggregate.shared.advice import listed
@@ -135,9 +134,7 @@ class ColumnsOfCenters:
             result = _counted_again(result, found)
         else:
             found = alike(result, self.columns if self.scales else None)
-            # The spreads of many columns tell whether they are alike.
-            few = 1 < centers.shape[1] < MANY_COLUMNS
-            found = found._replace(unknown=self.columns is None and few)
+            found = found._replace(unknown=self.columns is None and centers.shape[1] > 1)
         return result, found._replace(beyond=found.beyond + 1.0) if result.cut else found
 
 

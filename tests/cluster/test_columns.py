@@ -78,6 +78,8 @@ def test_too_few_rows_for_the_units():
         assert "too few rows to estimate the scales of the columns" in model.status_
     assert not np.any(model.cluster_centers_status_ == "ok")
     assert model.column_status_.tolist() == ["unknown"] * 3
+    wide = DPKMeans(2, random_state=0).fit(np.tile(table(1000, 1.0), 4))
+    assert wide.column_status_.tolist() == ["unknown"] * 12
     box = DPKMeans(2, bounds=10.0, random_state=0).fit(table(1000, 1.0))  # a ball: they are alike
     assert box.column_status_.tolist() == ["ok"] * 3
 

@@ -189,6 +189,21 @@ def test_a_mean_of_columns_that_were_not_told_apart_says_so():
     assert seen >= 1
 
 
+@pytest.mark.parametrize("repeats", [1, 5])
+def test_many_columns_are_ok_together_only_if_they_are_alike(repeats):
+    """1,000 rows: too few to release a spread of each of eight or forty columns, one in four of
+    which is a salary."""
+    rng, units = np.random.default_rng(0), np.tile([1.0, 1.0, 1.0, 1e3], 2 * repeats)
+    X = rng.normal(size=(1000, len(units)))
+    seen = alike = 0
+    for seed in range(6):
+        model = FriendlyMean(random_state=seed).fit(X * units)
+        seen += "the scales of the columns" in model.status_
+        assert not model.trustworthy_ and (model.column_status_ == "noise").all()
+        alike += FriendlyMean(random_state=seed).fit(X).trustworthy_
+    assert seen >= 1 and (repeats > 1 or alike == 6)
+
+
 def test_a_column_that_is_not_told_is_named_and_the_others_have_their_units():
     """Gifts to one person in ten: the others' scales stand out from the noise, theirs does not."""
     rng, n = np.random.default_rng(0), 900

@@ -36,6 +36,7 @@ from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..._published.friendly_core import fc_average_entries
+from ..shared.bounds import is_ok
 from ..shared.centering import Weights
 from ..shared.columns import COLUMNS, Columns, column_entries, look_at_columns
 from ..shared.table import Table
@@ -44,7 +45,7 @@ from .mean_answer import answer
 from .mean_facts import Candidate, FriendlyMeanResult, PublicFacts, most_pairs
 from .mean_routes import choose_route
 from .points import Points
-from .refine import MANY_COLUMNS, approach, refine
+from .refine import alike, approach, refine
 
 _ONE_UNIT = (
     "there are too few rows to estimate the scales of the columns: all have the "
@@ -208,16 +209,17 @@ def fit_friendly_mean(
             candidate = approach(session, points, candidate, facts, route.share)
     end = refine(session, points, candidate, facts)
     found = answer(session, end, weight, size_sd, diameter or math.nan, name, columns, facts, seen)
-    return _of_one_unit(found, facts) if released and not columns.scaled else found
+    return _of_one_unit(found, alike(end)) if released and not columns.scaled else found
 
 
-def _of_one_unit(found: FriendlyMeanResult, facts: PublicFacts) -> FriendlyMeanResult:
+def _of_one_unit(found: FriendlyMeanResult, alike: bool) -> FriendlyMeanResult:
     """One spread was released for all columns: which of them the noise hides is not known."""
-    if facts.d == 1 or found.status != "ok":
+    d = len(found.mean)
+    if d == 1 or not is_ok(found.status):
         return found
-    few = facts.d < MANY_COLUMNS  # the spreads of many tell whether they are alike
-    codes = np.full(facts.d, "noise" if few else "ok", dtype="<U8")
-    return replace(found, status=_ONE_UNIT if few else f"ok, but {_ONE_UNIT}", codes=codes)
+    if alike:
+        return replace(found, status=f"ok, but {_ONE_UNIT}") if found.status == "ok" else found
+    return replace(found, status=_ONE_UNIT, codes=np.full(d, "noise", dtype="<U8"))
 
 
 def _start_of_columns(session: PrivacySession, points: Points, facts: PublicFacts) -> Candidate:

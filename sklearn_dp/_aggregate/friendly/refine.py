@@ -34,6 +34,7 @@ from .mean_facts import Candidate, PublicFacts
 from .points import Points
 
 MANY_COLUMNS = 8
+_DIFFER = 1.0  # squared variances: what these vary by where half of the columns have none
 # Of the last release, in squared sensitivity, for the squares of columns, and for fourth powers,
 # which tell errors, and the columns with long tails.
 _SQUARES, _SPREADS, _FOURTHS = 0.05, 0.3, 0.05
@@ -260,6 +261,15 @@ def refine(
         spread_error = np.sqrt(unsure + excess**2) / (2 * spread)
     found = end.center, clip.radius, error, spread, end.size, end.least, clip.hidden, spread_error
     return Refined(*found, bias, squares - offset**2, noise)
+
+
+def alike(end: Refined) -> bool:
+    """Whether columns have about the same spread, as far as the noise of many variances tells: the
+    mean of its d squares has the standard deviation sqrt(2 / d)."""
+    d, variances = len(end.variance), end.variance / end.variance_noise
+    mean = max(float(variances.mean()), 0.0)
+    differ = float(np.mean(np.square(variances - mean))) - 1
+    return d >= MANY_COLUMNS and differ + 2 * math.sqrt(2 / d) <= _DIFFER * mean**2
 
 
 def _spreads(variances: np.ndarray, pooled: float, noise: float) -> np.ndarray:
