@@ -37,8 +37,8 @@ _CLEAR = 4.0  # standard deviations of noise, that counts of a tail stand out by
 _TAIL_WINDOWS = (1, 2, 4, 8)  # bins of a tail together
 _HIDDEN = 1.5  # standard deviations of noise that rows may hide in
 _NEAR = 2.0, 4.0  # times the radius, to which counts are used: of normal laws, of others
-_FAR = 8.0  # times the radius, to which they are where they stand out together, by
-_TOGETHER = 2.0  # standard deviations of noise
+_FAR = 16.0  # times the radius, to which they are where some next to each other stand out, by
+_TOGETHER = 2.5  # standard deviations of noise
 _MOST_HIDDEN = 0.1  # of the rows
 _INDICES = (2.0, 16.0)  # of power laws of tails: those of smaller ones have no variance
 _LIKELY = 0.7, 0.5  # of what a power law says, for means of normal laws and for squares
@@ -179,10 +179,13 @@ def _unseen(
         middle = np.maximum((edges[1:] + edges[:-1]) / 2 - radius, 0.0)[beyond]
         normal = _normal_counts(counts, edges, d)[beyond]
         more, tail = counts[beyond] - normal, normal < sd
-        clear = np.cumsum(more * tail) / (sd * np.sqrt(np.maximum(np.cumsum(tail), 1)))
+        # A cluster far out has all its rows in a few bins: of any bins that follow each other.
+        held, bins = (np.append(0.0, np.cumsum(part)) for part in (more * tail, tail))
+        clear = (held[:, None] - held) / (sd * np.sqrt(np.maximum(bins[:, None] - bins, 1)))
         last = int(np.count_nonzero(edges[1:][beyond] <= near * radius))
-        if clear.max(initial=0.0) > _TOGETHER:
-            last = max(last, int(np.argmax(clear)) + 1)
+        end, start = np.unravel_index(np.argmax(np.tril(clear)), clear.shape)
+        if clear[end, start] > _TOGETHER:
+            last = max(last, int(end))
         excess += max(float(more[:last] @ middle[:last]), 0.0)
     return _LIKELY[0] * excess / max(size, 1.0)
 
