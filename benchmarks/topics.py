@@ -16,7 +16,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 import numpy as np  # noqa: E402
-from sklearn.cluster import AgglomerativeClustering, KMeans  # noqa: E402
+from sklearn.cluster import KMeans  # noqa: E402
 from sklearn.metrics import adjusted_rand_score  # noqa: E402
 
 from sklearn_dp import DPTopics  # noqa: E402
@@ -42,19 +42,18 @@ a sixth from {shared} words of its theme, the others from {common:,} common word
 * vocabulary: `DPTopics` with a public list of all {words:,} words;
 * found: `DPTopics` without a vocabulary.
 
-`Rand` is the adjusted Rand index with the true topics; `near` what it is once topics are joined
-whose centers are closer than a text is to its own center, in the mean (average linkage of cosine
-distances, cut at `inertia_ / size_`: released numbers, so it costs nothing); and `joined` once
-topics whose texts are mostly of one true topic are joined, which only the truth can tell. `named`
-is the share of texts in a topic whose label is right: all of its keywords, up to three, belong to
-the topic that most texts in it are of. `right` is the share of the first five keywords of all
-topics that belong to it, and `keywords` is how many keywords, of five, a topic has. Means of
-{seeds} fits; CPU seconds of a fit.
+`Rand` is the adjusted Rand index with the true topics; `ideal` what it is once topics whose texts
+are mostly of one true topic are merged, which only the truth can tell. `named` is the share of
+texts in a topic whose label is right: all of its keywords, up to three, belong to the topic that
+most texts in it are of. `right` is the share of the first five keywords of all topics that belong
+to it, and `keywords` is how many keywords, of five, a topic has. A line `merged` has the same of
+`merge()`, which merges topics whose centers are closer to each other than a text is to its own, by
+released numbers only: it costs nothing. Means of {seeds} fits; CPU seconds of a fit.
 
 Where a large topic has several centers, and small ones share one, k-means has a local minimum, with
 and without privacy. With a power of 1 the largest topic is a fifth of all texts, and the index
-falls by much where it is split; the pieces still have the right name. Joining near ones makes that
-good by itself. The rule needs topics that are farther apart than their texts are wide, as here.
+falls by much where it is split; the pieces still have the right name. Merging near ones makes that
+good. The rule needs topics that are farther apart than their texts are wide, as here.
 """
 
 
@@ -87,26 +86,19 @@ def _unit(rows):
 def exact(X, texts, names, **start):
     """Labels and topics without privacy: of all words of the texts."""
     model = KMeans(TOPICS, n_init=1, **start).fit(X)
-    labels, near = model.labels_, near_ones(model.cluster_centers_, model.inertia_ / 2 / len(X))
-    counts = np.zeros((TOPICS, len(names)))
+    labels, counts = model.labels_, np.zeros((TOPICS, len(names)))
     column = {name: i for i, name in enumerate(names)}
     for label, text in zip(labels, texts, strict=True):
         for word in {*text}:
             counts[label, column[word]] += 1
     sizes = np.bincount(labels, minlength=TOPICS).astype(float)
-    found = described(counts, 1e-9, sizes, 1e-9 * np.ones(TOPICS), names.tolist(), 10)
-    return labels, near, found
+    none = np.full(TOPICS, 1e-9)
+    return labels, described(counts, none, sizes, none, names.tolist(), 10)
 
 
-def near_ones(centers, within):
-    """Labels of topics, the same for those that are closer than `within`."""
-    linkage = {"metric": "cosine", "linkage": "average", "distance_threshold": within}
-    return AgglomerativeClustering(None, **linkage).fit_predict(centers)
-
-
-def quality(labels, near, found, topics):
-    """Rand index, before and after near ones, or pieces of a true topic, are joined, texts with a
-    right label, right keywords among the first five, and how many."""
+def quality(labels, found, topics):
+    """Rand index, before and after pieces of a true topic are joined, texts with a right label,
+    right keywords among the first five, and how many."""
     named, right, told, joined = 0, 0, 0, labels.copy()
     for number, topic in enumerate(found):
         inside = topics[labels == number]
@@ -117,16 +109,16 @@ def quality(labels, near, found, topics):
         good = [first <= int(word[1:]) < first + OWN for word in topic.keywords[:5]]
         named += len(inside) * bool(good and all(good[:3]))
         right, told = right + sum(good), told + len(good)
-    index = [adjusted_rand_score(topics, each) for each in (labels, near[labels], joined)]
+    index = [adjusted_rand_score(topics, each) for each in (labels, joined)]
     return *index, named / len(topics), right / max(told, 1), told / len(found)
 
 
 def line(power, name, results, seconds):
     """A row of the table."""
-    index, near, joined, named, right, told = np.mean(results, axis=0)
+    index, joined, named, right, told = np.mean(results, axis=0)
     shown = "" if seconds is None else f"{np.mean(seconds):.0f}"
     return (
-        f"| {power:g} | {name} | {index:.3f} | {near:.3f} | {joined:.3f} | {named:.2f} "
+        f"| {power:g} | {name} | {index:.3f} | {joined:.3f} | {named:.2f} "
         f"| {right:.2f} | {told:.1f} | {shown} |"
     )
 
@@ -148,10 +140,9 @@ def lines_of(power, seeds):
                     TOPICS, epsilon=epsilon, vocabulary=vocabulary, random_state=seed
                 ).fit(X, texts=texts)
                 seconds.setdefault(name, []).append(time.process_time() - start)
-                clusters = model.estimator_
-                near = near_ones(clusters.cluster_centers_, clusters.inertia_ / clusters.size_)
-                found = quality(model.predict(X), near, model.topics_, topics)
-                results.setdefault(name, []).append(found)
+                for each, way in ((model, name), (model.merge(), f"{name}, merged")):
+                    found = quality(each.predict(X), each.topics_, topics)
+                    results.setdefault(way, []).append(found)
     return [line(power, name, found, seconds.get(name)) for name, found in results.items()]
 
 
@@ -161,12 +152,12 @@ def main():
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     lines = [
-        "| power | | Rand | near | joined | named | right | keywords | CPU |",
-        "|---" * 9 + "|",
+        "| power | | Rand | ideal | named | right | keywords | CPU |",
+        "|---" * 8 + "|",
     ]
     for power in POWERS:
         lines += lines_of(power, options.seeds)
-        print("\n".join(lines[-2 - 2 * len(EPSILONS) :]), flush=True)
+        print("\n".join(lines[-2 - 4 * len(EPSILONS) :]), flush=True)
     intro = INTRO.format(
         made=f"python benchmarks/topics.py --seeds {options.seeds}",
         versions=f"Python {platform.python_version()} and NumPy {np.__version__}",

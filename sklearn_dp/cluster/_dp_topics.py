@@ -36,6 +36,7 @@ from ._keywords import (
     released_counts,
     status_of,
 )
+from ._merged_topics import MergedTopics
 from ._metric import UnitRows
 from ._nearest import nearest_point
 
@@ -50,7 +51,7 @@ _MOST_WORDS = 2**20
 _FEW = 5  # features: with so few, only the silhouette chooses a number of directions
 
 
-class DPTopics(StandardErrors, BaseDPEstimator):
+class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
     """Topics of texts: clusters of their embeddings, with the words that tell each one from others.
 
     `DPKMeans` clusters the directions of the embeddings. Then the words of the texts are counted in
@@ -91,9 +92,9 @@ class DPTopics(StandardErrors, BaseDPEstimator):
     Attributes
     ----------
     topics_ : list of Topic
-        Label, size, keywords and status of each topic, in the order of the centers of
-        `estimator_`, made of released numbers. ``pandas.DataFrame(model.topics_)`` is a table of
-        them, and `sklearn_dp.inspection.TopicDisplay` a picture and a page.
+        Label, size, keywords and status of each topic, made of released numbers.
+        ``pandas.DataFrame(model.topics_)`` is a table of them, and
+        `sklearn_dp.inspection.TopicDisplay` a picture and a page.
     sizes_ : ndarray of shape (n_topics,)
         Released number of units of each topic; with `groups`, the texts of a person add up to one.
     sizes_std_error_ : ndarray of shape (n_topics,)
@@ -104,12 +105,14 @@ class DPTopics(StandardErrors, BaseDPEstimator):
         Released number of units that use each word in each topic, with noise; without a
         `vocabulary`, 0 where it is below `threshold_`.
     word_count_std_error_ : float
-        Standard deviation of the noise of a count.
+        Standard deviation of the noise of a count; of merged topics, the largest.
     threshold_ : int or None
         Public: without a `vocabulary`, a word is released in a topic if its noisy count is at least
         this.
     estimator_ : DPKMeans
         The fitted clusters, with ``metric="cosine"``.
+    center_topics_ : ndarray of int32 of shape (n_clusters,)
+        The topic of each center of `estimator_`: its own, unless topics have been merged.
     trustworthy_ : bool
         Whether `status_` is "ok".
     status_ : str
@@ -335,9 +338,10 @@ class DPTopics(StandardErrors, BaseDPEstimator):
         progress(_KEYWORDS)
         model.privacy_report_ = session.report()
         self.estimator_ = model
+        self.center_topics_ = np.arange(n_topics, dtype=np.int32)
         self.topics_ = described(
             self.word_counts_,
-            self.word_count_std_error_,
+            np.full(n_topics, self.word_count_std_error_),
             self.sizes_,
             self.sizes_std_error_,
             self.words_,
@@ -369,4 +373,4 @@ class DPTopics(StandardErrors, BaseDPEstimator):
             Indices of `topics_`. Not private where the rows are.
         """
         rows = UnitRows(self._validate_predict(X))
-        return nearest_point(rows, self.estimator_.cluster_centers_)
+        return self.center_topics_[nearest_point(rows, self.estimator_.cluster_centers_)]

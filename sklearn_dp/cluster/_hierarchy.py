@@ -215,6 +215,8 @@ DPTopics
             (of, "points_", of, "weights_"),
         ):
             if hasattr(place, centers) and hasattr(source, weights):
+                if len(getattr(place, centers)) != len(getattr(source, weights)):
+                    raise ValueError("estimator has merged topics: pass the one before merge().")
                 return cls(
                     getattr(place, centers),
                     getattr(source, weights),

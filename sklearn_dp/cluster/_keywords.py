@@ -211,10 +211,10 @@ def _pair_of(code: bytes) -> tuple[int, str]:
 
 
 def described(
-    counts: np.ndarray, count_error: float, sizes: np.ndarray, size_errors: np.ndarray,
+    counts: np.ndarray, count_errors: np.ndarray, sizes: np.ndarray, size_errors: np.ndarray,
     words: Sequence[str], n_keywords: int,
 ) -> list[Topic]:  # fmt: skip
-    """Topics, by noisy counts (k, n_words) and sizes (k,), in their order: post-processing.
+    """Topics, by noisy counts (k, n_words) with errors (k,), and sizes (k,): post-processing.
 
     A keyword's count is above what the share of the word in the other topics would make of it, by
     more than noise and chance would do in any of the words. The first ones add most to the
@@ -224,13 +224,16 @@ def described(
     share = others / np.maximum(sizes.sum() - sizes, 1.0)[:, None]
     expected = np.maximum(sizes, 0.0)[:, None] * share
     # Few counts are not taken for infinitely telling: less than the noise is not known.
-    telling = counts * np.log(np.maximum(counts, 1e-300) / np.maximum(expected, count_error))
-    variance = count_error**2 + np.square(share * size_errors[:, None]) + expected
+    noise = count_errors[:, None]
+    telling = counts * np.log(np.maximum(counts, 1e-300) / np.maximum(expected, noise))
+    variance = noise**2 + np.square(share * size_errors[:, None]) + expected
     least = -ndtri(_CHANCE / max(len(words), 1)) * np.sqrt(variance)
     telling[counts - expected < least] = -np.inf
     return [
-        _topic(number, *each, count_error, words, n_keywords)
-        for number, each in enumerate(zip(telling, counts, sizes, size_errors, strict=True))
+        _topic(number, *each, words, n_keywords)
+        for number, each in enumerate(
+            zip(telling, counts, sizes, size_errors, count_errors.tolist(), strict=True)
+        )
     ]
 
 

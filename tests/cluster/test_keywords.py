@@ -61,7 +61,8 @@ def test_a_unit_is_in_so_many_pairs_and_in_each_once():
 def test_a_word_that_all_topics_use_is_no_keyword():
     counts = np.array([[500.0, 400.0, 10.0], [1000.0, 15.0, 20.0], [30.0, 0.0, -20.0]])
     sizes, errors = np.array([600.0, 1200.0, 25.0]), np.full(3, 20.0)
-    first, second, third = described(counts, 10.0, sizes, errors, ["please", "tea", "x"], 5)
+    noise = np.full(3, 10.0)
+    first, second, third = described(counts, noise, sizes, errors, ["please", "tea", "x"], 5)
     assert first.keywords == ("tea",) and first.counts == (400.0,) and first.status == "ok"
     assert second.keywords == () and second.label == "topic 1" and second.status == "unnamed"
     assert third.status == "noise" and third.size == 25.0 and third.count_std_error == 10.0
@@ -78,5 +79,6 @@ def test_noise_alone_seldom_makes_a_keyword():
     A false alarm has probability 2e-7 (binomial); a threshold that is lower by a tenth is seen.
     """
     counts = 10.0 * np.random.default_rng(0).normal(size=(2000, 50))
-    found = described(counts, 10.0, np.zeros(2000), np.ones(2000), [f"w{i}" for i in range(50)], 5)
+    words, noise = [f"w{i}" for i in range(50)], np.full(2000, 10.0)
+    found = described(counts, noise, np.zeros(2000), np.ones(2000), words, 5)
     assert 40 <= sum(bool(topic.keywords) for topic in found) <= 150
