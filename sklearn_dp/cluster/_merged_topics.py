@@ -51,7 +51,7 @@ class MergedTopics:
         labels = np.unique(labels, return_inverse=True)[1]
         errors = np.array([topic.count_std_error for topic in self.topics_])
         model = copy(self)
-        model.center_topics_ = labels[self.center_topics_].astype(np.int32)
+        model.center_topics_ = labels[self.center_topics_].astype(np.int32, casting="same_kind")
         model.sizes_, model.word_counts_, squares = (
             total(each, labels)
             for each in (
