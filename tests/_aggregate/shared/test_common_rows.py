@@ -14,8 +14,7 @@ D = 400
 
 
 def table(n=900, density=0.01, **options):
-    rng = np.random.default_rng(0)
-    return random_array((n, D), density=density, format="csr", rng=rng, **options)
+    return random_array((n, D), density=density, format="csr", random_state=0, **options)
 
 
 def all_of(rows, origin):
