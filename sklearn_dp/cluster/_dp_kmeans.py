@@ -322,4 +322,7 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
         today, weight = self._today, table.units.unit_weight
         stream = today.days.state or Stream.of(today.fitted, domain, weight)
         result, today.state = fit_day(session, table, domain, stream, keep=today.keep)
-        self._store(table, result, alike(result), weight)
+        columns = self._columns(table.n_features)
+        self._store(
+            table, result, alike(result, columns.columns if columns.refined else None), weight
+        )

@@ -71,6 +71,18 @@ def test_what_is_not_needed_goes_to_the_iterations():
     assert spent(model) > 0.96 and model.trustworthy_
 
 
+def test_narrow_columns_of_later_days_are_told_to_be_noise():
+    """Days are compared in the units of the table, so the noise of a salary is in every age."""
+    bounds, rng = ([0.0, 15.0], [1e6, 100.0]), np.random.default_rng(0)
+    model = DPKMeans(2, bounds=bounds, random_state=0)
+    for day in range(3):
+        ages = rng.uniform(20, 70, 1000)
+        model.partial_fit(np.column_stack([rng.choice([2e5, 8e5], 1000), ages]), day=day)
+    assert np.all(model.cluster_centers_std_error_[:, 1] > 25)  # years
+    assert model.column_status_.tolist() == ["ok", "noise"]
+    assert model.status_.startswith("mostly noise in some columns: x1")
+
+
 def test_too_few_rows_for_the_units():
     model = DPKMeans(2, random_state=0).fit(table(1000, 1.0))
     assert not {UNITS, REFINED} & {*released(model)} and spent(model) > 0.99
