@@ -12,7 +12,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from ..shared.advice import listed
-from .mean_facts import FriendlyMeanResult
+from ..shared.bounds import is_ok
+from .mean_facts import MIDDLE_VARIANCE, FriendlyMeanResult
 
 _HIDDEN = 0.5  # part of its spread that a standard error is, above which little can be seen
 _LEAST = 1e-140  # of a standard error: squares of it are floats
@@ -90,7 +91,7 @@ def combined(
 ) -> tuple[FriendlyMeanResult, Means]:
     """The result of all days, and what is kept of it for the next; `before` None on the first
     day."""
-    means = (Means.of_none(len(day.mean)) if before is None else before).and_one(day, keep)
+    means = (Means.of_none(len(day.mean)) if before is None else before).and_one(_alone(day), keep)
     if before is None:
         return day, means
     known = means.precision > 0
@@ -113,3 +114,17 @@ def combined(
         "status": status,
     }
     return replace(day, mean=means.mean, size=means.size, size_sd=size_sd, **changed), means
+
+
+def _alone(day: FriendlyMeanResult) -> FriendlyMeanResult:
+    """A day, as one of several. Where it cannot say how far off it is, it tells nothing: rows were
+    hidden, or columns with one spread for all differ. In a box its mean is drawn to the middle, as
+    if rows were likely to be there: by the part e^2 of the square of that distance, for an error e
+    that is what is left of it. It is drawn to the same point every day, so that is a bias."""
+    error, box = day.std_error, day.columns.box
+    hidden = not is_ok(day.status) and bool(np.all(day.codes == "ok"))
+    error = np.where(hidden | (day.spread == 0), np.inf, error)
+    if box is None or box.low is None or not day.columns.scaled:
+        return replace(day, std_error=error)
+    drawn = np.square(error) / (day.columns.scale * math.sqrt(MIDDLE_VARIANCE))
+    return replace(day, std_error=error, bias=np.minimum(np.hypot(day.bias, drawn), error))

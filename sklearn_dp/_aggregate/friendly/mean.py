@@ -42,7 +42,7 @@ from ..shared.columns import COLUMNS, Columns, column_entries, look_at_columns
 from ..shared.table import Table
 from .average import RADII, find_radius, radius_grid
 from .mean_answer import answer
-from .mean_facts import Candidate, FriendlyMeanResult, PublicFacts, most_pairs
+from .mean_facts import MIDDLE_VARIANCE, Candidate, FriendlyMeanResult, PublicFacts, most_pairs
 from .mean_routes import choose_route
 from .points import Points
 from .refine import alike, approach, refine
@@ -219,7 +219,8 @@ def _of_one_unit(found: FriendlyMeanResult, alike: bool) -> FriendlyMeanResult:
         return found
     if alike:
         return replace(found, status=f"ok, but {_ONE_UNIT}") if found.status == "ok" else found
-    return replace(found, status=_ONE_UNIT, codes=np.full(d, "noise", dtype="<U8"))
+    codes, none = np.full(d, "noise", dtype="<U8"), np.zeros(d)
+    return replace(found, status=_ONE_UNIT, codes=codes, spread=none)
 
 
 def _start_of_columns(session: PrivacySession, points: Points, facts: PublicFacts) -> Candidate:
@@ -227,7 +228,7 @@ def _start_of_columns(session: PrivacySession, points: Points, facts: PublicFact
     center, reach = np.zeros(facts.d), facts.diameter / 2
     if facts.reach is None:
         return Candidate(center, reach, reach, ORIGIN_VARIANCE)
-    candidate, share = Candidate(center, reach, reach, 1 / 3), _APPROACH * facts.rho
+    candidate, share = Candidate(center, reach, reach, MIDDLE_VARIANCE), _APPROACH * facts.rho
     noise = facts.spread * reach * math.sqrt((1 + 1 / math.sqrt(facts.d)) / (2 * share))
     return (
         approach(session, points, candidate, facts, share)

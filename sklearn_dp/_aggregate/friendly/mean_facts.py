@@ -12,6 +12,9 @@ import numpy as np
 from ..shared.centering import Weights
 from ..shared.columns import Columns
 
+MIDDLE_VARIANCE = 1 / 3
+"""Of the middle of a box as an estimate, in squares of half a side: that of uniform rows."""
+
 
 @dataclass(frozen=True)
 class PublicFacts:
@@ -87,7 +90,7 @@ class FriendlyMeanResult:
     method: str  # how the location was found
     size_sd: float
     std_error: np.ndarray  # noise, sampling and clipping; infinite where there is no mean
-    spread: np.ndarray  # standard deviations of columns
+    spread: np.ndarray  # standard deviations of columns; 0 where they cannot be told apart
     spread_error: np.ndarray  # infinite where they were not wanted
     columns: Columns
     codes: np.ndarray  # a word for each column: see `column_status`
