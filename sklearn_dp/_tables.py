@@ -57,7 +57,7 @@ _MISSING = (
 )
 _OTHER_COLUMNS = (
     "Drop columns that are not features; pass the owner of each row as groups; encode categories "
-    "and dates with PublicEncoder or another rule that does not depend on the data."
+    "with PublicEncoder, and turn dates into days since a fixed one."
 )
 # How messages of scikit-learn's checks begin that hold public facts only (names of parameters, the
 # number of features, types). An unknown message is never passed on: it may quote data.

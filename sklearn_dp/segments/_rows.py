@@ -64,7 +64,8 @@ def without_column(X: Any, column: str | int | None, key: Any) -> tuple[Any, Any
         return X, key
     try:
         if isinstance(column, str):
-            return X.drop(columns=[column]), X[column]
+            rest = X.drop(columns=[column]) if hasattr(X, "iloc") else X.drop(column)  # of polars
+            return rest, X[column]
         if hasattr(X, "iloc"):
             place = range(X.shape[1])[column]
             return X.iloc[:, [i for i in range(X.shape[1]) if i != place]], X.iloc[:, place]

@@ -90,6 +90,8 @@ def test_the_column_of_the_key_is_taken_out():
     for column in ("key", 1, -2):
         X, key = without_column(frame, column, None)
         assert list(X.columns) == ["a", "b"] and list(key) == ["x", "y"]
+    X, key = without_column(pytest.importorskip("polars").from_pandas(frame), "key", None)
+    assert X.columns == ["a", "b"] and key.to_list() == ["x", "y"]
     X, key = without_column([[1.0, 7, 3.0], [2.0, 8, 4.0]], 1, None)
     assert X.tolist() == [[1.0, 3.0], [2.0, 4.0]] and key.tolist() == [7.0, 8.0]
     for table, column in ((frame, "c"), (frame, 3), (np.zeros((2, 2)), "a"), (np.zeros(3), 0)):
