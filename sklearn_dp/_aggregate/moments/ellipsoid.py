@@ -229,7 +229,7 @@ def component_weights(
     # Minus log-densities, but for a constant of all components.
     energies = [square / 2 - offset for square, offset in zip(squares, offsets, strict=True)]
     least = np.minimum.reduce(energies)
-    parts = [exp2((least - energy) * math.log2(math.e)) for energy in energies]
+    parts = [_share((least - energy) * math.log2(math.e)) for energy in energies]
     total = np.zeros(n_rows)
     for share in parts:  # in this order for every row, which np.sum does not promise
         total += share
@@ -238,6 +238,14 @@ def component_weights(
         level = np.floor(share / total * (_LEVELS + 1) * (1 - 2.0**-40))
         weights[j] = level * (WEIGHT_STEPS // _LEVELS)
     return weights.T
+
+
+def _share(bits: np.ndarray) -> np.ndarray:
+    """Two to the power of numbers of which the largest is 0 in each row; 0 below 2**-64, which adds
+    nothing to sums."""
+    share, near = np.zeros(bits.shape), np.flatnonzero(bits > -64.0)
+    share[near] = exp2(bits[near])
+    return share
 
 
 def normal_quantile(share: float, d: int) -> float:

@@ -34,6 +34,8 @@ from .ellipsoid import WEIGHT_STEPS, Ellipsoid, component_weights
 
 LABELS = "component labels"
 """Name of the released component of each row in the state of a part."""
+WEIGHTS = "component weights"
+"""Name of the weights of each row, in the components of the next round, in the state of a part."""
 
 _COUNTS, _SUMS, MOMENTS = "component counts", "component sums", "component moments"
 DISTANCES = "component distances"
@@ -90,22 +92,27 @@ def exact_moments(
 
     Unreleased: sums of a term for each row, every term a function of its row alone and rounded
     toward zero, so that none is longer than the bound of its release. The weights of units multiply
-    those of the components: of labels (`labeled`), or :func:`.ellipsoid.component_weights`.
+    those of the components: of labels (`labeled`), or :func:`.ellipsoid.component_weights`, which
+    the part may hold.
 
-    Returns the part without the labels; counts (k,) in steps of 2**-20; sums (k, d) in steps of
+    Returns the part without these; counts (k,) in steps of 2**-20; sums (k, d) in steps of
     their radius / 2**15; moments (k, p) in squared steps: upper triangles, diagonals ("diag"),
     traces ("spherical"), or one for all if "tied"; and with `fourths` those of
     :func:`_fourth_powers`.
     """
-    rows, units = part[ROWS], part.units
+    rows, units, known = part[ROWS], part.units, part.state.get(WEIGHTS)
     k, d = len(ellipsoids), rows.n_features
     exact = sum_type(rows.n_rows, 30)
     counts, sums = np.zeros(k, dtype=exact), np.zeros((k, d), dtype=exact)
     moments = np.zeros((k, _n_moments(d, form)), dtype=exact)
     powers = np.zeros((k, d), dtype=exact)
     for place, x in rows.chunks(max(k, k * d // _AT_ONCE)):
-        weights, products = _whole(part[LABELS][place], k) if labeled else None, []
-        if weights is None:
+        products = []
+        if labeled:
+            weights = _whole(part[LABELS][place], k)
+        elif known is not None:
+            weights = known[place]
+        else:
             # What a weight and a moment are made of, once for both.
             products = [ellipsoid.products(x) for ellipsoid in ellipsoids]
             squares = (e.squares(own) for e, own in zip(ellipsoids, products, strict=True))
@@ -116,7 +123,7 @@ def exact_moments(
             inside = np.flatnonzero(weight)
             if len(inside) < len(x):
                 weight, own = weight[inside], x[inside]
-                among = None if among is None else among[:, inside]
+                among = None if among is None else among.take(inside, axis=1)
             among = ellipsoid.products(own) if among is None else among
             near, white = _clipped(ellipsoid, among, radii)
             counts[j] += int(weight.sum())
@@ -129,7 +136,7 @@ def exact_moments(
                 powers[j] += _fourth_powers(own, ellipsoid, radii[1], weight)
     if form == "tied":
         moments = moments.sum(axis=0, keepdims=True)
-    return part.without(LABELS), (counts, sums, moments, *([powers] if fourths else []))
+    return part.without(LABELS, WEIGHTS), (counts, sums, moments, *([powers] if fourths else []))
 
 
 def _clipped(
@@ -215,7 +222,8 @@ def _moments_of(x: np.ndarray, form: str) -> np.ndarray:
         return exact_integers(np.square(x).sum(axis=0))
     if form == "spherical":
         return np.array([int(exact_integers(np.square(x).sum(axis=0)).sum())])
-    return exact_integers(x.T @ x)[np.triu_indices(x.shape[1])]
+    columns = np.arange(x.shape[1])
+    return exact_integers(x.T @ x)[columns[:, None] <= columns]  # the upper triangle, in its order
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from ..shared.centering import noise_sd
 from ..shared.rows import ROWS, GridTable
 from ..shared.table import Part
 from .ellipsoid import WEIGHT_STEPS, Ellipsoid, component_weights, normal_quantile
-from .moment_releases import DISTANCES, TAIL_SUMS, noise_entries, row_weights
+from .moment_releases import DISTANCES, TAIL_SUMS, WEIGHTS, noise_entries, row_weights
 
 _QUANTILES = (0.5, 0.9, 0.99, 0.999)  # of a normal law, that the edges of the first bins are
 _FARTHEST = 32.0  # times the last of them
@@ -296,14 +296,20 @@ def _distance_counts(
     """A pass: for each component, the weights of rows in bins of whitened squared distances."""
     rows, units, k, bins = part[ROWS], part.units, len(ellipsoids), len(edges) - 1
     counts = np.zeros((k, bins), dtype=sum_type(rows.n_rows, 30))
+    # For the last round, which is of the same components; one has all rows.
+    held = np.empty((k, rows.n_rows), dtype=np.int32) if k > 1 and part.source.in_memory else None
     for place, x in rows.chunks(k):
         squares = [ellipsoid.squares(ellipsoid.products(x)) for ellipsoid in ellipsoids]
-        share = row_weights(component_weights(len(x), squares, ellipsoids), units, place)
+        weights = component_weights(len(x), squares, ellipsoids)
+        if held is not None:
+            held[:, place] = weights.T
+        share = row_weights(weights, units, place)
         for j, square in enumerate(squares):
-            cell = np.searchsorted(np.square(edges[1:-1]), square, side="right")
+            inside = np.flatnonzero(share[:, j])
+            cell = np.searchsorted(np.square(edges[1:-1]), square[inside], side="right")
             # Integers of at most 2**20, at most 2**16 of them: exact sums.
-            counts[j] += exact_integers(np.bincount(cell, share[:, j], minlength=bins))
-    return part, (counts,)
+            counts[j] += exact_integers(np.bincount(cell, share[inside, j], minlength=bins))
+    return part if held is None else part.having(**{WEIGHTS: held.T}), (counts,)
 
 
 def _tail_of(counts: np.ndarray, edges: np.ndarray, sd: float) -> PowerLaw | None:
