@@ -70,14 +70,15 @@ class BaseComponentsByDays(BaseByDays, BaseComponentErrors):
         # is about the root of 2 |s| tr s.
         largest = float(np.linalg.eigvalsh(noise)[-1])
         self.noise_level_ = math.sqrt(2 * largest) * math.sqrt(float(np.trace(noise)))
-        self._set_components(covariance, unit**2)
+        eigen = np.linalg.eigh(covariance)
+        self._set_components(eigen, unit**2)
         size = max(means.size, 1.0)
         self.size_, self.whiten_ = size * table.units.unit_weight, bool(self.whiten)
         self.singular_values_ = np.sqrt(self.explained_variance_) * math.sqrt(self.size_)
         variances = np.diag(covariance) * unit**2
         total = max(float(variances.sum()), float(np.linalg.norm(noise / largest)) * largest)
         self._set_errors(total, noise, 2 / found.variance, 0.0, found.taken * total)
-        self._set_direction_errors(covariance, unit**2, 0.0)
+        self._set_direction_errors(eigen, unit**2, 0.0)
         error = np.sqrt(means.variance + np.square(means.bias)) * unit
         sure = means.size > _SURE * math.sqrt(means.size_variance)
         self.mean_std_error_ = np.where(sure & (means.precision > 0), error, math.inf)

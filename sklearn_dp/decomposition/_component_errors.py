@@ -46,9 +46,10 @@ class BaseComponentErrors(BaseDPEstimator):
     status_: str
     _total: tuple[float, Any, float, float, float]
 
-    def _set_components(self, moment, unit):
-        """Directions and variances, from the released sum of squares (in steps) times `unit`."""
-        values, vectors = np.linalg.eigh(moment)
+    def _set_components(self, eigen, unit):
+        """Directions and variances, from eigenvalues and eigenvectors of the released sum of
+        squares (in steps), and what turns it into a covariance."""
+        values, vectors = eigen
         variance = np.maximum(values[::-1], 0.0) * unit  # noise makes some eigenvalues negative
         k = self.n_components_ = _n_components(self.n_components, variance, self.noise_level_)
         components = vectors[:, ::-1][:, :k].T
@@ -109,11 +110,11 @@ class BaseComponentErrors(BaseDPEstimator):
         rest = status.removeprefix("ok").removeprefix(",").removeprefix(" but").strip()
         return f"{words}; {rest}" if rest else words
 
-    def _set_direction_errors(self, moment, unit, mean_sd):
+    def _set_direction_errors(self, eigen, unit, mean_sd):
         """Standard errors of the directions and of the mean, from released values.
 
-        `moment` is that of `_set_components`, `unit` turns it into a covariance, and `mean_sd` is
-        that of the noise of each coordinate of the mean.
+        `eigen` and `unit` are those of `_set_components`, and `mean_sd` is that of the noise of
+        each coordinate of the mean.
 
         To first order, a symmetric change E of a matrix with eigenvalues l turns its eigenvector i
         toward j by the angle e_ij / (l_i - l_j), for e_ij the entry of E in these directions.
@@ -123,8 +124,7 @@ class BaseComponentErrors(BaseDPEstimator):
         right one or more is any angle.
         """
         _, sd, size, *_ = self._total
-        values, vectors = np.linalg.eigh(moment)
-        values, vectors = values[::-1] * unit, vectors[:, ::-1]
+        values, vectors = eigen[0][::-1] * unit, eigen[1][:, ::-1]
         variance, k = np.maximum(values, 0.0), self.n_components_
         # Scaled, so that squares of variances as large as bounds allow do not overflow.
         scale = max(float(variance[0]), float(np.max(sd)), 1e-300)

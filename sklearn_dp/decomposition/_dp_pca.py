@@ -294,13 +294,14 @@ class DPPCA(
         unit = place.rows.unit**2 / place.size  # from squared steps to a variance
         noise = limit**2 * noise_sd(rho)  # standard deviation of a diagonal entry
         self.noise_level_ = noise * math.sqrt(2 * d) * unit  # spectral norm of the noise
-        self._set_components(moment, unit)
+        eigen = np.linalg.eigh(moment)
+        self._set_components(eigen, unit)
         self.size_, self.whiten_ = place.size * table.units.unit_weight, bool(self.whiten)
         self.singular_values_ = np.sqrt(self.explained_variance_) * math.sqrt(self.size_)
         sd, square, taken = noise * unit, place.weights.square, place.squares * unit
         total = max(float(np.trace(moment)) * unit, math.sqrt(d) * sd)
         self._set_errors(total, sd, place.size / square, place.size_sd / square, taken)
-        self._set_direction_errors(moment, unit, place.error)
+        self._set_direction_errors(eigen, unit, place.error)
         self.status_ = place.weights.told(place.status)
         if self.status_ == "ok" and (self.explained_variance_[:1] < noise_edge(sd, d)).any():
             times = math.inf if total < 2 * math.sqrt(d) * sd else 2 * noise_edge(sd, d) * d / total

@@ -119,8 +119,8 @@ def _moment(message: Arrays, X: np.ndarray) -> Arrays:
     rows, limit = _rows(message, X), float(message["limit"][0])
     coarse = coarse_step(limit)
     total = np.zeros((rows.n_features,) * 2, dtype=np.int64)
-    for part, x in rows.chunks():
-        x = np.trunc(clip_integer_rows(x, limit, rows.squares[part]) * (1 / coarse))
+    for _, x, squares in rows.squared_chunks():
+        x = np.trunc(clip_integer_rows(x, limit, squares) * (1 / coarse))
         # Integers of at most 2**30, at most 2**16 of them: exact sums.
         total += exact_integers(x.T @ x)
     return {"second moment": total[upper_triangle(rows.n_features)]}

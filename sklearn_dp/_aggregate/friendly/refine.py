@@ -75,13 +75,13 @@ def ball_sum(
     d = rows.n_features
     total = np.zeros(d, dtype=sum_type(rows.n_rows, 24))
     powers, inside = np.zeros((1 + fourths) * d, dtype=sum_type(rows.n_rows, 31)), 0
-    for part, x in rows.chunks():
-        near = np.flatnonzero(rows.squares[part] <= ball**2)
+    for part, x, squares in rows.squared_chunks():
+        near = np.flatnonzero(squares <= ball**2)
         number, share = len(near), None
         if units.weights is not None:
             weights = units.weights[part][near]
             number, share = int(weights.sum()), (weights * units.step)[:, None]
-        sums = _chunk_sums(x[near], rows.squares[part][near], clip, share, fourths)
+        sums = _chunk_sums(x[near], squares[near], clip, share, fourths)
         total += sums[0]
         powers += sums[1]
         inside += number

@@ -187,12 +187,11 @@ def _capped_sums(
     # The middle goes along as the last center, in one reading.
     points = np.concatenate([centers, middle])
     lengths, directions = np.einsum("ij,ij->i", points, points)[:, None], -2.0 * points
-    for place, x in rows.chunks(len(points)):
+    for place, x, squares in rows.squared_chunks(len(points)):
         scores = directions @ x.T
         scores += lengths
         labels, best = nearest_in(scores[:-1])
-        squares, units = rows.squares[place], part.units.take(place)
-        squared = squares + best
+        squared, units = squares + best, part.units.take(place)
         far = (squared > limits[labels]).astype(np.int32, casting="same_kind")
         # Of two labels: near, far. What is far is left out of the first two.
         steps = square_sums(far, np.minimum(squared, caps[labels]), largest[0], 2, units)[:1]

@@ -164,14 +164,14 @@ def merge_and_split(
     The halves go a `part` of their way. From day to day no coreset knows where they are: along an
     axis that is drawn they go about as far as a round cluster reaches.
     """
-    done, frozen = 0, np.zeros(len(excess), dtype=bool)
+    done, mergers = 0, _Mergers(state, tuning)
     while done < most:
-        cost = _cheapest_pair(state, frozen, tuning)[1]
+        cost = mergers.cheapest()[1]
         worth = np.maximum(gain.round, gain.mean - needed(cost) * gain.sd)
-        j = int(np.argmax(np.where(frozen, -np.inf, worth)))
-        if frozen[j] or worth[j] <= 0:
+        j = int(np.argmax(np.where(mergers.out, -np.inf, worth)))
+        if mergers.out[j] or worth[j] <= 0:
             break
-        pair, cost = _cheapest_pair(state, frozen, tuning, split=j)
+        pair, cost = mergers.cheapest(split=j)
         gained = gain.mean[j] - needed(cost) * gain.sd[j]
         if cost > max(gained, gain.round[j]):
             break
@@ -179,44 +179,57 @@ def merge_and_split(
         if pair[0] != j:
             _merge(state, *pair)
         _split(state, j, pair[1], offset, part)
-        frozen[[j, *pair]] = True
+        mergers.leave([j, *pair])
         done += 1
     return done
 
 
 def cheapest_cost(state: LloydState, tuning: Tuning) -> float:
     """By how much the cheapest merger of a pair raises the cost."""
-    return _cheapest_pair(state, np.zeros(len(state.centers), dtype=bool), tuning)[1]
+    return _Mergers(state, tuning).cheapest()[1]
 
 
-def _cheapest_pair(
-    state: LloydState, excluded: np.ndarray, tuning: Tuning, split: int | None = None
-) -> tuple[tuple[int, int], float]:
-    """The pair whose merger raises the cost least, with a lower confidence bound of counts.
+class _Mergers:
+    """By how much merging each pair raises the cost, with a lower confidence bound of counts.
 
     A center in empty space has a count of noise, and far away from all others would look more
-    expensive to merge than two true clusters that are close. The cluster to be split stays out, but
-    it may take in a center whose count is unsure: then it is the first one of the pair.
+    expensive to merge than two true clusters that are close. Costs are found once: clusters that a
+    move changes are `out` (k,) of all later ones.
     """
-    count, sd = state.likely, state.likely_sd
-    n = np.where(count < tuning.sure_count_sd * sd, count - tuning.certain_count_sd * sd, count)
-    # Cells tell little of a center on its way to its rows: they never make it cheaper than a low
-    # count would.
-    n = np.maximum(n, state.count - state.count_sd)
-    # No count and no cell: next to nothing, however far away.
-    least = tuning.least_count * sd
-    n = np.where(state.unseen, least, np.maximum(n, least))
-    square = np.einsum("ij,ij->i", state.centers, state.centers)
-    distance = square[:, None] + square - 2 * state.centers @ state.centers.T
-    cost = n[:, None] * n / (n[:, None] + n) * np.maximum(distance, 0.0)
-    cost[excluded] = np.inf
-    cost[:, excluded] = np.inf
-    np.fill_diagonal(cost, np.inf)
-    if split is not None:
-        light = (count < tuning.sure_count_sd * sd) & (np.arange(len(count)) != split)
-        cost[split], cost[:, split] = np.where(light, cost[split], np.inf), np.inf
-    a, b = np.unravel_index(np.argmin(cost), cost.shape)
-    return (int(a), int(b)), cost[a, b]
+
+    def __init__(self, state: LloydState, tuning: Tuning) -> None:
+        count, sd = state.likely, state.likely_sd
+        self._light = count < tuning.sure_count_sd * sd
+        n = np.where(self._light, count - tuning.certain_count_sd * sd, count)
+        # Cells tell little of a center on its way to its rows: they never make it cheaper than a
+        # low count would.
+        n = np.maximum(n, state.count - state.count_sd)
+        # No count and no cell: next to nothing, however far away.
+        least = tuning.least_count * sd
+        n = np.where(state.unseen, least, np.maximum(n, least))
+        square = np.einsum("ij,ij->i", state.centers, state.centers)
+        distance = square[:, None] + square - 2 * state.centers @ state.centers.T
+        self._cost = n[:, None] * n / (n[:, None] + n) * np.maximum(distance, 0.0)
+        np.fill_diagonal(self._cost, np.inf)
+        self.out = np.zeros(len(n), dtype=bool)
+
+    def leave(self, clusters: list[int]) -> None:
+        """No later move changes these."""
+        self.out[clusters] = True
+        self._cost[clusters] = self._cost[:, clusters] = np.inf
+
+    def cheapest(self, split: int | None = None) -> tuple[tuple[int, int], float]:
+        """The pair whose merger raises the cost least. The cluster to be split stays out, but it
+        may take in a center whose count is unsure: then it is the first one of the pair."""
+        cost = self._cost
+        if split is not None:
+            kept = cost[split].copy(), cost[:, split].copy()
+            cost[split], cost[:, split] = np.where(self._light, cost[split], np.inf), np.inf
+        a, b = divmod(int(np.argmin(cost)), len(cost))
+        found = (a, b), float(cost[a, b])
+        if split is not None:
+            cost[split], cost[:, split] = kept
+        return found
 
 
 def _merge(state: LloydState, a: int, b: int) -> None:

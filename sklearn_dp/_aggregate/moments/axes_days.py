@@ -14,6 +14,7 @@ Nothing is undone that a clip takes: rows there have no normal law of one scale.
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -22,7 +23,7 @@ from ..._privacy._session import PrivacySession
 from ..friendly.days import DayMean, Means
 from ..shared.axes import noise_edge
 from ..shared.rows import GridTable
-from .ellipsoid import NARROWEST, Ellipsoid, Source, normal_quantile, symmetric
+from .ellipsoid import NARROWEST, Ellipsoid, normal_quantile, symmetric
 from .estimates import noise_norm, within
 from .joined import LIKE, Part, about, averaged, stretch, with_sampling
 from .moment_releases import DISTANCES, MOMENTS, MomentRelease
@@ -50,14 +51,19 @@ class ReleasedAxes:
 class AxesDays:
     """What some days have shown, in grid steps; released values."""
 
-    source: Source  # its noise is that of an entry on the diagonal, with sampling
+    by: Ellipsoid  # that rows were whitened by
+    second: np.ndarray  # (d, d), their second moment there
+    level: float  # of the noise of an entry on the diagonal, with sampling
+    center: np.ndarray  # (d,), integers: of the moments of a next day
+    count: float  # of the rows of the last day
     means: Means
     noise: float  # that of privacy alone
     variance: float  # of the error of a variance by sampling, in parts of it
     square: float  # what weights multiply sampling variances by
     taken: float  # about the most that clips take of the sum of variances, in parts of it
     unseen: float = math.inf  # the same of tails that noise may hide
-    distances: tuple[Distances, Ellipsoid] | None = None  # and that of the first rows counted
+    # with the ellipsoid of the first rows counted, and whether tails are seen
+    distances: tuple[Distances, Ellipsoid, bool] | None = None
     part: Part = Part()
 
     @classmethod
@@ -76,18 +82,22 @@ class AxesDays:
         by, part = Ellipsoid.ball(center, 1.0), Part(first.size / size, first.size_sd / size)
         variance = max(float(np.trace(second)), 0.0) / len(center)
         level = math.hypot(noise, with_sampling(0.0, size, square) * variance)
-        known = second / part.known, level / part.known
-        guess = _between(by, *known, center, max(first.size, 1.0))
-        source, means = Source(by, second, level, guess, None), Means.of_none(len(center))
-        variance, means = 2 * square / size, means.and_one(first, 1.0)
-        return cls(source, means, noise, variance, square, taken, part=part)
+        variance, means = 2 * square / size, Means.of_none(len(center)).and_one(first, 1.0)
+        count, errors = max(first.size, 1.0), (noise, variance, square, taken)
+        return cls(by, second, level, center, count, means, *errors, part=part)
+
+    @cached_property
+    def guess(self) -> Ellipsoid:
+        """What the rows of a next day are whitened by; most fits have none."""
+        known = self.second / self.part.known, self.level / self.part.known
+        return _between(self.by, *known, self.center, self.count)
 
     def and_one(
         self, session: PrivacySession, rows: GridTable, keep: float
     ) -> tuple[ReleasedAxes, Self]:
         """What is known with the rows of one more day; a part `keep` of what earlier ones have
         shown counts."""
-        source, guess = self.source, self.source.guess
+        guess = self.guess
         clips = self._clips(session, rows, keep)
         alike = clips._replace(reaches=[None])  # nothing asks for fourth powers
         left = session.remaining(MOMENTS) * (1 - 1e-9)
@@ -97,8 +107,8 @@ class AxesDays:
         second, noise = release.seconds[0] + np.outer(mean, mean), float(release.noise[0])
         # What the day itself shows must not weigh it: a long tail would count less.
         sampling = with_sampling(0.0, size, self.square) * (1 - guess.hidden / rows.n_features)
-        new, old = math.hypot(noise, sampling), source.noise / math.sqrt(keep)
-        second, share, before = averaged(source, guess, second, new, old)
+        new, old = math.hypot(noise, sampling), self.level / math.sqrt(keep)
+        second, share, before = averaged((self.by, self.second), guess, second, new, old)
         wider = (1 - share) * before / old  # what the noise of earlier days is multiplied by
         part = self.part.and_one(release, share)
         taken, unseen = _by_clips(clips, rows.n_features - guess.hidden)
@@ -107,37 +117,48 @@ class AxesDays:
         second = about(center, guess, second, part.known)
         of_mean = part.known * _of_center(center, guess, np.sqrt(means.variance))
         level = math.hypot((1 - share) * before, share * new)
-        count = max(float(release.counts[0]), 1.0)
-        known = second / part.known, level / part.known
-        after = _between(guess, *known, center, count)
+        tails = clips.reaches[0] is not None
         assert clips.distances is not None  # as there is a past
-        first = (self.distances or (None, guess))[1]
-        like = stretch(first, after.axes, after.scales) < LIKE[clips.reaches[0] is not None]
+        first = guess if self._alike is None else self._alike[1]
         days = replace(
             self,
-            source=Source(guess, second, level, after, None),
+            by=guess,
+            second=second,
+            level=level,
+            center=center,
+            count=max(float(release.counts[0]), 1.0),
             means=means,
             noise=math.hypot(wider * self.noise, share * noise, of_mean),
             variance=(1 - share) ** 2 * self.variance + share**2 * 2 * self.square / size,
             taken=(1 - share) * self.taken + share * taken,
             unseen=min(self.unseen, unseen),
-            distances=(clips.distances, first) if like else None,
+            distances=(clips.distances, first, tails),
             part=part,
         )
-        return days._released(clips.reaches[0] is None), days
+        return days._released(not tails), days
+
+    @property
+    def _alike(self) -> tuple[Distances, Ellipsoid] | None:
+        """Distances, and the ellipsoid of the first, where they are much the same in that of the
+        next day."""
+        if self.distances is None:
+            return None
+        distances, first, tails = self.distances
+        like = stretch(first, self.guess.axes, self.guess.scales) < LIKE[tails]
+        return (distances, first) if like else None
 
     def _clips(self, session: PrivacySession, rows: GridTable, keep: float) -> Clips:
         """Chosen for all days as one: their rows, and noise that adds up."""
-        guess = self.source.guess
+        guess, alike = self.guess, self._alike
         of_all = replace(guess, weight=max(keep * self.means.size, 0.0) + guess.weight)
         own = session.remaining(DISTANCES)
         rho = (session.remaining(MOMENTS) - own) * guess.weight / of_all.weight + own
-        past = (None if self.distances is None else self.distances[0]), keep
+        past = (None if alike is None else alike[0]), keep
         return last_clips(session, rows, [of_all], math.sqrt(guess.square), "full", rho, past)
 
     def _means(self, release: MomentRelease, clips: Clips, keep: float) -> Means:
         """Those of all days."""
-        guess, means, (reach,) = self.source.guess, self.means, clips.reaches
+        guess, means, (reach,) = self.guess, self.means, clips.reaches
         count = float(release.counts[0])
         widths = np.sqrt(np.square(guess.factor).sum(axis=1))
         covariance = self._released(True).covariance  # of the days before
@@ -152,8 +173,8 @@ class AxesDays:
         return means.and_one(day, keep)
 
     def _released(self, normal: bool) -> ReleasedAxes:
-        by, known, d = self.source.by, self.part.known, len(self.means.mean)
-        second, noise = self.source.second / known, self.noise / known
+        by, known, d = self.by, self.part.known, len(self.means.mean)
+        second, noise = self.second / known, self.noise / known
         return ReleasedAxes(
             symmetric(by.factor @ second @ by.factor.T),
             noise * symmetric(by.factor @ by.factor.T),

@@ -168,7 +168,7 @@ def later_day(
     # hide a direction; what all of them take does neither.
     more = float(np.mean(_taken(errors) - days.taken))
     new, old = math.hypot(noise, max(more, 0.0)), math.hypot(of_past, max(-more, 0.0))
-    second, share, _ = averaged(days.source, guess, second, new, old)
+    second, share, _ = averaged((days.source.by, days.source.second), guess, second, new, old)
     part = days.part.and_one(release, share)
     level = math.hypot((1 - share) * of_past, share * noise)
     center = guess.center + guess.factor @ within(mean, clips.sums)

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from .ellipsoid import Ellipsoid, Source
+from .ellipsoid import Ellipsoid
 from .estimates import pooled
 from .moment_releases import MomentRelease
 
@@ -49,12 +49,16 @@ class Part:
 
 
 def averaged(
-    source: Source, guess: Ellipsoid, second: np.ndarray, new: float, old: float
+    before: tuple[Ellipsoid, np.ndarray],
+    guess: Ellipsoid,
+    second: np.ndarray,
+    new: float,
+    old: float,
 ) -> tuple[np.ndarray, float, float]:
     """Second moments about the center of `guess`, of all days: of a new one, whitened by it, with
-    the noise `new` of an entry, and of the days before, with the noise `old` where they were
-    whitened. With the share of the new day, and the noise of the days before as whitened by it."""
-    earlier: list[Any] = [(source.by, source.second, old)]
+    the noise `new` of an entry, and of those `before` as whitened by another, with the noise `old`
+    there. With the share of the new day, and the noise of the days before as whitened by it."""
+    earlier: list[Any] = [(*before, old)]
     second, level = pooled(earlier, guess, second, new, drift=0.0)
     # The level is that of the norm: of a day alone, the noise times the root of (d + 1) / d.
     d = len(second)

@@ -81,8 +81,7 @@ def second_moment(
 
 def _gram(part: Part, limit: float, coarse: float) -> tuple[Part, tuple]:
     rows = part[ROWS]
-    chunks = ((place, x, rows.squares[place]) for place, x in rows.chunks())
-    return part, (exact_gram(chunks, rows.n_features, limit, coarse, part.units),)
+    return part, (exact_gram(rows.squared_chunks(), rows.n_features, limit, coarse, part.units),)
 
 
 def normal_points(rng: np.random.Generator, n: int, spread: np.ndarray) -> np.ndarray:

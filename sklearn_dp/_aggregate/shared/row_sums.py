@@ -23,14 +23,14 @@ ERROR_STEPS = 2.0**26  # that a row adds to a sum of squares over their caps, at
 def nearest(rows: Rows, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The nearest, of lowest index, of integer centers (k, d) of norm at most 2**25, and the
     squared distance to it, exactly; unreleased."""
-    labels, squared = np.empty(rows.n_rows, dtype=np.int32), rows.squares.copy()
+    labels, squared = np.empty(rows.n_rows, dtype=np.int32), np.empty(rows.n_rows)
     # |x - c|^2 = |x|^2 + (|c|^2 - 2 x.c), every term an integer of at most 2**51.
     lengths, directions = np.einsum("ij,ij->i", centers, centers)[:, None], -2.0 * centers
-    for part, x in rows.chunks(len(centers)):
+    for part, x, squares in rows.squared_chunks(len(centers)):
         scores = directions @ x.T
         scores += lengths
         labels[part], best = nearest_in(scores)
-        squared[part] += best
+        squared[part] = squares + best
     return labels, squared
 
 

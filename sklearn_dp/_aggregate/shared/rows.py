@@ -17,6 +17,7 @@ are then added up as integers.
 The rows themselves are unreleased; :mod:`.row_sums` makes sums of them.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from copy import copy
 from functools import cached_property
@@ -95,6 +96,7 @@ class Rows(GridGeometry):
         self._begin, self.n_rows = begin, n_rows
         self._stored: np.ndarray = np.empty((0, n_features), dtype=np.int32)  # the first of them
         self._few = False
+        self._squares: np.ndarray | None = None
         self._common: CommonRows | None = None  # all of them
 
     @classmethod
@@ -144,8 +146,8 @@ class Rows(GridGeometry):
     def recenter(self, origin: np.ndarray) -> None:
         """Serve the rows about a released integer origin from now on."""
         super().recenter(origin)
-        for made in ("squares", "_served"):
-            self.__dict__.pop(made, None)
+        self._squares = None
+        self.__dict__.pop("_served", None)
 
     def about(self, origin: np.ndarray) -> "Rows":
         """The same rows about another origin; what is in memory is shared."""
@@ -185,6 +187,15 @@ class Rows(GridGeometry):
         read = self.begin()
         for part in self.parts(width):
             yield part, read(part)
+
+    def squared_chunks(self, width: int = 1) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+        """Yield (slice, rows, squared norms), of which the first pass keeps the latter."""
+        squares = np.empty(self.n_rows) if self._squares is None else self._squares
+        for part, rows in self.chunks(width):
+            if self._squares is None:
+                np.einsum("ij,ij->i", rows, rows, out=squares[part])
+            yield part, rows, squares[part]
+        self._squares = squares
 
     def begin(self) -> _Reader:
         """Begin a pass: a function from slices to rows about the origin."""
@@ -228,13 +239,13 @@ class Rows(GridGeometry):
 
         return read
 
-    @cached_property
+    @property
     def squares(self) -> np.ndarray:
         """Squared norms, exact: at most 2**50."""
-        squares = np.empty(self.n_rows)
-        for part, rows in self.chunks():
-            np.einsum("ij,ij->i", rows, rows, out=squares[part])
-        return squares
+        if self._squares is None:
+            deque(self.squared_chunks(), maxlen=0)
+        assert self._squares is not None
+        return self._squares
 
 
 def _less(rows: np.ndarray, origin: np.ndarray, line: np.ndarray) -> np.ndarray:

@@ -66,4 +66,4 @@ def test_a_first_day_of_fewer_rows_than_noise_is_of_a_part():
     mean = DayMean(np.zeros(2), np.ones(2), np.zeros(2), np.ones(2), 20.0, 25.0)
     days = axes_days.AxesDays.of(np.zeros(2), 1e6 * np.eye(2), 1e5, 100.0, mean, 0.0, 1.0)
     assert days.part.value == 0.2 and days.part.known == 0.5
-    assert days.source.guess.weight == 20.0 and days.means.size == 20.0
+    assert days.guess.weight == 20.0 and days.means.size == 20.0

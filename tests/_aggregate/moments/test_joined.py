@@ -7,15 +7,13 @@ import numpy as np
 import pytest
 
 from sklearn_dp._aggregate.moments import joined
-from sklearn_dp._aggregate.moments.ellipsoid import Ellipsoid, Source
+from sklearn_dp._aggregate.moments.ellipsoid import Ellipsoid
 
 
 def test_days_are_averaged_by_the_inverse_variances_of_their_noise():
     """In whitened coordinates of the new day, in which the old ones are four times as large."""
     guess, by = (Ellipsoid.ball(np.zeros(2), radius) for radius in (10.0, 20.0))
-    second, share, before = joined.averaged(
-        Source(by, np.eye(2), 0.1, by, None), guess, np.eye(2), new=0.3, old=0.1
-    )
+    second, share, before = joined.averaged((by, np.eye(2)), guess, np.eye(2), new=0.3, old=0.1)
     assert before == pytest.approx(0.4) and share == pytest.approx(0.4**2 / 0.5**2)
     assert np.allclose(np.diag(second), share + (1 - share) * 4)
 

@@ -107,6 +107,19 @@ def test_few_rows_are_kept_as_they_are_served_of_arrays_only():
     assert np.array_equal(all_of(read), all_of(rows)) and "_served" not in vars(read)
 
 
+def test_squared_norms_are_found_along_with_rows_and_not_again(monkeypatch):
+    """In the pass that needs both: rows that are made anew are made once less."""
+    monkeypatch.setattr(shared_rows, "_STORED_ENTRIES", 0)
+    X, read = np.random.default_rng(4).normal(size=(100, 5)), []
+    rows = Rows.of_source(Elsewhere(X), DOMAIN, 100)
+    whole = np.square(all_of(rows)).sum(axis=1)
+    monkeypatch.setattr(Elsewhere, "read", lambda self: read.append(self) or self.X)
+    found = np.concatenate([squares for *_, squares in rows.squared_chunks()])
+    assert np.array_equal(found, whole) and np.array_equal(rows.squares, whole)
+    assert len(read) == 1
+    assert not np.array_equal(rows.about(np.full(5, 7.0)).squares, rows.squares)
+
+
 @pytest.mark.parametrize("dtype, most", [(np.float32, 400), (np.float64, 800)])
 def test_what_is_kept_of_an_array_takes_no_more_than_it_does(dtype, most, monkeypatch):
     monkeypatch.setattr(shared_rows, "_STORED_ARRAY", 4 * 400)
