@@ -41,6 +41,8 @@ DOUBTED = 0.2
 """Part of a variance that tails may take, and all is well."""
 
 _LEVELS = 1023  # responsibilities; 1023 * 1025 < 2**20
+LEVEL = WEIGHT_STEPS // _LEVELS
+"""Steps of a level: weights of several components are multiples of it, of at most 1023."""
 _BASIS = 2.0**26
 _FINE = 2.0**10  # steps of a whitened coordinate to a standard deviation, for weights
 _LARGE = 0.5  # part of a variance that tails may take, and all is well otherwise
@@ -236,7 +238,7 @@ def component_weights(
     for j, share in enumerate(parts):
         # Rounded down by far more than the errors above: levels sum to at most 1023.
         level = np.floor(share / total * (_LEVELS + 1) * (1 - 2.0**-40))
-        weights[j] = level * (WEIGHT_STEPS // _LEVELS)
+        weights[j] = level * LEVEL
     return weights.T
 
 

@@ -30,12 +30,13 @@ from ..._privacy._units import Units
 from ..shared.centering import noise_sd
 from ..shared.rows import ROWS
 from ..shared.table import Part
-from .ellipsoid import WEIGHT_STEPS, Ellipsoid, component_weights
+from .ellipsoid import LEVEL, WEIGHT_STEPS, Ellipsoid, component_weights
 
 LABELS = "component labels"
 """Name of the released component of each row in the state of a part."""
 WEIGHTS = "component weights"
-"""Name of the weights of each row, in the components of the next round, in the state of a part."""
+"""Name of the levels of the weights of each row in the components of the next round, as uint16, in
+the state of a part."""
 
 _COUNTS, _SUMS, MOMENTS = "component counts", "component sums", "component moments"
 DISTANCES = "component distances"
@@ -111,7 +112,7 @@ def exact_moments(
         if labeled:
             weights = _whole(part[LABELS][place], k)
         elif known is not None:
-            weights = known[place]
+            weights = np.multiply(known[place], LEVEL, dtype=np.int32)
         else:
             # What a weight and a moment are made of, once for both.
             products = [ellipsoid.products(x) for ellipsoid in ellipsoids]

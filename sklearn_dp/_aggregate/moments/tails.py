@@ -21,7 +21,7 @@ from ..friendly.clip_radius import FREE, PowerLaw
 from ..shared.centering import noise_sd
 from ..shared.rows import ROWS, GridTable
 from ..shared.table import Part
-from .ellipsoid import WEIGHT_STEPS, Ellipsoid, component_weights, normal_quantile
+from .ellipsoid import LEVEL, WEIGHT_STEPS, Ellipsoid, component_weights, normal_quantile
 from .moment_releases import DISTANCES, TAIL_SUMS, WEIGHTS, noise_entries, row_weights
 
 _QUANTILES = (0.5, 0.9, 0.99, 0.999)  # of a normal law, that the edges of the first bins are
@@ -297,12 +297,12 @@ def _distance_counts(
     rows, units, k, bins = part[ROWS], part.units, len(ellipsoids), len(edges) - 1
     counts = np.zeros((k, bins), dtype=sum_type(rows.n_rows, 30))
     # For the last round, which is of the same components; one has all rows.
-    held = np.empty((k, rows.n_rows), dtype=np.int32) if k > 1 and part.source.in_memory else None
+    held = np.empty((k, rows.n_rows), dtype=np.uint16) if k > 1 and rows.kept else None
     for place, x in rows.chunks(k):
         squares = [ellipsoid.squares(ellipsoid.products(x)) for ellipsoid in ellipsoids]
         weights = component_weights(len(x), squares, ellipsoids)
         if held is not None:
-            held[:, place] = weights.T
+            held[:, place] = weights.T // LEVEL
         share = row_weights(weights, units, place)
         for j, square in enumerate(squares):
             inside = np.flatnonzero(share[:, j])

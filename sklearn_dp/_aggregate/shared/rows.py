@@ -178,6 +178,11 @@ class Rows(GridGeometry):
             stored[part] = bounded_integers(read(part), np.int32)
         self._stored = stored
 
+    @property
+    def kept(self) -> bool:
+        """Whether all of them are in memory."""
+        return len(self._stored) == self.n_rows
+
     def parts(self, width: int = 1) -> list[slice]:
         """Slices of so few rows that a row may have `width` entries."""
         return row_slices(self.n_rows, max(width, self.n_features))

@@ -220,11 +220,10 @@ class LongRows:
     """A few chunks of a table of very many rows."""
 
     n_rows = 2**40
-    squares = np.ones(4)
 
-    def chunks(self, width):
+    def squared_chunks(self, width):
         for start in (0, 2):
-            yield slice(start, start + 2), np.ones((2, 1))
+            yield slice(start, start + 2), np.ones((2, 1)), np.ones(2)
 
 
 def test_sums_of_very_many_rows_never_wrap():
