@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.friendly.average import RADII, radius_grid
 from .._aggregate.friendly.days import Means, combined
+from .._aggregate.friendly.later_days import MeanDays, later_day, later_entries
 from .._aggregate.friendly.mean import fit_friendly_mean, friendly_mean_entries
 from .._aggregate.friendly.mean_routes import LOCATORS
 from .._aggregate.friendly.points import group_points, unit_points
@@ -153,6 +154,7 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
     _replaces = "StandardScaler"
     _with_errors = {"mean_": (-math.inf, math.inf), "size_": (0.0, math.inf)}
     _feature_axes = {"mean_": 1}
+    _earlier_days = None
 
     @classmethod
     def _cannot_replace(cls, estimator):
@@ -210,6 +212,8 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
         return radius_grid(low, high)
 
     def _plan_entries(self, target, n_features):
+        if self._earlier() is not None:
+            return later_entries(target.to_rho())
         return friendly_mean_entries(
             target,
             diameter=self.diameter and float(self.diameter),
@@ -287,8 +291,23 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
     def _fit_table(self, table, session, progress):
         table = group_points(table)
         known = self._known(table.n_features)
+        if self._earlier() is not None:
+            return self._fit_later(session, table)
         result = fit_friendly_mean(session, table, locate=self.locate, **known)
         self._keep(result, table.units)
+
+    def _fit_later(self, session, table):
+        """The rows of a later day, in public bounds."""
+        result, self._earlier_days = later_day(
+            session,
+            table,
+            self._columns(table.n_features),
+            self._earlier(),
+            self._today.keep,
+            diameter=self._today.fitted.diameter_,
+            names=self._column_names,
+        )
+        self._show(result, table.units)
 
     def _known(self, n_features):
         """What is public of the points."""
@@ -300,10 +319,14 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
         }
 
     def _keep(self, result, units):
-        today = self._today
+        today, by_rounds = self._today, self.refine and self.bounds is not None
+        self._earlier_days = MeanDays.of(result) if by_rounds else None
         if today is not None:
             before = today.days and (today.days.state or Means.of(today.fitted, units.unit_weight))
             result, today.state = combined(result, before, today.keep, self._column_names)
+        self._show(result, units)
+
+    def _show(self, result, units):
         self.mean_, self.mean_std_error_ = result.mean, result.std_error
         self._clip_bias = result.bias
         self.radius_, self.diameter_ = result.radius, result.diameter

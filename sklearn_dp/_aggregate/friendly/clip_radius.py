@@ -7,7 +7,7 @@ numbers allow for. What that takes from the mean is counted into its standard er
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.isotonic import isotonic_regression
@@ -54,6 +54,11 @@ class Clip(NamedTuple):
     square_excess: float  # the same as `excess`, of squares
     likely_excess: float = 0.0  # and of squares by the likely tail
 
+    @classmethod
+    def whole(cls, candidate: Candidate) -> Self:
+        """Where distances tell nothing: the radius that there was."""
+        return cls(candidate.clip, candidate.clip**2, 0.0, 0.0, 0.0)
+
 
 class _Look(NamedTuple):
     """How distances are counted, and what is made of the counts."""
@@ -98,10 +103,9 @@ def clip_radius(
     the noise is at least `FREE` of the sampling error: an unseen tail is then paid for by the rows
     themselves.
     """
-    rho = session.remaining("distances")
+    rho, look = session.remaining("distances"), _look(facts)
     if 1 / math.sqrt(2 * rho) > facts.total / _FEWEST:
-        return Clip(candidate.clip, candidate.clip**2, 0.0, 0.0, 0.0)
-    look = _FEW if facts.d <= _FEW_FEATURES else _MANY
+        return Clip.whole(candidate)
     # Bins up to the radius that few points should exceed, and on to the ball.
     edges = np.concatenate([[0.0], candidate.clip * 2.0**look.bins])
     more = math.ceil(4 * math.log2(candidate.ball / candidate.clip))
@@ -110,10 +114,64 @@ def clip_radius(
     )
     (exact,) = rows.sums(_distance_counts, np.square(edges[1:] / rows.unit))
     beyond, sd = _noisy_beyond(session, exact, rows, rho)
+    return _chosen(beyond, sd, edges, candidate, facts, session.remaining("mean"), squared)
+
+
+class Distances(NamedTuple):
+    """Noisy numbers of points beyond public distances, of several days."""
+
+    edges: np.ndarray
+    beyond: np.ndarray  # the lower edge of each bin
+    variance: np.ndarray
+
+
+def clip_of_days(
+    session: PrivacySession,
+    rows: GridTable,
+    candidate: Candidate,
+    facts: PublicFacts,
+    past: Distances | None,
+    keep: float,
+    earlier: float,
+) -> tuple[Clip, Distances]:
+    """The same where distances of earlier days are known, of which a part `keep` counts. `facts`
+    are about the points of all of these days, and a single mean with their noise. The excess is
+    that of `earlier`, about which points were clipped on other days, if this is smaller; infinite
+    if the distances tell nothing."""
+    look, top = _look(facts), facts.diameter
+    edges = np.concatenate([[0.0], top * 2.0**look.bins]) if past is None else past.edges
+    (exact,) = rows.sums(_distance_counts, np.square(edges[1:] / rows.unit))
+    beyond, sd = _noisy_beyond(session, exact, rows, session.remaining("distances"))
+    variance = np.square(sd)
+    if past is not None:
+        beyond, variance = beyond + keep * past.beyond, variance + keep**2 * past.variance
+    seen, sd = Distances(edges, beyond, variance), np.sqrt(variance)
+    clip = nothing = Clip.whole(candidate)
+    if sd[0] <= facts.total / _FEWEST:
+        clip = _chosen(beyond, sd, edges, candidate, facts, facts.rho, 0.0, earlier)
+    return (clip._replace(excess=math.inf) if clip == nothing else clip), seen
+
+
+def _look(facts: PublicFacts) -> _Look:
+    return _FEW if facts.d <= _FEW_FEATURES else _MANY
+
+
+def _chosen(
+    beyond: np.ndarray,
+    sd: np.ndarray,
+    edges: np.ndarray,
+    candidate: Candidate,
+    facts: PublicFacts,
+    rho: float,
+    squared: float,
+    earlier: float = math.inf,
+) -> Clip:
+    """The radius by noisy numbers of points `beyond` edges, for a mean that costs `rho`."""
+    look = _look(facts)
     tail = _tail(beyond, sd, edges, _OF_SPREADS if squared else _OF_MEANS)
     if tail is None:
-        return Clip(candidate.clip, candidate.clip**2, 0.0, 0.0, 0.0)
-    rho, n = session.remaining("mean"), facts.total
+        return Clip.whole(candidate)
+    n = facts.total
     noise = math.sqrt(facts.d / (2 * rho)) / n  # of a radius of 1
     choices = edges[edges >= tail.start]
     square = _mean_square(-np.diff(beyond, append=0.0), edges, math.sqrt(2) * tail.start, facts)
@@ -147,12 +205,13 @@ def clip_radius(
         radius = max(radius, whole * (1 + 1e-9))
     hidden = n - float(beyond[0]) - _SURELY * float(sd[0])
     most = beyond + _UPPER * sd
+    least = min(radius, earlier)
     excess, of_square = (
-        min(_heaviest(law, most, edges, radius, order), _at_most(most, edges, radius, order)) / n
+        min(_heaviest(law, most, edges, least, order), _at_most(most, edges, least, order)) / n
         for order, law in ((1, tail.heavy), (2, tail.heavy_squares))
     )
-    excess = max(excess, float(tail.likely.excess(radius)) / n)  # noise may be far below zero
-    likely = min(float(tail.likely_squares.excess(radius, 2)) / n, of_square)
+    excess = max(excess, float(tail.likely.excess(least)) / n)  # noise may be far below zero
+    likely = min(float(tail.likely_squares.excess(least, 2)) / n, of_square)
     return Clip(radius, square, excess, max(hidden / n, 0.0), of_square, likely)
 
 

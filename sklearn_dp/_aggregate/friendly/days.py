@@ -91,7 +91,7 @@ def combined(
 ) -> tuple[FriendlyMeanResult, Means]:
     """The result of all days, and what is kept of it for the next; `before` None on the first
     day."""
-    means = (Means.of_none(len(day.mean)) if before is None else before).and_one(_alone(day), keep)
+    means = (Means.of_none(len(day.mean)) if before is None else before).and_one(alone(day), keep)
     if before is None:
         return day, means
     known = means.precision > 0
@@ -116,7 +116,7 @@ def combined(
     return replace(day, mean=means.mean, size=means.size, size_sd=size_sd, **changed), means
 
 
-def _alone(day: FriendlyMeanResult) -> FriendlyMeanResult:
+def alone(day: FriendlyMeanResult) -> FriendlyMeanResult:
     """A day, as one of several. Where it cannot say how far off it is, it tells nothing: rows were
     hidden, or columns with one spread for all differ. In a box its mean is drawn to the middle, as
     if rows were likely to be there: by the part e^2 of the square of that distance, for an error e

@@ -74,8 +74,20 @@ def answer(
         known = end.variance, end.variance_noise, names
         status, codes = told_of_hidden(status, codes, columns.box, *known)
     ends = error, spread, spread_error
+    moments = end.size, end.variance, end.variance_noise
     return FriendlyMeanResult(
-        mean, end.clip, size, diameter, status, method, size_sd, *ends, columns, codes, end.bias
+        mean,
+        end.clip,
+        size,
+        diameter,
+        status,
+        method,
+        size_sd,
+        *ends,
+        columns,
+        codes,
+        end.bias,
+        moments,
     ).in_table()
 
 

@@ -95,6 +95,9 @@ class FriendlyMeanResult:
     columns: Columns
     codes: np.ndarray  # a word for each column: see `column_status`
     bias: Any = 0.0  # (d,), the part of the errors that clips may be the cause of
+    # the number that the mean is one of; in coordinates of the columns, their variances (d,), as
+    # noisy as they are, and that noise
+    moments: tuple[float, np.ndarray, float] | None = None
 
     @classmethod
     def missing(

@@ -37,8 +37,8 @@ MANY_COLUMNS = 8
 _DIFFER = 1.0  # squared variances: what these vary by where half of the columns have none
 # Of the last release, in squared sensitivity, for the squares of columns, and for fourth powers,
 # which tell errors, and the columns with long tails.
-_SQUARES, _SPREADS, _FOURTHS = 0.05, 0.3, 0.05
-_BIAS = 0.75  # of what a heavy tail exceeds the clip by: between zero and that, with a margin
+SQUARES, _SPREADS, FOURTHS = 0.05, 0.3, 0.05
+BIAS = 0.75  # of what a heavy tail exceeds the clip by: between zero and that, with a margin
 _FINE = 2.0**-15  # what coarse squares are rounded by before they are squared
 
 
@@ -121,31 +121,34 @@ def _ball_sum(part: Part, ball: float, clip: float, fourths: bool) -> tuple[Part
     return part, ball_sum(part[ROWS], ball, clip, part.units, fourths)
 
 
-def released_mean(
+class Sums(NamedTuple):
+    """What :func:`released_sums` releases of the points in a ball, clipped about its center."""
+
+    total: np.ndarray  # (d,), of their offsets
+    number: float
+    powers: np.ndarray  # (n_powers, d), of squares and of fourth powers, over those of the clip
+    sd: float  # of the noise of each total
+    number_sd: float
+    power_sds: list[float]  # (n_powers,)
+
+
+def released_sums(
     session: PrivacySession,
     entry: str,
     rows: GridTable,
-    candidate: Candidate,
-    facts: PublicFacts,
+    ball: float,
     clip: float,
     weight: float,
     rho: float,
     powers: tuple[float, ...] = (),
-) -> tuple[Candidate, np.ndarray]:
+) -> Sums:
     """Release the sum of the points in the ball, clipped about its center, and their number.
 
     `entry` pays `rho`. Of the release, in squared sensitivity, `weight` is for the number of points
-    and `powers` for their squares, and fourth powers, column by column. Returns the combination of
-    the old center and the noisy mean with the least variance, and a ball about it; and the means of
-    the powers about the old center, in rows, over those of the clip.
-
-    The divisor is taken to be at least a quarter of the number released before: a small one would
-    throw the estimate out of the ball. The errors of both estimates are independent, so the weights
-    of the combination are those of their variances. The ball allows for the noise of the sum and
-    for that of the number, which moves the mean along itself by up to the clipping radius.
+    and `powers` for their squares, and fourth powers, column by column.
     """
     steps = clip / rows.unit
-    total, sums, inside = rows.sums(_ball_sum, candidate.ball / rows.unit, steps, len(powers) > 1)
+    total, sums, inside = rows.sums(_ball_sum, ball / rows.unit, steps, len(powers) > 1)
     # A point adds a vector of norm at most `steps` to the sum; one of norm at most
     # q = (steps / coarse)^2 to the squares (their sum is the square of the norm); to the fourth
     # powers, which are squares of entries that sum to at most q / 2^15, one of norm at most
@@ -153,7 +156,7 @@ def released_mean(
     # (1 - weight - powers) + powers + weight = 1. A point of weight w, a part of `units.scale`
     # steps, adds w times that, so at most w^2 of it; several of one unit, of weights that sum to
     # at most one, a mean of such vectors.
-    up, d = 1 + 1e-12, facts.d
+    up, d = 1 + 1e-12, rows.n_features
     limit, one = steps / math.sqrt(1 - weight - sum(powers)) * up, up / math.sqrt(weight)
     values: list[Any] = [total, [inside]]
     sensitivity: list[Any] = [np.full(d, limit), [one * rows.units.scale]]
@@ -171,16 +174,43 @@ def released_mean(
         unit=np.concatenate(unit),
         rho=rho,
     )
-    size = max(float(noisy[d]), facts.total / 4, 1.0)
-    sd = limit * rows.unit / (size * math.sqrt(2 * rho))
+    noise = 1 / math.sqrt(2 * rho)
+    of_powers = noisy[d + 1 :].reshape(len(powers), d)
+    sds = limit * rows.unit * noise, one * noise, [noise / math.sqrt(share) for share in powers]
+    return Sums(noisy[:d], float(noisy[d]), of_powers, *sds)
+
+
+def released_mean(
+    session: PrivacySession,
+    entry: str,
+    rows: GridTable,
+    candidate: Candidate,
+    facts: PublicFacts,
+    clip: float,
+    weight: float,
+    rho: float,
+    powers: tuple[float, ...] = (),
+) -> tuple[Candidate, np.ndarray]:
+    """The mean of the points in the ball, by :func:`released_sums`.
+
+    Returns the combination of the old center and the noisy mean with the least variance, and a ball
+    about it; and the means of the powers about the old center, in rows, over those of the clip.
+
+    The divisor is taken to be at least a quarter of the number released before: a small one would
+    throw the estimate out of the ball. The errors of both estimates are independent, so the weights
+    of the combination are those of their variances. The ball allows for the noise of the sum and
+    for that of the number, which moves the mean along itself by up to the clipping radius.
+    """
+    sums = released_sums(session, entry, rows, candidate.ball, clip, weight, rho, powers)
+    size = max(sums.number, facts.total / 4, 1.0)
+    sd = sums.sd / size
     gain = candidate.variance / (candidate.variance + sd**2)
     variance = gain * sd**2
-    miss = facts.spread * math.sqrt(variance) + clip * one / (size * math.sqrt(2 * rho))
-    center = candidate.center + gain * noisy[:d] / size
-    # The number has noise of `one / sqrt(2 rho)`.
-    least = float(noisy[d]) - 2 * one / math.sqrt(2 * rho)
+    miss = facts.spread * math.sqrt(variance) + clip * sums.number_sd / size
+    center = candidate.center + gain * sums.total / size
+    least = sums.number - 2 * sums.number_sd
     end = replace(Candidate.within(center, miss, variance, facts), size=size, least=least)
-    return end, noisy[d + 1 :].reshape(len(powers), d) / size
+    return end, sums.powers / size
 
 
 def approach(
@@ -208,8 +238,7 @@ def refine(
     """The mean clipped to a radius that few points exceed, for all that is left.
 
     With `spreads`, standard deviations are as precise as the mean, and have an error; otherwise
-    they are what the error of the mean needs. Noise of the number moves the mean along its offset
-    from the center, about `miss` long: the weight minimizes d clip^2 / (1 - w) + miss^2 / w.
+    they are what the error of the mean needs.
 
     The standard error adds up four variances: that of the noise of the sum; that of the noise of
     the number, along the offset; that of the points, column by column, over their number or weight,
@@ -222,16 +251,15 @@ def refine(
         candidate = replace(candidate, ball=max(candidate.ball, free))
     rows = rows_about(points, candidate)
     # A single column has all that the clip takes.
-    powers = (_SPREADS, _FOURTHS) if spreads else (_SQUARES, _FOURTHS)[: facts.d]
+    powers = (_SPREADS, FOURTHS) if spreads else (SQUARES, FOURTHS)[: facts.d]
     clip = clip_radius(session, rows, candidate, facts, powers[0] if spreads else 0.0)
     miss = facts.spread * math.sqrt(candidate.variance)
-    if facts.reach is not None and whole_bounds(candidate, facts) < clip.radius:
+    middle = about_middle(candidate, clip, facts)
+    if middle is not None:
         miss += float(np.linalg.norm(candidate.center))
-        middle, most = np.zeros(facts.d), facts.reach
-        candidate = Candidate(middle, most, most, most**2)
-        clip = Clip(most, clip.square, 0.0, 0.0, 0.0)
+        candidate, clip = middle
         rows = rows_about(points, candidate)
-    weight = min(0.5, max(1e-3, miss / (miss + math.sqrt(facts.d) * clip.radius)))
+    weight = number_weight(miss, clip.radius, facts.d)
     rho, n = session.remaining("mean"), facts.total
     end, of_powers = released_mean(
         session, "mean", rows, candidate, facts, clip.radius, weight, rho, powers
@@ -244,12 +272,12 @@ def refine(
     if spreads:
         own = np.maximum(squares - offset**2, noise)
     else:
-        own = _spreads(squares - offset**2, clip.square / facts.d, noise)
+        own = spreads_of(squares - offset**2, clip.square / facts.d, noise)
     drawn = facts.weights.square / n  # one over the effective number of points
     # Powers about the old center: those about the mean are no larger, but for noise.
     fourths = np.clip(fourths, np.square(own / area), own / area)
     longest = tail_shares(fourths, 1 / (n * math.sqrt(2 * rho * powers[-1])))
-    bias, wide = _BIAS * clip.excess * longest, own + clip.likely_excess * longest
+    bias, wide = BIAS * clip.excess * longest, own + clip.likely_excess * longest
     variance = end.variance + wide * drawn + np.square(offset * number_sd) + np.square(bias)
     error, spread = np.sqrt(variance), np.sqrt(wide)
     spread_error = np.full(facts.d, math.inf)
@@ -272,7 +300,24 @@ def alike(end: Refined) -> bool:
     return d >= MANY_COLUMNS and differ + 2 * math.sqrt(2 / d) <= _DIFFER * mean**2
 
 
-def _spreads(variances: np.ndarray, pooled: float, noise: float) -> np.ndarray:
+def about_middle(
+    candidate: Candidate, clip: Clip, facts: PublicFacts
+) -> tuple[Candidate, Clip] | None:
+    """The middle of public bounds, with a clip that holds all points, if that has less noise."""
+    if facts.reach is None or whole_bounds(candidate, facts) >= clip.radius:
+        return None
+    middle, most = np.zeros(facts.d), facts.reach
+    return Candidate(middle, most, most, most**2), Clip(most, clip.square, 0.0, 0.0, 0.0)
+
+
+def number_weight(miss: float, clip: float, d: int) -> float:
+    """Of a release, in squared sensitivity, for the number of points: its noise moves the mean
+    along its offset from the center, about `miss` long, so this minimizes d clip^2 / (1 - w) +
+    miss^2 / w."""
+    return min(0.5, max(1e-3, miss / (miss + math.sqrt(d) * clip)))
+
+
+def spreads_of(variances: np.ndarray, pooled: float, noise: float) -> np.ndarray:
     """Variances of columns, drawn to the pooled one by as much as they are noise."""
     noise /= pooled  # in pooled variances: squares of wide bounds are beyond any float
     differ = 0.5

@@ -1,0 +1,297 @@
+"""Means in public bounds of rows that come day by day: a later day is one round about the mean.
+
+The bounds hold the rows of all days, so a later day needs no location. It clips its points about
+the mean of all days before, at a radius that the distances of all days tell, and spends nearly all
+of its budget on their sum. A day of few points shows neither the one nor the other by itself.
+
+What is kept are noisy sums of all days, about the newest mean. How much a day counts follows from
+the noise of its sum and from the points that days have had so far, not from its own: a weight that
+depends on the noisy number of the day would bring a bias that no number of days averages out.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from ..._privacy._aggregates import noisy_count_and_totals
+from ..._privacy._plan import PlanEntry
+from ..._privacy._rounding import sum_down
+from ..._privacy._session import PrivacySession
+from ..shared.centering import Weights
+from ..shared.columns import Columns
+from ..shared.table import Table
+from .clip_radius import Clip, Distances, clip_of_days, tail_shares
+from .days import alone
+from .mean_answer import answer
+from .mean_facts import Candidate, FriendlyMeanResult, PublicFacts
+from .points import Points
+from .refine import (
+    BIAS,
+    FOURTHS,
+    SQUARES,
+    Refined,
+    Sums,
+    about_middle,
+    number_weight,
+    released_sums,
+    rows_about,
+    spreads_of,
+)
+
+_SHARES = 0.01, 0.12  # of the budget: for the size, and for distances
+
+
+def later_entries(rho: float) -> tuple[PlanEntry, ...]:
+    """The plan of :func:`later_day`, worth `rho`."""
+    size, distances = (share * rho for share in _SHARES)
+    return (
+        PlanEntry.gaussian("size", size, "1 unit"),
+        PlanEntry.gaussian("distances", distances, "1 unit"),
+        PlanEntry.gaussian("mean", sum_down([rho, -size, -distances]), "clipping radius"),
+    )
+
+
+@dataclass(frozen=True)
+class Offsets:
+    """Noisy sums over points, of their offsets from a center, and variances of the noise."""
+
+    total: np.ndarray  # (d,)
+    number: float
+    squares: np.ndarray  # (d,)
+    fourths: np.ndarray  # (d,)
+    variance: np.ndarray  # (d,), of `total`
+    shared: np.ndarray  # (d,), its covariance with that of `number`
+    number_variance: float
+    square_variance: float
+    fourth_variance: float
+    drawn: float  # squared weights: times the variance of a point, what sampling adds to `variance`
+
+    @classmethod
+    def of(cls, sums: Sums, number: tuple[float, float], clip: float, unit: float) -> Self:
+        """Of a release with points clipped to a radius; `number` has a variance."""
+        n, of_number = number
+        radius, variance = clip / unit, np.full(len(sums.total), (sums.sd / unit) ** 2)
+        squares, fourths = sums.powers[0] * radius**2, sums.powers[-1] * radius**4
+        noise = (
+            radius ** (2 * i) * sd for i, sd in ((1, sums.power_sds[0]), (2, sums.power_sds[-1]))
+        )
+        of_squares, of_fourths = (sd**2 for sd in noise)
+        total, nothing = sums.total / unit, np.zeros(len(variance))
+        moments = total, n, squares, fourths
+        return cls(*moments, variance, nothing, of_number, of_squares, of_fourths, max(n, 0.0))
+
+    def times(self, weight: float) -> Self:
+        """With this weight of each point."""
+        sums = {"total", "number", "squares", "fourths"}
+        factors = {name: weight if name in sums else weight**2 for name in vars(self)}
+        return replace(self, **{name: vars(self)[name] * factors[name] for name in factors})
+
+    def plus(self, other: Self) -> Self:
+        """Of the points of both, from the same center."""
+        return replace(
+            self, **{name: each + vars(other)[name] for name, each in vars(self).items()}
+        )
+
+    def about(self, by: np.ndarray) -> Self:
+        """From a center that is `by` farther on; fourth powers, which tell tails, stay as they
+        are."""
+        moved = 4 * by**2 * self.variance + by**4 * self.number_variance
+        return replace(
+            self,
+            total=self.total - by * self.number,
+            squares=self.squares - 2 * by * self.total + by**2 * self.number,
+            variance=self.variance - 2 * by * self.shared + by**2 * self.number_variance,
+            shared=self.shared - by * self.number_variance,
+            square_variance=self.square_variance + float(np.mean(moved)),
+        )
+
+    @property
+    def least(self) -> float:
+        """What to divide by: the number, or what noise may make of none."""
+        return max(self.number, 2 * math.sqrt(self.number_variance), 1e-300)
+
+    @property
+    def mean(self) -> np.ndarray:
+        return self.total / self.least
+
+    @property
+    def variances(self) -> np.ndarray:
+        """Those of columns, as noisy as they are."""
+        return self.squares / self.least - np.square(self.mean)
+
+    def error(self, variances: np.ndarray) -> np.ndarray:
+        """The variance of the mean, by noise and sampling, of columns with these variances."""
+        return (self.variance + self.drawn * variances) / self.least**2
+
+
+@dataclass(frozen=True)
+class MeanDays:
+    """What some days have shown. Lengths are in coordinates of the columns, over the radius of the
+    bounds, so that no power of them overflows."""
+
+    center: np.ndarray  # (d,)
+    offsets: Offsets  # from there, of all days, weighted
+    radius: float  # that points were clipped to, about
+    bias: np.ndarray  # (d,), the most that this moves the mean by
+    days: float
+    size: float
+    size_variance: float
+    # And of later days alone, whose distances are known:
+    later: float = 0.0
+    totals: Any = 0.0  # noisy `Units.totals`
+    totals_variance: Any = 0.0
+    distances: Distances | None = None
+
+    @classmethod
+    def of(cls, first: FriendlyMeanResult) -> Self:
+        """Of the result of a fit."""
+        columns, unit, first = first.columns, _unit(first.columns), alone(first)
+        center = columns.of_table(first.mean[None])[0] / unit
+        error, bias = (each / (columns.scale * unit) for each in (first.std_error, first.bias))
+        known = first.moments if np.isfinite(error).all() else None
+        if known is None:
+            error = bias = np.zeros(len(center))
+        n, squares, noise = known or (0.0, error, 0.0)
+        # All of the error that is no bias counts as noise of the sum; for the weight, all of it.
+        square = np.maximum(np.square(error), 1e-30)
+        of_total = n**2 * np.maximum(square - np.square(bias), 0.0)
+        noise = (n * noise / unit**2) ** 2
+        nothing, squares = np.zeros(len(center)), n * squares / unit**2
+        offsets = Offsets(nothing, n, squares, nothing, of_total, nothing, 0.0, noise, 0.0, 0.0)
+        weight = 1 / (n**2 * float(np.mean(square))) if n > 0 else 0.0
+        size = first.size, first.size_sd**2
+        return cls(center, offsets.times(weight), first.radius / unit, bias, 1.0, *size)
+
+    def faded(self, keep: float) -> Self:
+        """A part of it."""
+        names = "days", "size", "later", "totals"
+        part = {name: keep * vars(self)[name] for name in names}
+        for name in ("size_variance", "totals_variance"):
+            part[name] = keep**2 * vars(self)[name]
+        return replace(self, offsets=self.offsets.times(keep), **part)
+
+    def with_sizes(self, totals: np.ndarray, variance: float) -> Self:
+        """With those of one more day, and their noise."""
+        return replace(
+            self,
+            days=self.days + 1,
+            size=self.size + float(totals[0]),
+            size_variance=self.size_variance + variance,
+            later=self.later + 1,
+            totals=self.totals + totals,
+            totals_variance=self.totals_variance + np.full(len(totals), variance),
+        )
+
+    def candidate(self, facts: PublicFacts, reach: float) -> Candidate:
+        """The center that points of the next day are clipped about."""
+        known, variance = self.offsets, 1.0
+        if known.number > 0:
+            variance = min(float(np.mean(known.error(np.maximum(known.variances, 0.0)))), 1.0)
+        most = reach * math.sqrt(variance)
+        return Candidate.within(reach * self.center, facts.spread * most, most**2, facts)
+
+    def with_offsets(self, day: Offsets, variance: float, expected: float) -> tuple[Self, float]:
+        """With those of one more day, from the same center, and which part of all they are; a point
+        of a column has about this variance, and a day about so many points."""
+        # Noise and sampling of a sum; the latter by the number of points of other days.
+        day = day.times(1 / (float(np.mean(day.variance)) + expected * variance))
+        all_days = self.offsets.plus(day)
+        by = all_days.mean
+        moved = replace(self, center=self.center + by, offsets=all_days.about(by))
+        return moved, min(max(day.number / all_days.least, 0.0), 1.0)
+
+
+def _unit(columns: Columns) -> float:
+    assert columns.domain is not None
+    return columns.domain.radius or 1.0
+
+
+def later_day(
+    session: PrivacySession,
+    table: Table,
+    columns: Columns,
+    before: MeanDays,
+    keep: float,
+    *,
+    diameter: float,
+    names: Sequence[object] = (),
+) -> tuple[FriendlyMeanResult, MeanDays]:
+    """The mean of all days with the points of one more, and what the next one starts from; a part
+    `keep` of what earlier ones have shown counts."""
+    points, unit = Points(table, columns), _unit(columns)
+    units, old = points.table.units, before.faded(keep)
+    size_sd = (2.0 if units.own_weights else 1.0) / math.sqrt(2 * session.remaining("size"))
+    _, totals = noisy_count_and_totals(session, "size", points.number, points.totals, units)
+    new = old.with_sizes(totals, size_sd**2)
+    weights = Weights.of(new.totals, np.sqrt(new.totals_variance))
+    size, rho, d = max(new.size, 2.0), session.remaining("mean"), points.n_features
+    facts = PublicFacts(size, d, 2 * unit, rho, 0.0, unit, weights=weights, names=names)
+    candidate = old.candidate(facts, unit)
+    rows, miss = rows_about(points, candidate), facts.spread * math.sqrt(candidate.variance)
+    # The noise of so many days is, in their mean, that of one release for a part of the budget.
+    counted = replace(facts, size=max(float(new.totals[0]), 2.0), rho=rho / new.later)
+    past = before.distances, keep, unit * old.radius
+    clip, distances = clip_of_days(session, rows, candidate, counted, *past)
+    excess, middle = clip.excess / unit, about_middle(candidate, clip, facts)
+    if middle is not None:
+        miss += float(np.linalg.norm(candidate.center))
+        candidate, clip = middle
+        rows = rows_about(points, candidate)
+    weight = number_weight(miss, clip.radius, d)
+    powers = (SQUARES, FOURTHS)[:d]
+    sums = released_sums(session, "mean", rows, candidate.ball, clip.radius, weight, rho, powers)
+    number = _of_both((float(totals[0]), size_sd**2), (sums.number, sums.number_sd**2))
+    day = Offsets.of(sums, number, clip.radius, unit).about(old.center - candidate.center / unit)
+    pooled = clip.square / d / unit**2
+    new, share = new.with_offsets(day, pooled, max(old.size / old.days, 1.0))
+    radius = old.radius ** (1 - share) * (clip.radius / unit) ** share
+    bias = (1 - share) * old.bias
+    if math.isfinite(excess):  # of the days before, two bounds are known
+        taken = BIAS * excess * _tails(new.offsets, pooled)
+        bias = np.minimum(bias, (1 - share) * taken) + share * taken
+    new = replace(new, radius=radius, bias=bias, distances=distances)
+    end = _refined(new, clip, pooled, weights, unit)
+    size_sd = math.sqrt(new.size_variance)
+    return answer(session, end, new.size, size_sd, diameter, "days", columns, facts), new
+
+
+def _of_both(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:
+    """A number that two releases tell, and its variance."""
+    part = b[1] / (a[1] + b[1])
+    return part * a[0] + (1 - part) * b[0], part * a[1]
+
+
+def _spreads(known: Offsets, pooled: float) -> np.ndarray:
+    """Variances of columns."""
+    return spreads_of(known.variances, pooled, math.sqrt(known.square_variance) / known.least)
+
+
+def _tails(known: Offsets, pooled: float) -> np.ndarray:
+    """Which part of what clips take is taken from each column."""
+    # Fourth powers are no less than the squares of squares, but for noise.
+    fourths = np.maximum(known.fourths / known.least, np.square(_spreads(known, pooled)))
+    return tail_shares(fourths, math.sqrt(known.fourth_variance) / known.least)
+
+
+def _refined(days: MeanDays, clip: Clip, pooled: float, weights: Weights, unit: float) -> Refined:
+    """The mean of all days, with what is to be said of it."""
+    known, d = days.offsets, len(days.center)
+    hidden_tail = clip.likely_excess / unit**2 * _tails(known, pooled)
+    wide = _spreads(known, pooled) + hidden_tail
+    error = np.sqrt(known.error(weights.square * wide) + np.square(days.bias))
+    return Refined(
+        mean=unit * days.center,
+        clip=clip.radius,
+        std_error=unit * error,
+        spread=unit * np.sqrt(wide),
+        size=days.size,
+        least=days.size - 2 * math.sqrt(days.size_variance),
+        hidden=clip.hidden,
+        spread_error=np.full(d, math.inf),
+        bias=unit * days.bias,
+        variance=unit**2 * known.variances,
+        variance_noise=unit**2 * math.sqrt(known.square_variance) / known.least,
+    )

@@ -1,0 +1,115 @@
+"""Means of days in public bounds: sums of all days, about the newest mean."""
+
+import warnings
+
+import numpy as np
+import pytest
+from day_tools import problems, recorded, rows_of
+
+from sklearn_dp import FriendlyMean
+from sklearn_dp._aggregate.friendly import later_days
+from sklearn_dp._aggregate.friendly.later_days import Offsets
+from sklearn_dp.audit import neighboring_pairs
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
+
+
+def offsets(rows, variance=0.0):
+    d, n = rows.shape[1], float(len(rows))
+    moments = rows.sum(axis=0), n, (rows**2).sum(axis=0), (rows**4).sum(axis=0)
+    return Offsets(*moments, np.full(d, variance), np.zeros(d), variance, 0.0, 0.0, n)
+
+
+def stream(make, bounds, days, seed, **options):
+    rng, model = np.random.default_rng(seed), FriendlyMean(bounds=bounds, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(days):
+            model.partial_fit(make(rng), **options)
+    return model
+
+
+def test_sums_are_those_about_any_center():
+    rows, by = np.random.default_rng(0).normal(size=(9, 3)), np.array([0.5, -1.0, 2.0])
+    moved, direct = offsets(rows).about(by), offsets(rows - by)
+    for name in ("total", "number", "squares"):
+        assert np.allclose(vars(moved)[name], vars(direct)[name])
+    assert np.allclose(moved.variances, rows.var(axis=0))
+
+
+def test_noise_of_the_number_counts_by_the_offset_from_the_mean():
+    known = offsets(np.ones((9, 2)), variance=4.0).about(np.array([3.0, 0.0]))
+    assert known.variance.tolist() == [4 + 9 * 4.0, 4.0] and known.shared.tolist() == [-12.0, 0.0]
+    back = known.about(np.array([-3.0, 0.0]))
+    assert np.allclose(back.variance, 4.0) and np.allclose(back.shared, 0.0)
+
+
+@pytest.mark.parametrize("bounds", [12.0, (-5.0, 5.0)])
+@pytest.mark.parametrize("options", [{}, {"n_days": 4}])
+def test_days_of_few_rows_add_up(bounds, options):
+    """Ninety days of 222 rows: one day shows neither the mean nor the radius of the rows."""
+    models = [
+        stream(lambda r: r.normal(0.7, size=(222, 4)), bounds, 90, s, **options) for s in (0, 1)
+    ]
+    errors = np.array([model.mean_ - 0.7 for model in models])
+    said = np.array([model.mean_std_error_ for model in models])
+    most = 0.1 if options else 0.04  # of all columns together; .17 and .05 if days are averaged
+    assert np.linalg.norm(errors, axis=1).max() < most
+    assert (np.abs(errors) < 5 * said).all() and all(model.trustworthy_ for model in models)
+
+
+def test_errors_of_skewed_days_hold_the_mean():
+    """Days averaged by their own noisy precisions missed it by three errors, with "ok"."""
+    models = [stream(lambda r: r.exponential(size=(50, 4)), (0.0, 30.0), 30, s) for s in range(6)]
+    z = [(model.mean_ - 1.0) / model.mean_std_error_ for model in models]
+    assert np.sqrt(np.mean(np.square(z))) < 2.0  # 24 numbers: 1e-6 or so, if errors are true
+    assert not any(model.trustworthy_ for model in models)
+
+
+def test_a_mean_that_moves_is_followed():
+    rng, model = np.random.default_rng(0), FriendlyMean(bounds=(-5.0, 5.0), random_state=0)
+    for day in range(40):
+        model.partial_fit(rng.normal(-2.0 if day < 10 else 2.0, 0.3, (1000, 2)), half_life=3.0)
+    assert np.abs(model.mean_ - 2.0).max() < 0.2
+    assert (np.abs(model.mean_ - 2.0) < 3 * model.mean_std_error_).all()
+
+
+def test_a_fit_before_is_a_day():
+    rng = np.random.default_rng(0)
+    model = FriendlyMean(bounds=(-5.0, 5.0), random_state=0).fit(rng.normal(1.0, size=(50_000, 2)))
+    error = model.mean_std_error_
+    model.partial_fit(rng.normal(1.0, size=(100, 2)))
+    assert (np.abs(model.mean_ - 1.0) < 5 * model.mean_std_error_).all()
+    assert (model.mean_std_error_ < 2 * error).all()
+
+
+@pytest.mark.parametrize("bounds", [2.0, (-1.0, 1.0)])
+@pytest.mark.parametrize("options", [{}, {"n_days": 2}, {"half_life": 2.0}])
+def test_a_unit_moves_one_day(bounds, options):
+    estimator, days = (
+        FriendlyMean(epsilon=8.0, bounds=bounds),
+        [rows_of(day, 40) for day in range(3)],
+    )
+    recording = recorded(estimator, days, **options)
+    for day in range(3):
+        for pair in neighboring_pairs(days[day], day, kinds=["far", "remove", "zero"]):
+            assert problems(estimator, days, recording, day, pair, **options) == []
+
+
+def test_a_later_day_that_is_not_clipped_is_seen(monkeypatch):
+    original = later_days.released_sums
+
+    def too_short(session, entry, rows, ball, clip, *rest):
+        monkeypatch.setattr(
+            "sklearn_dp._aggregate.friendly.refine.clip_integer_rows", lambda x, *_: x
+        )
+        return original(session, entry, rows, ball, clip / 4, *rest)
+
+    estimator, days = FriendlyMean(epsilon=8.0, bounds=2.0), [rows_of(day, 40) for day in range(2)]
+    monkeypatch.setattr(later_days, "released_sums", too_short)
+    recording = recorded(estimator, days)
+    pairs = neighboring_pairs(days[1], 1, kinds=["far", "remove"])
+    assert any(problems(estimator, days, recording, 1, pair) for pair in pairs)
