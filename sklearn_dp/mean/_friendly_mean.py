@@ -11,8 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.friendly.average import RADII, radius_grid
-from .._aggregate.friendly.days import Means, combined
-from .._aggregate.friendly.later_days import MeanDays, later_day, later_entries
+from .._aggregate.friendly.later_days import later_entries
 from .._aggregate.friendly.mean import fit_friendly_mean, friendly_mean_entries
 from .._aggregate.friendly.mean_routes import LOCATORS
 from .._aggregate.friendly.points import group_points, unit_points
@@ -20,20 +19,20 @@ from .._aggregate.shared.columns import Columns
 from .._aggregate.shared.single_rows import for_rows, narrowed, row_guard
 from .._aggregate.shared.table import Table
 from .._base import Bounds, LedgerLike, RandomStateLike, check_real, weighted_mean
-from .._days import BaseByDays
 from .._dropin.replacing import Replacing
 from .._intervals import StandardErrors
 from .._privacy._checks import check_choice
 from .._published.friendly_core import fit_published_mean
 from .._sklearn_compat import with_callbacks
 from .._tables import with_max_weight
+from ._by_days import BaseMean
 
 __all__ = ["FriendlyMean"]
 
 _LENGTHS = {"low": 1e-100, "high": 1e100}
 
 
-class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerMixin, BaseByDays):
+class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerMixin, BaseMean):
     """Differentially private mean of a table whose columns may have any location and any unit.
 
     The data may lie anywhere and need no bounds: the noise of each column is proportional to its
@@ -154,7 +153,6 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
     _replaces = "StandardScaler"
     _with_errors = {"mean_": (-math.inf, math.inf), "size_": (0.0, math.inf)}
     _feature_axes = {"mean_": 1}
-    _earlier_days = None
 
     @classmethod
     def _cannot_replace(cls, estimator):
@@ -296,19 +294,6 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
         result = fit_friendly_mean(session, table, locate=self.locate, **known)
         self._keep(result, table.units)
 
-    def _fit_later(self, session, table):
-        """The rows of a later day, in public bounds."""
-        result, self._earlier_days = later_day(
-            session,
-            table,
-            self._columns(table.n_features),
-            self._earlier(),
-            self._today.keep,
-            diameter=self._today.fitted.diameter_,
-            names=self._column_names,
-        )
-        self._show(result, table.units)
-
     def _known(self, n_features):
         """What is public of the points."""
         return {
@@ -317,23 +302,6 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
             "radii": self._radii(),
             "names": self._column_names,
         }
-
-    def _keep(self, result, units):
-        today, by_rounds = self._today, self.refine and self.bounds is not None
-        self._earlier_days = MeanDays.of(result) if by_rounds else None
-        if today is not None:
-            before = today.days and (today.days.state or Means.of(today.fitted, units.unit_weight))
-            result, today.state = combined(result, before, today.keep, self._column_names)
-        self._show(result, units)
-
-    def _show(self, result, units):
-        self.mean_, self.mean_std_error_ = result.mean, result.std_error
-        self._clip_bias = result.bias
-        self.radius_, self.diameter_ = result.radius, result.diameter
-        self.size_ = result.size * units.unit_weight
-        self.size_std_error_ = result.size_sd * units.unit_weight
-        self.column_scale_ = result.columns.scale
-        self.column_status_, self.status_ = result.codes, result.status
 
     @row_guard
     def predict(self, X: ArrayLike) -> np.ndarray:
