@@ -16,8 +16,16 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
+from sklearn.mixture import GaussianMixture
 
-from sklearn_dp import DPPCA, DPCoreset, DPKMeans, FriendlyCovariance, PrivacyBudget
+from sklearn_dp import (
+    DPPCA,
+    DPCoreset,
+    DPGaussianMixture,
+    DPKMeans,
+    FriendlyCovariance,
+    PrivacyBudget,
+)
 
 PAGE = Path(__file__).parents[1] / "doc" / "benchmarks" / "days.md"
 RHO = PrivacyBudget(1.0, 1e-6).to_rho()
@@ -71,6 +79,15 @@ beside it. There are 20,000 rows:
 * digits: as above; five components;
 * drift: ten features, two of them wide; the first of these turns toward another one, by a right
   angle in 60 days. A half-life of ten days; rows are fresh ones of the last day.
+"""
+
+MIXTURES = """
+## Mixtures
+
+The mean log-likelihood of 20,000 rows under scikit-learn's `GaussianMixture` of all of them, less
+that under `DPGaussianMixture`, per row, with full covariances: means over the seeds. Components
+have 2 to k + 1 parts of the rows, means in a cube of side 8 and standard deviations from .3 to 1
+along axes of their own. `first ok` has the loss of that day, too.
 """
 
 CORESETS = """
@@ -309,6 +326,45 @@ def component_lines(seeds):
             )
 
 
+# -- mixtures --------------------------------------------------------------------------------------
+
+
+def components(rng, k, d, n=20_000):
+    """Rows of a mixture."""
+    means, parts = rng.uniform(-4, 4, size=(k, d)), np.arange(2.0, k + 2)
+    labels = rng.choice(k, size=n, p=parts / parts.sum())
+    widths = np.geomspace(0.3, 1, d)
+    factors = np.array([np.linalg.qr(rng.normal(size=(d, d)))[0] * widths for _ in range(k)])
+    return means[labels] + np.einsum("nij,nj->ni", factors[labels], rng.normal(size=(n, d)))
+
+
+def likelihoods(k, d, n_days, seed):
+    """Loss of each way, and the first good day with its loss."""
+    X = components(np.random.default_rng(seed), k, d)
+    best, first = GaussianMixture(k, n_init=3, random_state=0).fit(X).score(X), None
+    one = DPGaussianMixture(k, bounds=12.0, random_state=seed)
+    model = clone(one)
+    for number, rows in enumerate(np.array_split(X, n_days), 1):
+        model.partial_fit(rows)
+        if first is None and model.trustworthy_:
+            first = number, best - model.score(X)
+    refit = clone(one).set_params(rho=RHO / n_days).fit(X)
+    return [best - fit.score(X) for fit in (model, refit, one.fit(X))], first
+
+
+def mixture_lines(seeds):
+    """Rows of the table of mixtures."""
+    for k, d in ((3, 2), (4, 4), (8, 4)):
+        for n_days in (7, 30, 90):
+            found = [likelihoods(k, d, n_days, seed) for seed in range(seeds)]
+            means = np.mean([each for each, _ in found], axis=0)
+            good = [first for _, first in found if first is not None]
+            words = "day {:.0f}: {:.2f}".format(*np.median(good, axis=0)) if good else "none"
+            ways = (f"{mean:.3f}" for mean in means)
+            name = f"{k} components, {d} features"
+            yield name, n_days, *ways, f"{words} ({len(good)} of {seeds})"
+
+
 # -- coresets --------------------------------------------------------------------------------------
 
 
@@ -356,13 +412,16 @@ def main():
     head = "", "days", "no privacy", "by day", "refits", "one fit", "first ok"
     covariances = "\n".join(shown(head, covariance_lines(seeds)))
     head = "", "days", "by day", "covariance by day", "refits", "one fit", "first ok"
-    components = "\n".join(shown(head, component_lines(seeds)))
+    parts_of_pca = "\n".join(shown(head, component_lines(seeds)))
+    head = "", "days", "by day", "refits", "one fit", "first ok"
+    mixtures = "\n".join(shown(head, mixture_lines(seeds)))
     made = f"python benchmarks/days.py --seeds {seeds}"
     versions = f"Python {platform.python_version()} and NumPy {np.__version__}"
     intro = INTRO.format(made=made, versions=versions)
     head = "", "days", "centers", "merged", "refits", "one coreset"
     coresets = "\n".join(shown(head, coreset_lines(seeds)))
-    sections = COVARIANCES, covariances, COMPONENTS, components, CORESETS, coresets
+    sections = COVARIANCES, covariances, COMPONENTS, parts_of_pca, MIXTURES, mixtures
+    sections = *sections, CORESETS, coresets
     parts = intro, text, *sections, ""
     PAGE.write_text("\n".join(parts), encoding="utf-8")
 

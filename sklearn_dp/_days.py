@@ -54,6 +54,9 @@ from ._sklearn_compat import with_callbacks
 
 __all__ = ["Days", "BaseByDays"]
 
+WITHOUT_BOUNDS = "without bounds: rows of later days may lie beyond those of the first one"
+"""Why there is no `partial_fit`."""
+
 _OTHERS = "other days of a unit"
 _FREE = ("ledger", "n_jobs", "random_state")  # parameters that may change from day to day
 _MOST_DAYS = 10**4

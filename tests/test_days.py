@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn_dp import (
     DPPCA,
     DPBySegment,
+    DPGaussianMixture,
     DPKMeans,
     FriendlyCovariance,
     FriendlyMean,
@@ -308,6 +309,7 @@ def test_a_unit_moves_one_day_for_what_a_day_costs(name):
         FriendlyCovariance(epsilon=8.0, bounds=1.0),
         FriendlyCovariance(epsilon=8.0, bounds=1.0, assume_centered=True),
         DPPCA(epsilon=8.0, bounds=1.0),
+        DPGaussianMixture(4, epsilon=8.0, bounds=1.0),
     ],
     ids=str,
 )

@@ -27,6 +27,7 @@ from .._aggregate.shared.adaptive_center import (
 from .._aggregate.shared.columns import COLUMNS, column_entries
 from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer
+from .._days import WITHOUT_BOUNDS
 from .._dropin.replacing import Replacing
 from .._intervals import StandardErrors
 from .._privacy._checks import check_choice
@@ -221,7 +222,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         if self.method != "whiten":
             return f"with method={self.method!r}"
         if self.bounds is None:
-            return "without bounds: rows of later days may lie beyond those of the first one"
+            return WITHOUT_BOUNDS
         return None
 
     def _plan_entries(self, target, n_features):

@@ -63,7 +63,7 @@ class BaseRoutes(BaseByDays):
         """One round with the rows of a later day."""
         centered, today = bool(self.assume_centered), self._today
         domain, rows = rows_in_bounds(table, domain, centered=centered)
-        end, self._earlier_days = self._earlier().and_one(
+        (end,), self._earlier_days = self._earlier().and_one(
             session, rows, domain.center, today.keep, centered=centered
         )
         self.path_, self.status_ = today.fitted.path_, "ok"
@@ -109,7 +109,7 @@ class BaseRoutes(BaseByDays):
         if place.status != "ok":
             return end.unknown(), rows, origin
         if self._no_days() is None:
-            self._earlier_days = EarlierDays.of(end, square, rows.unit, origin)
+            self._earlier_days = EarlierDays.of([end], square, rows.unit, origin)
         return end, rows, origin
 
     def _start(self, session, place, centered):

@@ -11,7 +11,7 @@ from .._aggregate.moments.estimates import within
 from .._aggregate.moments.rounds import rows_in_bounds
 from .._aggregate.shared.adaptive_center import CenterRadius
 from .._aggregate.shared.table import Table
-from .._days import BaseByDays
+from .._days import WITHOUT_BOUNDS, BaseByDays
 from .._privacy._grid import Grid
 from .._privacy._session import PrivacySession
 from ._component_errors import BaseComponentErrors
@@ -38,7 +38,7 @@ class BaseComponentsByDays(BaseByDays, BaseComponentErrors):
 
     def _no_days(self):
         if self.bounds is None:
-            return "without bounds: rows of later days may lie beyond those of the first one"
+            return WITHOUT_BOUNDS
         return None
 
     def _first_day(self, place: CenterRadius, moment: np.ndarray) -> AxesDays:

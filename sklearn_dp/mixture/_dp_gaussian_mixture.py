@@ -8,15 +8,14 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.kmeans.candidates import Candidates
-from .._aggregate.mixture.fit import fit_from_others, fit_mixture
+from .._aggregate.mixture.days import MixtureDays
+from .._aggregate.mixture.fit import fit_day, fit_from_others, fit_mixture
 from .._aggregate.mixture.mixture_plan import failure_delta, mixture_entries
 from .._aggregate.mixture.parts import METHODS, Settings
-from .._aggregate.moments.ellipsoid import FORMS, as_matrices
+from .._aggregate.moments.ellipsoid import FORMS
 from .._aggregate.moments.moment_releases import MOMENTS, moment_entries
-from .._aggregate.moments.seen_columns import at_bound_codes, worst_codes
-from .._aggregate.shared.bounds import is_ok
-from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts
 from .._base import Bounds, LedgerLike, RandomStateLike, check_number_of_clusters
+from .._days import WITHOUT_BOUNDS, BaseByDays
 from .._dropin.replacing import Replacing
 from .._intervals import StandardErrors
 from .._privacy._checks import check_choice
@@ -28,7 +27,7 @@ from ._released import BaseReleasedMixture
 __all__ = ["DPGaussianMixture"]
 
 
-class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
+class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDays):
     """Gaussian mixture with differential privacy.
 
     A private partition isolates the components. Rounds of private expectation maximization then
@@ -131,6 +130,9 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
     path_ : str
         Algorithm branch selected by the releases: "coreset", "k_tuples", "partition", or one of the
         latter two and ", then coreset"; in a fit of `DPBySegment` "segments".
+    days_ : Days
+        After `partial_fit`: the number of days, the name of the last one, and what is kept for the
+        next, all of it released.
     privacy_report_ : PrivacyReport
         The guarantee, and every release that it covers.
     n_features_in_ : int
@@ -189,6 +191,7 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
     # of `DPBySegment`: whether the plan is that of a fit that starts from a mixture of other rows,
     # and that mixture, as released
     _of_others: Any = None
+    _earlier_days: MixtureDays | None = None
     _with_errors = {
         "means_": (-math.inf, math.inf),
         "covariances_": (-math.inf, math.inf),
@@ -225,6 +228,13 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
         self.options = options
         self.n_jobs = n_jobs
         self.random_state = random_state
+
+    def _no_days(self):
+        if self.method not in ("auto", "coreset"):
+            return f"with method={self.method!r}"
+        if self.bounds is None:
+            return WITHOUT_BOUNDS
+        return None
 
     def _check_parameters(self, n_features):
         asked = self._asked_number()
@@ -273,6 +283,8 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
     def _plan_entries(self, target, n_features):
         settings = self._settings()
         rho, failure = self._budget(target, settings)
+        if self._earlier() is not None:
+            return self._earlier().entries(rho, n_features, settings)
         if self._of_others:
             return moment_entries(rho)
         return mixture_entries(rho, failure, n_features, settings)
@@ -360,37 +372,13 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
 
     def _fit_table(self, table, session, progress):
         settings, of_table = self._settings(), (session, table, self._domain(table.n_features))
-        if self._of_others:
+        if self._earlier() is not None:
+            result = fit_day(*of_table, settings, self._earlier(), self._today.keep)
+        elif self._of_others:
             result = fit_from_others(*of_table, settings, self._of_others, progress)
         else:
             budget = self._budget(session.plan.target, settings)
             result = fit_mixture(*of_table, settings, budget, progress)
-        self.weights_, self.means_, self.path_ = result.weights, result.means, result.path
-        if result.choice is not None:
-            self.n_components_criterion_ = result.choice.criterion
-        self.size_, self.status_ = result.size * table.units.unit_weight, result.status
-        self.radius_, self.column_scale_ = result.radius, result.columns.scale
-        self.rows_beyond_ = result.beyond * table.units.unit_weight
-        self.n_iter_ = sum(line["release"] == MOMENTS for line in session.report().releases)
-        shapes = [
-            as_matrices(axes, scales, self.covariance_type)
-            for axes, scales in zip(result.axes, result.scales, strict=True)
-        ]
-        parts: Any
-        if self.covariance_type == "tied":
-            parts = shapes[0]
-        else:
-            parts = [np.array(part) for part in zip(*shapes, strict=True)]
-        self.covariance_type_ = self.covariance_type
-        self.covariances_, self.precisions_, self.precisions_cholesky_ = parts
-        spreads = self._keep_errors(result.errors, max(result.size, 1.0), result.columns)
-        domain, means = self._domain(table.n_features), (self.means_, self.means_std_error_)
-        codes = at_bound_codes(result.codes, domain, *means, spreads)
-        self.column_status_ = worst_codes(codes, 0)
-        self.component_status_ = worst_codes(np.where(codes == "constant", "ok", codes), 1)
-        if is_ok(self.status_):
-            self.status_ = result.columns.told(self.status_, self._column_names)
-        self.status_ = at_bounds(self.status_, domain, *means, self._column_names)
-        cut = codes, domain, self.means_, spreads, self._column_names
-        self.status_ = told_of_cuts(self.status_, *cut)
-        self.converged_ = is_ok(self.status_)
+        self._earlier_days = result.days if self._no_days() is None else None
+        rounds = sum(line["release"] == MOMENTS for line in session.report().releases)
+        self._store(result, self._domain(table.n_features), table.units.unit_weight, rounds)

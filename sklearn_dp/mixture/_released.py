@@ -6,6 +6,7 @@ tell about private rows is not private.
 """
 
 from copy import copy
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +14,10 @@ from sklearn.base import DensityMixin
 from sklearn.mixture import GaussianMixture
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.moments.ellipsoid import matrix_errors
+from .._aggregate.moments.ellipsoid import as_matrices, matrix_errors
+from .._aggregate.moments.seen_columns import at_bound_codes, worst_codes
+from .._aggregate.shared.bounds import is_ok
+from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts
 from .._aggregate.shared.single_rows import row_guard, saturated
 from .._base import (
     BaseDPEstimator,
@@ -36,6 +40,39 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
     covariances_: np.ndarray
     covariance_type_: str
     precisions_cholesky_: np.ndarray
+
+    def _store(self, result, domain, unit_weight, n_rounds):
+        """Store a `MixtureResult`, of rows in a public domain, or None; a unit of it weighs
+        `unit_weight`."""
+        self.weights_, self.means_, self.path_ = result.weights, result.means, result.path
+        if result.choice is not None:
+            self.n_components_criterion_ = result.choice.criterion
+        self.size_, self.status_ = result.size * unit_weight, result.status
+        self.radius_, self.column_scale_ = result.radius, result.columns.scale
+        self.n_iter_ = n_rounds
+        self.rows_beyond_ = result.beyond * unit_weight
+        shapes = [
+            as_matrices(axes, scales, self.covariance_type)
+            for axes, scales in zip(result.axes, result.scales, strict=True)
+        ]
+        parts: Any
+        if self.covariance_type == "tied":
+            parts = shapes[0]
+        else:
+            parts = [np.array(part) for part in zip(*shapes, strict=True)]
+        self.covariance_type_ = self.covariance_type
+        self.covariances_, self.precisions_, self.precisions_cholesky_ = parts
+        spreads = self._keep_errors(result.errors, result.counted, result.columns)
+        means = self.means_, self.means_std_error_
+        codes = at_bound_codes(result.codes, domain, *means, spreads)
+        self.column_status_ = worst_codes(codes, 0)
+        self.component_status_ = worst_codes(np.where(codes == "constant", "ok", codes), 1)
+        if is_ok(self.status_):
+            self.status_ = result.columns.told(self.status_, self._column_names)
+        self.status_ = at_bounds(self.status_, domain, *means, self._column_names)
+        cut = codes, domain, self.means_, spreads, self._column_names
+        self.status_ = told_of_cuts(self.status_, *cut)
+        self.converged_ = is_ok(self.status_)
 
     def _keep_errors(self, errors, size, columns):
         """Set the standard errors of the released parameters, and return spreads (k, d) of columns.

@@ -11,6 +11,9 @@ from mixture_tools import WAYS, Mixture, audit_data
 from sklearn_dp._aggregate.mixture import (
     fit as _mixture,
 )
+from sklearn_dp._aggregate.mixture import (
+    start as _start,
+)
 from sklearn_dp._aggregate.moments import estimates as _estimates
 from sklearn_dp._aggregate.moments import moment_releases
 from sklearn_dp._aggregate.moments import rounds as _rounds
@@ -292,7 +295,7 @@ MUTATIONS = {
     "weights from true counts": ("coreset", _mixture, "_result", _weights_from_true_counts),
     "order from the data": ("coreset", _mixture, "_result", _true_order),
     "repair that reads the data": ("coreset", _rounds, "exact_moments", _repair_reads_data),
-    "radii without noise": ("coreset", _mixture, "noisy_counts", _radii_without_noise),
+    "radii without noise": ("coreset", _start, "noisy_counts", _radii_without_noise),
     "rounds from the data": ("coreset", _mixture, "refine", _rounds_from_rows),
     "components from the data": (
         "coreset",

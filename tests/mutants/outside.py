@@ -19,7 +19,7 @@ from sklearn_dp import DPKMeans, DPOneCluster
 from sklearn_dp._aggregate.friendly import refine as _refine
 from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
 from sklearn_dp._aggregate.kmeans.projection import Projection
-from sklearn_dp._aggregate.moments import axes_days
+from sklearn_dp._aggregate.moments import axes_days, days
 from sklearn_dp._aggregate.one_cluster import boxes as _boxes
 from sklearn_dp._aggregate.one_cluster import radius as _radius
 from sklearn_dp._aggregate.one_cluster import search as _one_cluster
@@ -514,6 +514,15 @@ OUTSIDE = [
         "float(rows.sums(lambda part: (part, (np.asarray(part.units.n_rows),)))[0])",
         "decomposition/test_by_days.py::test_a_unit_moves_one_day_of_components",
         {"options": {}},
+    ),
+    Edit(
+        "the next day of a mixture is told how many rows there are",
+        days._Day,
+        "ended",
+        "max(float(self.release.counts[j]), 1.0)",
+        "float(self.rounds.rows.sums(lambda part: (part, (np.asarray(part.units.n_rows),)))[0])",
+        "_aggregate/mixture/test_days.py::test_a_unit_moves_one_day_of_mixtures",
+        {"name": "one day each", "form": "tied", "n": 25, "epsilon": 40.0},
     ),
     Edit(
         "a forked child takes a part that its parent has paid for",

@@ -23,7 +23,8 @@ made.
 import copy
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from types import SimpleNamespace
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -131,22 +132,56 @@ class Stream:
             quiet=_QUIET if is_ok(fitted.status_) else 0,
         )
 
+    @classmethod
+    def of_result(cls, found: EngineResult, domain: Domain) -> Self:
+        """The same of what the engine has found, quality and all."""
+        quality = cast("Quality", found.quality)
+        errors = np.broadcast_to(np.asarray(found.centers_sd).T, found.centers.T.shape).T
+        fitted = SimpleNamespace(
+            cluster_centers_=found.centers,
+            cluster_centers_std_error_=errors,
+            radius_=found.radius,
+            cluster_weights_=found.weights,
+            cluster_weights_std_error_=np.asarray(found.weights_sd),
+            inertia_=quality.inertia,
+            inertia_std_error_=quality.inertia_sd,
+            size_=found.size,
+            size_std_error_=found.size_sd,
+            explained_=quality.explained,
+            status_=found.status,
+        )
+        stream = cls.of(fitted, domain, 1.0)
+        stream.now = stream.state
+        return stream
 
-def day_entries(rho: float, *, moves: bool) -> tuple[PlanEntry, ...]:
+    @property
+    def settled(self) -> bool:
+        """Whether enough windows have shown nothing to merge or split, which two never are."""
+        quiet = self.quiet >= _QUIET or len(self.state.centers) <= 2
+        return quiet and self.n_windows >= _QUIET
+
+
+def day_entries(rho: float, prefix: str = "", *, moves: bool) -> tuple[PlanEntry, ...]:
     """Plan entries of :func:`fit_day`: those of Lloyd's iterations, and the quality."""
-    return last_entries(rho, rho, quality=True, moves=moves)
+    return last_entries(rho, rho, prefix, quality=True, moves=moves)
 
 
 def fit_day(
-    session: PrivacySession, table: Table, domain: Domain, stream: Stream, *, keep: float
+    session: PrivacySession,
+    table: Table,
+    domain: Domain,
+    stream: Stream,
+    *,
+    keep: float,
+    prefix: str = "",
 ) -> tuple[EngineResult, Stream]:
     """Look at the rows of one more day; the result of all days, and what is known then. A part
-    `keep` of what is known of earlier days counts."""
+    `keep` of what is known of earlier days counts. `prefix` begins the names of entries."""
     stream = copy.deepcopy(stream)
     rows = GridTable.quantize(table, domain)
     centers = stream.state.centers = rows.inside(stream.state.centers)
-    context = _context(session, rows, stream, keep)
-    spread = len(centers) > 2 and any(e.name == ERRORS for e in session.plan.entries)
+    context = _context(session, rows, stream, keep, prefix)
+    spread = len(centers) > 2 and any(e.name == context.name(ERRORS) for e in session.plan.entries)
     alike = np.ones(len(centers))
     seen = observe(context, centers, alike, context.budget, spread=spread, last=True)
     stream.distances = seen.clip.distances
@@ -193,13 +228,16 @@ def _final(stream: Stream, n: float) -> LloydResult:
     return stream.now.result(stream.n_windows, part)
 
 
-def _context(session: PrivacySession, rows: GridTable, stream: Stream, keep: float) -> LloydContext:
+def _context(
+    session: PrivacySession, rows: GridTable, stream: Stream, keep: float, prefix: str
+) -> LloydContext:
     """A day is about as large as earlier ones: its own number of rows is known in the end."""
     size = Size(max(stream.size / stream.days, 1.0), math.sqrt(2 * session.remaining()))
     context = Context(
         session=session,
         rows=rows,
         n_clusters=len(stream.state.centers),
+        prefix=prefix,
         radius=stream.radius,
         size=size,
         tuning=TUNING if keep < 1 else replace(TUNING, movement=_STILL),

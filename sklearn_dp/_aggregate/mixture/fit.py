@@ -16,41 +16,35 @@ its own: :class:`.parts.Parts` hands it on.
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..._privacy._aggregates import noisy_counts
 from ..._privacy._domain import Domain
-from ..._privacy._rounding import exact_integers
 from ..._privacy._session import PrivacySession
 from ..._published.easy_instances.k_tuple_mixture import enough_rows, tuple_parts
 from ..._published.separated_gaussians.partition import partition_parts
 from ..._published.separated_gaussians.spherical import spherical_parts
 from ..kmeans.candidates import Choice
-from ..moments.ellipsoid import Ellipsoid, Errors, normal_quantile
-from ..moments.moment_releases import LABELS, MOMENTS
+from ..moments.days import EarlierDays
+from ..moments.ellipsoid import Ellipsoid, Errors
 from ..moments.rounds import refine, rows_in_bounds
 from ..moments.seen_columns import SeenColumns, codes_of, seen_columns
 from ..shared.adaptive_center import CenterRadius, adaptive_center_radius
 from ..shared.advice import listed, plain
 from ..shared.bounds import is_ok
-from ..shared.centering import bins_of, geometric_edges, noise_sd
-from ..shared.row_sums import counted, to_centers
-from ..shared.rows import ROWS, GridTable
-from ..shared.table import Part, Table
-from .mixture_plan import PREFIX, RADII, stage_of
+from ..shared.centering import Weights
+from ..shared.rows import GridTable
+from ..shared.table import Table
+from .days import MixtureDays
+from .mixture_plan import PREFIX, stage_of
 from .parts import MixtureContext, Parts, Settings
+from .start import first_guesses, least_weight, split_widest
 
 _HELD, _WIDER = 0.999, 2.0  # of the rows, in the ball of the location; how far rows may reach
 _SPLIT_FORMS = ("full", "diag")  # that know the directions of each component
 _LEAST_ROUNDS, _MOST_ROUNDS = 2, 8
-_BINS, _RATIO = 44, math.sqrt(2.0)  # a factor of 2**21.5 from the narrowest to the widest
-_WINDOW, _CLEAR = 5, 3.5  # bins of the distances in a component, and deviations of their noise
-_EMPTY = 0.05  # of an average component
-_COUNTED = 0.004  # of the budget of the moments, for the counts of the first round, about
-_LONG = 2.5  # usual standard deviations: two components that are 5 of them apart
 
 
 @dataclass(frozen=True)
@@ -62,6 +56,7 @@ class MixtureResult:
     axes: np.ndarray  # (k, d, d), orthonormal columns
     scales: np.ndarray  # (k, d), standard deviations along the axes
     errors: list[Errors]  # of the components
+    counted: float  # units that the weights are parts of
     size: float  # released number of units
     radius: float  # of the location: what rows are clipped to first
     beyond: float  # how many rows may lie beyond the radius (95 %)
@@ -70,6 +65,7 @@ class MixtureResult:
     columns: SeenColumns
     codes: np.ndarray  # (k, d), see :mod:`..moments.seen_columns`
     choice: Choice | None = None  # of k; None where it was given
+    days: MixtureDays | None = None  # what later days start from
 
 
 def fit_mixture(
@@ -93,7 +89,19 @@ def fit_mixture(
     parts, start = _start(context, budget)
     ellipsoids, seen = _refined(parts, start, settings.form, place)
     progress("components")
-    return _told(session, place, parts, (ellipsoids, seen), columns)
+    result = _told(session, place, parts, (ellipsoids, seen), columns)
+    days = MixtureDays(place.count, place.size_sd**2, place.weights.square)
+    if place.status == "ok" and (seen.all() or len(seen) == 1):
+        days = _day_of(ellipsoids, days, place.rows, place.domain)
+    return dataclasses.replace(result, days=days)
+
+
+def _day_of(
+    ellipsoids: list[Ellipsoid], days: MixtureDays, rows: GridTable, domain: Domain
+) -> MixtureDays:
+    """With the components that a first day has shown."""
+    moments = EarlierDays.of(ellipsoids, days.square, rows.unit, domain.center)
+    return dataclasses.replace(days, moments=moments)
 
 
 def _told(
@@ -132,12 +140,8 @@ def fit_from_others(
     progress: Callable[[str], None],
 ) -> MixtureResult:
     """The same by rounds from the components of other rows, within public bounds."""
-    columns = SeenColumns.of_table(table.n_features)
-    if settings.scaled:
-        columns = seen_columns(session, table, domain)  # of the bounds: nothing is released
+    columns, domain, rows = _in_bounds(session, table, domain, settings)
     here = columns.columns
-    table, domain = here.read(table), here.domain or domain
-    domain, rows = rows_in_bounds(table, domain)
     centers = (here.of_table(others.means) - domain.center) / rows.unit
     square = np.outer(here.scale, here.scale) * rows.unit**2
     shapes = [_matrix(each, table.n_features) / square for each in others.covariances]
@@ -145,14 +149,58 @@ def fit_from_others(
         Ellipsoid.of_covariance(*each, rows.ball)
         for each in zip(centers, shapes, others.weights / table.units.unit_weight, strict=True)
     ]
-    ellipsoids, seen = refine(session, rows, start, form=settings.form, most_rounds=_MOST_ROUNDS)
+    refined = refine(session, rows, start, form=settings.form, most_rounds=_MOST_ROUNDS)
     progress("components")
-    size = sum(e.weight for e in ellipsoids)
-    sd = math.sqrt(len(start)) * max(e.errors.weight for e in ellipsoids if e.errors is not None)
-    known = np.zeros(table.n_features), sd
-    place = CenterRadius(rows, domain, rows.ball, size, "ok", 0.0, *known)
-    parts = Parts(session, rows, np.rint(centers), "segments")
-    return _told(session, place, parts, (ellipsoids, seen), columns)
+    sd = math.sqrt(len(start)) * max(e.errors.weight for e in refined[0] if e.errors is not None)
+    size = sum(e.weight for e in refined[0])
+    result = _of_bounds(session, rows, domain, "segments", refined, columns, (size, sd), 1.0)
+    days = _day_of(refined[0], MixtureDays(size, sd**2, 1.0), rows, domain)
+    return dataclasses.replace(result, days=days)
+
+
+def fit_day(
+    session: PrivacySession,
+    table: Table,
+    domain: Domain,
+    settings: Settings,
+    earlier: MixtureDays,
+    keep: float,
+) -> MixtureResult:
+    """The same of all days, with the rows of one more."""
+    columns, domain, rows = _in_bounds(session, table, domain, settings)
+    table = columns.columns.read(table)
+    ends, seen, days = earlier.and_one(session, table, rows, domain, settings, keep)
+    size = days.size, math.sqrt(days.size_variance)
+    result = _of_bounds(session, rows, domain, "coreset", (ends, seen), columns, size, days.square)
+    return dataclasses.replace(result, days=days)
+
+
+def _in_bounds(
+    session: PrivacySession, table: Table, domain: Domain, settings: Settings
+) -> tuple[SeenColumns, Domain, GridTable]:
+    """Columns of public bounds, a ball that holds them, and the rows in it: nothing is released."""
+    columns = SeenColumns.of_table(table.n_features)
+    if settings.scaled:
+        columns = seen_columns(session, table, domain)
+    here = columns.columns
+    return columns, *rows_in_bounds(here.read(table), here.domain or domain)
+
+
+def _of_bounds(
+    session: PrivacySession,
+    rows: GridTable,
+    domain: Domain,
+    path: str,
+    refined: tuple[list[Ellipsoid], np.ndarray],
+    columns: SeenColumns,
+    size: tuple[float, float],
+    square: float,
+) -> MixtureResult:
+    """The result of rows that bounds alone have clipped; a number of units, with its noise."""
+    known = np.zeros(rows.n_features), size[1], Weights(square)
+    place = CenterRadius(rows, domain, rows.ball, max(size[0], 1.0), "ok", 0.0, *known)
+    parts = Parts(session, rows, np.array([e.center for e in refined[0]]), path)
+    return _told(session, place, parts, refined, columns)
 
 
 def _matrix(covariance: np.ndarray, d: int) -> np.ndarray:
@@ -251,6 +299,7 @@ def _result(
         columns.to_table(place.domain.center + rows.unit * centers),
         *_shapes(ellipsoids, rows.unit, columns.scale),
         errors,
+        float(counts.sum()),
         place.size,
         place.domain.radius,
         place.beyond,
@@ -284,108 +333,3 @@ def _shapes(
     # Of the factor in the units of the table: its left singular vectors, and its singular values.
     left, values, _ = np.linalg.svd(axes * scales[:, None, :] * scale[:, None])
     return left, np.maximum(values, np.finfo(float).tiny)
-
-
-# -- start ---------------------------------------------------------------------------------------
-
-
-def first_guesses(parts: Parts, place: CenterRadius, form: str) -> list[Ellipsoid]:
-    """A ball of released weight for each center, as wide as half of the rows of its part."""
-    rows, centers = parts.rows, parts.centers
-    edges = geometric_edges(2 * place.radius, _BINS, _RATIO)
-    rho = parts.session.remaining(RADII)
-    # A row is in one bin of one component.
-    exact = rows.sums(_distance_counts, centers, edges)[0]
-    counts = noisy_counts(parts.session, RADII, exact, rows.units, rho)
-    counts = counts.reshape(len(centers), _BINS)
-    d, sd = rows.n_features, noise_sd(rho)
-    widths = [_median(row, edges, sd) for row in counts]
-    usual = np.median([width for width in widths if width is not None] or [place.radius / 2])
-    if form == "tied":  # one shape, and one whitening that its moments are released in
-        widths = [usual] * len(centers)
-    unit = math.sqrt(normal_quantile(0.5, d))  # of the median distance, in standard deviations
-    square = 1.5 * normal_quantile(0.9, d)
-    floor = sd * math.sqrt(_BINS)  # of a weight: the noise of the sum of a histogram
-    return [
-        Ellipsoid.ball(
-            center, (usual if width is None else width) / unit, square, max(row.sum(), floor)
-        )
-        for center, width, row in zip(centers, widths, counts, strict=True)
-    ]
-
-
-def _distance_counts(part: Part, centers: np.ndarray, edges: np.ndarray) -> tuple[Part, tuple]:
-    """The weight of the rows in bins of distances from the centers of their labels, one by one."""
-    labels, squared = part[LABELS], to_centers(part[ROWS], centers, part[LABELS])
-
-    def cells(place: slice) -> np.ndarray:
-        return exact_integers(labels[place]) * _BINS + bins_of(squared[place], edges)
-
-    return part, (counted(cells, len(labels), part.units, _BINS * len(centers)),)
-
-
-def _median(counts: np.ndarray, edges: np.ndarray, sd: float) -> float | None:
-    """The median of the fullest few bins of a noisy histogram; None if they may be only noise.
-
-    A component's rows span a few bins whatever its scale is. A single bin in the noise must not be
-    taken for them: a component that is far too narrow ruins densities.
-
-    >>> edges = np.arange(9.0)
-    >>> round(_median(np.array([0.1, -0.2, 0, 40, 40, 0.3, 0, 0.2]), edges, sd=1.0), 2)
-    4.01
-    >>> _median(np.array([0.1, 3.0, -1, 0, 1, 0.3, 0, 0.2]), edges, sd=1.0) is None
-    True
-    """
-    sums = np.convolve(counts, np.ones(_WINDOW), mode="valid")
-    first = int(np.argmax(sums))
-    if sums[first] < _CLEAR * sd * math.sqrt(_WINDOW):
-        return None
-    part = np.maximum(counts[first : first + _WINDOW], 0.0)
-    below = np.cumsum(part)
-    i = int(np.searchsorted(below, below[-1] / 2))
-    share = (below[-1] / 2 - (below[i] - part[i])) / part[i]  # linear within the bin
-    i += first
-    return float(edges[i] + share * (edges[i + 1] - edges[i]))
-
-
-def least_weight(session: PrivacySession, k: int, size: float) -> float:
-    """What a component without rows seldom seems to weigh after the first round, by the plan."""
-    sd = noise_sd(session.remaining(MOMENTS) * _COUNTED)
-    return _EMPTY * size / k + 2 * sd
-
-
-def split_widest(ellipsoids: list[Ellipsoid], least_weight: float, ball: float) -> list[Ellipsoid]:
-    """Where a component is next to empty and another one much longer than wide, halve that one.
-
-    The partition then has put one center in the middle of two components, and expectation
-    maximization has no way to move a center through the void. Each that weighs less than
-    `least_weight` is half of a long one now, as long as there are any.
-    """
-    found = list(ellipsoids)
-    for _ in found:
-        empty = int(np.argmin([e.weight for e in found]))
-        usual = _lower_median([_lower_median(e.scales) for e in found if e.weight > least_weight])
-        length = [e.scales.max() if e.weight > 2 * least_weight else 0.0 for e in found]
-        longest = int(np.argmax(length))
-        if found[empty].weight > least_weight or length[longest] < _LONG * usual:
-            break
-        found[empty], found[longest] = _halves(found[longest], usual, ball)
-    return found
-
-
-def _lower_median(values: list[float] | np.ndarray) -> float:
-    return float(np.quantile(values, 0.5, method="lower")) if len(values) else math.inf
-
-
-def _halves(ellipsoid: Ellipsoid, width: float, ball: float) -> Iterator[Ellipsoid]:
-    """Two components, a standard deviation from the center of one on its longest axis: two equal
-    point masses at a distance of 2 s have the standard deviation s."""
-    j = int(np.argmax(ellipsoid.scales))
-    step = ellipsoid.axes[:, j] * ellipsoid.scales[j]
-    scales = ellipsoid.scales.copy()
-    scales[j] = min(scales[j], width)
-    for center in (ellipsoid.center + step, ellipsoid.center - step):
-        center = np.rint(center * min(1.0, ball / max(float(np.linalg.norm(center)), 1.0)))
-        yield dataclasses.replace(
-            ellipsoid, center=center, scales=scales, weight=ellipsoid.weight / 2
-        )

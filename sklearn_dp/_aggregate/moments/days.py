@@ -21,9 +21,9 @@ from ..friendly.days import DayMean, Means
 from ..shared.rows import GridTable
 from .ellipsoid import NARROWEST, Ellipsoid, Errors, Source
 from .estimates import noise_norm, unclip, within
-from .joined import LIKE, Part, about, averaged, stretch, with_sampling
-from .moment_releases import DISTANCES, MOMENTS, MomentRelease
-from .rounds import MomentRounds, last_radius, reshaped
+from .joined import LIKE, Part, averaged_entries, stretch, with_sampling
+from .moment_releases import DISTANCES, MOMENTS, MomentRelease, products
+from .rounds import HIDDEN, MomentRounds, last_radius, reshaped
 from .tails import Clips, Distances, PowerLaw, last_clips, reach_of
 
 
@@ -31,7 +31,10 @@ from .tails import Clips, Distances, PowerLaw, last_clips, reach_of
 class MomentDays:
     """What some days have shown of a component, in grid steps."""
 
-    source: Source  # its noise is that of an entry, with sampling
+    source: Source
+    # (d, d), positive semidefinite, where rows of the source were whitened: noise and sampling are
+    # those of H G H, for H the root of this and G as in `noise_norm`
+    noise: np.ndarray
     means: Means
     variance: np.ndarray  # (d,), of the error of the variances of columns, in parts of them
     taken: np.ndarray  # (d,), by clips, in parts of them
@@ -43,8 +46,8 @@ class MomentDays:
     part: Part = Part()
 
     @classmethod
-    def of(cls, first: Ellipsoid, square: float) -> Self:
-        """Of the result of a fit; `square` is that of the weights of rows."""
+    def of(cls, first: Ellipsoid, square: float, j: int = 0) -> Self:
+        """Of the `j`-th component of a fit; `square` is that of the weights of rows."""
         errors, source = first.errors, first.source
         assert errors is not None and source is not None
         taken, clips = _taken(errors), source.clips
@@ -52,13 +55,14 @@ class MomentDays:
         # Of the rounds before, nothing is needed on later days.
         by, noise = replace(source.by, errors=None, source=None), source.noise
         return cls(
-            replace(source, by=by, noise=with_sampling(noise, first.weight, square)),
+            replace(source, by=by),
+            with_sampling(noise, first.weight, square) * np.eye(len(taken)),
             Means.of_none(len(taken)).and_one(mean, 1.0),
             _variance(errors),
             taken,
             np.zeros(len(taken)) + errors.unseen_second,
             errors.heavy,
-            None if clips.distances is None else (clips.distances, source.guess),
+            None if clips.distances is None else (clips.distances.of(j), source.guess),
             np.array(clips[:2]),
             clips.reaches[0] is None,
         )
@@ -109,106 +113,179 @@ class MomentDays:
 class EarlierDays:
     """What a later day starts from, all of it released."""
 
-    days: MomentDays
+    days: list[MomentDays]  # of each component
     square: float  # what weights multiply sampling variances by
     unit: float  # a step of the grid
     origin: np.ndarray  # that the grid is about
 
     @classmethod
-    def of(cls, end: Ellipsoid, square: float, unit: float, origin: np.ndarray) -> Self:
+    def of(cls, ends: list[Ellipsoid], square: float, unit: float, origin: np.ndarray) -> Self:
         """Of the result of a fit."""
-        return cls(MomentDays.of(end, square), square, unit, origin)
+        days = [MomentDays.of(end, square, j) for j, end in enumerate(ends)]
+        return cls(days, square, unit, origin)
 
     def and_one(
-        self,
-        session: PrivacySession,
-        rows: GridTable,
-        origin: np.ndarray,
-        keep: float,
-        *,
-        centered: bool,
-    ) -> tuple[Ellipsoid, Self]:
-        """The component of all days with one more, whose rows are on a grid about the origin, and
-        what the next one starts from; a part `keep` of what earlier ones have shown counts."""
-        days = self.days.on_grid(self.unit / rows.unit, (self.origin - origin) / rows.unit)
-        options: Any = {"centered": centered, "square": self.square}
-        end, days = later_day(session, rows, days, keep, **options)
-        return end, replace(self, days=days, unit=rows.unit, origin=origin)
+        self, session: PrivacySession, rows: GridTable, origin: np.ndarray, keep: float, **way: Any
+    ) -> tuple[list[Ellipsoid], Self]:
+        """The components of all days with one more, whose rows are on a grid about the origin, and
+        what the next one starts from; a part `keep` of what earlier ones have shown counts. `way`
+        is as in :func:`later_day`."""
+        shift = (self.origin - origin) / rows.unit
+        days = [each.on_grid(self.unit / rows.unit, shift) for each in self.days]
+        ends, days = later_day(session, rows, days, keep, square=self.square, **way)
+        return ends, replace(self, days=days, unit=rows.unit, origin=origin)
 
 
 def later_day(
     session: PrivacySession,
     rows: GridTable,
-    days: MomentDays,
+    days: list[MomentDays],
     keep: float,
     *,
-    centered: bool,
     square: float,
-) -> tuple[Ellipsoid, MomentDays]:
-    """The component of all days with the rows of one more, on the same grid; a part `keep` of what
-    earlier ones have shown counts."""
-    d, count = rows.n_features, days.source.guess.weight
+    centered: bool = False,
+    form: str = "full",
+    by_label: bool = False,
+) -> tuple[list[Ellipsoid], list[MomentDays]]:
+    """The components of all days with the rows of one more, on the same grid; a part `keep` of what
+    earlier ones have shown counts. `by_label`: rows have labels, which say what they belong to."""
     # Clips are chosen for all days as one: their rows, and noise that adds up.
-    guess = replace(days.source.guess, weight=keep * days.means.size + count)
+    guesses = [
+        replace(guess, weight=max(keep * each.means.size, 0.0) + guess.weight)
+        for each in days
+        for guess in [each.source.guess]
+    ]
+    part = sum(each.source.guess.weight for each in days) / sum(e.weight for e in guesses)
     own = session.remaining(DISTANCES)
-    all_days = (session.remaining(MOMENTS) - own) * count / guess.weight
-    radius = last_radius([guess], d, all_days, np.array([guess.hidden == 0]))
-    past = (None if days.distances is None else days.distances[0]), keep
-    clips = last_clips(session, rows, [guess], radius, "full", all_days + own, past)
-    rounds = MomentRounds(session, rows, "full", centered, square=square)
-    release = rounds.released([guess], clips, session.remaining(MOMENTS) * (1 - 1e-9))
-    errors, of_old = _errors_of_day(rounds, release, clips, days, guess.weight)
-    days = days.told_of_tails(errors, of_old, guess.deviations)
-    mean, normal = release.means[0], clips.reaches[0] is None
-    second = release.seconds[0] + np.outer(mean, mean)
-    second = unclip(second, clips.moments**2, d, known=True) if normal else second
-    noise = with_sampling(release.noise[0], float(release.sizes[0]), square)
-    of_past = days.source.noise / math.sqrt(keep)
-    # What a clip takes more than the other ones makes a day count less, and is no noise that could
-    # hide a direction; what all of them take does neither.
-    more = float(np.mean(_taken(errors) - days.taken))
-    new, old = math.hypot(noise, max(more, 0.0)), math.hypot(of_past, max(-more, 0.0))
-    second, share, _ = averaged((days.source.by, days.source.second), guess, second, new, old)
-    part = days.part.and_one(release, share)
-    level = math.hypot((1 - share) * of_past, share * noise)
-    center = guess.center + guess.factor @ within(mean, clips.sums)
-    count = max(float(release.counts[0]), 1.0)
-    means = days.means.and_one(_day_mean(center, guess.deviations, errors, count), keep)
-    center = guess.center
-    if not centered:
-        center = np.rint(within(means.mean, rows.ball))
-        second = about(center, guess, second, part.known)
-    edge = level / part.known * noise_norm(d, "full")
-    shape = reshaped(guess, second / part.known, edge, "full")
-    distances = cast("Distances", clips.distances), (days.distances or (None, guess))[1]
-    days = replace(
-        days,
-        means=means,
-        variance=(1 - share) ** 2 * days.variance + share**2 * _variance(errors),
-        taken=(1 - share) * days.taken + share * _taken(errors),
-        heavy=days.heavy or errors.heavy,
-        distances=distances if stretch(distances[1], *shape.wide) < LIKE[not normal] else None,
-        radii=days.radii ** (1 - share) * np.array(clips[:2]) ** share,
-        normal=normal and (days.normal or share > 0.5),
-        part=part,
+    all_days = (session.remaining(MOMENTS) - own) * part
+    narrow = np.array([guess.hidden == 0 for guess in guesses])
+    radius = last_radius(guesses, rows.n_features, all_days, narrow)
+    clips = last_clips(
+        session, rows, guesses, radius, form, all_days + own, (_distances(days), keep)
     )
-    end = Ellipsoid(center, *shape.answer, shape.square, means.size, hidden=shape.hidden)
-    end = replace(end, errors=_errors(days, end.deviations))
-    wide = replace(end, axes=shape.wide[0], scales=shape.wide[1], weight=count)
-    return end, replace(days, source=Source(guess, second, level, wide, clips))
+    rounds = MomentRounds(session, rows, form, centered, square=square)
+    rho = session.remaining(MOMENTS) * (1 - 1e-9)
+    release = rounds.released(guesses, clips, rho, by_label=by_label)
+    day = _Day(rounds, release, clips, guesses, keep)
+    sizes = np.maximum(release.counts, 1.0)
+    seconds = release.seconds + products(release.means, form, sizes)
+    found = [day.averaged(j, each, seconds[j]) for j, each in enumerate(days)]
+    centers = np.array([guess.center for guess in guesses])
+    if not centered:
+        centers = np.array([np.rint(within(each.means.mean, rows.ball)) for each in found])
+    offsets = [
+        (guess.axes / guess.scales).T @ (center - guess.center)
+        for guess, center in zip(guesses, centers, strict=True)
+    ]
+    sizes = np.maximum([each.means.size for each in found], 1.0)
+    shifts = products(np.array(offsets), form, sizes)
+    ended = [day.ended(j, found[j], centers[j], shifts[j]) for j in range(len(days))]
+    return [end for end, _ in ended], [each for _, each in ended]
 
 
-def _errors_of_day(
-    rounds: MomentRounds, release: MomentRelease, clips: Clips, days: MomentDays, size: float
-) -> tuple[Errors, Errors | None]:
-    """Those of the day alone, and `of_old` of `told_of_tails`; all days have `size` units."""
-    (reach,), same = clips.reaches, np.ones(rounds.rows.n_features)
-    if reach is None:
-        of_day = release, 0, release.noise[0], clips.moments**2, same, clips.unseen[0]
-        return rounds.normal_errors(*of_day), None
-    errors = rounds.tail_errors(release, 0, same, reach, clips.moments)
-    before = reach_of(cast("PowerLaw", clips.tails[0]), size, *days.radii)
-    return errors, rounds.tail_errors(release, 0, same, before, clips.moments)
+def _distances(days: list[MomentDays]) -> Distances | None:
+    """Those of all components, where they are known of all."""
+    known = [each.distances[0] for each in days if each.distances is not None]
+    if len(known) < len(days):
+        return None
+    return Distances(np.vstack([each.counts for each in known]), known[0].sd)
+
+
+@dataclass(frozen=True)
+class _Day:
+    """What a day has released, of components in an order that never changes."""
+
+    rounds: MomentRounds
+    release: MomentRelease
+    clips: Clips
+    guesses: list[Ellipsoid]  # of so many units as all days have
+    keep: float
+
+    def averaged(self, j: int, days: MomentDays, second: np.ndarray) -> MomentDays:
+        """With the day, whose `second` moments are about the center of the guess, as are all."""
+        release, clips, guess, form = self.release, self.clips, self.guesses[j], self.rounds.form
+        errors, of_old = self._errors(j, days)
+        days = days.told_of_tails(errors, of_old, guess.deviations)
+        mean, normal, d = release.means[j], clips.reaches[j] is None, len(second)
+        second = unclip(second, clips.moments**2, d, known=True) if normal else second
+        # A trace is of d squares.
+        square = self.rounds.square * (d if form == "spherical" else 1)
+        noise = with_sampling(release.noise[j], float(release.sizes[j]), square)
+        of_past = days.noise / math.sqrt(self.keep)
+        # What a clip takes more than the other ones makes a day count less, and is no noise that
+        # could hide a direction; what all of them take does neither.
+        more = float(np.mean(_taken(errors) - days.taken))
+        new = math.hypot(noise, max(more, 0.0)) * np.eye(d)
+        old = of_past + max(-more, 0.0) * np.eye(d)
+        second, shares, across = averaged_entries(
+            (days.source.by, days.source.second), guess, second, new, old
+        )
+        share = float(shares.mean())
+        part = days.part.and_one(release, share, slice(None) if form == "tied" else [j])
+        # A day of fewer rows than it was divided by shows a part of the way to their mean.
+        center = guess.center + guess.factor @ within(mean / part.known, clips.sums)
+        more = (part.known**-2 - 1) * release.mean_noise[j] ** 2
+        errors_of_mean = replace(errors, mean=np.sqrt(np.maximum(errors.mean**2 + more, 0.0)))
+        count = float(release.counts[j])
+        mean = _day_mean(center, guess.deviations, errors_of_mean, count)
+        distances = None
+        if clips.distances is not None:
+            distances = clips.distances.of(j), (days.distances or (None, guess))[1]
+        if len(self.guesses) > 1:  # the guess of a single one is never narrower than the noise
+            of_past = across @ of_past @ across.T
+        of_past = np.diag(of_past)
+        part_of = np.diag(shares)
+        level = np.hypot((1 - part_of) * of_past, part_of * noise)
+        return replace(
+            days,
+            source=Source(guess, second, 0.0, guess, clips),
+            noise=np.diag(level),
+            means=days.means.and_one(mean, self.keep),
+            variance=(1 - share) ** 2 * days.variance + share**2 * _variance(errors),
+            taken=(1 - share) * days.taken + share * _taken(errors),
+            heavy=days.heavy or errors.heavy,
+            distances=distances,
+            radii=days.radii ** (1 - share) * np.array(clips[:2]) ** share,
+            normal=normal and (days.normal or share > 0.5),
+            part=part,
+        )
+
+    def ended(
+        self, j: int, days: MomentDays, center: np.ndarray, shift: np.ndarray
+    ) -> tuple[Ellipsoid, MomentDays]:
+        """The component that all days come to, its center off by what makes the square `shift`;
+        and with the guess that the rows of the next day are whitened by."""
+        guess, source, form = self.guesses[j], days.source, self.rounds.form
+        second = source.second - days.part.known * shift
+        edge = days.noise / days.part.known * noise_norm(len(second), form)
+        several = len(self.guesses) > 1
+        # Several components compete for rows: none may be as wide as all of its noise, which would
+        # grow with the guess and the guess with it, or next to nothing.
+        limits = (1.0, (0.5, 1.0)) if several else (math.inf, HIDDEN)
+        shape = reshaped(guess, second / days.part.known, edge, form, *limits)
+        after = shape.answer if several else shape.wide
+        if days.distances is not None:
+            like = LIKE[self.clips.reaches[j] is not None]
+            if stretch(days.distances[1], *after) >= like:
+                days = replace(days, distances=None)
+        size = max(days.means.size, 1.0)
+        end = Ellipsoid(center, *shape.answer, shape.square, size, hidden=shape.hidden)
+        end = replace(end, errors=_errors(days, end.deviations))
+        count = max(float(self.release.counts[j]), 1.0)
+        wide = replace(end, axes=after[0], scales=after[1], weight=count)
+        return end, replace(days, source=replace(source, second=second, guess=wide))
+
+    def _errors(self, j: int, days: MomentDays) -> tuple[Errors, Errors | None]:
+        """Those of the day alone, and `of_old` of `told_of_tails`."""
+        rounds, release, clips = self.rounds, self.release, self.clips
+        reach, same = clips.reaches[j], np.ones(rounds.rows.n_features)
+        if reach is None:
+            of_day = release, j, release.noise[j], clips.moments**2, same, clips.unseen[j]
+            return rounds.normal_errors(*of_day), None
+        errors = rounds.tail_errors(release, j, same, reach, clips.moments)
+        tail = cast("PowerLaw", clips.tails[j % len(clips.tails)])  # or there is one of all
+        before = reach_of(tail, self.guesses[j].weight, *days.radii)
+        return errors, rounds.tail_errors(release, j, same, before, clips.moments)
 
 
 def _day_mean(center: np.ndarray, spread: np.ndarray, errors: Errors, count: float) -> DayMean:

@@ -143,5 +143,5 @@ def square_of(values: np.ndarray, level: float, upper: np.ndarray) -> float:
     with such variances has their sum for its mean, and twice their squares for its variance: 1.3
     standard deviations above it are nine rows of ten. The next whitening divides by `upper` (d,).
     """
-    parts = (np.maximum(values, 0.0) + 0.5 * min(level, 1.0)) / upper
+    parts = (np.maximum(values, 0.0) + 0.5 * np.minimum(level, 1.0)) / upper
     return float(parts.sum()) + 1.3 * math.sqrt(2 * float(np.square(parts).sum()))

@@ -30,11 +30,12 @@ class Part:
     value: float = 1.0
     sd: float = 0.0
 
-    def and_one(self, release: MomentRelease, share: float) -> Self:
-        """With one more day."""
-        size = float(release.sizes[0])
-        value = (1 - share) * self.value + share * float(release.counts[0]) / size
-        sd = math.hypot((1 - share) * self.sd, share * release.count_noise / size)
+    def and_one(self, release: MomentRelease, share: float, which: Any = slice(None)) -> Self:
+        """With one more day, of these components together."""
+        size, counts = float(release.sizes[which][0]), release.counts[which]
+        value = (1 - share) * self.value + share * float(counts.sum()) / size
+        noise = release.count_noise * math.sqrt(len(counts))
+        sd = math.hypot((1 - share) * self.sd, share * noise / size)
         return type(self)(value, sd)
 
     @property
@@ -64,6 +65,25 @@ def averaged(
     d = len(second)
     share = min((level / new) ** 2 * d / (d + 1), 1.0)
     return second, share, new * math.sqrt(share / max(1 - share, 1e-12))
+
+
+def averaged_entries(
+    before: tuple[Ellipsoid, np.ndarray],
+    guess: Ellipsoid,
+    second: np.ndarray,
+    new: np.ndarray,
+    old: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The same with noises (d, d) as in :class:`.days.MomentDays`, each entry by its own: with the
+    shares (d, d) of the new day, and the map from the coordinates there were."""
+    across = (guess.axes / guess.scales).T @ before[0].factor
+    old = across @ old @ across.T
+    of_old, of_new = (
+        np.maximum(np.outer(np.diag(each), np.diag(each)) + each**2, 1e-280) for each in (old, new)
+    )
+    shares = of_old / (of_old + of_new)
+    second = shares * second + (1 - shares) * (across @ before[1] @ across.T)
+    return second, shares, across
 
 
 def about(center: np.ndarray, guess: Ellipsoid, second: np.ndarray, part: float) -> np.ndarray:

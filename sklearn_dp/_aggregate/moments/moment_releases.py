@@ -316,11 +316,7 @@ def release_moments(
         values = session.gaussian(MOMENTS, moments, sensitivity=claims, unit=unit**2, rho=rho)
     size = np.full(k, n.sum()) if form == "tied" else n
     seconds = _matrices(values, d, form)
-    if form == "tied":
-        shift = np.einsum("k,ka,kb->ab", n, means, means)
-        seconds = np.repeat((seconds - shift) / n.sum(), k, axis=0)
-    else:
-        seconds = seconds / n[:, None, None] - _products(means, form)
+    seconds = seconds / size[: len(seconds), None, None] - products(means, form, n)
     noise, count_noise = radius**2 * noise_sd(rho) / size, noise_sd(shares.counts)
     return MomentRelease(noisy, means, seconds, noise, size, mean_noise, count_noise, powers)
 
@@ -374,10 +370,13 @@ def _matrices(values: np.ndarray, d: int, form: str) -> np.ndarray:
     return out + np.triu(out, 1).transpose(0, 2, 1)
 
 
-def _products(means: np.ndarray, form: str) -> np.ndarray:
-    """Outer products of means, or what there is of them in the form; (k, d) to (k, d, d)."""
-    d = means.shape[1]
-    outer = np.einsum("ka,kb->kab", means, means)
+def products(vectors: np.ndarray, form: str, sizes: np.ndarray) -> np.ndarray:
+    """Outer products of vectors, or what there is of them in the form; (k, d) to (k, d, d). Of
+    components of these sizes (k,), "tied" ones have one of all."""
+    d = vectors.shape[1]
+    outer = np.einsum("ka,kb->kab", vectors, vectors)
+    if form == "tied":
+        outer[:] = np.einsum("k,kab->ab", sizes / sizes.sum(), outer)
     if form == "diag":
         return outer * np.eye(d)
     if form == "spherical":

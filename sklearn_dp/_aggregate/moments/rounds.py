@@ -67,6 +67,8 @@ _ROUND_SHARES = 0.03, 0.2  # of the budget, for each round but the last
 _MOST_EXPLORED = 0.6  # of the budget, before the last round
 _LEVEL = 0.25  # of the noise in the whitened second moment, aimed at before the last round
 _LOSSES = {0.999: 1.0, 0.99: 1.03, 0.9: 1.15, 0.7: 1.5}  # of efficiency when more is clipped
+HIDDEN = 0.1, 0.01
+"""Part of the noise, and variance, that the answer has at least in each direction."""
 _SEEN = 1.3  # spectral norms of the noise that a variance must be, not to be hidden in it
 
 
@@ -161,24 +163,40 @@ class Shape(NamedTuple):
     seen: bool
 
 
-def reshaped(ellipsoid: Ellipsoid, second: np.ndarray, level: float, form: str) -> Shape:
+def reshaped(
+    ellipsoid: Ellipsoid,
+    second: np.ndarray,
+    level: Any,
+    form: str,
+    widest: float = math.inf,
+    least: tuple[float, float] = HIDDEN,
+) -> Shape:
     """The component as its second moment (d, d) in whitened coordinates says, of noise of about the
-    spectral norm `level`."""
+    spectral norm `level`; or of H G H, for a matrix `level` of the square of H and G of the norm 1.
+
+    What is hidden in the noise has at most the variance `widest`. The answer has at `least` a part
+    of the noise, or a variance that is smaller.
+    """
     d = len(second)
     values, vectors = np.linalg.eigh(second)
     if form in ("diag", "spherical"):
         values, vectors = np.diag(second), np.eye(d)
+    if np.ndim(level) == 2:
+        level = np.einsum("ji,jk,ki->i", vectors, level, vectors)
     # What is not seen may be as large as the noise: whitened lengths then stay below one.
-    upper, few = np.maximum(values, 0.0) + min(level, 1.0) + 1e-3, values <= _SEEN * level
+    upper, few = np.maximum(values, 0.0) + np.minimum(level, 1.0) + 1e-3, values <= _SEEN * level
     if ellipsoid.errors is not None:
         # What has been seen before is as wide as it was: clips bite long tails in every round.
         upper = np.where(few, upper, np.maximum(upper, 1.0))
+    upper = np.where(few, np.minimum(upper, widest), upper)
     wide = composed(ellipsoid, vectors, np.sqrt(upper), form)
     # What is hidden and no wider than a grid step is known: it is one value.
     hidden = int(np.count_nonzero(few))
     seen = bool(hidden <= np.count_nonzero(wide[1] <= NARROWEST))
-    square = normal_quantile(0.9, d) if seen else square_of(values, level, upper)
-    narrow = np.maximum(values, min(0.01, 0.1 * level + 1e-9))
+    likely = np.where(few, np.minimum(values, widest), values)
+    square = normal_quantile(0.9, d) if seen else square_of(likely, level, upper)
+    part, most = least
+    narrow = np.maximum(values, np.minimum(most, part * level + 1e-9))
     answer = composed(ellipsoid, vectors, np.sqrt(narrow), form)
     return Shape(answer, answer if seen else wide, square, hidden, seen)
 

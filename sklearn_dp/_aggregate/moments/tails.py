@@ -62,6 +62,10 @@ class Distances(NamedTuple):
     counts: np.ndarray
     sd: float
 
+    def of(self, j: int) -> Distances:
+        """Those of one component."""
+        return self._replace(counts=self.counts[j : j + 1])
+
     def after(self, past: Distances | None, keep: float) -> Distances:
         """With a part `keep` of those of earlier days. Bins are the same, as far as they go."""
         if past is None:

@@ -1,4 +1,4 @@
-"""From a partition to components: what is done with an empty one."""
+"""From a partition to components: what is done with an empty one, and with rows out of bounds."""
 
 import numpy as np
 import pytest
@@ -9,8 +9,6 @@ from sklearn_dp._aggregate.mixture import (
 from sklearn_dp._aggregate.mixture import (
     parts as _parts,
 )
-from sklearn_dp._aggregate.mixture.fit import split_widest
-from sklearn_dp._aggregate.moments.ellipsoid import Ellipsoid
 from sklearn_dp.mixture import DPGaussianMixture, KTupleOptions
 
 pytestmark = [
@@ -71,25 +69,3 @@ def test_rows_outside_bounds_are_clipped_on_every_way(options):
     assert model.path_ == options["method"]
     means = model.means_[np.argsort(model.means_[:, 0])]
     assert np.allclose(means, [[-0.5, -0.5], [1.0, 1.0]], atol=0.05)
-
-
-def ellipsoid(center, scales, weight):
-    return Ellipsoid(
-        np.array(center, dtype=float), np.eye(2), np.array(scales, dtype=float), 6.0, weight
-    )
-
-
-def test_an_empty_component_halves_a_long_one():
-    three = [
-        ellipsoid([0, 0], [100, 100], 1000),
-        ellipsoid([5000, 0], [500, 110], 2000),
-        ellipsoid([70, 7], [9, 900], 5),
-    ]
-    found = split_widest(three, 200.0, 1e5)
-    assert sorted(e.center.tolist() for e in found) == [[0, 0], [4500, 0], [5500, 0]]
-    assert [round(e.weight) for e in found] == [1000, 1000, 1000]
-    assert max(e.scales.max() for e in found) < 120
-    round_ones = [three[0], ellipsoid([5000, 0], [150, 110], 2000), three[2]]
-    assert split_widest(round_ones, 200.0, 1e5) == round_ones  # nothing looks like two
-    full = three[:2] + [ellipsoid([70, 7], [100, 100], 500)]
-    assert split_widest(full, 200.0, 1e5) == full  # none is empty

@@ -17,7 +17,7 @@ pytestmark = [
 
 def fitted(n=2000, seed=0):
     X = np.random.default_rng(seed).normal(size=(n, 2)) * [3.0, 1.0] + [5.0, 0.0]
-    return FriendlyCovariance(bounds=50.0, random_state=seed).fit(X)._earlier_days.days
+    return FriendlyCovariance(bounds=50.0, random_state=seed).fit(X)._earlier_days.days[0]
 
 
 def test_two_days_without_noise_make_the_covariance_of_their_rows():

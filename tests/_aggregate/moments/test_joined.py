@@ -28,7 +28,8 @@ def test_what_days_differ_by_is_in_moments_about_their_mean():
 
 def test_of_how_many_rows_moments_are():
     def day(count):
-        return SimpleNamespace(counts=[count], sizes=[max(count, 80.0)], count_noise=20.0)
+        sizes = np.array([max(count, 80.0)])
+        return SimpleNamespace(counts=np.array([count]), sizes=sizes, count_noise=20.0)
 
     assert joined.Part().and_one(day(300.0), 0.5).value == 1.0
     rng, part = np.random.default_rng(0), joined.Part()

@@ -1,0 +1,163 @@
+"""Mixtures of rows that come day by day: components are found, then their moments add up.
+
+The first day is a fit. What comes next depends on what has been released:
+
+1. Where the fit has not seen all components, the whole budget of the next day goes to the k-means
+   engine: centers can be found of far fewer rows than covariances.
+2. Until no cluster is merged or split anymore, days are those of k-means (:mod:`..kmeans.days`).
+   What is shown are balls about the centers, as wide as the clusters.
+3. Then each day is one round of the moments of all components (:mod:`..moments.days`). Rows belong
+   to the nearest of these centers until all components stand out from the noise of all days so far;
+4. from then on, to the components that the days before have shown: expectation maximization, a step
+   a day. What earlier days have shown is of components as they were then, and fades (`_FADE`).
+
+Each unit comes on one day, so each day has the whole budget: the proof is in
+:mod:`sklearn_dp._days`. All that is kept is released, or computed from releases.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from ..._privacy._domain import Domain
+from ..._privacy._plan import PlanEntry
+from ..._privacy._session import PrivacySession
+from ..friendly.days import Means
+from ..kmeans import days as clusters
+from ..kmeans.engine import engine_entries, fit_engine
+from ..kmeans.result import EngineResult
+from ..moments.days import EarlierDays, MomentDays
+from ..moments.ellipsoid import Ellipsoid, Errors, Source, normal_quantile
+from ..moments.moment_releases import moment_entries
+from ..moments.rounds import same_clips
+from ..shared.bounds import is_ok
+from ..shared.rows import GridTable
+from ..shared.table import Table
+from .mixture_plan import PREFIX
+from .parts import Settings, in_ball, labeled, nearest_label
+
+_FADE = 1  # of a mean over t days, the last one has the weight 2 / (t + 1)
+_NOTHING = 1e6  # noise of a whitened second moment that nothing is known of
+
+
+@dataclass(frozen=True)
+class MixtureDays:
+    """What a later day starts from, all of it released."""
+
+    size: float  # units that count ...
+    size_variance: float  # ... and the variance of its noise
+    square: float  # what weights multiply sampling variances by
+    stream: clusters.Stream | None = None  # of clusters that still change
+    moments: EarlierDays | None = None  # of components
+    centers: np.ndarray | None = None  # that say which component a row is of; None: components do
+    steps: int = 0  # days of expectation maximization
+
+    def entries(self, rho: float, n_features: int, settings: Settings) -> tuple[PlanEntry, ...]:
+        """Plan entries of `and_one`, worth at most `rho` in all."""
+        if self.moments is not None:
+            return moment_entries(rho)
+        if self.stream is not None:
+            return clusters.day_entries(rho, PREFIX, moves=True)
+        options: Any = {"bounds_known": True, "quality": True, "n_clusters": settings.n_components}
+        return engine_entries(rho, n_features, prefix=PREFIX, **options)
+
+    def and_one(
+        self,
+        session: PrivacySession,
+        table: Table,
+        rows: GridTable,
+        domain: Domain,
+        settings: Settings,
+        keep: float,
+    ) -> tuple[list[Ellipsoid], np.ndarray, Self]:
+        """The components of all days with one more, in steps of the grid of its rows; which of them
+        (k,) are seen; and what the next day starts from. A part `keep` of what is known counts."""
+        if self.moments is None:
+            ends, days = self._of_clusters(session, table, rows, domain, settings, keep)
+            return ends, np.zeros(len(ends), dtype=bool), days
+        by_label = self.centers is not None
+        if self.centers is not None:
+            rows.update(labeled, nearest_label, self.centers)
+        part = keep if by_label else keep * (self.steps + 1) / (self.steps + 1 + _FADE)
+        way = {"form": settings.form, "by_label": by_label}
+        ends, moments = self.moments.and_one(session, rows, domain.center, part, **way)
+        seen = np.array([end.seen for end in ends])
+        days = self._counted(keep, part, _size(self.moments), _size(moments))
+        centers = None if seen.all() else self.centers
+        steps = self.steps + (not by_label)
+        return ends, seen, replace(days, moments=moments, centers=centers, steps=steps)
+
+    def _of_clusters(
+        self,
+        session: PrivacySession,
+        table: Table,
+        rows: GridTable,
+        domain: Domain,
+        settings: Settings,
+        keep: float,
+    ) -> tuple[list[Ellipsoid], Self]:
+        """The same, of a day of k-means."""
+        stream, before = self.stream, (0.0, 0.0)
+        if stream is None:
+            way: Any = {"prefix": PREFIX, "quality": True}
+            found = fit_engine(session, table, domain, settings.n_components, **way)
+            stream = clusters.Stream.of_result(found, domain)
+        else:
+            before = stream.size, stream.size_variance
+            way = {"prefix": PREFIX, "keep": keep}
+            found, stream = clusters.fit_day(session, table, domain, stream, **way)
+        ends = _balls(found, stream, rows, domain, settings.form)
+        days = self._counted(keep, keep, before, (stream.size, stream.size_variance))
+        if not is_ok(found.status) or not stream.settled:
+            return ends, replace(days, stream=stream)
+        known = [_unknown(end, stream.days) for end in ends]
+        moments = EarlierDays(known, self.square, rows.unit, domain.center)
+        centers = np.array([end.center for end in ends])
+        return ends, replace(days, stream=None, moments=moments, centers=centers)
+
+    def _counted(
+        self, keep: float, part: float, before: tuple[float, float], after: tuple[float, float]
+    ) -> Self:
+        """With the units that a day has added to a `part` of those before."""
+        size, variance = after[0] - part * before[0], after[1] - part**2 * before[1]
+        variance = keep**2 * self.size_variance + max(variance, 0.0)
+        return replace(self, size=keep * self.size + size, size_variance=variance)
+
+
+def _size(moments: EarlierDays) -> tuple[float, float]:
+    """The number of units of all components, and the variance of its noise."""
+    means = [each.means for each in moments.days]
+    return sum(each.size for each in means), sum(each.size_variance for each in means)
+
+
+def _balls(
+    found: EngineResult, stream: clusters.Stream, rows: GridTable, domain: Domain, form: str
+) -> list[Ellipsoid]:
+    """Components as wide as clusters, whose shapes nothing is known of."""
+    d, state = rows.n_features, stream.now
+    centers = in_ball((found.centers - domain.center) / rows.unit, rows.ball)
+    errors = np.broadcast_to(np.asarray(found.centers_sd).T, centers.T.shape).T / rows.unit
+    sds = np.broadcast_to(np.asarray(found.weights_sd), len(centers))
+    known = np.isfinite(state.spread_variance) & (state.spread > 0) & (form != "tied")
+    widths = np.sqrt(np.where(known, state.spread, stream.width**2) / d)
+    square, unseen = 1.5 * normal_quantile(0.9, d), np.full(d, math.inf)
+    balls = [
+        Ellipsoid.ball(center, width, square, max(float(weight), 1.0))
+        for center, width, weight in zip(centers, widths, found.weights, strict=True)
+    ]
+    return [
+        replace(ball, errors=Errors(error / ball.scales, unseen, float(sd)), hidden=d)
+        for ball, error, sd in zip(balls, errors, sds, strict=True)
+    ]
+
+
+def _unknown(ball: Ellipsoid, n_days: float) -> MomentDays:
+    """Of a component before the first day of moments: where to look for it, and nothing else."""
+    d = len(ball.center)
+    guess, nothing = replace(ball, weight=max(ball.weight / n_days, 1.0)), np.zeros(d)
+    clips = same_clips(math.sqrt(ball.square), [ball])
+    known = Source(guess, np.eye(d), 0.0, guess, clips), _NOTHING * np.eye(d), Means.of_none(d)
+    radii = np.array(clips[:2])
+    return MomentDays(*known, nothing, nothing, nothing, False, None, radii, normal=True)

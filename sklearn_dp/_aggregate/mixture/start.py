@@ -1,0 +1,132 @@
+"""First guesses of components, about the centers of a partition; and where they miss one.
+
+A guess is as wide as half of the rows of its part. After the first round of moments, a component
+that is next to empty is half of a long one.
+"""
+
+import dataclasses
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..._privacy._aggregates import noisy_counts
+from ..._privacy._rounding import exact_integers
+from ..._privacy._session import PrivacySession
+from ..moments.ellipsoid import Ellipsoid, normal_quantile
+from ..moments.moment_releases import LABELS, MOMENTS
+from ..shared.adaptive_center import CenterRadius
+from ..shared.centering import bins_of, geometric_edges, noise_sd
+from ..shared.row_sums import counted, to_centers
+from ..shared.rows import ROWS
+from ..shared.table import Part
+from .mixture_plan import RADII
+from .parts import Parts
+
+_BINS, _RATIO = 44, math.sqrt(2.0)  # a factor of 2**21.5 from the narrowest to the widest
+_WINDOW, _CLEAR = 5, 3.5  # bins of the distances in a component, and deviations of their noise
+_EMPTY = 0.05  # of an average component
+_COUNTED = 0.004  # of the budget of the moments, for the counts of the first round, about
+_LONG = 2.5  # usual standard deviations: two components that are 5 of them apart
+
+
+def first_guesses(parts: Parts, place: CenterRadius, form: str) -> list[Ellipsoid]:
+    """A ball of released weight for each center, as wide as half of the rows of its part."""
+    rows, centers = parts.rows, parts.centers
+    edges = geometric_edges(2 * place.radius, _BINS, _RATIO)
+    rho = parts.session.remaining(RADII)
+    # A row is in one bin of one component.
+    exact = rows.sums(_distance_counts, centers, edges)[0]
+    counts = noisy_counts(parts.session, RADII, exact, rows.units, rho)
+    counts = counts.reshape(len(centers), _BINS)
+    d, sd = rows.n_features, noise_sd(rho)
+    widths = [_median(row, edges, sd) for row in counts]
+    usual = np.median([width for width in widths if width is not None] or [place.radius / 2])
+    if form == "tied":  # one shape, and one whitening that its moments are released in
+        widths = [usual] * len(centers)
+    unit = math.sqrt(normal_quantile(0.5, d))  # of the median distance, in standard deviations
+    square = 1.5 * normal_quantile(0.9, d)
+    floor = sd * math.sqrt(_BINS)  # of a weight: the noise of the sum of a histogram
+    return [
+        Ellipsoid.ball(
+            center, (usual if width is None else width) / unit, square, max(row.sum(), floor)
+        )
+        for center, width, row in zip(centers, widths, counts, strict=True)
+    ]
+
+
+def _distance_counts(part: Part, centers: np.ndarray, edges: np.ndarray) -> tuple[Part, tuple]:
+    """The weight of the rows in bins of distances from the centers of their labels, one by one."""
+    labels, squared = part[LABELS], to_centers(part[ROWS], centers, part[LABELS])
+
+    def cells(place: slice) -> np.ndarray:
+        return exact_integers(labels[place]) * _BINS + bins_of(squared[place], edges)
+
+    return part, (counted(cells, len(labels), part.units, _BINS * len(centers)),)
+
+
+def _median(counts: np.ndarray, edges: np.ndarray, sd: float) -> float | None:
+    """The median of the fullest few bins of a noisy histogram; None if they may be only noise.
+
+    A component's rows span a few bins whatever its scale is. A single bin in the noise must not be
+    taken for them: a component that is far too narrow ruins densities.
+
+    >>> edges = np.arange(9.0)
+    >>> round(_median(np.array([0.1, -0.2, 0, 40, 40, 0.3, 0, 0.2]), edges, sd=1.0), 2)
+    4.01
+    >>> _median(np.array([0.1, 3.0, -1, 0, 1, 0.3, 0, 0.2]), edges, sd=1.0) is None
+    True
+    """
+    sums = np.convolve(counts, np.ones(_WINDOW), mode="valid")
+    first = int(np.argmax(sums))
+    if sums[first] < _CLEAR * sd * math.sqrt(_WINDOW):
+        return None
+    part = np.maximum(counts[first : first + _WINDOW], 0.0)
+    below = np.cumsum(part)
+    i = int(np.searchsorted(below, below[-1] / 2))
+    share = (below[-1] / 2 - (below[i] - part[i])) / part[i]  # linear within the bin
+    i += first
+    return float(edges[i] + share * (edges[i + 1] - edges[i]))
+
+
+def least_weight(session: PrivacySession, k: int, size: float) -> float:
+    """What a component without rows seldom seems to weigh after the first round, by the plan."""
+    sd = noise_sd(session.remaining(MOMENTS) * _COUNTED)
+    return _EMPTY * size / k + 2 * sd
+
+
+def split_widest(ellipsoids: list[Ellipsoid], least_weight: float, ball: float) -> list[Ellipsoid]:
+    """Where a component is next to empty and another one much longer than wide, halve that one.
+
+    The partition then has put one center in the middle of two components, and expectation
+    maximization has no way to move a center through the void. Each that weighs less than
+    `least_weight` is half of a long one now, as long as there are any.
+    """
+    found = list(ellipsoids)
+    for _ in found:
+        empty = int(np.argmin([e.weight for e in found]))
+        usual = _lower_median([_lower_median(e.scales) for e in found if e.weight > least_weight])
+        length = [e.scales.max() if e.weight > 2 * least_weight else 0.0 for e in found]
+        longest = int(np.argmax(length))
+        if found[empty].weight > least_weight or length[longest] < _LONG * usual:
+            break
+        found[empty], found[longest] = _halves(found[longest], usual, ball)
+    return found
+
+
+def _lower_median(values: list[float] | np.ndarray) -> float:
+    return float(np.quantile(values, 0.5, method="lower")) if len(values) else math.inf
+
+
+def _halves(ellipsoid: Ellipsoid, width: float, ball: float) -> Iterator[Ellipsoid]:
+    """Two components, a standard deviation from the center of one on its longest axis: two equal
+    point masses at a distance of 2 s have the standard deviation s."""
+    j = int(np.argmax(ellipsoid.scales))
+    step = ellipsoid.axes[:, j] * ellipsoid.scales[j]
+    scales = ellipsoid.scales.copy()
+    scales[j] = min(scales[j], width)
+    for center in (ellipsoid.center + step, ellipsoid.center - step):
+        center = np.rint(center * min(1.0, ball / max(float(np.linalg.norm(center)), 1.0)))
+        yield dataclasses.replace(
+            ellipsoid, center=center, scales=scales, weight=ellipsoid.weight / 2
+        )

@@ -1,0 +1,127 @@
+"""Mixtures of rows that come day by day: what each day is, what all know, and what a day costs."""
+
+import numpy as np
+import pytest
+from day_tools import CENTERS, STREAMS, evening, problems, recorded, rows_of
+
+from sklearn_dp import DPGaussianMixture
+from sklearn_dp.audit import neighboring_pairs
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
+]
+
+
+def mixture(k=4, **options):
+    return DPGaussianMixture(k, **{"bounds": 1.0, "random_state": 0, **options})
+
+
+def phase(model):
+    """What the next day is."""
+    days = model._earlier_days
+    if days is None:
+        return "first"
+    if days.moments is None:
+        return "start" if days.stream is None else "clusters"
+    return "components" if days.centers is None else "labels"
+
+
+def stream(model, n_days, n=300, **options):
+    phases = []
+    for day in range(n_days):
+        phases.append(phase(evening(model.partial_fit(rows_of(day, n), **options))))
+    return phases
+
+
+def nearest(model):
+    return np.linalg.norm(CENTERS[:, None] - model.means_, axis=2).argmin(axis=1)
+
+
+@pytest.mark.parametrize("form", ["full", "tied", "diag", "spherical"])
+def test_components_of_many_small_days(form):
+    """A fit of a day says nothing; of all days together, errors are true, and the status is ok."""
+    model = mixture(epsilon=4.0, covariance_type=form)
+    first = model.partial_fit(rows_of(0, 150))
+    assert first.status_.startswith("too few rows")
+    phases = [phase(model), *stream(model, 24, 150)]
+    order = [each for i, each in enumerate(phases) if each != phases[i - 1 if i else -1]]
+    assert order == ["start", "clusters", "labels", "components"]
+    assert model.status_.startswith("ok") and model.days_.number == 25
+    place = nearest(model)
+    off = np.abs(model.means_[place] - CENTERS)
+    assert np.all(off < 5 * model.means_std_error_[place]) and off.max() < 0.03
+    truth = {"full": np.eye(3), "tied": np.eye(3), "diag": np.ones(3), "spherical": 1.0}[form]
+    error = np.abs(model.covariances_ - 0.05**2 * truth)
+    assert np.all(error < 5 * model.covariances_std_error_) and error.max() < 0.6 * 0.05**2
+    assert abs(model.size_ - 3750) < 300
+    assert np.allclose(model.weights_, 0.25, atol=0.05)
+
+
+def test_a_fit_that_sees_all_is_followed_by_components():
+    model = mixture(epsilon=8.0).fit(rows_of(0, 3000))
+    assert model.status_ == "ok" and phase(model) == "components"
+    before = model.means_std_error_.max()
+    other = evening(model).partial_fit(rows_of(1, 3000))
+    model.partial_fit(rows_of(1, 3000))
+    assert np.array_equal(model.means_, other.means_) and model.days_.number == 2
+    assert model.status_ == "ok" and model.means_std_error_.max() < before
+
+
+def test_a_day_of_few_rows_spoils_nothing():
+    model = mixture(epsilon=4.0).fit(rows_of(0, 6000))
+    means, covariances = model.means_, model.covariances_
+    for day in range(3):
+        model.partial_fit(rows_of(day, 3))
+        place = np.linalg.norm(means[:, None] - model.means_, axis=2).argmin(axis=1)
+        assert np.allclose(model.means_[place], means, atol=0.005)
+        assert np.allclose(model.covariances_[place], covariances, atol=0.001)
+    assert model.status_.startswith("ok")
+
+
+def test_components_that_drift_are_followed():
+    way = np.array([0.004, 0.0, 0.0])
+    models = mixture(epsilon=4.0), mixture(epsilon=4.0)
+    for day in range(30):
+        for model, half_life in zip(models, (None, 3.0), strict=True):
+            model.partial_fit(rows_of(day, 1000) + day * way, half_life=half_life)
+    off = [
+        np.linalg.norm(CENTERS[:, None] + 29 * way - model.means_, axis=2).min(axis=1).max()
+        for model in models
+    ]
+    assert off[1] < 0.03 < off[0] and models[1].size_ < 10_000
+
+
+def test_one_component_is_that_of_all_days():
+    rng = np.random.default_rng(0)
+    model = DPGaussianMixture(1, bounds=20.0, random_state=0)
+    for _ in range(20):
+        model.partial_fit(rng.normal(size=(300, 2)) * [3.0, 1.0] + 4)
+    assert phase(model) == "components" and model.status_.startswith("ok")
+    assert np.all(np.abs(model.means_ - 4) < 5 * model.means_std_error_)
+    error = np.abs(model.covariances_[0] - np.diag([9.0, 1.0]))
+    assert np.all(error < 5 * model.covariances_std_error_[0])
+
+
+def test_what_has_no_days_says_so():
+    for options, words in (
+        ({"bounds": None}, "without bounds"),
+        ({"method": "partition"}, "with method='partition'"),
+        ({"method": "k_tuples"}, "with method='k_tuples'"),
+    ):
+        with pytest.raises(AttributeError) as told:
+            mixture(**options).partial_fit  # noqa: B018
+        assert f"has no partial_fit {words}" in str(told.value.__cause__)
+
+
+@pytest.mark.parametrize("form, n, epsilon", [("full", 300, 8.0), ("tied", 25, 40.0)])
+@pytest.mark.parametrize("name", STREAMS)
+def test_a_unit_moves_one_day_of_mixtures(name, form, n, epsilon):
+    """All kinds of days, and a row of one of them."""
+    estimator = mixture(epsilon=epsilon, covariance_type=form)
+    days = [rows_of(day, n) for day in range(7)]
+    model, *_ = recording = recorded(estimator, days, **STREAMS[name])
+    assert phase(model) == "components"
+    for day in (0, 1, 2, 4, 6):
+        for pair in neighboring_pairs(days[day], day, kinds=["far", "remove"]):
+            assert problems(estimator, days, recording, day, pair, **STREAMS[name]) == []
