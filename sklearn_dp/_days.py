@@ -30,15 +30,15 @@ shown nothing but its error: the result is that of the day before, and the day c
 name is not taken again, since its rows have been looked at.
 """
 
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from operator import index
-from types import SimpleNamespace
+from types import MethodType, SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.metaestimators import available_if
 
 from ._base import BaseDPEstimator, check_integer, check_real, fits_inside
 from ._partitions import engine_of
@@ -105,11 +105,23 @@ class _Today:
     state: Any = None
 
 
-def _takes_days(estimator: Any) -> bool:
-    reason = estimator._no_days()
-    if reason is not None:
-        raise AttributeError(f"{type(estimator).__name__} has no partial_fit {reason}")
-    return True
+class _TakesDays:
+    """A method that estimators have whose parameters allow days; others say why they have none.
+
+    scikit-learn's `available_if` hides the reason behind "has no attribute".
+    """
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, estimator: Any, owner: type | None = None) -> Any:
+        if estimator is None:
+            return self._method
+        reason = estimator._no_days()
+        if reason is not None:
+            raise AttributeError(f"{type(estimator).__name__} has no partial_fit {reason}")
+        return MethodType(self._method, estimator)
 
 
 class BaseByDays(BaseDPEstimator):
@@ -136,7 +148,7 @@ class BaseByDays(BaseDPEstimator):
         shown nothing to go on from."""
         return vars(self._today.fitted).get("_earlier_days") if self._later else None
 
-    @available_if(_takes_days)
+    @_TakesDays
     @with_callbacks
     def partial_fit(
         self,

@@ -313,9 +313,8 @@ def test_wrong_parameters_are_refused_before_the_charge(options, words):
 
 def test_there_are_no_days():
     assert not hasattr(cosine(), "partial_fit")
-    with pytest.raises(AttributeError) as told:
+    with pytest.raises(AttributeError, match='has no partial_fit with metric="cosine"'):
         cosine().partial_fit  # noqa: B018
-    assert "cosine" in str(told.value.__cause__)
 
 
 def test_searches_compare_directions():

@@ -185,6 +185,5 @@ def test_the_scale_of_rows_does_not_matter(scale):
 
 
 def test_components_without_bounds_have_no_days():
-    with pytest.raises(AttributeError) as told:
+    with pytest.raises(AttributeError, match="has no partial_fit without bounds"):
         DPPCA().partial_fit  # noqa: B018
-    assert "has no partial_fit without bounds" in str(told.value.__cause__)
