@@ -168,7 +168,7 @@ OUTSIDE = [
     Edit(
         "fourth powers beside a mean with half of their claim",
         _refine,
-        "released_mean",
+        "released_sums",
         "longest / math.sqrt(share) * up",
         "longest / math.sqrt(share) / (1 + place) * up",
         "_aggregate/friendly/test_refine.py"
