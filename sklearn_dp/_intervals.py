@@ -128,6 +128,7 @@ class StandardErrors:
 
     _with_errors: dict[str, tuple[float, float]] = {}
     _feature_axes: dict[str, int]
+    _names_of_search: np.ndarray | None = None  # while a search, which has them, fits its rows
     status_: str
     rows_beyond_: float
     n_features_in_: int
@@ -246,7 +247,7 @@ class StandardErrors:
     @property
     def _column_names(self) -> list[Any]:
         """Names of the columns, "x0", "x1", ... for those without one: what a status calls them."""
-        names = getattr(self, "feature_names_in_", None)
+        names = getattr(self, "feature_names_in_", self._names_of_search)
         return [f"x{i}" for i in range(self.n_features_in_)] if names is None else names.tolist()
 
     def _line_name(self, attribute: str, place: tuple) -> str:

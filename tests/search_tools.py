@@ -19,8 +19,8 @@ def corners(n, sd=0.1, d=2):
 
 def search(**options):
     """A grid search for the number of those clusters."""
-    given = {"epsilon": 2.0, "random_state": 0, **options}
-    return DPGridSearch(DPKMeans(bounds=2.0), GRID, **given)
+    given = {"estimator": DPKMeans(bounds=2.0), "epsilon": 2.0, "random_state": 0, **options}
+    return DPGridSearch(param_grid=GRID, **given)
 
 
 def pipeline():

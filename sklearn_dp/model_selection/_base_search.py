@@ -135,7 +135,8 @@ class BaseDPSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         X = saturated(validate_quietly(self, X, dtype=[np.float64, np.float32]))
         y = _target(y, len(X))
         progress, units = Progress(self), self._units(X, groups)
-        runner = Runner(planned, session, X, y, units, groups, self.n_jobs, progress)
+        names = getattr(self, "feature_names_in_", None)
+        runner = Runner(planned, session, X, y, units, groups, self.n_jobs, progress, names)
         self._keep(planned, runner.run(), session)
         progress.finish()
         return self
@@ -179,6 +180,7 @@ class BaseDPSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
                 step.privacy_report_ = self.privacy_report_
             if names is not None and place == 0:
                 step.feature_names_in_ = names
+                vars(step).pop("_names_of_search", None)
         return fitted.model
 
     # -- the answer's methods -------------------------------------------------------------------

@@ -71,7 +71,7 @@ class Runner:
 
     `X` is checked and finite already. Runs are made by `n_jobs` threads of this process, which
     share it. The session is that of ``search_plan.plan``; `progress` is called with the name of
-    each step that is done, where all runs are released.
+    each step that is done, where all runs are released. `names` are those of the columns of `X`.
     """
 
     def __init__(
@@ -84,10 +84,11 @@ class Runner:
         groups: Any,
         n_jobs: int | None,
         progress: Callable[[str], None],
+        names: np.ndarray | None = None,
     ) -> None:
         self._plan, self._session = search_plan, session
         self._X, self._y, self._units, self._groups = X, y, units, groups
-        self._n_jobs, self._progress = n_jobs, progress
+        self._n_jobs, self._progress, self._names = n_jobs, progress, names
         self._step: Any = None
         self._prefix: list[tuple[str, Any]] = []
 
@@ -275,6 +276,8 @@ class Runner:
                 X = transformed(done[-1][1], X)
             estimator = without_callbacks(deepcopy(step.estimator))
             if step.private:
+                if X is self._X and self._names is not None:  # what its status calls the columns
+                    estimator._names_of_search = self._names
                 with fits_inside(partial(session.inner, step.name, tag=step.name)):
                     estimator.fit(X, self._y, groups=self._groups)
             done.append((step.name, estimator))

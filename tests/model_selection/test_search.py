@@ -105,3 +105,14 @@ def test_feature_names_pass_to_the_answer():
     found = search().fit(X)
     assert list(found.best_estimator_.feature_names_in_) == ["a", "b"]
     assert found.predict(X).shape == (300,)
+
+
+@pytest.mark.parametrize("final", ["refit", "winner"])
+def test_a_status_calls_the_columns_by_their_names(final):
+    pd = pytest.importorskip("pandas", reason="feature names come with pandas")
+    rows = pd.DataFrame(corners(600), columns=["age", "share"])
+    narrow = DPKMeans(bounds=([-2, -2], [2, -0.2]))
+    found = search(estimator=narrow, final=final).fit(rows)
+    assert "share" in found.status_ and "x1" not in found.status_
+    assert found.best_estimator_.status_ == found.status_
+    assert "_names_of_search" not in vars(found.best_estimator_)
