@@ -111,7 +111,7 @@ def test_what_has_no_days_says_so():
     ):
         with pytest.raises(AttributeError) as told:
             mixture(**options).partial_fit  # noqa: B018
-        assert f"has no partial_fit {words}" in str(told.value.__cause__)
+        assert f"has no partial_fit {words}" in str(told.value)
 
 
 @pytest.mark.parametrize("form, n, epsilon", [("full", 300, 8.0), ("tied", 25, 40.0)])
