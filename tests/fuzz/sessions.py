@@ -128,6 +128,7 @@ _BY_NAME = {
     "half_life": junk_or(None, None, 10.0),
     "n_days": junk_or(1, 1, 3),
     "level": junk_or(0.95, 0.5, 0.999),
+    "labels": junk_or(None, None, [0, 0], [0, 1, 1]),
     "attribute": junk_or(None, "cluster_centers_", "inertia_", "labels_", "no_such_thing"),
     "unit": junk_or("row", "group"),
     "n_samples": junk_or(1, 2, 5),
