@@ -27,7 +27,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ._aggregate.shared.advice import plain
@@ -44,7 +43,7 @@ from ._privacy._ledger import PrivacyLedger
 from ._privacy._plan import PlanEntry, PrivacyPlan
 from ._privacy._session import PrivacySession
 from ._privacy._units import Units, unit_of
-from ._sklearn_compat import CallbackSupportMixin, Progress, num_features
+from ._sklearn_compat import CallbackSupportMixin, ParameterNames, Progress, num_features
 from ._tables import (
     NO_WEIGHT,
     PROJECT,
@@ -98,7 +97,7 @@ def fits_inside(opened: Callable[[PrivacyPlan], PrivacySession]) -> Iterator[Non
         _open_inside.reset(token)
 
 
-class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
+class BaseDPEstimator(InParts, CallbackSupportMixin, ParameterNames):
     """Base class of the differentially private estimators.
 
     A subclass gives

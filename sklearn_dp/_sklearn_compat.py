@@ -7,6 +7,7 @@ Here and nowhere else, so that a new version of scikit-learn is looked up in one
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -31,6 +32,7 @@ except ImportError:  # pragma: no cover - older scikit-learn
 
 __all__ = [
     "CallbackSupportMixin",
+    "ParameterNames",
     "Progress",
     "complete_kmeans",
     "kmeans_of",
@@ -58,6 +60,15 @@ def without_callbacks(estimator: _Estimator) -> _Estimator:
         if isinstance(each, CallbackSupportMixin):
             each.set_callbacks()
     return estimator
+
+
+class ParameterNames(BaseEstimator):
+    """An estimator whose class is asked once for its parameters, not for each clone and display."""
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        return super()._get_param_names()
 
 
 def kmeans_of(centers: np.ndarray, **fitted: object) -> KMeans:

@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_dp import DPPCA, DPKMeans, SampleAndAggregate, _sklearn_compat
 from sklearn_dp._sklearn_compat import (
+    ParameterNames,
     Progress,
     complete_kmeans,
     kmeans_of,
@@ -131,3 +132,19 @@ def test_callbacks_of_estimators_inside_a_fit_are_not_told_of_what_is_no_release
     assert not Heard.calls
     inner.fit(X)
     assert Heard.calls == [inner]
+
+
+def test_names_of_parameters_are_those_of_each_class():
+    """A subclass has its own, whichever is asked first."""
+
+    class One(ParameterNames):
+        def __init__(self, one=1):
+            self.one = one
+
+    class Two(One):
+        def __init__(self, one=1, two=2):
+            super().__init__(one)
+            self.two = two
+
+    assert [*One().get_params()] == ["one"] and [*Two().get_params()] == ["one", "two"]
+    assert [*One().get_params()] == ["one"]
