@@ -105,7 +105,7 @@ class Outcome:
             shown |= {
                 "pickle": pickle.dumps(self.estimator, protocol=5),
                 "memory": _memory(self.estimator),
-                "repr": f"{self.estimator!r} {self.estimator}",
+                "repr": _texts(self.estimator),
                 "report": repr(self.estimator.privacy_report_),
                 **_answers(self.estimator),
             }
@@ -114,6 +114,12 @@ class Outcome:
                 html_text += self.estimator.privacy_report_._repr_html_()
                 shown["html"] = re.sub(r"sk-[a-z-]*id-\d+", "", html_text)  # running numbers
         return shown
+
+
+def _texts(estimator: Any) -> str:
+    """What `repr` and `str` make of it: once, unless its class has a `str` of its own."""
+    text, classes = repr(estimator), type(estimator).__mro__[:-1]
+    return f"{text} {estimator}" if any("__str__" in vars(each) for each in classes) else text
 
 
 def _memory(estimator: Any) -> bytes:

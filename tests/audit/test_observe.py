@@ -103,3 +103,11 @@ def test_numpys_state_is_seen_in_fits_with_a_target(monkeypatch):
     monkeypatch.setattr(SampleAndAggregate, "fit", fit)
     with pytest.raises(AssertionError, match="numpy's error state changes the result"):
         check_numpy_error_state_has_no_effect(private)
+
+
+@pytest.mark.parametrize("shown", ["__repr__", "__str__"])
+def test_what_either_text_shows_is_in_the_face(toy, points, monkeypatch, shown):
+    """`str` asks for `repr`, unless a class has one of its own: then it is a text of its own."""
+    outcome = run_fit(toy, points)
+    monkeypatch.setattr(type(toy), shown, lambda self: "what only this text says", raising=False)
+    assert "what only this text says" in outcome.face()["repr"]
