@@ -236,10 +236,6 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
             raise ValueError("n_blocks must be 'auto' or an integer.")
         if is_classifier(self._inner()) and (self.classes is None or len(self.classes) < 2):
             raise ValueError("classes must list the public labels of a classifier.")
-        try:
-            Domain.from_bounds(self.output_bounds, self._probe(n_features).size)
-        except (TypeError, ValueError) as error:
-            raise type(error)(str(error).replace("bounds", "output_bounds")) from None
 
     def _probe(self, n_features):
         """The output, of public shapes: from a fit to dummy rows, so that no data decide them."""
@@ -265,8 +261,13 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
         return PrivacyBudget(epsilon=epsilon, delta=delta)
 
     def _plan_entries(self, target, n_features):
+        size = self._probe(n_features).size
+        try:
+            Domain.from_bounds(self.output_bounds, size)
+        except (TypeError, ValueError) as error:
+            raise type(error)(str(error).replace("bounds", "output_bounds")) from None
         if self.sampling == "disjoint":
-            return self._aggregation().entries(target, self._probe(n_features).size)
+            return self._aggregation().entries(target, size)
         epsilon, delta = self._step_cost(target)
         rho, delta = approx_dp_zcdp(epsilon, delta)
         words = f"the copies of a unit: ({epsilon:.3g}, {delta:.2g})-DP"
