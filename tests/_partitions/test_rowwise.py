@@ -245,13 +245,14 @@ IN_PARTS = (
     "FriendlyMean",
     "SampleAndAggregate",
 )
-ESTIMATORS = [name for name, _ in all_estimators() if "Federated" not in name]
+KINDS = dict(all_estimators())
+ESTIMATORS = [name for name in KINDS if "Federated" not in name]
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_every_estimator_takes_parts_or_refuses_them(name):
     """Nothing is gathered in silence: the bits of a fit in memory, or an error before a charge."""
-    kind = dict(all_estimators())[name]
+    kind = KINDS[name]
     ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-4))
     before, rows = ledger.remaining, X[:600]
     options = {"random_state": 0, "ledger": ledger}
@@ -319,7 +320,7 @@ def quick(name):
         options["n_clusters"] = 2
     if name == "DPKTupleKMeans":
         options |= {"n_clusters": 4, "epsilon": 1000.0, "n_tuples": 4}
-    return dict(all_estimators())[name](**options)
+    return KINDS[name](**options)
 
 
 def test_copies_that_travel_hold_no_ledger_and_no_labels():

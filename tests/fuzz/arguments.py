@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from configurations import ESTIMATORS
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
@@ -21,7 +22,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_dp import PrivacyBudget
-from sklearn_dp.audit import all_estimators
 from sklearn_dp.cluster import FarBallsOptions, FriendlyCoreOptions
 from sklearn_dp.federated import FederatedOptions
 from sklearn_dp.mixture import KTupleOptions, PartitionOptions
@@ -228,7 +228,7 @@ _SPECIAL = {
 @functools.cache
 def choices(cls, name):
     """The words that docstrings allow for a parameter: those of the class, or of another one."""
-    classes = [*cls.__mro__, *(other for _, other in all_estimators())]
+    classes = [*cls.__mro__, *ESTIMATORS.values()]
     for base in classes:
         line = re.search(rf"^ *{name} : (\{{.*?\}})", base.__doc__ or "", re.M | re.S)
         if line:

@@ -6,10 +6,11 @@ import warnings
 
 import numpy as np
 import pytest
+from configurations import ESTIMATORS
 from sklearn.base import BaseEstimator
 
 from sklearn_dp import DPKMeans, FriendlyMean, PrivacyBudget, PrivacyLedger
-from sklearn_dp.audit import Certificate, Finding, Pair, all_estimators, certify
+from sklearn_dp.audit import Certificate, Finding, Pair, certify
 from sklearn_dp.audit._certificate import certificate as module
 from sklearn_dp.audit._certificate.cases import CASES
 from sklearn_dp.audit._certificate.epsilon_bounds import GAUSSIAN, Claim, Rates
@@ -19,7 +20,7 @@ PAIR = Pair("zeros and a one", np.zeros((4, 1)), [1.0])
 
 def of(name):
     case = CASES[name]
-    return dict(all_estimators())[name](epsilon=case.epsilon, **case.params)
+    return ESTIMATORS[name](epsilon=case.epsilon, **case.params)
 
 
 class Mechanism(BaseEstimator):
