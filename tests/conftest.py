@@ -1,5 +1,6 @@
 """Settings shared by every test, and the mark `quick`."""
 
+import gc
 import os
 from fnmatch import fnmatchcase
 
@@ -21,6 +22,16 @@ settings.load_profile("suite")
 
 # Tables of tests are small: with `n_jobs` they are cut into parts all the same.
 table.PART_ENTRIES = 1
+
+
+# What is collected stays to the end, half a million objects: no search for garbage has to go
+# through them.
+gc.disable()
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

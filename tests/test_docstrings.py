@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import linecache
 import pkgutil
 
 import pytest
@@ -18,4 +19,6 @@ MODULES = sorted(
 @pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 @pytest.mark.parametrize("name", ["sklearn_dp", *MODULES])
 def test_examples_of_a_module(name):
+    # Otherwise each docstring has pdb look whether any file has changed that a traceback has shown.
+    linecache.clearcache()
     assert doctest.testmod(importlib.import_module(name)).failed == 0
