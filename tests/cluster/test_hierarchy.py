@@ -92,9 +92,9 @@ def test_a_level_is_weighted_means_and_sums(model, tree, rows):
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_errors_by_simulation(metric):
     """Clusters of a sample of a million, with noise: the mean squared error of merged centers is
-    what the level says, to 14 % in 3,000 draws of 2 x 3 coordinates (6 standard errors of the mean
-    of 3,000 squares are .16; false alarms below 1e-7). Without noise of weights, or without the
-    sampling of sizes, it would be off by more than a third."""
+    what the level says, in 1,500 draws of 2 x 3 coordinates (6 standard errors of the mean of 1,500
+    squares are .22; false alarms below 1e-7). Without noise of weights, or without the sampling of
+    sizes, it would be off by more than a third, which is seen with a probability of 99.9 %."""
     rng = np.random.default_rng(4)
     centers = np.array([[1.0, 0.1, 0.0], [0.6, 0.8, 0.0], [0.1, 0.0, 1.0], [0.0, 0.5, 0.9]])
     if metric == "cosine":
@@ -102,7 +102,7 @@ def test_errors_by_simulation(metric):
     sizes, error, noise = np.array([3000.0, 1000.0, 700.0, 500.0]), 0.004, 40.0
     truth = ClusterHierarchy(centers, sizes, metric=metric).merge([0, 0, 1, 1])
     squares, told = [], []
-    for _ in range(3000):
+    for _ in range(1500):
         drawn = centers + rng.normal(size=centers.shape) * error
         drawn = unit_rows(drawn) if metric == "cosine" else drawn
         weights = rng.poisson(sizes) + rng.normal(size=4) * noise
@@ -113,7 +113,7 @@ def test_errors_by_simulation(metric):
         level = tree.merge([0, 0, 1, 1])
         squares.append(np.square(level.centers - truth.centers))
         told.append(np.square(level.centers_std_error))
-    np.testing.assert_allclose(np.mean(squares, axis=0) / np.mean(told, axis=0), 1, atol=0.16)
+    np.testing.assert_allclose(np.mean(squares, axis=0) / np.mean(told, axis=0), 1, atol=0.22)
     np.testing.assert_allclose(level.weights_std_error, noise * np.sqrt(2))
 
 

@@ -314,7 +314,7 @@ def test_an_answer_that_hangs_when_it_is_read_is_given_up():
             time.sleep(30)
 
     state = next(_states())
-    engine = LocalEngine([Honest(rows(3)), Keeps({"second moment": Slow()})], seconds=2.0, n_jobs=2)
+    engine = LocalEngine([Honest(rows(3)), Keeps({"second moment": Slow()})], seconds=1.0, n_jobs=2)
     (good, _), (_, error) = engine.ask(state.kind, state.message)
     assert good is not None and isinstance(error, TimeoutError)
 

@@ -288,7 +288,7 @@ def test_a_misfit_is_dropped_with_words_and_the_noise_stays(name, unit):
     good = [X[clients == j] for j in range(5)]
     # Long enough for clients that work, on a machine that has other things to do.
     model = FederatedDPKMeans(4, privacy_unit=unit, random_state=0)
-    timeout = 2.0 if name == "hangs" else None
+    timeout = 1.0 if name == "hangs" else None
     whole = clone(model).fit_clients([*good, np.empty((0, 12))], X_server=server)
     with pytest.warns(UtilityWarning, match=f"client 5: .*{word}") as caught:
         found = clone(model).fit_clients([*good, misfit], X_server=server, timeout=timeout)

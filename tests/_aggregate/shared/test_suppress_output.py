@@ -455,16 +455,16 @@ def test_ctrl_c_stops_a_fit_on_every_backend(backend):
 
     class Long(Loud):
         def fit(self, X, y=None):
-            for _ in range(600 if self.death is None else 20):
+            for _ in range(600 if self.death is None else 8):
                 time.sleep(0.1)
             return self
 
-    alarm = threading.Timer(1.0, signal.raise_signal, (signal.SIGINT,))
+    alarm = threading.Timer(1.0 if backend == LOKY else 0.4, signal.raise_signal, (signal.SIGINT,))
     old = signal.signal(signal.SIGINT, signal.default_int_handler)
     alarm.start()
     try:
         with joblib.parallel_config(backend, n_jobs=2), pytest.raises(KeyboardInterrupt):
-            # Threads cannot be killed: theirs end after two seconds.
+            # Threads cannot be killed: theirs end after less than a second.
             fit_blocks(
                 Long("soon" if backend == "threading" else None),
                 X,
