@@ -11,6 +11,7 @@ from sklearn_dp._aggregate.kmeans.lloyd_state import LloydState
 from sklearn_dp._aggregate.kmeans.split_merge import (
     Gains,
     _Directions,
+    _Mergers,
     cheapest_cost,
     merge_and_split,
     move_clusters,
@@ -61,6 +62,23 @@ def test_nothing_moves_where_it_does_not_pay():
     for gain in (np.zeros(3), np.array([100.0, 0, 0])):  # no gain; less than the merger costs
         assert moved(state, gain) == 0
     assert np.array_equal(state.centers, before)
+
+
+def test_mergers_are_priced_once_and_are_those_of_the_clusters_that_have_not_moved():
+    rng = np.random.default_rng(0)
+    state = state_of(rng.normal(size=(9, 2)), rng.uniform(5, 900, size=9))
+    mergers = _Mergers(state, TUNING)
+    first = mergers.cheapest()
+    assert all(j not in mergers.cheapest(split=j)[0][1:] for j in range(9))
+    assert mergers.cheapest() == first  # what stays out for one split is back for the next
+    while not np.isinf(mergers.cheapest()[1]):
+        pair = list(mergers.cheapest()[0])
+        mergers.leave(pair)
+        state.centers[pair] = rng.normal(size=(2, 2))
+        anew = _Mergers(state, TUNING)
+        anew.leave(list(np.flatnonzero(mergers.out)))
+        for split in (None, *np.flatnonzero(~mergers.out)):
+            assert mergers.cheapest(split) == anew.cheapest(split)
 
 
 def test_directions_come_from_the_points_of_the_cluster():
