@@ -16,7 +16,6 @@ from typing import Any
 
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 
@@ -62,8 +61,8 @@ _ADVICE = {
     "columns in `bounds`, which replaces it with PublicScaler",
     "MaxAbsScaler": "it learns values of individual rows: use PublicScaler with public bounds",
     "OrdinalEncoder": "use PublicEncoder with a public list of categories",
-    "SimpleImputer": "it learns the values that it fills in, or which columns have missing values: "
-    'strategy="constant" with a public fill_value and without add_indicator learns nothing',
+    "SimpleImputer": "it learns the values that it fills in, or whether a column is empty: fill in "
+    "a public constant before the fit",
     "Normalizer": "its input check warns if rows are so large that their sum overflows: "
     'scale rows to unit length before the fit, or use DPKMeans(metric="cosine") alone',
     "Binarizer": "its input check warns if rows are so large that their sum overflows",
@@ -95,9 +94,8 @@ def privatize(
         ``StandardScaler``, ``RobustScaler``, ``OneHotEncoder``, a private estimator, or a
         ``Pipeline``, ``FeatureUnion`` or ``ColumnTransformer`` of such. Steps of these may also be
         :class:`~sklearn_dp.PublicScaler` and :class:`~sklearn_dp.PublicEncoder`, which cost
-        nothing, ``MinMaxScaler`` with `bounds`, which becomes the first of them,
-        ``OneHotEncoder`` with listed categories, which becomes the second, and
-        ``SimpleImputer(strategy="constant")``, whose `fill_value` is public. It is not changed.
+        nothing, ``MinMaxScaler`` with `bounds`, which becomes the first of them, and
+        ``OneHotEncoder`` with listed categories, which becomes the second. It is not changed.
     epsilon : float, default=1.0
         Privacy budget of one fit of the whole pipeline.
     delta : float, default=1e-6
@@ -195,10 +193,6 @@ def _public(name: str, part: Any, bounds: dict[str, Any]) -> Any:
     listed = type(part) is OneHotEncoder and isinstance(part.categories, list | tuple)
     if listed and part.drop is None:
         return PublicEncoder([list(values) for values in part.categories])
-    constant = type(part) is SimpleImputer and part.strategy == "constant"
-    if constant and not part.add_indicator:  # it would tell which columns have missing values
-        # Without this, a column without a value is dropped, with a warning: one row may decide.
-        return clone(part).set_params(keep_empty_features=True)
     return None
 
 

@@ -51,9 +51,9 @@ PROJECT = (
 """What to do with sparse or very many features, for errors."""
 
 _MISSING = (
-    "Drop rows with missing values, or fill in constants chosen without the data, as with "
-    'SimpleImputer(strategy="constant"): both use one row at a time. Other scikit-learn imputers '
-    "learn what they fill in from the rows, so they are not private."
+    "Drop rows with missing values, or fill in constants chosen without the data: both use one "
+    "row at a time. A scikit-learn imputer learns what it fills in from the rows, so it is not "
+    "private."
 )
 _OTHER_COLUMNS = (
     "Drop columns that are not features; pass the owner of each row as groups; encode categories "

@@ -8,7 +8,6 @@ from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer
 from sklearn.covariance import EmpiricalCovariance
 from sklearn.decomposition import PCA
-from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
@@ -180,21 +179,6 @@ def test_steps_that_need_no_budget():
     twin = privatize(make_pipeline(kept, RobustScaler(), KMeans(2)))
     assert type(twin[0]) is PublicScaler and twin[0] is not kept
     assert type(twin[1]) is DPRobustScaler and twin[1].rho == twin[2].rho
-
-
-def test_missing_values_become_a_public_constant():
-    """An imputer of a constant learns nothing, not even which columns are empty."""
-    holes = np.where(np.arange(X.size).reshape(X.shape) % 7, X, np.nan)
-    theirs = make_pipeline(SimpleImputer(strategy="constant", fill_value=4.5), KMeans(2))
-    twin = privatize(theirs, epsilon=3.0, bounds={"kmeans": (-5, 15)}).fit(holes)
-    assert type(twin[0]) is SimpleImputer and not theirs[0].keep_empty_features
-    assert twin[1].epsilon == 3.0 and twin[1].trustworthy_  # all of it
-    assert (twin.predict(holes) == twin[1].predict(np.nan_to_num(holes, nan=4.5))).all()
-    holes[:, 2] = np.nan  # all that this column had: no warning, no other number of columns
-    assert twin.fit(holes)[1].n_features_in_ == 4
-    for step in (SimpleImputer(), SimpleImputer(strategy="constant", add_indicator=True)):
-        with pytest.raises(ValueError, match='SimpleImputer .*strategy="constant"'):
-            privatize(make_pipeline(step, KMeans(2)))
 
 
 @pytest.mark.parametrize("step", [MaxAbsScaler(), MinMaxScaler(), Normalizer()])
