@@ -61,8 +61,8 @@ _ADVICE = {
     "columns in `bounds`, which replaces it with PublicScaler",
     "MaxAbsScaler": "it learns values of individual rows: use PublicScaler with public bounds",
     "OrdinalEncoder": "use PublicEncoder with a public list of categories",
-    "SimpleImputer": "it learns the values that it fills in, or whether a column is empty: fill in "
-    "a public constant before the fit",
+    "SimpleImputer": "it learns the values that it fills in, or whether a column is empty, and its "
+    "input check fails if one value is infinite: fill in a public constant before the fit",
     "Normalizer": "its input check warns if rows are so large that their sum overflows: "
     'scale rows to unit length before the fit, or use DPKMeans(metric="cosine") alone',
     "Binarizer": "its input check warns if rows are so large that their sum overflows",

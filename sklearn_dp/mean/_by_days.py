@@ -12,11 +12,8 @@ class BaseMean(BaseByDays):
 
     bounds: Any
     refine: bool
+    _columns: Any  # of a number of features: their coordinates
     _earlier_days: MeanDays | None = None
-
-    def _columns(self, n_features):
-        """Coordinates of the columns."""
-        raise NotImplementedError
 
     def _fit_later(self, session, table):
         """The rows of a later day, in public bounds."""

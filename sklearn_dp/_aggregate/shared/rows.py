@@ -195,9 +195,10 @@ class Rows(GridGeometry):
 
     def squared_chunks(self, width: int = 1) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
         """Yield (slice, rows, squared norms), of which the first pass keeps the latter."""
-        squares = np.empty(self.n_rows) if self._squares is None else self._squares
+        known = self._squares  # another pass may find them before this one ends
+        squares = np.empty(self.n_rows) if known is None else known
         for part, rows in self.chunks(width):
-            if self._squares is None:
+            if known is None:
                 np.einsum("ij,ij->i", rows, rows, out=squares[part])
             yield part, rows, squares[part]
         self._squares = squares

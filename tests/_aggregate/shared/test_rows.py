@@ -120,6 +120,16 @@ def test_squared_norms_are_found_along_with_rows_and_not_again(monkeypatch):
     assert not np.array_equal(rows.about(np.full(5, 7.0)).squares, rows.squares)
 
 
+def test_squared_norms_of_a_pass_are_right_though_another_one_finds_them_first():
+    """Its chunks are of few rows: most of them are read after the other pass."""
+    rows = Rows.quantize(np.random.default_rng(5).normal(size=(5, 5)), DOMAIN)
+    whole, passing = np.square(all_of(rows)).sum(axis=1), rows.squared_chunks(2**17)
+    found = [next(passing)[-1].copy()]
+    assert np.array_equal(rows.squares, whole)
+    found += [squares for *_, squares in passing]
+    assert len(found) > 1 and np.array_equal(np.concatenate(found), whole)
+
+
 @pytest.mark.parametrize("dtype, most", [(np.float32, 400), (np.float64, 800)])
 def test_what_is_kept_of_an_array_takes_no_more_than_it_does(dtype, most, monkeypatch):
     monkeypatch.setattr(shared_rows, "_STORED_ARRAY", 4 * 400)
