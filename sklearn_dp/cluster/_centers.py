@@ -147,15 +147,15 @@ class BaseDPCenters(
         self.size_, self.size_std_error_ = unit_weight * result.size, unit_weight * result.size_sd
         self.inertia_, self.inertia_std_error_ = narrowed(costs, np.float64).tolist()
         self.explained_, self.explained_std_error_ = quality.explained, quality.explained_sd
+        codes = codes_of_centers(columns, result.weights, result.weights_sd)
         names = self._column_names
-        self.status_ = told_of_cap(told_by_column(self.status_, columns, names), quality)
+        self.status_ = told_of_cap(told_by_column(self.status_, columns, codes, names), quality)
         self.status_, cut = self._outside(result, columns, names)
         self._set_centers(X, columns.centers, unit_weight * result.weights)
         order = np.argsort(-result.weights, kind="stable")  # that of the centers
         weights_error = unit_weight * np.hypot(result.weights_sd, result.weights_since)
         self.cluster_weights_std_error_ = weights_error[order]
         self.cluster_centers_std_error_ = columns.std_error[order]
-        codes = codes_of_centers(columns, result.weights, result.weights_sd)
         codes[:, cut] = np.where(codes[:, cut] == "ok", "bound", codes[:, cut])
         self.cluster_centers_status_ = codes[order]
         self.column_status_ = codes_by_column(codes)

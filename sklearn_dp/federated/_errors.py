@@ -76,9 +76,9 @@ class FederatedErrors(StandardErrors):
         names = self._column_names
         columns, errors = _columns(state, others), self.cluster_centers_std_error_[:, 0]
         by_column = unrefined_centers(columns, self.cluster_centers_, errors)
-        self.status_ = told_by_column(self.status_, by_column, names)
         numbers = np.asarray(state.counts)[order], np.full(len(order), counts_sd)
         codes, domain = codes_of_centers(by_column, *numbers), state.setup.domain
+        self.status_ = told_by_column(self.status_, by_column, codes, names)
         if domain is not None:
             real = numbers[0] > 3 * counts_sd
             spread = np.full(d, _typical(state, others))

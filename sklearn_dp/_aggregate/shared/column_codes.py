@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .advice import listed
+from .bounds import is_ok
 from .column_means import RefinedCenters
 
 _HIDDEN = 0.5  # part of a column's spread that is noise
@@ -46,10 +47,22 @@ def codes_by_column(codes: np.ndarray) -> np.ndarray:
     return found
 
 
-def told_by_column(status: str, found: RefinedCenters, names: Sequence[object]) -> str:
-    """The status, with the columns that are lost in noise, clipped, or rule all: by name."""
-    if status != "ok" or found.alike:
+def told_by_column(
+    status: str, found: RefinedCenters, codes: np.ndarray, names: Sequence[object]
+) -> str:
+    """The status, with the columns that are lost in noise, clipped, or rule all: by name; and how
+    many centers are nothing but noise, by the `codes` (k, d) of their coordinates."""
+    if status == "ok" and not found.alike:
+        status = _told_of_columns(found, names)
+    k, empty = len(codes), np.count_nonzero((codes == "noise").all(axis=1))
+    if not empty or not is_ok(status):
         return status
+    words = f"mostly noise, or hardly any rows, in {empty} of {k} centers"
+    return f"ok, but {words}" if status == "ok" else f"{status}; {words}"
+
+
+def _told_of_columns(found: RefinedCenters, names: Sequence[object]) -> str:
+    """What there is to say of columns; "ok" if there is nothing."""
     k, spread = len(found.centers), found.spread
     lost = np.count_nonzero(_lost(found), axis=0)
     at_bound = np.count_nonzero(found.at_bound, axis=0)
@@ -80,7 +93,7 @@ def told_by_column(status: str, found: RefinedCenters, names: Sequence[object]) 
             f"{names[first]} has {100 * min(share[first], 0.999):.1f} % of the spread, so the "
             "other columns hardly affect the clusters; to change that, scale the columns first"
         )
-    return f"ok, but {'; '.join(words)}" if words else status
+    return f"ok, but {'; '.join(words)}" if words else "ok"
 
 
 def _lost(found: RefinedCenters) -> np.ndarray:

@@ -17,6 +17,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
 ]
 
+FINE = np.full((4, 3), "ok", dtype="<U8")
 CENTERS = np.array([[25, 2e4, 20], [40, 5e4, 40], [50, 9e4, 45], [70, 3e4, 5]], dtype=float)
 
 
@@ -25,14 +26,14 @@ def test_what_a_status_tells_of_columns():
     found = unrefined_centers(
         Columns(np.zeros(3), np.array([10.0, 12.0, 11.0]), True), CENTERS, np.full(k, 0.1)
     )
-    assert told_by_column("ok", found, names) == "ok"
+    assert told_by_column("ok", found, FINE, names) == "ok"
     error = found.std_error.copy()
     error[0, 2] = 6.0  # more than half of 11
     assert "noise in some columns of few centers: hours, in 1 of 4 centers" in told_by_column(
-        "ok", found._replace(std_error=error), names
+        "ok", found._replace(std_error=error), FINE, names
     )
     error[1, 2] = 6.0
-    assert told_by_column("ok", found._replace(std_error=error), names) == (
+    assert told_by_column("ok", found._replace(std_error=error), FINE, names) == (
         "mostly noise in some columns: hours, in 2 of 4 centers"
     )
     said = {
@@ -42,9 +43,32 @@ def test_what_a_status_tells_of_columns():
         "spread": (np.array([10.0, 4000.0, 11.0]), "ok, but salary has 99.9 % of the spread"),
     }
     for name, (value, words) in said.items():
-        assert words in told_by_column("ok", found._replace(**{name: value}), names)
-    assert told_by_column("mostly noise", found, names) == "mostly noise"
+        assert words in told_by_column("ok", found._replace(**{name: value}), FINE, names)
+    assert told_by_column("mostly noise", found, FINE, names) == "mostly noise"
     assert isinstance(found, RefinedCenters)
+
+
+def test_a_status_counts_the_centers_that_are_noise():
+    """By their codes, whether or not anything is known of each column."""
+    noise, names = FINE.copy(), ["age", "salary", "hours"]
+    noise[1], noise[2, 0] = "noise", "noise"
+    words = "mostly noise, or hardly any rows, in 1 of 4 centers"
+    for scaled in (True, False):
+        columns = Columns(np.zeros(3), np.full(3, 10.0), scaled)
+        found = unrefined_centers(columns, CENTERS, np.full(4, 0.1))
+        assert told_by_column("ok", found, noise, names) == f"ok, but {words}"
+    assert told_by_column("ok, but so", found, noise, names) == f"ok, but so; {words}"
+    assert told_by_column("no", found, noise, names) == "no"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_center_between_yes_and_no_has_no_rows(seed):
+    """Two values, three centers: of one nothing is known, and the status was a plain "ok"."""
+    X = (np.random.default_rng(0).random((3000, 1)) < 0.3).astype(float)
+    model = DPKMeans(3, bounds=(0.0, 1.0), random_state=seed).fit(X)
+    assert model.trustworthy_
+    assert model.cluster_centers_status_[:, 0].tolist() == ["ok", "ok", "noise"]
+    assert model.status_ == "ok, but mostly noise, or hardly any rows, in 1 of 3 centers"
 
 
 def test_each_coordinate_has_a_code_of_its_own():
