@@ -27,7 +27,7 @@ from .._aggregate.shared.column_means import (
     unequal,
     unrefined_centers,
 )
-from .._aggregate.shared.columns import COLUMNS, Columns, column_entries, release_columns
+from .._aggregate.shared.columns import COLUMNS, Columns, column_entries, look_at_columns
 from .._aggregate.shared.table import Table
 from .._privacy._domain import Domain
 from .._privacy._plan import PlanEntry
@@ -91,6 +91,7 @@ class ColumnsOfCenters:
     def __init__(self, domain: Domain | None, n_features: int, one_center: bool) -> None:
         self._one = one_center
         self.columns: Columns | None = Columns.of(domain, n_features)
+        self.single = np.zeros(n_features, dtype=bool)  # columns of which one value has been seen
         self.scales = self.refined = 0.0
         if domain is None:
             if n_features <= _MOST_COLUMNS and (n_features > 1 or one_center):
@@ -112,7 +113,10 @@ class ColumnsOfCenters:
         """What releases the units, at a released number of rows, and waives what is not needed."""
 
         def release(size: float) -> None:
-            self.columns = release_columns(session, table, size)
+            seen = look_at_columns(session, table, size)
+            self.columns = None
+            if seen is not None and seen.known.all():
+                self.columns, self.single = seen.columns, seen.single
             session.waive(COLUMNS)
             if self.columns is None or not (self._one or unequal(self.columns)):
                 session.waive(REFINEMENT)
@@ -135,6 +139,7 @@ class ColumnsOfCenters:
         else:
             found = alike(result, self.columns if self.scales else None)
             found = found._replace(unknown=self.columns is None and centers.shape[1] > 1)
+        found = found._replace(constant=found.constant | self.single)
         return result, found._replace(beyond=found.beyond + 1.0) if result.cut else found
 
 
