@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 
+from .._aggregate.shared.advice import listed
 from .._aggregate.shared.bounds import is_ok
 from .._aggregate.shared.single_rows import row_guard
 from .._aggregate.shared.suppress_output import suppress_output
@@ -31,6 +32,7 @@ from ._rows import (
 __all__ = ["DPBySegment"]
 
 _POOLED, _EACH = "pooled", "segments"
+_CODES = ("cluster_centers_status_", "column_status_", "component_status_")
 _SURE = 1.645  # standard deviations: above `min_size` with 95 % confidence
 _RELEASED = ("_whitening", "_total", "_region", "_clip_bias", "_clip_variance")
 """Private attributes of estimators that are releases, which their methods need."""
@@ -97,7 +99,7 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
         In the order of `values`: "ok", "noise" if the estimator's status reports a problem, or
         "suppressed".
     status_ : str
-        "ok", or the segments with problems, and why.
+        "ok", the segments with problems and why, or those with some numbers that are noise.
     trustworthy_ : bool
         Whether `status_` begins with "ok".
     privacy_report_ : PrivacyReport
@@ -368,7 +370,12 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
         if hidden:
             words.append(f"{hidden} suppressed: possibly fewer than {self.min_size} units")
         bad = len(codes) - codes.count("ok")
-        self.status_ = f"{bad} of {len(codes)} segments: {'; '.join(words)}" if bad else "ok"
+        fine = [value for value, code in zip(fits, codes, strict=True) if code == "ok"]
+        partly = [value for value in fine if _some_noise(fits[value])]
+        if partly:
+            words.append(f"some numbers are noise: {listed(partly, range(len(partly)))}")
+        start = f"{bad} of {len(codes)} segments: " if bad else "ok, but "
+        self.status_ = start + "; ".join(words) if words else "ok"
 
     def _tell_limit(self):
         """Each estimator has its own bounds."""
@@ -384,3 +391,8 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
         tags.estimator_type, tags.input_tags.sparse = inner.estimator_type, False
         tags.transformer_tags = inner.transformer_tags
         return tags
+
+
+def _some_noise(model: Any) -> bool:
+    """Whether the codes of a fit that is of use as a whole say "noise" of some of its numbers."""
+    return any((getattr(model, name, np.empty(0)) == "noise").any() for name in _CODES)

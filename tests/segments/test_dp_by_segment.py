@@ -253,6 +253,22 @@ def test_small_segments_are_suppressed():
     assert hidden.to_frame().empty
 
 
+def test_noise_in_a_segment_that_is_of_use_is_told():
+    """Three centers of two values: one has no rows, which was told by its codes alone."""
+    rng = np.random.default_rng(0)
+    age, member = rng.normal(45, 10, 8000), (rng.random(8000) < 0.3).astype(float)
+    X = np.where(np.arange(8000) % 2, age, 100 * member)[:, None]
+    by = np.array(["north", "south"])[1 - np.arange(8000) % 2]
+    model = DPBySegment(DPKMeans(3, bounds=(0.0, 100.0)), values=["north", "south"], borrow=False)
+    model.set_params(random_state=0).fit(X, by=by)
+    assert "noise" in model.estimators_["south"].cluster_centers_status_
+    assert "noise" not in model.estimators_["north"].cluster_centers_status_
+    assert model.status_ == "ok, but some numbers are noise: south" and model.trustworthy_
+    model.set_params(values=["north", "south", "west"]).fit(X, by=by)
+    assert model.status_.startswith("1 of 3 segments: west: ")
+    assert model.status_.endswith("; some numbers are noise: south")
+
+
 def test_weights_and_empty_segments():
     X = table(3000)
     weights = np.where(X.age > 45, 3.0, 1.0)
