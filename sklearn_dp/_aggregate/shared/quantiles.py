@@ -288,6 +288,10 @@ def _read(
     first, last = ranks.bins(column, rank - reach, "right"), ranks.bins(column, rank + reach)
     ends = np.concatenate([[low], edges, [high]])
     width = ends[last + 1] - ends[first] if last or high > low else 0.0
-    error = math.hypot(width / (2 * _LEVEL), (edges[1] - edges[0]) / math.sqrt(12))
+    value = ranks.value(column, rank)
+    # An interval of the error is symmetric about the value: it has to reach the farther end, too.
+    # All zeros of a column are at one edge of a bin, and a value is anywhere in it.
+    farther = max(value - ends[first], ends[last + 1] - value) if width else 0.0
+    bins = math.hypot(width / 2, _LEVEL * (edges[1] - edges[0]) / math.sqrt(12))
     outside = ranks.bins(column, rank) in (0, _BINS - 1) and low < high
-    return ranks.value(column, rank), error, outside, last - first < 3
+    return value, max(farther, bins) / _LEVEL, outside, last - first < 3

@@ -211,3 +211,17 @@ def test_intervals_hold_the_quantiles_of_the_population():
             result = found(X, 0.05, None if name == "uniform" else (0, 1e4), seed)
             held.append(np.abs(result.values - true[:, None]) <= 1.96 * result.errors)
     assert 0.88 < np.mean(held) < 0.998
+
+
+@pytest.mark.parametrize("bounds", [(0.0, 1e5), 1e6], ids=["box", "radius"])
+def test_intervals_hold_heaps_at_an_edge_of_a_bin(bounds):
+    """All quantiles are 0, and are read off within the bin whose edge it is.
+
+    An interval of the width of this bin about a value near its other edge does not reach it.
+    """
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = np.where(rng.random(3000) < 0.92, 0.0, rng.lognormal(8, 1.3, 3000))[:, None]
+        result = found(X, 0.05, bounds, seed)
+        assert not result.hidden.any()
+        assert (np.abs(result.values) <= 1.96 * result.errors).all()
