@@ -26,3 +26,21 @@ def test_a_fit_before_is_a_day():
     model.partial_fit(rng.normal(1.0, size=(100, 2)))
     assert (np.abs(model.mean_ - 1.0) < 5 * model.mean_std_error_).all()
     assert (model.mean_std_error_ < 2 * error).all()
+
+
+@pytest.mark.parametrize("bounds", [50.0, (-50.0, 50.0)])
+def test_noise_of_small_days_is_not_taken_for_rows(bounds):
+    """What is wide is the bounds: a standard error of seven spreads was "ok"."""
+    useless = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        model = FriendlyMean(bounds=bounds, random_state=seed)
+        for _ in range(4):
+            model.partial_fit(rng.normal(5.0, 1.0, (50, 1)))
+            useless += model.trustworthy_ and model.mean_std_error_[0] > 0.7
+        assert np.abs(model.mean_ - 5.0) < 5 * model.mean_std_error_
+    assert useless <= 2  # noise of a variance that exceeds two of its standard deviations
+    model = FriendlyMean(bounds=bounds, random_state=0)
+    for _ in range(4):
+        model.partial_fit(rng.normal(5.0, 1.0, (4000, 1)))
+    assert model.status_ == "ok" and model.mean_std_error_ < 0.1

@@ -122,11 +122,16 @@ def _is_a_bound(box: Domain | None, values: np.ndarray, scale: np.ndarray) -> np
 
 def _least_spread(end: Refined, columns: Columns, facts: PublicFacts) -> np.ndarray:
     """The spread of each column: the released one, or, where it is noise, at most that of a normal
-    blob that has 99 % of its pairs within the diameter."""
-    spread = end.spread
-    if facts.reach is not None and columns.scaled:
-        seen = np.sqrt(np.maximum(end.variance - end.variance_noise, 0.0))
-        spread = np.minimum(np.maximum(seen, 1 / _WIDEST), 1.0)
+    blob that has 99 % of its pairs within the diameter. Where that is the width of the bounds, it
+    tells nothing of the rows: what stands out of the noise does."""
+    spread, variance, noise = end.spread, end.variance, end.variance_noise
+    if facts.reach is not None and (columns.scaled or facts.diameter >= 2 * facts.reach):
+        half = 1.0
+        if not columns.scaled:  # columns of a ball are alike
+            half, variance, noise = facts.reach, variance.mean(), noise / math.sqrt(facts.d)
+            half /= math.sqrt(facts.d)
+        seen = np.sqrt(np.maximum(variance - facts.surely * noise, 0.0))
+        spread = np.minimum(np.maximum(seen, half / _WIDEST), half)
     return np.minimum(spread, facts.diameter / math.sqrt(2 * float(chdtri(facts.d, 0.01))))
 
 

@@ -30,6 +30,7 @@ class PublicFacts:
     weight: float | None = None
     weights: Weights = Weights()  # what else was released of them
     names: Sequence[object] = ()  # of columns, for a status
+    surely: float = 1.0  # standard deviations of noise that spreads in bounds stand out by
 
     @property
     def total(self) -> float:
