@@ -262,3 +262,21 @@ def test_a_memory_that_keeps_rows_is_dropped(tmp_path):
 def test_words_that_do_not_carry_over_are_told():
     with pytest.warns(ConversionWarning, match="n_init"):
         privatize(make_pipeline(PCA(2), KMeans(2, n_init=3)))
+
+
+def test_listed_categories_of_a_data_frame():
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    table = pandas.DataFrame(
+        {"age": rng.uniform(18, 90, 2000), "region": rng.choice(["N", "S"], 2000)}
+    )
+    columns = ColumnTransformer(
+        [
+            ("numbers", StandardScaler(), ["age"]),
+            ("categories", OneHotEncoder(categories=[["N", "S"]]), ["region"]),
+        ]
+    )
+    twin = privatize(make_pipeline(columns, KMeans(2)), epsilon=5.0).fit(table)
+    names = list(twin[0].get_feature_names_out())
+    assert names == ["numbers__age", "categories__region_N", "categories__region_S"]
+    assert twin.predict(table).shape == (2000,)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -55,8 +55,8 @@ class _Number:
         return np.where(np.isnan(rows), 0.0, rows)[:, None]
 
     def decode(self, rows: np.ndarray) -> np.ndarray:
-        """Rows back in the units of the column."""
-        return rows / self.weight * self._width + self._middle
+        """Rows back in the units of the column, within its range, as all means of rows are."""
+        return np.clip(rows / self.weight * self._width + self._middle, self.low, self.high)
 
     @property
     def _width(self) -> float:
@@ -95,8 +95,25 @@ class _Category:
         return rows * (self.weight / math.sqrt(2))
 
     def decode(self, rows: np.ndarray) -> np.ndarray:
-        """Rows back as the share of each category, within [0, 1]."""
-        return np.clip(rows / self.weight * math.sqrt(2) + 1 / len(self.values), 0.0, 1.0)
+        """Rows back as the share of each category."""
+        return _nearest_shares(rows / self.weight * math.sqrt(2) + 1 / len(self.values))
+
+
+def _nearest_shares(values: np.ndarray) -> np.ndarray:
+    """For each row, the nearest one of numbers from 0 whose sum is 1.
+
+    What `_Category.encode` makes of any value, in the units of shares, has that sum, and so have
+    means of it: noise is all that is taken away, and the nearest point of a convex set to a noisy
+    one is never farther from the true one.
+    """
+    finite_rows = np.clip(values, -1e300, 1e300)
+    # What is 1 or more below the largest is 0 in the end.
+    below = np.maximum(finite_rows - finite_rows.max(axis=1, keepdims=True), -1.0)
+    ordered = -np.sort(-below, axis=1)
+    # So much is taken off each of the largest few, if these alone are to be left.
+    less = (np.cumsum(ordered, axis=1) - 1) / np.arange(1, values.shape[1] + 1)
+    n_left = np.maximum((ordered > less).sum(axis=1, keepdims=True), 1)
+    return np.maximum(below - np.take_along_axis(less, n_left - 1, axis=1), 0.0)
 
 
 class PublicEncoder(TransformerMixin, BaseEstimator):
@@ -113,8 +130,8 @@ class PublicEncoder(TransformerMixin, BaseEstimator):
     schema : dict, or list
         Public: for each column a pair ``(low, high)`` of numbers, its range, or a list of its
         categories. For data frames, use the names of the columns; other columns are left out. For
-        arrays, use a list, or a dict in the order of the columns. None in a list of categories
-        stands for missing values.
+        arrays, use a list, or a dict in the order of the columns. A list also fits a data frame of
+        as many columns. None in a list of categories stands for missing values.
     weights : dict, optional
         Weights of columns, 1 by default. They multiply distances.
 
@@ -197,10 +214,11 @@ class PublicEncoder(TransformerMixin, BaseEstimator):
         self : PublicEncoder
             The fitted encoder.
         """
+        vars(self).pop("feature_names_in_", None)
         columns = self._columns()
         self._values(X, columns)
         self.n_features_in_ = len(columns)
-        names = [column.name for column in columns]
+        names = self._names(X, columns)
         if all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.array(names, dtype=object)
         return self
@@ -236,7 +254,8 @@ class PublicEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         table : DataFrame
-            Numbers in their own units, and the share of each category, in [0, 1]. An unknown value
+            Numbers in their own units and within their ranges, and the shares of categories, which
+            are at least 0 and add up to 1: of noisy rows, the nearest such table. An unknown value
             counts as an equal share of each category.
         """
         with extra("pandas"):
@@ -280,19 +299,30 @@ class PublicEncoder(TransformerMixin, BaseEstimator):
             raise TypeError("weights must be a dict of columns and numbers.")
         if not set(weights) <= set(schema):
             raise ValueError("weights: a column is not in the schema.")
-        return [_column(name, kind, weights.get(name, 1.0)) for name, kind in schema.items()]
+        found = [_column(name, kind, weights.get(name, 1.0)) for name, kind in schema.items()]
+        shown = getattr(self, "feature_names_in_", ())
+        if isinstance(self.schema, Mapping) or len(shown) != len(found):
+            return found
+        # A list has no names; those of the data frame of the fit are shown.
+        return [replace(column, name=name) for column, name in zip(found, shown, strict=True)]
 
-    @staticmethod
-    def _values(X: Any, columns: list) -> list[np.ndarray]:
+    def _names(self, X: Any, columns: list) -> list:
+        """The names by which a data frame is read: of a list, which has none, its own in order."""
+        names, own = [column.name for column in columns], list(getattr(X, "columns", ()))
+        listed = not isinstance(self.schema, Mapping) and not hasattr(self, "feature_names_in_")
+        return own if listed and len(own) == len(names) and not set(names) <= set(own) else names
+
+    def _values(self, X: Any, columns: list) -> list[np.ndarray]:
         """The values of each column of the schema, as they are."""
         if engine_of(X) is not None:
             raise TypeError(f"X must be in memory here, not {type(X).__name__}.")
+        names = self._names(X, columns)
         if hasattr(X, "columns"):
-            missing = [column.name for column in columns if column.name not in list(X.columns)]
+            missing = [name for name in names if name not in list(X.columns)]
             if missing:
                 raise ValueError(f"X has no column {missing[0]!r}, which is in the schema.")
         try:
-            values = split_columns(X, [column.name for column in columns])
+            values = split_columns(X, names)
         except Exception:  # of the code that X brings along; it may quote values
             values = []
         if len(values) != len(columns) or any(each.ndim != 1 for each in values):

@@ -80,9 +80,47 @@ def test_centers_come_back_as_a_table():
         assert back[f"work_{value}"][0] == pytest.approx((table["work"] == value).mean())
     assert back["code_None"][0] == pytest.approx(table["code"].isna().mean())
     noisy = encoder.inverse_transform(np.full((1, 7), 9.0))
-    assert noisy.iloc[0, 1:].tolist() == [1.0] * 6
+    # As far as a row can be: the range of a number ends, and shares that are alike add up to 1.
+    assert noisy["age"][0] == 95
+    np.testing.assert_allclose(noisy.iloc[0, 1:].tolist(), [1 / 3] * 6)
     shown = encoder.set_output(transform="pandas").transform(table)
     assert list(shown.columns) == list(back.columns)
+
+
+def test_noisy_shares_add_up_and_are_nearer_to_the_true_ones():
+    encoder = PublicEncoder({"work": WORK, "code": [1, 2, None]}).fit(people())
+    rows = encoder.transform(people())
+    true = encoder.inverse_transform(rows.mean(axis=0, keepdims=True)).to_numpy()
+    rng = np.random.default_rng(0)
+    noise = 0.3 * rng.normal(size=(500, 6))
+    back = encoder.inverse_transform(rows.mean(axis=0) + noise).to_numpy()
+    assert (back >= 0).all()
+    np.testing.assert_allclose(back.reshape(500, 2, 3).sum(axis=2), 1.0)
+    error = np.linalg.norm(back - true, axis=1)
+    assert (error <= np.linalg.norm(noise, axis=1) * np.sqrt(2) + 1e-9).all()
+    whole = encoder.inverse_transform(rows).to_numpy()
+    np.testing.assert_allclose(rows[:, :3].argmax(axis=1), whole[:, :3].argmax(axis=1))
+    np.testing.assert_allclose(np.sort(whole[:, :3], axis=1), np.tile([0, 0, 1.0], (len(rows), 1)))
+    for far in (np.full((2, 6), 1.7e308), [[1.7e308, -1.7e308, 0, 1, 2, 3]]):
+        shares = encoder.inverse_transform(far).to_numpy()
+        np.testing.assert_allclose(shares.reshape(-1, 2, 3).sum(axis=2), 1.0)
+
+
+def test_a_list_fits_a_data_frame_by_the_order_of_its_columns():
+    table = people()[["age", "work"]]
+    encoder = PublicEncoder([(15, 95), WORK])
+    rows = encoder.fit_transform(table)
+    named = PublicEncoder({"age": (15, 95), "work": WORK}).fit(table)
+    assert rows.tobytes() == named.transform(table).tobytes()
+    assert list(encoder.get_feature_names_out()) == list(named.get_feature_names_out())
+    # From then on the names count, and without a data frame none do.
+    assert encoder.transform(table[["work", "age"]]).tobytes() == rows.tobytes()
+    with pytest.raises(ValueError, match="no column 'work'"):
+        encoder.transform(table[["age"]])
+    assert encoder.fit_transform(table.to_numpy()).tobytes() == rows.tobytes()
+    assert list(encoder.get_feature_names_out())[0] == "0"
+    with pytest.raises(ValueError, match="no column 0"):
+        encoder.fit(people())
 
 
 class Odd:
