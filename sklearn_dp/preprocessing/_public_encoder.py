@@ -214,7 +214,7 @@ class PublicEncoder(TransformerMixin, BaseEstimator):
         self : PublicEncoder
             The fitted encoder.
         """
-        vars(self).pop("feature_names_in_", None)
+        self.__dict__.pop("feature_names_in_", None)
         columns = self._columns()
         self._values(X, columns)
         self.n_features_in_ = len(columns)
