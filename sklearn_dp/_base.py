@@ -271,8 +271,8 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, ParameterNames):
         return self._start_session(plan)
 
     def _count_features(self, X: Any) -> int:
-        """The number of columns that a fit sees: public."""
-        return num_features(X)
+        """The number of columns that a fit sees: public. 0: what cannot be a table."""
+        return 0 if isinstance(X, np.ndarray) and X.ndim > 2 else num_features(X)
 
     def _start_session(self, plan: PrivacyPlan) -> PrivacySession:
         """Charge, and forget an earlier fit: one that fails half-way leaves no mixture of two."""

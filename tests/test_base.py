@@ -92,7 +92,7 @@ def test_bad_parameters_cost_nothing(options, error):
     assert book.entries == ()
 
 
-@pytest.mark.parametrize("shapeless", [np.zeros((5, 0)), 7, "text"])
+@pytest.mark.parametrize("shapeless", [np.zeros((5, 0)), np.zeros((5, 4, 3)), 7, "text"])
 def test_what_has_no_features_is_not_charged(shapeless):
     book = ledger()
     with pytest.raises((TypeError, ValueError)):

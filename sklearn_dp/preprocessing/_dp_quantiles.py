@@ -182,7 +182,7 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
             ),
             "bound": (
                 "quantiles of these columns are at a bound, and may lie beyond it (try wider "
-                "bounds)"
+                "bounds, unless no value can)"
             ),
         }
         found = [

@@ -167,7 +167,10 @@ status_, privacy_report_ :
         self.column_status_ = np.where(flat, "constant", self.column_status_)
         if flat.any() and self.status_ == "ok":
             columns = listed(self._column_names, np.flatnonzero(flat))
-            self.status_ = f"ok, but all quantiles of these columns are equal: {columns}"
+            words = "ok, but all quantiles of these columns are equal"
+            if self.bounds is not None:  # then bins of a wide box may be wider than a column
+                words += ", or closer than the bounds let see (tighter ones would)"
+            self.status_ = f"{words}: {columns}"
         error = np.hypot(found.errors[0], found.errors[2])
         self.center_ = found.values[1].copy() if self.with_centering else None
         self.center_std_error_ = found.errors[1].copy() if self.with_centering else None

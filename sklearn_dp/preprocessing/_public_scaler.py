@@ -12,6 +12,7 @@ from .._partitions import InParts, engine_of
 from .._privacy._checks import is_real
 from .._privacy._domain import Domain
 from .._tables import validate_quietly
+from ._scaling import unnamed
 
 __all__ = ["PublicScaler"]
 
@@ -168,7 +169,7 @@ class PublicScaler(InParts, OneToOneFeatureMixin, TransformerMixin, BaseEstimato
         low, width, start, end = self._ends()
         return for_rows(
             lambda rows: (rows - start) / (end - start) * width + low,
-            self._validated(X, reset=False),
+            unnamed(self, X)._validated(X, reset=False),
             self.n_features_in_,
         )
 

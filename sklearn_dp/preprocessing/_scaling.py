@@ -1,5 +1,6 @@
 """What estimators about columns share: `fit`, and the methods of scalers."""
 
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from .._aggregate.shared.sparse_rows import SparseRows
 from .._sklearn_compat import with_callbacks
 from .._tables import with_max_weight
 
-__all__ = ["ColumnFit", "Scaling"]
+__all__ = ["ColumnFit", "Scaling", "unnamed"]
 
 
 class ColumnFit:
@@ -55,6 +56,18 @@ class ColumnFit:
             If released values show that the noise hides a column, or that bounds cut it off.
         """
         return self._fit_validated(X, groups, sample_weight)
+
+
+def unnamed(estimator: Any, X: Any) -> Any:
+    """The estimator without the names of its columns, unless `X` has some.
+
+    Cluster centers have none. Scikit-learn's scalers scale them back without a warning.
+    """
+    if hasattr(X, "columns"):
+        return estimator
+    found = copy(estimator)
+    found.__dict__.pop("feature_names_in_", None)
+    return found
 
 
 class Scaling(OneToOneFeatureMixin, TransformerMixin):
@@ -103,7 +116,7 @@ class Scaling(OneToOneFeatureMixin, TransformerMixin):
         X_original : ndarray or sparse array of shape (n_samples, n_features)
             In the units of the table.
         """
-        given = self._validate_predict(X)
+        given = unnamed(self, X)._validate_predict(X)
         center, scale = self._center_and_scale()
         if isinstance(given, SparseRows):
             return given.times(np.broadcast_to(scale, self.n_features_in_))

@@ -65,6 +65,11 @@ def test_tables_in_parts_and_named_columns():
     frame = pandas.DataFrame(X, columns=["age", "salary", "constant"])
     scaled = PublicScaler((LOW, HIGH)).set_output(transform="pandas").fit_transform(frame)
     assert list(scaled.columns) == list(frame.columns)
+    named = PublicScaler((LOW, HIGH)).fit(frame)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        back = named.inverse_transform(scaled.to_numpy())
+    np.testing.assert_allclose(back, X)
 
 
 def test_a_private_step_behind_it_keeps_its_guarantee():

@@ -1,5 +1,7 @@
 """What scalers make of rows: a function of each row alone, whatever the row is."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
@@ -29,6 +31,15 @@ def test_transformed_rows_depend_on_themselves_alone(cls):
     scaled = cls(epsilon=5.0, random_state=0).set_output(transform="pandas").fit_transform(frame)
     assert list(scaled.columns) == ["a", "b", "c"]
     np.testing.assert_array_equal(scaled.to_numpy(), whole)
+    # Centers have no names, and need none.
+    named = cls(epsilon=5.0, random_state=0).fit(frame)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        back = named.inverse_transform(whole)
+    np.testing.assert_array_equal(back, model.inverse_transform(whole))
+    assert list(named.feature_names_in_) == ["a", "b", "c"]
+    with pytest.raises(ValueError, match="feature names"):
+        named.inverse_transform(frame[["c", "b", "a"]])
 
 
 def test_by_hand():

@@ -19,6 +19,7 @@ def advice(times: float, epsilon: float, size: float | None = None, units: str =
     end of a status. Empty above a thousand times."""
     if not times < _MOST_TIMES:
         return ""
+    times = max(times, 1.1)  # "about 1 times the rows" would be no advice
     number = "" if size is None else f" ({plain(times * size)})"
     return (
         f"; about {plain(times)} times the {units}{number}, or an epsilon of about "

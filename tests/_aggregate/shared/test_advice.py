@@ -10,6 +10,9 @@ from sklearn_dp._aggregate.shared.advice import advice, hidden_in_noise
 def test_so_much_more_would_help_is_in_numbers():
     assert advice(3.0, 0.5) == "; about 3 times the rows, or an epsilon of about 1.5, would help"
     assert "(30)" in advice(3.0, 0.5, 10.0)
+    assert (
+        advice(1.01, 0.5) == "; about 1.1 times the rows, or an epsilon of about 0.55, would help"
+    )
     assert advice(1e3, 1.0) == advice(math.inf, 1.0) == advice(math.nan, 1.0) == ""
 
 
