@@ -53,6 +53,7 @@ class Clip(NamedTuple):
     hidden: float  # share of the points that the noise hides at least, beyond all that stand out
     square_excess: float  # the same as `excess`, of squares
     likely_excess: float = 0.0  # and of squares by the likely tail
+    open: bool = False  # whether the tail may fall more slowly than `excess` takes it to
 
     @classmethod
     def whole(cls, candidate: Candidate) -> Self:
@@ -212,7 +213,7 @@ def _chosen(
     )
     excess = max(excess, float(tail.likely.excess(least)) / n)  # noise may be far below zero
     likely = min(float(tail.likely_squares.excess(least, 2)) / n, of_square)
-    return Clip(radius, square, excess, max(hidden / n, 0.0), of_square, likely)
+    return Clip(radius, square, excess, max(hidden / n, 0.0), of_square, likely, tail.open)
 
 
 def tail_shares(fourths: np.ndarray, noise: float) -> np.ndarray:
@@ -256,6 +257,7 @@ class _Tail(NamedTuple):
     """The tail beyond the farthest distance where points stand out from the noise."""
 
     start: float
+    open: bool  # whether the numbers allow for a heavier one than the heavy one
     likely: PowerLaw
     heavy: PowerLaw
     likely_squares: PowerLaw  # with a third moment
@@ -297,7 +299,7 @@ def _tail(
     likely = min(octave + bent, _STEEPER * half, allowed(caution.likely))
     powers = (likely, 2.0), (heavy, _LEAST), (likely, 3.0), (heavy, 2.5)
     laws = (PowerLaw(start, far, min(max(power, least), _MOST), end) for power, least in powers)
-    return _Tail(start, *laws)
+    return _Tail(start, heavy < _LEAST, *laws)
 
 
 def _heaviest(

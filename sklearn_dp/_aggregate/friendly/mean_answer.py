@@ -167,6 +167,11 @@ def _in_words(
             f"ok, but the noise hides long tails, which may shift means by up to {part} inside the "
             "radius: standard errors allow for this; medians (DPQuantiles) avoid it"
         )
+    if status == "ok" and end.open:
+        status = (
+            "ok, but the noise hides how far tails go, and rows far out may shift means by more "
+            "than standard errors allow for; bounds or medians (DPQuantiles) avoid it"
+        )
     if status == "ok" and (codes == "constant").any():
         where = listed(names, np.flatnonzero(codes == "constant"))
         status = f"ok, but only a single value is visible in these columns: {where}"

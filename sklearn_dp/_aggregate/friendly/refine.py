@@ -56,6 +56,7 @@ class Refined(NamedTuple):
     bias: np.ndarray  # (d,), the part of the errors that clips may be the cause of
     variance: np.ndarray  # released ones of columns, as noisy as they are
     variance_noise: float
+    open: bool = False  # whether no release tells how far rows may be
 
 
 def rows_about(points: Points, candidate: Candidate) -> GridTable:
@@ -288,7 +289,7 @@ def refine(
         unsure += (fourths * area**2 - own**2) * drawn
         spread_error = np.sqrt(unsure + excess**2) / (2 * spread)
     found = end.center, clip.radius, error, spread, end.size, end.least, clip.hidden, spread_error
-    return Refined(*found, bias, squares - offset**2, noise)
+    return Refined(*found, bias, squares - offset**2, noise, clip.open and facts.reach is None)
 
 
 def alike(end: Refined) -> bool:
