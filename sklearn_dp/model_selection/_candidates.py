@@ -27,6 +27,7 @@ from .._base import BaseDPEstimator
 from .._privacy._domain import Domain
 from .._privacy._plan import PrivacyPlan
 from .._validation import DEFAULT_EPSILON, SQUARABLE, check_real, check_steps, shares_of_one
+from ..preprocessing import PublicEncoder, PublicScaler
 from ._arguments import NOT_PRIVATE, check_final, same, set_values
 
 __all__ = [
@@ -209,6 +210,11 @@ def _step(name: str, estimator: Any, public: Any) -> Step:
         return Step(name, estimator, False)
     if name and not hasattr(estimator, "fit"):
         raise TypeError(f"estimator: {where} must be an estimator, got {type(estimator).__name__}.")
+    if isinstance(estimator, PublicScaler | PublicEncoder):
+        raise ValueError(
+            f"{where} ({type(estimator).__name__}) learns no more than its columns: fit it before "
+            "the search to any rows of so many columns, such as zeros, and list it in public_steps."
+        )
     raise ValueError(
         f"{where} ({type(estimator).__name__}) learns from private rows without privacy: use "
         "bounds instead, or list it in public_steps if it was fitted on public rows."

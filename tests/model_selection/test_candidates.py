@@ -7,7 +7,7 @@ from sklearn.cluster import KMeans
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 
-from sklearn_dp import DPPCA, DPKMeans, DPKTupleKMeans
+from sklearn_dp import DPPCA, DPKMeans, DPKTupleKMeans, PublicScaler
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 from sklearn_dp.model_selection import (
     BestOf,
@@ -130,3 +130,14 @@ def test_steps_without_fitting_and_public_steps():
     assert found.best_params_ == {"dpkmeans__n_clusters": 3}
     np.testing.assert_array_equal(found.best_estimator_.steps[0][1].mean_, scaler.mean_)
     assert found.predict(X[:5]).shape == (5,)
+
+
+def test_public_scalers_are_told_to_be_fitted_before():
+    rows = np.random.default_rng(0).uniform(0, 50, size=(300, 2))
+    scaler, grid = PublicScaler((0, 50)), {"dpkmeans__n_clusters": [2, 3]}
+    pipeline = make_pipeline(scaler, DPKMeans(bounds=(0, 1)))
+    with pytest.raises(ValueError, match="fit it before the search to any rows.*public_steps"):
+        DPGridSearch(pipeline, grid).fit(rows)
+    scaler.fit(np.zeros((1, 2)))
+    search = DPGridSearch(pipeline, grid, epsilon=50.0, public_steps=("publicscaler",)).fit(rows)
+    assert search.best_estimator_[-1].cluster_centers_.max() <= 1
