@@ -6,6 +6,7 @@
 #   make audit    the long privacy audits        make docs    the documentation, in site/
 #   make fuzz     100,000 calls with anything
 #   make clean    remove what make has made      make regression  costs and times against stored ones
+#   make package  the wheel and the source archive, and the tests with nothing but the wheel
 #   make certify  lower bounds of epsilon, beside the claims
 #   make partitions  tables in parts on clusters of Dask, Spark (needs Java) and Ray
 #
@@ -16,7 +17,7 @@
 .DEFAULT_GOAL := test
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: test demo audit fuzz certify partitions bench regression lint docs clean help
+.PHONY: test demo audit fuzz certify partitions bench regression lint docs package clean help
 
 VENV ?= .venv
 PYTHON ?=
@@ -64,6 +65,15 @@ lint: $(VENV)/.has-lint
 docs: $(VENV)/.has-docs
 	$(BIN)/python -m sphinx -W --keep-going -q -j auto -d build/doctrees -b html doc site
 	$(BIN)/python doc/_ext/check_links.py site
+
+# An environment of its own, and no directory of this checkout on the path of imports.
+package: $(VENV)/.has-package
+	rm -rf -- dist build/wheel
+	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python -m venv build/wheel
+	build/wheel/bin/python -m pip install --quiet --disable-pip-version-check --no-input "$$(ls dist/*.whl)[test]"
+	PYTHONSAFEPATH=1 build/wheel/bin/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
 
 clean:
 	rm -rf -- "$(VENV)" build dist site doc/generated doc/auto_examples doc/project doc/proofs/estimators doc/proofs/tests .pytest_cache .hypothesis .mypy_cache .ruff_cache

@@ -178,6 +178,18 @@ def test_the_changelog_has_the_version_or_is_open():
     assert not released or headings[1].startswith(f"{PROJECT['version']} (")
 
 
+def test_the_page_of_an_index_has_no_link_into_a_checkout():
+    hook = CONFIGURATION["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]
+    text = readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for rule in hook["substitutions"]:
+        text, found = re.subn(rule["pattern"], rule["replacement"], text)
+        assert found, rule["pattern"]
+    assert re.search(r"\]\((?!https?:)", readme) and not re.search(r"\]\((?!https?:)", text)
+    assert "\n    pip install sklearn-dp\n" in text and "checkout" not in text
+    assert text.count("\n## ") == readme.count("\n## ")
+    assert text.count("```") == readme.count("```")
+
+
 def test_the_tools_of_the_hooks_come_with_the_extra():
     """What pre-commit calls by name is installed by the extra `lint`, or is Python itself."""
     hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
