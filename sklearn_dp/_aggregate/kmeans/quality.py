@@ -37,6 +37,7 @@ from .tuning import Tuning
 QUALITY = "quality"
 _CLEAR = 3.0  # standard deviations of noise, that rows beyond a cap stand out by
 _LEAST_POWER, _LIKELY_POWER = 2.0, 3.0  # of tails that stand out, and of those in noise
+_HEAVY_POWER = 1.0  # of tails where clusters farther out are wider, as those of incomes are
 _MUCH, _VISIBLE = 0.5, 0.01  # of the inertia, and of the total, that caps may have taken
 _OUTSIDE = 0.05  # of the release, in squared sensitivity, for the rows beyond public bounds
 
@@ -205,11 +206,12 @@ def _capped_sums(
     return part, (totals,)
 
 
-def beyond_cap(seen: NoisyNorms, cap: float) -> float:
+def beyond_cap(seen: NoisyNorms, cap: float, *, heavy: bool = False) -> float:
     """About the most that squared distances exceed that of a cap by, in all.
 
     By a power law through the number of rows beyond half of the cap, and beyond the cap: up to
     twice as far with what noise may hide there, and farther out where rows stand out together.
+    `heavy`: whether the tail may be a long one, whatever the numbers say.
     """
     first, half, last = np.searchsorted(seen.edges[:-2], (cap, cap / 2, 2 * cap)).tolist()
     first = max(first, 1)  # the first bin begins at zero
@@ -220,7 +222,8 @@ def beyond_cap(seen: NoisyNorms, cap: float) -> float:
     start, end = float(seen.edges[first]), float(seen.edges[-1])
     fall = math.log(max(float(seen.counts[half:].sum()) / beyond, 1.0))
     power = fall / math.log(start / seen.edges[half]) if first > half > 0 else 0.0
-    power = max(power, _LEAST_POWER if clear else _LIKELY_POWER)
+    least = _LEAST_POWER if clear else _LIKELY_POWER
+    power = _HEAVY_POWER if heavy else max(power, least)
     # The integral of 2 r times the number beyond r, from the start to the end.
     length = math.log(end / start)
     return 2 * beyond * start**2 * length * float(exprel((2 - power) * length))

@@ -197,8 +197,8 @@ def measured(
     caps = np.minimum(caps, limits)
     found = measure_quality(context, steps, middle, caps, most, limits, bounds)
     if final.distances is not None:
-        taken = beyond_cap(final.distances, float(np.median(caps))) * rows.unit**2
-        found = replace(found, taken=taken)
+        cap, heavy = float(np.median(caps)), _one_is_wide(final, tuning)
+        found = replace(found, taken=beyond_cap(final.distances, cap, heavy=heavy) * rows.unit**2)
     return points, found, loss
 
 
@@ -313,6 +313,17 @@ def _uneven(final: LloydResult, tuning: Tuning) -> float:
     counts, spread = final.counts[sure], final.spread[sure]
     beyond = counts * (spread - weighted_quantile(spread, counts, 0.5))
     return float(np.maximum(beyond, 0.0).sum() / max(counts @ spread, 1e-300))
+
+
+def _one_is_wide(final: LloydResult, tuning: Tuning) -> bool:
+    """Whether a cluster is seen to be wider than the mean of all, by more than scales may differ.
+
+    Columns of incomes have such clusters, and beyond the last of them few rows, very far out.
+    """
+    known, sure = np.isfinite(final.spread_variance), tuning.certain_count_sd
+    n, spread = certain_counts(final.counts, final.counts_sd, sure)[known], final.spread[known]
+    least = spread - sure * np.sqrt(final.spread_variance[known])
+    return bool(np.any(least * n.sum() > tuning.scale_dead**2 * max(float(n @ spread), 0.0)))
 
 
 def _for_each(result: EngineResult, n_clusters: int) -> EngineResult:
