@@ -66,14 +66,15 @@ docs: $(VENV)/.has-docs
 	$(BIN)/python -m sphinx -W --keep-going -q -j auto -d build/doctrees -b html doc site
 	$(BIN)/python doc/_ext/check_links.py site
 
-# An environment of its own, and no directory of this checkout on the path of imports.
+# An environment of its own, whose package is found before that of the checkout.
 package: $(VENV)/.has-package
 	rm -rf -- dist build/wheel
 	$(BIN)/python -m build
 	$(BIN)/python -m twine check --strict dist/*
 	$(BIN)/python -m venv build/wheel
 	build/wheel/bin/python -m pip install --quiet --disable-pip-version-check --no-input "$$(ls dist/*.whl)[test]"
-	PYTHONSAFEPATH=1 build/wheel/bin/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
+	PYTHONPATH="$$(build/wheel/bin/python -c 'import sysconfig as s; print(s.get_path("purelib"))'):$(CURDIR)" \
+	  build/wheel/bin/pytest $(PARALLEL) $(PYTEST_ARGS)
 
 clean:
 	rm -rf -- "$(VENV)" build dist site doc/generated doc/auto_examples doc/project doc/proofs/estimators doc/proofs/tests .pytest_cache .hypothesis .mypy_cache .ruff_cache

@@ -1,5 +1,6 @@
 """What CONTRIBUTING.md names is there: paths, commands, layers, and all that a page of it lists."""
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from test_architecture import LAYERS
 
+import sklearn_dp
 from sklearn_dp import DPKMeans
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -151,7 +153,7 @@ def walk(text):
 
 def first_calls():
     """Files and functions of the package, in the order in which a fit of k-means enters them."""
-    rng, home = np.random.default_rng(0), str(ROOT / "sklearn_dp") + "/"
+    rng, home = np.random.default_rng(0), os.path.dirname(sklearn_dp.__file__) + "/"
     X, found = rng.normal(size=(2000, 3)) + 9 * rng.integers(3, size=(2000, 1)), {}
 
     def watch(frame, event, _):

@@ -28,6 +28,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from .._aggregate.shared import table
+from .._aggregate.shared.bounds import is_ok
 from .._privacy._budget import PrivacyBudget
 from .._privacy._checks import is_integer
 from .._privacy._ledger import PrivacyLedger
@@ -309,8 +310,7 @@ def check_small_data(estimator: Any) -> None:
                     assert np.all(np.isfinite(value) | unknown), f"{name} is not finite"
             assert isinstance(copy.status_, str) and copy.status_, "status_ must be words"
             warned = any(issubclass(kind, UtilityWarning) for kind, _ in outcome.warnings)
-            ok = copy.status_ == "ok" or copy.status_.startswith("ok ")
-            assert warned != ok, "UtilityWarning, unless status_ begins with 'ok'"
+            assert warned != is_ok(copy.status_), "UtilityWarning, unless status_ begins with 'ok'"
 
 
 def check_numpy_error_state_has_no_effect(estimator: Any) -> None:
