@@ -322,9 +322,14 @@ def test_each_day_draws_the_noise_that_it_pays_for(estimator, name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(28))
-def test_a_thousand_units_of_streams(seed):
+@pytest.mark.parametrize(
+    "estimator",
+    [kmeans(), FriendlyMean(bounds=1.0), DPGaussianMixture(4, bounds=1.0)],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_a_thousand_units_of_streams(estimator, seed):
     options = list(STREAMS.values())[seed % len(STREAMS)]
-    estimator, recording = kmeans(epsilon=[0.5, 8.0][seed % 2]), None
+    estimator, recording = clone(estimator).set_params(epsilon=[0.5, 8.0][seed % 2]), None
     for days, day, pair in pairs(100 * seed):
         recording = recording or recorded(estimator, days, **options)
         assert problems(estimator, days, recording, day, pair, **options) == []

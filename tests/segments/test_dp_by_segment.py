@@ -1,6 +1,7 @@
 """One estimator for each segment, and one charge."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -25,7 +26,7 @@ from sklearn_dp import (
 from sklearn_dp._privacy._groups import code_groups
 from sklearn_dp._privacy._randomness import AlgorithmicRandomness
 from sklearn_dp._privacy._units import Units
-from sklearn_dp.audit import replay_audit
+from sklearn_dp.audit import neighboring_pairs, replay_audit
 from sklearn_dp.audit._charges import charge_problems
 from sklearn_dp.audit._neighbors import Neighbor
 from sklearn_dp.exceptions import BudgetExceededError, UtilityWarning
@@ -126,7 +127,7 @@ def other_groups(X, groups):
         yield Neighbor("far", more, ids, np.append(np.arange(index.max() + 1), -1))
 
 
-@pytest.mark.parametrize(
+of_each_segment = pytest.mark.parametrize(
     "estimator",
     [
         FriendlyMean(),
@@ -138,6 +139,9 @@ def other_groups(X, groups):
     ],
     ids=repr,
 )
+
+
+@of_each_segment
 def test_replays_of_rows_and_groups(estimator):
     X = near_and_far()
     model = DPBySegment(estimator, values=[0, 1, 2, 7], by=0, epsilon=50.0, min_size=None)
@@ -145,6 +149,28 @@ def test_replays_of_rows_and_groups(estimator):
     for options in ({}, {"groups": groups, "neighbors": other_groups(X, groups)}):
         result = replay_audit(model, X, **options)
         assert result.violations == [] and max(result.ratios.values()) > 0.5
+
+
+@pytest.mark.slow
+@of_each_segment
+@pytest.mark.parametrize("seed", range(4))
+def test_replays_of_five_hundred_pairs(estimator, seed):
+    """In each of the segments, and in none: 24 runs of 24 pairs or more."""
+    X, keys = near_and_far(), [0.0, 1.0, 2.0, 7.0, 9.0]
+    model = DPBySegment(estimator, values=keys[:4], by=0, epsilon=[5.0, 50.0][seed % 2])
+    sizes = seed >= 2 and not isinstance(estimator, DPGaussianMixture)  # which releases none
+    model.set_params(min_size=15 if sizes else None)
+
+    def neighbors():
+        for number, each in enumerate(neighboring_pairs(X, seed, repeats=2)):
+            rows = each.X.copy()
+            rows[each.units < 0, 0] = keys[number % 5]
+            yield replace(each, X=rows)
+
+    pairs = list(neighbors())
+    assert 24 * len(pairs) >= 500
+    result = replay_audit(model, X, neighbors=pairs)
+    assert result.violations == [] and max(result.ratios.values()) > 0.5
 
 
 def test_replays_know_the_plan_without_the_column_of_the_key():
