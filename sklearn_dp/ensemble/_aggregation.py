@@ -38,7 +38,7 @@ from .._privacy._domain import Domain
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
 from .._privacy._session import PrivacySession
-from ._output_units import blocks_for_units, release_units, unit_entries
+from ._output_units import blocks_for_units, hidden_units, release_units, unit_entries
 
 __all__ = ["AGGREGATORS", "Aggregate", "Aggregation"]
 
@@ -175,6 +175,8 @@ class Aggregation:
             # In the right units half of each column is within one of the origin.
             lost = domain.radius > _TOO_FAR * math.sqrt(d)
             status = _ONE_UNIT if not columns.scaled else _LOST_UNITS if lost else status
+            if status == "ok" and error is not None:
+                status = hidden_units(error, bool(columns.origin.any()))
         return Aggregate(
             vector, n_working, status, sd, None if error is None else error * columns.scale
         )
@@ -209,7 +211,7 @@ class Aggregation:
             # What would help is told where the number of points is at fault.
             _, semicolon, words = status.partition(";")
             status = f"few blocks agree{semicolon}{words.replace('points', 'blocks')}"
-        return ball.center * rows.unit + domain.center, status, None
+        return ball.center * rows.unit + domain.center, status, ball.error * rows.unit
 
     def _by_mean(self, session, results, working, domain):
         rows, rho = Rows.quantize(results, domain), session.remaining("mean")

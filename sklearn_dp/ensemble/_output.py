@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import column_or_1d
 
+from .._aggregate.shared.advice import listed
 from .._aggregate.shared.global_generators import own_streams
 from .._aggregate.shared.suppress_output import attempt_silently, suppress_output
 from .._privacy._checks import real_array
@@ -23,6 +24,7 @@ __all__ = ["Output", "WithTarget", "clip_features", "probe", "target_column"]
 
 _PROBE_ROWS = 128
 _MOST_COLUMNS = 2**19  # half a gigabyte of dummy rows
+_TOLD = 1.96  # standard errors within which a coefficient may be zero
 _GOLDEN_ANGLE = 2.399963  # radians
 _USUAL = (
     ("coef_", "intercept_"),
@@ -131,6 +133,25 @@ class Output:
                 (_fix_signs(value) if name in self.signs else value).ravel()
                 for name, value in zip(self.names, values, strict=True)
             ]
+        )
+
+    def hidden(self, vector, error):
+        """The status of released coefficients, of which the noise may hide most; "ok" of others.
+
+        A coefficient has no size to be compared with but its own error; a location may well be 0.
+        """
+        of_coef = np.repeat(
+            [name == "coef_" for name in self.names], [math.prod(shape) for shape in self.shapes]
+        )
+        lost = np.abs(vector[of_coef]) < _TOLD * error[of_coef]
+        if 2 * np.count_nonzero(lost) <= lost.size:
+            return "ok"
+        shape = self.shapes[self.names.index("coef_")]
+        places = [f"coef_[{', '.join(map(str, place))}]" for place in np.ndindex(*shape)]
+        return (
+            f"mostly noise: {np.count_nonzero(lost)} of the {lost.size} coefficients cannot be "
+            f"told from zero ({listed(places, np.flatnonzero(lost))}), so predictions may be "
+            "far off; more rows, fewer columns or a larger epsilon would help"
         )
 
     def write(self, fitted, vector):

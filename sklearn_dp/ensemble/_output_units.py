@@ -23,7 +23,7 @@ from .._aggregate.shared.columns import Columns
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._session import PrivacySession
 
-__all__ = ["UNITS", "blocks_for_units", "release_units", "unit_entries"]
+__all__ = ["UNITS", "blocks_for_units", "hidden_units", "release_units", "unit_entries"]
 
 UNITS = "units"
 """Name of the plan entry that pays for them."""
@@ -55,13 +55,13 @@ def _enough(rho: float, n_choices: int) -> int:
 
 
 def blocks_for_units(rho: float, n_outputs: int, n_blocks: float) -> float:
-    """`n_blocks`, or as many as units take: at most twice as many, or three times for magnitudes.
+    """`n_blocks`, or as many as units take: at most three times as many.
 
     More blocks have fewer rows each. Where it takes still more, there are no units.
     """
-    for choices, times in ((3 * n_outputs, 2), (n_outputs, 3)):
+    for choices in (3 * n_outputs, n_outputs):
         enough = _enough(rho, choices)
-        if enough <= times * n_blocks:
+        if enough <= 3 * n_blocks:
             return max(enough, n_blocks)
     return n_blocks
 
@@ -104,3 +104,19 @@ def release_units(session: PrivacySession, outputs: np.ndarray, n_working: float
     median = np.array([choose(outputs[:, j], step[j] * grid) for j in range(d)]) - step / 2
     spread = [choose(np.abs(outputs[:, j] - median[j]), unit[j] * _SPREADS) for j in range(d)]
     return Columns(np.where(magnitude > 0, median, 0.0), np.where(magnitude > 0, spread, 1.0), True)
+
+
+def hidden_units(error: np.ndarray, spreads: bool) -> str:
+    """The status of outputs with an error in their units: spreads over the blocks, or magnitudes.
+
+    The noise is about the same in all columns. Above one spread it tells less than a block does. A
+    magnitude is up to twice the size of most outputs: half of it may be all of an output.
+    """
+    part = float(np.median(error))
+    if part <= (1.0 if spreads else 0.5):
+        return "ok"
+    what = "spread over the blocks" if spreads else "size"
+    return (
+        f"mostly noise: the standard error of an output is about {100 * part:.0f} % of its {what}; "
+        'output_bounds, aggregator="mean" or a larger n_blocks would help'
+    )

@@ -6,6 +6,7 @@ has the methods of the released estimator.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -110,15 +111,16 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
     output_std_error_ : ndarray of shape (n_outputs,)
         Standard error of `output_` for the noise, as an estimate of the same without noise: with
         ``aggregator="mean"`` the mean of the outputs within their bounds, with "friendly_core" that
-        of the outputs in the core, if one was found. It does not include sampling variability.
-        "one_cluster" has none, because its ball is a choice.
+        of the outputs in the core, if one was found. With "one_cluster" it is an upper estimate
+        for the middle of symmetric outputs; of skewed ones, the ball is where most of them are. It
+        does not include sampling variability.
     n_working_ : float
         Released noisy number of blocks whose fit worked.
     n_working_std_error_ : float
         Standard deviation of its noise.
     status_ : str
         "ok", "most blocks failed", "few blocks agree", "no core found", or that the noise hides
-        the outputs, with what would help.
+        the outputs, or most coefficients, with what would help.
     privacy_report_ : PrivacyReport
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -328,6 +330,8 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
         progress("inner fits")
         step = self._step(session, aggregation, target, output.size)
         found = aggregation.run(step, results)
+        if found.status == "ok" and found.error is not None:
+            found = replace(found, status=output.hidden(found.vector, found.error))
         self._keep(found)
         self.estimator_ = self._released(output, n_features)
         progress("aggregation")

@@ -1,8 +1,4 @@
-"""K-means over clients that keep their data, with public server data.
-
-The estimator itself: parameters in, attributes out. What its parameters mean stands in
-`_parameters`, what it does with clients in `_engines.run_rounds`; `_fit` joins the two.
-"""
+"""K-means over clients that keep their data; see `_parameters`, and `_engines` for the rounds."""
 
 from __future__ import annotations
 
@@ -31,6 +27,7 @@ from ._parameters import (
     plan_of,
     public_ball,
     public_width,
+    refuse_clients,
     relation_of,
     setup_of,
 )
@@ -244,6 +241,7 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         check_choice("privacy_unit", self.privacy_unit, UNITS)
         if self.privacy_unit == "client" and groups is None:
             raise ValueError("privacy_unit='client' needs groups: the client of each row.")
+        refuse_clients(X)
         server = public_points(X_server)
         session = self._open_session(X, self._unit(unit_of(groups) == "group"), server=server)
         X = validate_quietly(self, X, dtype=[np.float64, np.float32])

@@ -8,7 +8,7 @@ rounds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ __all__ = [
     "plan_of",
     "public_ball",
     "public_width",
+    "refuse_clients",
     "relation_of",
     "setup_of",
 ]
@@ -101,6 +102,14 @@ def public_width(n_features: Any, server: np.ndarray | None, clients: Sequence[A
             )
         n_features = widths.pop()
     return check_integer(n_features, "n_features", low=1, high=MOST_FEATURES)
+
+
+def refuse_clients(X: Any) -> None:
+    """Before the charge, clients in the place of one table: by types and numbers of dimensions."""
+    if isinstance(X, Mapping) or (
+        isinstance(X, list | tuple) and any(getattr(one, "ndim", 0) == 2 for one in X)
+    ):
+        raise TypeError("X must be one table of rows; fit_clients takes one table for each client.")
 
 
 def setup_of(

@@ -116,7 +116,16 @@ def test_the_error_of_a_mean_is_that_of_its_noise():
     assert np.std([one.n_working for one in found]) == pytest.approx(
         found[0].n_working_sd, rel=0.15
     )
-    assert aggregate(results, "one_cluster", epsilon=4.0).error is None
+
+
+def test_errors_of_a_ball_are_large_enough():
+    """120 numbers, of which 95 % are to hold the median: at least 90 %, or they are too small."""
+    held = []
+    for seed in range(40):
+        results = [1.0, -2.0, 9.0] + np.random.default_rng(seed).normal(size=(400, 3))
+        found = aggregate(results, "one_cluster", epsilon=4.0, bounds=None, seed=seed)
+        held.append(np.abs(found.vector - np.median(results, axis=0)) <= 1.96 * found.error)
+    assert np.mean(held) > 0.9
 
 
 class Picky(BaseEstimator):

@@ -10,7 +10,8 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.preprocessing import RobustScaler, StandardScaler
 
-from sklearn_dp.ensemble._output import WithTarget, probe, target_column
+from sklearn_dp import SampleAndAggregate
+from sklearn_dp.ensemble._output import Output, WithTarget, probe, target_column
 
 NAMES = ("coef_", "intercept_")
 
@@ -146,3 +147,26 @@ def test_rows_too_wide_for_a_probe_are_refused_before_any_are_made():
     """128 rows of ten million columns would take ten gigabytes."""
     with pytest.raises(ValueError, match="n_features, the columns of X, must be at most 524,288"):
         probe(PCA(2), 10**7, ("components_",), ())
+
+
+def test_coefficients_that_may_all_be_zero_are_named():
+    output, error = Output(("intercept_", "coef_"), ((), (2, 2)), ()), np.ones(5)
+    assert output.hidden(np.array([0.0, 9.0, -9.0, 1.0, 1.0]), error) == "ok"
+    words = output.hidden(np.array([9.0, 9.0, -1.0, 1.0, 1.0]), error)
+    assert "3 of the 4 coefficients" in words and "(coef_[0, 1], coef_[1, 0], coef_[1, 1])" in words
+    assert Output(("center_",), ((2,),), ()).hidden(np.zeros(2), np.ones(2)) == "ok"
+
+
+@pytest.mark.filterwarnings(
+    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
+def test_a_regression_whose_coefficients_are_noise_is_not_called_ok():
+    """Columns that say next to nothing of the target: predictions are far worse than its mean."""
+    rng = np.random.default_rng(0)
+    X, noise = rng.normal(size=(9000, 6)), rng.normal(size=9000)
+    for weight, ok in ((0.0, False), (1.0, True)):
+        model = SampleAndAggregate(LinearRegression(), epsilon=4.0, random_state=0)
+        model.fit(X, weight * X.sum(axis=1) + noise + 5)
+        assert model.trustworthy_ == ok
+        assert ok or "coefficients cannot be told from zero" in model.status_

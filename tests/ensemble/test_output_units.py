@@ -15,6 +15,7 @@ from sklearn_dp.ensemble._output_units import (
     UNITS,
     _off,
     blocks_for_units,
+    hidden_units,
     release_units,
     unit_entries,
 )
@@ -113,3 +114,32 @@ def test_replay_of_replaced_outputs(kind):
     audit = replay_audit(model, X, pairs, recordings=3, strangers=False)
     assert audit.violations == []
     assert audit.ratios[UNITS] > 0.9
+
+
+@pytest.mark.parametrize("kind, error", [("one_cluster", 1.5), ("mean", 0.5)])
+def test_an_intercept_beside_many_coefficients_has_its_own_unit(kind, error):
+    """With a unit of its magnitude, 64, instead of its spread, its error is 20 and more."""
+    target = PrivacyBudget(epsilon=10.0, delta=1e-6)
+    size = Aggregation(kind, "auto", None, 0.5).size(target, 14)
+    scales = np.append(np.full(13, 1e-4), 1.0)
+    outputs = np.random.default_rng(0).normal(size=(size, 14)) * scales
+    outputs[:, -1] += 34.0
+    found = [aggregate(kind, outputs, seed=seed, target=target) for seed in range(10)]
+    assert np.median([abs(one.vector[-1] - 34) for one in found]) < error
+    assert {one.status for one in found} == {"ok"}
+
+
+def test_noise_as_large_as_outputs_is_not_called_ok():
+    """Blocks that tell magnitudes only: the released intercept is anything between -5 and 80."""
+    outputs = np.random.default_rng(0).standard_t(3, size=(104, 14))
+    outputs[:, -1] += 34.0
+    target = PrivacyBudget(epsilon=10.0, delta=1e-6)
+    for seed in range(10):
+        words = aggregate("one_cluster", outputs, seed=seed, target=target).status
+        assert words.startswith("mostly noise") and "% of its size" in words
+
+
+def test_an_error_is_compared_with_what_a_unit_is():
+    for spreads, most in ((True, 1.0), (False, 0.5)):
+        assert hidden_units(np.full(3, most), spreads) == "ok"
+        assert hidden_units(np.full(3, 1.01 * most), spreads).startswith("mostly noise")

@@ -15,6 +15,7 @@ from sklearn_dp.federated._parameters import (
     public_width,
     setup_of,
 )
+from sklearn_dp.ledger import PrivacyLedger
 
 SERVER = np.random.default_rng(0).normal(size=(20, 4))
 BALL, TARGET = Domain.from_bounds(2.0, 4), PrivacyBudget(epsilon=1.0, delta=1e-6)
@@ -149,3 +150,18 @@ def test_clients_that_do_not_tell_the_number_of_columns(clients):
 def test_clients_with_other_columns_are_told_apart():
     with pytest.raises(ValueError, match="^clients: .*the same number of columns"):
         public_width(None, None, [np.zeros((2, 3)), np.zeros((2, 4))])
+
+
+CLIENTS = [np.zeros((5, 3)), np.ones((4, 3))]
+
+
+@pytest.mark.parametrize(
+    "X",
+    [CLIENTS, tuple(CLIENTS[:1]), dict(enumerate(CLIENTS)), [pd.DataFrame(CLIENTS[0])]],
+    ids=["arrays", "one", "mapping", "frames"],
+)
+def test_tables_of_clients_are_sent_to_fit_clients_and_not_charged(X):
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=9.0, delta=1e-3))
+    with pytest.raises(TypeError, match="fit_clients takes one table for each client"):
+        FederatedDPKMeans(2, ledger=ledger).fit(X)
+    assert not ledger.entries

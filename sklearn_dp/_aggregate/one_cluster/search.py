@@ -30,7 +30,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -170,6 +170,16 @@ class Ball:
     target: int  # t
     status: str
     n_points_sd: float  # standard deviation of the noise of `n_points`
+    error: np.ndarray  # (d,) of the center, for the noise; at most, see `_approach`
+
+
+class _Found(NamedTuple):
+    """What one search has found."""
+
+    center: np.ndarray  # (d,), integers
+    error: np.ndarray  # as in `Ball`
+    reach: float  # radius of the last ball
+    status: str
 
 
 @dataclass(frozen=True)
@@ -206,7 +216,7 @@ def fit_one_cluster(
     least = search.min_radius
     least = rows.limit * 2.0**-15 if least is None else max(least / rows.unit, 1.0)
     task = _Task(session, rows, search, sizes, size, _target(n_points, size), least, prefix)
-    center, status = _locate(task)
+    center, error, status = _locate(task)
     squares, chosen = radius_squares(least / 2, 2 * rows.limit, _FINAL_RATIO), 0
     (counts,) = task.counts([center], squares)
     if status == "duplicates":
@@ -219,7 +229,7 @@ def fit_one_cluster(
     inside = count_inside(session, entry, counts[chosen])
     if status == "ok" and inside < _FEW * task.target:
         status = "few points in the ball"
-    return Ball(center, float(squares[chosen]), inside, task.target, status, inside_sd)
+    return Ball(center, float(squares[chosen]), inside, task.target, status, inside_sd, error)
 
 
 def _counted(part: Part) -> tuple[Part, tuple[ByPart, int]]:
@@ -246,8 +256,8 @@ def _target(n_points: float, size: float) -> int:
     return max(1, int(n_points))
 
 
-def _locate(task: _Task) -> tuple[np.ndarray, str]:
-    """The final center and a status; "duplicates" for a single point that many rows are at."""
+def _locate(task: _Task) -> tuple[np.ndarray, np.ndarray, str]:
+    """The final center, its error and a status; "duplicates" for a point that many rows are at."""
     radius, status = None, "ok"
     if task.search.center_method != "clip":
         radius = _radius(task)
@@ -257,7 +267,7 @@ def _locate(task: _Task) -> tuple[np.ndarray, str]:
         coins = _coins_of_boxes(task, prefix)
         point = heavy_point(task.session, prefix, task.rows, coins=coins, replace=replace)
         if point is not None:
-            return point, "duplicates"
+            return point, np.zeros(len(point)), "duplicates"
         radius, status = None, "no heavy point found"
     return _best(task, [_center(task, radius, status, n) for n in range(task.search.n_init)])
 
@@ -280,15 +290,13 @@ def _radius(task: _Task) -> Radius | None:
     return found and dataclasses.replace(found, loss=found.loss / rate)
 
 
-def _center(
-    task: _Task, radius: Radius | None, status: str, number: int
-) -> tuple[np.ndarray, float, str]:
-    """One search: an integer center (d,), the radius of the last ball, and a status."""
+def _center(task: _Task, radius: Radius | None, status: str, number: int) -> _Found:
+    """One search for a center."""
     start: Any = (ACTIVE, np.zeros(task.rows.n_features), task.rows.limit)
     if radius is not None:
         found = _first_ball(task, radius, task.start(number))
         start, status = (start, "no heavy box found") if found is None else (found, status)
-    return *_approach(task, start[0], start[1], start[2], task.start(number)), status
+    return _Found(*_approach(task, start[0], start[1], start[2], task.start(number)), status)
 
 
 def _first_ball(
@@ -318,12 +326,16 @@ def _coins_of_boxes(task: _Task, prefix: str) -> Coins | None:
 
 def _approach(
     task: _Task, among: str, center: np.ndarray, reach: float | None, prefix: str
-) -> tuple[np.ndarray, float]:
+) -> tuple[np.ndarray, np.ndarray, float]:
     """Means of the points in balls, each about the last mean and just large enough.
 
     A mean has noise in proportion to the radius of its ball, and the next ball needs to be larger
     than the cluster by that noise only: a few passes do. The first mean is of the rows `among`, in
     a ball about `center` of radius `reach`; later balls look at all active rows again.
+
+    Returned are the last mean, its standard error for the noise, and the last radius. A mean keeps
+    part of the error of the center that its ball is about: nearly all of it where there are few
+    dimensions. As if it were all, the squares of the errors of all means add up.
     """
     session, rows = task.session, task.rows
     passes = _PASSES[task.search.center_method]
@@ -333,12 +345,13 @@ def _approach(
     mean_rho, radius_rho = (
         session.remaining(entry) / passes * (1 - 1e-12) for entry in (of_means, of_radii)
     )
+    square = np.zeros(rows.n_features)
     for step in range(passes):
         if step or reach is None:
             (counts,) = task.counts([center], squares)
             chosen = ball_radius(session, of_radii, counts, wanted, squares, radius_rho)
             reach = math.sqrt(squares[chosen])
-        center = ball_mean(
+        found = ball_mean(
             session,
             of_means,
             rows,
@@ -347,20 +360,20 @@ def _approach(
             mean_rho,
             among=among if step == 0 else ACTIVE,
             replace=task.search.replace,
-        ).mean
-        center = clip_to_ball(center, rows.limit)
-    return center, cast("float", reach)  # there is at least one pass
+        )
+        square += np.square(found.error)
+        center = clip_to_ball(found.mean, rows.limit)
+    return center, np.sqrt(square), cast("float", reach)  # there is at least one pass
 
 
-def _best(task: _Task, found: list[tuple[np.ndarray, float, str]]) -> tuple[np.ndarray, str]:
+def _best(task: _Task, found: list[_Found]) -> tuple[np.ndarray, np.ndarray, str]:
     """The center, of several, with most points within the smallest radius that any needed."""
-    if len(found) == 1:
-        return found[0][0], found[0][2]
-    square = math.floor(min(reach for _, reach, _ in found) ** 2)
-    # Released centers and a released radius: a point more or less moves each number by at most 1.
-    counts = task.counts([center for center, _, _ in found], np.array([float(square)]))
-    scores = counts[:, 0]
-    entry = task.prefix + "choice"
-    epsilon = exponential_epsilon(task.session.remaining(entry))
-    best = task.session.exponential(entry, scores, sensitivity=1, epsilon=epsilon)
-    return found[best][0], found[best][2]
+    best = 0
+    if len(found) > 1:
+        square = math.floor(min(each.reach for each in found) ** 2)
+        # Released centers and a released radius: a point more or less moves each by at most 1.
+        counts = task.counts([each.center for each in found], np.array([float(square)]))
+        entry = task.prefix + "choice"
+        epsilon = exponential_epsilon(task.session.remaining(entry))
+        best = task.session.exponential(entry, counts[:, 0], sensitivity=1, epsilon=epsilon)
+    return found[best].center, found[best].error, found[best].status
