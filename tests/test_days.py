@@ -286,6 +286,16 @@ def test_what_has_no_days_says_so():
             kmeans().partial_fit(rows_of(0), **{option: value})
 
 
+@pytest.mark.parametrize("cls", [FriendlyCovariance, DPGaussianMixture])
+@pytest.mark.parametrize("method", [np.array(["whiten", "gram"]), np.array([]), None, 3.0])
+def test_whether_there_are_days_can_be_asked_of_any_method(cls, method):
+    """A method that is none is refused where it is used."""
+    model = cls(method=method, bounds=1.0)
+    assert hasattr(model, "partial_fit")
+    with pytest.raises((TypeError, ValueError), match="^method must be"):
+        model.partial_fit(rows_of(0))
+
+
 # -- one unit of one day -------------------------------------------------------------------------
 
 

@@ -219,7 +219,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
             check_integer(self.n_blocks, "n_blocks", low=2, high=BLOCK_LIMIT)
 
     def _no_days(self):
-        if self.method != "whiten":
+        if isinstance(self.method, str) and self.method != "whiten":
             return f"with method={self.method!r}"
         if self.bounds is None:
             return WITHOUT_BOUNDS

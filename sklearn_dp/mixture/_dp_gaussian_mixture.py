@@ -230,7 +230,7 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
         self.random_state = random_state
 
     def _no_days(self):
-        if self.method not in ("auto", "coreset"):
+        if isinstance(self.method, str) and self.method not in ("auto", "coreset"):
             return f"with method={self.method!r}"
         if self.bounds is None:
             return WITHOUT_BOUNDS
