@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from .._aggregate.kmeans.candidates import Candidates
 from .._aggregate.kmeans.n_clusters import reference_number
@@ -106,9 +107,8 @@ def public_width(n_features: Any, server: np.ndarray | None, clients: Sequence[A
 
 def refuse_clients(X: Any) -> None:
     """Before the charge, clients in the place of one table: by types and numbers of dimensions."""
-    if isinstance(X, Mapping) or (
-        isinstance(X, list | tuple) and any(getattr(one, "ndim", 0) == 2 for one in X)
-    ):
+    several = isinstance(X, list | tuple) and any(getattr(one, "ndim", 0) == 2 for one in X)
+    if several or (isinstance(X, Mapping) and not issparse(X)):  # one sparse format is a dict
         raise TypeError("X must be one table of rows; fit_clients takes one table for each client.")
 
 
