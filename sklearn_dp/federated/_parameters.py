@@ -106,8 +106,12 @@ def public_width(n_features: Any, server: np.ndarray | None, clients: Sequence[A
 
 
 def refuse_clients(X: Any) -> None:
-    """Before the charge, clients in the place of one table: by types and numbers of dimensions."""
-    several = isinstance(X, list | tuple) and any(getattr(one, "ndim", 0) == 2 for one in X)
+    """Before the charge, clients in the place of one table: by types and numbers of dimensions.
+
+    Only where all entries are tables: one row among others, whatever it is, does not decide.
+    """
+    several = isinstance(X, list | tuple) and len(X) > 0
+    several = several and all(getattr(one, "ndim", 0) == 2 for one in X)
     if several or (isinstance(X, Mapping) and not issparse(X)):  # one sparse format is a dict
         raise TypeError("X must be one table of rows; fit_clients takes one table for each client.")
 

@@ -13,6 +13,7 @@ from sklearn_dp.federated._parameters import (
     plan_of,
     public_ball,
     public_width,
+    refuse_clients,
     setup_of,
 )
 from sklearn_dp.ledger import PrivacyLedger
@@ -165,3 +166,12 @@ def test_tables_of_clients_are_sent_to_fit_clients_and_not_charged(X):
     with pytest.raises(TypeError, match="fit_clients takes one table for each client"):
         FederatedDPKMeans(2, ledger=ledger).fit(X)
     assert not ledger.entries
+
+
+def test_one_row_does_not_decide_whether_rows_are_clients():
+    """A table among rows is refused after the charge, like any row that is none."""
+    rows, table = [np.zeros(2), np.zeros(2)], np.zeros((3, 2))
+    for X in (rows, [*rows, table], [table, *rows], []):
+        refuse_clients(X)
+    with pytest.raises(TypeError, match="fit_clients"):
+        refuse_clients([table, table])

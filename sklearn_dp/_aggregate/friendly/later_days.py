@@ -229,9 +229,9 @@ def later_day(
     new = old.with_sizes(totals, size_sd**2)
     weights = Weights.of(new.totals, np.sqrt(new.totals_variance))
     size, rho, d = max(new.size, 2.0), session.remaining("mean"), points.n_features
-    known: dict[str, Any] = {"weights": weights, "names": names}
+    facts = PublicFacts(size, d, 2 * unit, rho, 0.0, unit, weights=weights, names=names)
     # Each day is one more chance to take noise for the spread of rows.
-    facts = PublicFacts(size, d, 2 * unit, rho, 0.0, unit, **known, surely=_SURELY)
+    facts = replace(facts, surely=_SURELY)
     candidate = old.candidate(facts, unit)
     rows, miss = rows_about(points, candidate), facts.spread * math.sqrt(candidate.variance)
     # The noise of so many days is, in their mean, that of one release for a part of the budget.
