@@ -167,12 +167,13 @@ DELTA = {**setting.DELTA, **dict.fromkeys(_OWN, 1e-6)}
 # --- pieces: what is put in the place of which function --------------------------------------
 
 
-def plain_update(state, sums, sums_sd, clipped, tuning, *, relax, low_signal=False):
+def plain_update(state, observed, tuning, *, relax, low_signal=False):
     """The mean of this iteration alone, where the count is sure."""
     n, sure = state.certain_counts(tuning.certain_count_sd)
-    seen = np.where(sure[:, None], sums / n[:, None], 0.0)
-    noise, length = np.square(sums_sd / n), np.einsum("ij,ij->i", seen, seen)
-    drift, drift_sd = clipped_update._drift(length, noise, n, clipped.radius, sums.shape[1])
+    seen = np.where(sure[:, None], observed.sums / n[:, None], 0.0)
+    noise, length = np.square(observed.sums_sd / n), np.einsum("ij,ij->i", seen, seen)
+    d, radius = seen.shape[1], observed.clip.radius
+    drift, drift_sd = clipped_update._drift(length, noise, n, radius, d)
     state.centers, state.variance = state.centers + seen, noise
     return drift >= tuning.certain_count_sd * drift_sd, length
 
@@ -181,7 +182,7 @@ def no_moves(*_, **options):
     return 0
 
 
-def middles(context, entry, leaves):
+def middles(context, leaves):
     """The middles of the cells; the budget of their means goes to Lloyd's iterations."""
     return leaves.centers
 
@@ -202,7 +203,7 @@ def wide(context, *others):
     return clipped_update.clip_radius(replace(context, inside=0.97), *others)
 
 
-def whole(context, entry, exact, scales, *others):
+def whole(context, exact, scales, *others):
     """Rows clipped to the radius of all the data: not paid for again, nothing local."""
     everything = np.full(len(scales), context.radius)
     return clipped_update.Clip(everything, 1.0, everything)

@@ -217,14 +217,14 @@ def test_replay(d, bounds):
     assert {"sum and count", "radius", "cells", "cell means"} <= set(result.ratios)
 
 
-def exact_means(context, entry, leaves):
+def exact_means(context, leaves):
     """The means of the leaves without noise."""
     reach = np.full(len(leaves.centers), 1e3 / context.rows.unit)
     (sums,) = context.rows.sums(_coreset.leaf_sums, leaves.centers, reach)
     return leaves.centers + sums * 2.0**-_coreset.WEIGHT_BITS / leaves.counts[:, None]
 
 
-def all_occupied(context, entry, exact, n_new, n_again, threshold, rho):
+def all_occupied(context, exact, n_new, n_again, threshold, rho):
     """The true counts of the cells that hold rows."""
     counts = np.zeros(n_new + n_again)
     counts[exact.cells] = exact.counts

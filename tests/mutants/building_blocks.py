@@ -175,8 +175,8 @@ def _(original):
 
 @mutant("cells counted again without noise", "check_replay", _cell_tree, "release_cells")
 def _(original):
-    def release_cells(context, entry, counts, n_new, n_again, *others):
-        cells, values = original(context, entry, counts, n_new, n_again, *others)
+    def release_cells(context, counts, n_new, n_again, *others):
+        cells, values = original(context, counts, n_new, n_again, *others)
         exact = np.zeros(n_new + n_again)
         exact[counts.cells] = counts.counts * context.units.step
         # A cell that the noise alone has made may be one that no row can be in.

@@ -30,6 +30,9 @@ from .fit_context import Context
 from .passes import level, moved, rooted, settled
 from .tuning import Tuning
 
+CELLS = "cells"
+"""Name of the plan entry that pays for the levels of the tree."""
+
 MOST_BITS_A_LEVEL = 20  # at most 2**20 cells of a level: each draws its own noise, exactly
 MOST_BITS = 44  # splits in all; a code fits into an int64 with room to spare
 _SHOWN = 2**40  # in count steps: far above every threshold and noise
@@ -157,7 +160,7 @@ class Tree:
         return Leaves(np.rint(centers), widths, self.weight[leaf]), index
 
 
-def grow(context: Context, entry: str, grid: CellGrid, depths: list[int], rho: float) -> Leaves:
+def grow(context: Context, grid: CellGrid, depths: list[int], rho: float) -> Leaves:
     """The noisy cell tree. A level without cells to split is not released and costs nothing. Rows
     of negative codes (`coded`) are not counted; `rho` is for each of the increasing depths."""
     tuning, rows = context.tuning, context.rows
@@ -181,7 +184,7 @@ def grow(context: Context, entry: str, grid: CellGrid, depths: list[int], rho: f
         shift = grid.depth - tree.depth - bits
         slots = tree.slots(parents, again, bits)
         (exact,) = rows.sums(level, slots, len(parents), len(again), shift, bits)
-        cells, values = release_cells(context, entry, exact, n_new, len(again), threshold, rho)
+        cells, values = release_cells(context, exact, n_new, len(again), threshold, rho)
         first = np.searchsorted(cells, n_new)
         tree.measure_again(again[cells[first:] - n_new], values[first:], sd)
         cells, values = cells[:first], values[:first]
@@ -195,13 +198,7 @@ def grow(context: Context, entry: str, grid: CellGrid, depths: list[int], rho: f
 
 
 def release_cells(
-    context: Context,
-    entry: str,
-    exact: CellCounts,
-    n_new: int,
-    n_again: int,
-    threshold: float,
-    rho: float,
+    context: Context, exact: CellCounts, n_new: int, n_again: int, threshold: float, rho: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Noisy counts (m,) of the new cells above a threshold (in units), and of all the old ones
     behind them, with the numbers (m,) of these cells, increasing."""
@@ -215,7 +212,7 @@ def release_cells(
     # unit adds a non-negative vector of l1 norm at most `scale`; which cells there are follows
     # from earlier releases.
     cells, values = context.session.sparse_histogram(
-        context.name(entry),
+        context.name(CELLS),
         occupied,
         counts,
         n_candidates=n_new + n_again,

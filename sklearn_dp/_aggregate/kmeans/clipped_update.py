@@ -30,6 +30,9 @@ from ..shared.centering import geometric_edges, noise_sd
 from .lloyd_state import Distances, LloydContext, LloydState
 from .tuning import Tuning
 
+DISTANCES = "lloyd distances"
+"""Name of the plan entry that pays for clip radii."""
+
 
 @dataclass(frozen=True)
 class Clip:
@@ -49,6 +52,19 @@ class Clip:
         return NoisyNorms(found.counts, edges, found.sd)
 
 
+@dataclass(frozen=True)
+class Observation:
+    """What one iteration releases about the clusters of some centers."""
+
+    clip: Clip  # from the histogram of distances
+    # capped sums (k,) of squared distances and their noise, in squared steps; where asked for
+    errors: tuple[np.ndarray, np.ndarray] | None
+    counts: np.ndarray  # (k,)
+    counts_sd: float  # of their noise
+    sums: np.ndarray  # (k, d), in steps, of the clipped residuals
+    sums_sd: np.ndarray  # (k,), of the noise in each coordinate of a sum
+
+
 def distance_edges(context: LloydContext) -> np.ndarray:
     """The bins of distances over scales: from released values alone."""
     tuning = context.tuning
@@ -58,7 +74,6 @@ def distance_edges(context: LloydContext) -> np.ndarray:
 
 def clip_radius(
     context: LloydContext,
-    entry: str,
     exact: np.ndarray,
     scales: np.ndarray,
     rho: float,
@@ -72,7 +87,7 @@ def clip_radius(
     """
     tuning, edges, n_bins = context.tuning, distance_edges(context), len(exact)
     # A row is in one bin.
-    counts = noisy_counts(context.session, context.name(entry), exact, context.units, rho)
+    counts = noisy_counts(context.session, context.name(DISTANCES), exact, context.units, rho)
     seen, earlier = Distances(counts, noise_sd(rho), context.size.n), context.earlier
     if earlier is not None and len(earlier.counts) == n_bins:
         seen += earlier
@@ -115,9 +130,7 @@ def _gain(counts: np.ndarray, edges: np.ndarray, radius: float, d: int, least: f
 
 def update(
     state: LloydState,
-    sums: np.ndarray,
-    sums_sd: np.ndarray,
-    clip: Clip,
+    observed: Observation,
     tuning: Tuning,
     *,
     relax: bool,
@@ -125,18 +138,17 @@ def update(
 ) -> tuple[bool, np.ndarray]:
     """Move the centers toward what an iteration shows, as far as it is no noise; in place.
 
-    `sums` (k, d) are noisy ones of clipped residuals, `sums_sd` (k,) the sd of each coordinate.
     `relax`: whether centers may overshoot as long as they drift. Movement counts as drift above a
     part of its noise; all of it where the signal is low and starts are poor. Returns whether the
     centers still move by more than noise, and the squared way (k,) of each.
     """
-    d, gain, radius = sums.shape[1], clip.gain, clip.radius
+    d, gain = observed.sums.shape[1], observed.clip.gain
     n, _ = state.certain_counts(tuning.certain_count_sd)
-    seen = sums / (gain * n)[:, None]
-    noise = np.square(sums_sd / (gain * n))
+    seen = observed.sums / (gain * n)[:, None]
+    noise = np.square(observed.sums_sd / (gain * n))
     length = np.einsum("ij,ij->i", seen, seen)
     expected = noise + state.variance
-    drift, drift_sd = _drift(length, expected, n, radius, d)
+    drift, drift_sd = _drift(length, expected, n, observed.clip.radius, d)
     # A mean of d squared normal numbers scatters by sqrt(2 / d) of its expectation.
     ignored = (0.0 if low_signal else tuning.movement) * math.sqrt(2 / d)
     excess = length / d - expected - ignored * expected

@@ -26,6 +26,9 @@ from .cell_tree import Leaves, depths_of_levels, detection_threshold, grow, rele
 from .fit_context import Context
 from .passes import coded, far_counts, far_leaves, forgotten, leaf_sums
 
+MEANS = "cell means"
+"""Name of the plan entry that pays for the means of the leaves."""
+
 
 @dataclass(frozen=True)
 class Coreset:
@@ -51,9 +54,7 @@ class Coreset:
         return self.points[: self.n_leaves], self.weights[: self.n_leaves]
 
 
-def build_coreset(
-    context: Context, cells: str, means: str, axes: Axes, rho: float, far_rho: float = 0.0
-) -> Coreset:
+def build_coreset(context: Context, axes: Axes, rho: float, far_rho: float = 0.0) -> Coreset:
     """Noisy cell tree along the axes, then a noisy mean for each leaf. `far_rho` is for a last
     look, with coarse cells, at far rows that are in no leaf; 0: no look."""
     q = len(axes.spread)
@@ -64,12 +65,12 @@ def build_coreset(
     if far_rho > 0:
         shells = tail_cells(axes, grid, depths[0], context.rows.limit, context.tuning)
     context.rows.update(coded, axes, grid, shells)
-    leaves = grow(context, cells, grid, depths, rho)
+    leaves = grow(context, grid, depths, rho)
     if shells is not None:
-        leaves = _with_far_cells(context, cells, leaves, shells, far_rho)
+        leaves = _with_far_cells(context, leaves, shells, far_rho)
     points = leaves.centers
     if len(points):
-        points = _leaf_means(context, means, leaves)
+        points = _leaf_means(context, leaves)
     context.rows.update(forgotten)
     guesses = _public_guesses(context, axes)
     weight = _guess_weight(leaves, context) * noise_sd(rho) / len(guesses)
@@ -90,15 +91,13 @@ def _guess_weight(leaves: Leaves, context: Context) -> float:
     return max(0.001, outside)
 
 
-def _with_far_cells(
-    context: Context, entry: str, leaves: Leaves, shells: TailCells, rho: float
-) -> Leaves:
+def _with_far_cells(context: Context, leaves: Leaves, shells: TailCells, rho: float) -> Leaves:
     """The leaves, and far cells of rows that are in none of them."""
     # Whether a row is in a leaf, and its far cell, follow from the row and from earlier releases;
     # it is in one far cell at most: the same claim as for a level of the tree.
     (exact,) = context.rows.sums(far_counts, shells.n_cells)
     threshold = detection_threshold(shells.n_cells, context.tuning) * noise_sd(rho)
-    cells, counts = release_cells(context, entry, exact, shells.n_cells, 0, threshold, rho)
+    cells, counts = release_cells(context, exact, shells.n_cells, 0, threshold, rho)
     index = np.full(shells.n_cells + 1, -1, dtype=np.int32)  # the last one answers to -1
     index[cells] = len(leaves.counts) + np.arange(len(cells))
     context.rows.update(far_leaves, index)
@@ -110,21 +109,21 @@ def _with_far_cells(
     )
 
 
-def _leaf_means(context: Context, entry: str, leaves: Leaves) -> np.ndarray:
+def _leaf_means(context: Context, leaves: Leaves) -> np.ndarray:
     """Noisy means of the leaves, of shape (m, q), each shrunk to the middle of its box.
 
     The prior of a mean is normal about the middle, with the variance w^2 / 12 of a row that lies
     anywhere in a box of width w; the noise has the variance `error`. The factor
     prior / (prior + error) is that of the posterior mean.
     """
-    rows, rho = context.rows, context.left(entry)
+    rows, rho = context.rows, context.left(MEANS)
     reach = context.tuning.leaf_reach * np.linalg.norm(leaves.widths, axis=1) / 2
     (sums,) = rows.sums(leaf_sums, leaves.centers, reach)
     # A row is in one leaf and its residual there has at most the length `reach` of that leaf, so
     # a unit moves the stack of sums, each over its reach, by a vector of length at most one.
     claim = np.nextafter(reach * 2.0**WEIGHT_BITS, np.inf)[:, None]
     noisy = context.session.gaussian(
-        context.name(entry),
+        context.name(MEANS),
         sums,
         sensitivity=np.broadcast_to(claim, sums.shape),
         unit=rows.unit * 2.0**-WEIGHT_BITS,

@@ -36,10 +36,10 @@ from ..shared.bounds import is_ok
 from ..shared.centering import Size
 from ..shared.rows import GridTable
 from ..shared.table import Table
-from .clipped_update import distance_edges, update
+from .clipped_update import Observation, distance_edges, update
 from .engine import last_entries
 from .fit_context import Context
-from .lloyd import ERRORS, Observation, lloyd_context, observe
+from .lloyd import ERRORS, lloyd_context, observe
 from .lloyd_state import Distances, LloydContext, LloydResult, LloydState
 from .quality import FarRows, Quality
 from .result import EngineResult, assembled, measured
@@ -182,8 +182,7 @@ def fit_day(
     centers = stream.state.centers = rows.inside(stream.state.centers)
     context = _context(session, rows, stream, keep, prefix)
     spread = len(centers) > 2 and any(e.name == context.name(ERRORS) for e in session.plan.entries)
-    alike = np.ones(len(centers))
-    seen = observe(context, centers, alike, context.budget, spread=spread, last=True)
+    seen = observe(context, centers, context.budget, spread=spread, last=True)
     stream.distances = seen.clip.distances
     # A row is in one cluster: counts add up to the number of the day.
     n, variance = float(seen.counts.sum()), len(centers) * seen.counts_sd**2
@@ -283,7 +282,8 @@ def _update(context: LloydContext, stream: Stream, fade: float, keep: float) -> 
     spread = np.where(_known(state), state.spread, stream.width**2)
     sampling = np.square(seen.clip.gain) * n / times * spread / context.rows.n_features
     sums_sd = times * np.sqrt(np.square(seen.sums_sd) + sampling)
-    _, way = update(state, times * seen.sums, sums_sd, seen.clip, tuning, relax=False)
+    seen = replace(seen, sums=times * seen.sums, sums_sd=sums_sd)
+    _, way = update(state, seen, tuning, relax=False)
     if ends:
         stream.n_windows += 1
         if seen.errors is not None:

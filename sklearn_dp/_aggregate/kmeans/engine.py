@@ -45,7 +45,8 @@ from ..shared.centering import noise_sd
 from ..shared.rows import GridTable
 from ..shared.table import Table
 from .candidates import Candidates
-from .coreset import Coreset, build_coreset, solved_start
+from .cell_tree import CELLS
+from .coreset import MEANS, Coreset, build_coreset, solved_start
 from .fit_context import Context, Run, lost_in_noise, only_one, without_moves
 from .lloyd import lloyd, lloyd_budget, lloyd_entries
 from .lloyd_state import LloydResult
@@ -56,7 +57,7 @@ from .quality import quality_entry
 from .result import EngineResult, build_result
 from .tuning import TUNING, Tuning
 
-BOUND, CELLS, MEANS = "bound", "cells", "cell means"
+BOUND = "bound"
 
 
 def _shares(n_features: int, tuning: Tuning) -> dict[str, tuple[float, float]]:
@@ -246,7 +247,7 @@ def _coreset(context: Context, axes: Axes | None = None) -> Coreset:
     fraction = _initial_budget_fraction(context)
     axes = axes_of(context, fraction) if axes is None else axes
     cells_rho, far_rho = _cell_shares(context, axes, fraction)
-    return build_coreset(context, CELLS, MEANS, axes, cells_rho, far_rho)
+    return build_coreset(context, axes, cells_rho, far_rho)
 
 
 def _initial_budget_fraction(context: Context) -> float:

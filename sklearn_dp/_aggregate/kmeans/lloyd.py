@@ -21,7 +21,6 @@ a coreset.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -31,15 +30,14 @@ from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..shared.centering import noise_sd
 from ..shared.row_sums import ERROR_STEPS, WEIGHT_BITS
-from .clipped_update import Clip, clip_radius, distance_edges, update
+from .clipped_update import DISTANCES, Observation, clip_radius, distance_edges, update
 from .coreset import Coreset
 from .fit_context import Context
 from .lloyd_state import LloydContext, LloydResult, LloydState, cluster_scales, seen_width
 from .passes import assigned, cluster_sums
 from .split_merge import move_clusters, reduce_centers
 
-_DISTANCES, ERRORS = "lloyd distances", "lloyd errors"
-_COUNTS, _SUMS = "lloyd counts", "lloyd sums"
+ERRORS, _COUNTS, _SUMS = "lloyd errors", "lloyd counts", "lloyd sums"
 
 
 def lloyd_entries(
@@ -52,7 +50,7 @@ def lloyd_entries(
     `moves` the spread of clusters is not asked for.
     """
     words = {
-        _DISTANCES: (0.04, "a unit adds 1 to the histogram of distances"),
+        DISTANCES: (0.04, "a unit adds 1 to the histogram of distances"),
         ERRORS: (0.04, "a unit adds 1: squared distance over its cap"),
         _COUNTS: (0.09, "a unit adds 1 to the counts"),
         _SUMS: (0.83, "a unit adds a residual clipped to the released radius"),
@@ -141,18 +139,15 @@ def _iterate(context: LloydContext, state: LloydState, iteration: int, last: boo
     state.centers = context.rows.inside(state.centers)
     left = _left(context)
     budget = left if last else context.share * context.budget
-    scales = cluster_scales(context, state.centers)
     asked = state.blocked or context.asks_for_spread(iteration, len(state.centers))
     spread = asked and not last
     moves = state.precise and not last
-    seen = observe(context, state.centers, scales, budget, spread=spread, last=last, moves=moves)
+    seen = observe(context, state.centers, budget, spread=spread, last=last, moves=moves)
     state.farthest, state.counted = seen.clip.reach, state.centers
     state.distances = seen.clip.norms(distance_edges(context), context.size.n)
     state.update_counts(seen.counts, seen.counts_sd, tuning.memory)
     low, relax = context.coarse, iteration > 1 and not last
-    drift, displacement = update(
-        state, seen.sums, seen.sums_sd, seen.clip, tuning, relax=relax, low_signal=low
-    )
+    drift, displacement = update(state, seen, tuning, relax=relax, low_signal=low)
     n_moves = 0
     if seen.errors is not None:
         n_moves = move_clusters(context, state, *seen.errors, displacement)
@@ -164,23 +159,9 @@ def _iterate(context: LloydContext, state: LloydState, iteration: int, last: boo
     return n_moves == 0 and not drift and not (needed and spread)
 
 
-@dataclass(frozen=True)
-class Observation:
-    """What one iteration releases about the clusters of some centers."""
-
-    clip: Clip  # from the histogram of distances
-    # capped sums (k,) of squared distances and their noise, in squared steps; where asked for
-    errors: tuple[np.ndarray, np.ndarray] | None
-    counts: np.ndarray  # (k,)
-    counts_sd: float  # of their noise
-    sums: np.ndarray  # (k, d), in steps, of the clipped residuals
-    sums_sd: np.ndarray  # (k,), of the noise in each coordinate of a sum
-
-
 def observe(
     context: LloydContext,
     centers: np.ndarray,
-    scales: np.ndarray,
     budget: float,
     *,
     spread: bool,
@@ -189,16 +170,16 @@ def observe(
 ) -> Observation:
     """Release what an iteration needs to know of the rows next to each center.
 
-    The centers (k, d) are released, integer-valued, inside the ball of the rows; `scales` (k,) is
-    the width of each cluster over the common one. `spread`: whether the sums of squared distances
-    are released too. `last`: the sums of residuals get all that is left. `moves`: look for moves
-    above all, at counts and spreads.
+    The centers (k, d) are released, integer-valued, inside the ball of the rows. `spread`:
+    whether the sums of squared distances are released too. `last`: the sums of residuals get all
+    that is left. `moves`: look for moves above all, at counts and spreads.
     """
     tuning, rows = context.tuning, context.rows
+    scales = cluster_scales(context, centers)
     distances, in_clusters = rows.sums(assigned, centers, scales, distance_edges(context))
     distances_rho = tuning.distance_share * budget
     width = seen_width(context, centers)
-    clip = clip_radius(context, _DISTANCES, distances, scales, distances_rho, width)
+    clip = clip_radius(context, distances, scales, distances_rho, width)
     budget -= distances_rho
     cap = (tuning.spread_cap * clip.radius) ** 2
     squares, residuals = rows.sums(cluster_sums, centers, clip.radius, cap if spread else None)

@@ -41,21 +41,19 @@ def located(run: Run, mu: float) -> Context:
     left = run.left(CENTER)
     center = center_and_count(run.session, entry, run.rows, left)
     run.rows.recenter(center.origin)
-    radius, size = mean_radius(run, RADIUS, center.number, center.variance, mu)
+    radius, size = mean_radius(run, center.number, center.variance, mu)
     return Context(**vars(run), radius=radius, size=replace(size, weights=center.weights))
 
 
-def mean_radius(
-    context: Run, entry: str, count: float, count_variance: float, mu: float
-) -> tuple[float, Size]:
+def mean_radius(context: Run, count: float, count_variance: float, mu: float) -> tuple[float, Size]:
     """A radius that holds nearly all rows, in steps, and the size, averaged with an earlier
     `count`. `mu` is the GDP parameter of the whole fit."""
-    rows, tuning, rho = context.rows, context.tuning, context.left(entry)
+    rows, tuning, rho = context.rows, context.tuning, context.left(RADIUS)
     n_bins = tuning.small_radius_bins if Size(count, mu).small else tuning.radius_bins
     edges = geometric_edges(rows.limit, n_bins, 2**0.25)
     sd = noise_sd(rho)
     (exact,) = rows.sums(_length_counts, edges)
-    counts = noisy_counts(context.session, context.name(entry), exact, context.units, rho)
+    counts = noisy_counts(context.session, context.name(RADIUS), exact, context.units, rho)
     size = _pooled_size(count, count_variance, counts.sum(), n_bins * sd**2, mu)
     size = replace(size, tail=_tail(counts, edges, sd, size.n, tuning))
     if sd * math.sqrt(n_bins) > tuning.bins_noise * size.n:
@@ -109,16 +107,14 @@ def axes_of(context: Context, fraction: float = 1.0) -> Axes:
     if context.rows.n_features <= 3:
         return plain_axes(context.rows.n_features, context.radius)
     entry = context.session.plan[context.name(MOMENT)]
-    return principal_axes(
-        context, MOMENT, fraction * (entry.cap if context.size.small else entry.rho)
-    )
+    return principal_axes(context, fraction * (entry.cap if context.size.small else entry.rho))
 
 
-def principal_axes(context: Context, entry: str, rho: float) -> Axes:
+def principal_axes(context: Context, rho: float) -> Axes:
     """The axes along which clusters can be told apart, from rows clipped to the radius. The spread
     along an axis is at least what noise alone would show, and at most the radius."""
     rows, limit, size = context.rows, context.radius, context.size
-    moment = second_moment(context.session, context.name(entry), rows, limit, rho)
+    moment = second_moment(context.session, context.name(MOMENT), rows, limit, rho)
     noise = limit**2 * noise_sd(rho)
     values, vectors = np.linalg.eigh(moment)
     values, vectors = values[::-1], vectors[:, ::-1]

@@ -37,7 +37,7 @@ from .coreset import Coreset
 from .fit_context import Context
 from .gap import gap_choice
 from .lloyd import lloyd_budget, lloyd_context, lloyd_entries, observe
-from .lloyd_state import LloydContext, LloydState, cluster_scales
+from .lloyd_state import LloydContext, LloydState
 from .tuning import TUNING, Tuning
 
 PREFIX = "sketch/"
@@ -133,13 +133,10 @@ def _look(run: LloydContext, state: LloydState, budget: float, *, relax: bool) -
     tuning = run.tuning
     state.centers = run.rows.inside(state.centers)
     # The releases, and the proofs of their sensitivities, are those of a Lloyd iteration.
-    scales = cluster_scales(run, state.centers)
-    seen = observe(run, state.centers, scales, budget, spread=True)
+    seen = observe(run, state.centers, budget, spread=True)
     assert seen.errors is not None
     state.update_counts(seen.counts, seen.counts_sd, tuning.memory)
-    _, displacement = update(
-        state, seen.sums, seen.sums_sd, seen.clip, tuning, relax=relax, low_signal=run.size.small
-    )
+    _, displacement = update(state, seen, tuning, relax=relax, low_signal=run.size.small)
     (errors, sd), (n, _) = seen.errors, state.certain_counts(tuning.certain_count_sd)
     spread = np.maximum(errors / n - displacement, 0.0)
     state.update_spread(spread, sd / n, tuning.memory)

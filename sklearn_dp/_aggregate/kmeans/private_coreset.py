@@ -28,8 +28,9 @@ from ..shared.bounds import known_or_paid, upper_bound_outside
 from ..shared.rows import GridTable
 from ..shared.table import Table
 from .candidates import Candidates, Choice
+from .cell_tree import CELLS
 from .coreset import Coreset, build_coreset
-from .engine import BOUND, CELLS, MEANS, far_look_pays, first_entries
+from .engine import BOUND, far_look_pays, first_entries
 from .fit_context import Context, Run
 from .gap import gap_choice
 from .lloyd import lloyd_entries
@@ -96,7 +97,7 @@ def build_private_coreset(
     axes = axes_of(context)
     callback("axes")
     cells_rho, far_rho = _cell_shares(context, axes)
-    coreset = build_coreset(context, CELLS, MEANS, axes, cells_rho, far_rho)
+    coreset = build_coreset(context, axes, cells_rho, far_rho)
     callback("cells")
     noise = math.sqrt(table.n_features) * n_clusters / context.size.signal
     signs = Signs(context.size.signal, noise, coreset.n_leaves, False, math.nan)
@@ -181,7 +182,7 @@ def choose_separately(
         tuning=tuning,
     )
     context = located(run, math.sqrt(2 * rho))
-    coreset = build_coreset(context, CELLS, MEANS, axes_of(context), context.left(CELLS))
+    coreset = build_coreset(context, axes_of(context), context.left(CELLS))
     if rule == "gap":
         return gap_choice(coreset, candidates, session.rng("references"))
     plan = session.plan.entries

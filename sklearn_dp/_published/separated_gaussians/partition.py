@@ -21,9 +21,10 @@ import math
 
 import numpy as np
 
-from ..._aggregate.kmeans.coreset import Coreset, build_coreset
+from ..._aggregate.kmeans.cell_tree import CELLS
+from ..._aggregate.kmeans.coreset import MEANS, Coreset, build_coreset
 from ..._aggregate.kmeans.fit_context import Context
-from ..._aggregate.kmeans.location import principal_axes
+from ..._aggregate.kmeans.location import MOMENT, principal_axes
 from ..._aggregate.mixture.parts import (
     MixtureContext,
     Parts,
@@ -46,11 +47,10 @@ from .tree import Node, Recursion, leaf_labels, level_entries
 
 __all__ = ["partition_entries", "partition_parts"]
 
-_MOMENT, _CELLS, _MEANS = "second moment", "cells", "cell means"
 _CANDIDATES = {  # share of the budget of the coreset, and the sensitivity in words
-    _MOMENT: (0.25, "squared radius in Frobenius norm"),
-    _CELLS: (0.55, "a unit adds 1 to the cells of each level"),
-    _MEANS: (0.2, "a unit adds a residual clipped to the reach of its cell"),
+    MOMENT: (0.25, "squared radius in Frobenius norm"),
+    CELLS: (0.55, "a unit adds 1 to the cells of each level"),
+    MEANS: (0.2, "a unit adds a residual clipped to the reach of its cell"),
 }
 _CANDIDATE_SHARE = 0.35  # of the partition, for the coreset; the rest is for the levels
 _MOST_CANDIDATES = 60
@@ -71,11 +71,11 @@ def partition_entries(
             prefix + name,
             Mechanism.GAUSSIAN,
             _CANDIDATE_SHARE * share * rho * _SAFE,
-            uses=None if name == _CELLS else 1,
+            uses=None if name == CELLS else 1,
             sensitivity=words,
         )
         for name, (share, words) in _CANDIDATES.items()
-        if name != _MOMENT or n_features >= _ROTATED_FROM
+        if name != MOMENT or n_features >= _ROTATED_FROM
     ]
     depth = settings.n_components - 1
     each = (1 - _CANDIDATE_SHARE) * rho / depth * _SAFE, delta / depth * _SAFE
@@ -128,8 +128,8 @@ def _coreset(
     )
     axes = plain_axes(d, place.radius)
     if d >= _ROTATED_FROM:
-        axes = principal_axes(context, _MOMENT, context.left(_MOMENT))
-    coreset = build_coreset(context, _CELLS, _MEANS, axes, context.left(_CELLS))
+        axes = principal_axes(context, context.left(MOMENT))
+    coreset = build_coreset(context, axes, context.left(CELLS))
     drop(points.table, _TREE)
     return coreset, axes
 

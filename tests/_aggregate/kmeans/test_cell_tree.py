@@ -63,7 +63,7 @@ def test_leaves_hold_the_rows_that_they_count(clusters):
     grid = CellGrid(np.full(2, LIMIT), 12)
     codes = grid.codes(rows)
     context = context_of(session(1e9), size, codes)
-    leaves = grow(context, "cells", grid, [4, 8, 12], 1e8)
+    leaves = grow(context, grid, [4, 8, 12], 1e8)
     of_row = context.rows.table.rows(leaf)
     members = np.bincount(of_row[of_row >= 0], minlength=len(leaves.counts))
     assert np.array_equal(members, leaves.counts)
@@ -76,7 +76,7 @@ def test_noise_alone_rarely_makes_a_leaf():
     found = []
     for i in range(5):
         context = context_of(session(0.01 + i), Size(10.0, 0.2))
-        found.append(len(grow(context, "cells", grid, [8, 12, 16], 0.003).counts))
+        found.append(len(grow(context, grid, [8, 12, 16], 0.003).counts))
     assert max(found) <= 8
 
 
@@ -125,7 +125,7 @@ def test_a_row_is_counted_in_one_cell_of_a_level(clusters, monkeypatch):
     def counts(codes):
         seen.append([])
         context = context_of(session(1.0), size, codes)
-        grow(context, "cells", grid, [7, 9, 11, 13], 0.003)
+        grow(context, grid, [7, 9, 11, 13], 0.003)
         return seen[-1]
 
     whole = counts(codes)
@@ -140,7 +140,7 @@ def test_a_row_is_counted_in_one_cell_of_a_level(clusters, monkeypatch):
 def test_unreached_levels_cost_nothing():
     money = session(0.03)
     context, grid = context_of(money, Size(10.0, 0.001)), CellGrid(np.full(2, LIMIT), 16)
-    grow(context, "cells", grid, [8, 12, 16], 0.01)
+    grow(context, grid, [8, 12, 16], 0.01)
     assert money.spent <= 0.021
 
 
@@ -156,7 +156,7 @@ def test_leaves_that_are_measured_again_leave_no_room_for_more(monkeypatch):
     """8 new cells, one of them to be split, and 4 parents with a rest: 11 leaves where 8 fit."""
     asked = []
 
-    def release_cells(context, entry, exact, n_new, n_again, threshold, rho):
+    def release_cells(context, exact, n_new, n_again, threshold, rho):
         asked.append(n_new + n_again)
         cells, values = np.arange(n_new + n_again), np.full(n_new + n_again, 1.5 * threshold)
         values[: 1 if len(asked) > 1 else n_new] = 100 * threshold
@@ -165,5 +165,5 @@ def test_leaves_that_are_measured_again_leave_no_room_for_more(monkeypatch):
     monkeypatch.setattr(_cell_tree, "MOST_BITS_A_LEVEL", 3)
     monkeypatch.setattr(_cell_tree, "release_cells", release_cells)
     context, grid = context_of(session(1.0), Size(1e6, 1.0)), CellGrid(np.full(2, LIMIT), 12)
-    grow(context, "cells", grid, [2, 6, 9, 12], 0.1)
+    grow(context, grid, [2, 6, 9, 12], 0.1)
     assert asked == [4, 8]

@@ -6,6 +6,7 @@ from kernel_tools import open_session
 
 from sklearn_dp._aggregate.kmeans.clipped_update import (
     Clip,
+    Observation,
     clip_radius,
     distance_edges,
     update,
@@ -23,7 +24,7 @@ RADIUS = 2.0**16
 
 def clipped(distances, labels, *, rho=1e6, scales=(1.0, 1.0), n=None, d=2, width=None):
     distances = np.asarray(distances, dtype=float)
-    session = open_session(PlanEntry("distances", "gaussian", rho), rho=2 * rho)
+    session = open_session(PlanEntry("lloyd distances", "gaussian", rho), rho=2 * rho)
     context = LloydContext(
         session=session,
         rows=GridTable.of(Rows.of(np.zeros((len(distances), d)), RADIUS), Units(len(distances))),
@@ -37,7 +38,7 @@ def clipped(distances, labels, *, rho=1e6, scales=(1.0, 1.0), n=None, d=2, width
     relative = np.square(distances / scales[np.asarray(labels, dtype=np.int64)])
     edges = distance_edges(context)
     exact = np.bincount(bins_of(relative, edges), minlength=len(edges) - 1)
-    return clip_radius(context, "distances", exact, scales, rho, width)
+    return clip_radius(context, exact, scales, rho, width)
 
 
 def test_most_rows_are_within_and_the_far_ones_are_reached():
@@ -82,6 +83,11 @@ def test_the_radius_is_no_less_than_the_width_that_cells_show(width):
 CLIP = Clip(radius=10.0, gain=1.0, reach=10.0)  # the same for all clusters
 
 
+def seen(sums, sums_sd):
+    """An observation of which nothing but the sums moves centers."""
+    return Observation(CLIP, None, np.zeros(len(sums)), 0.0, sums, sums_sd)
+
+
 def state_of(centers, counts):
     state = LloydState(np.array(centers, dtype=float))
     state.update_counts(np.array(counts, dtype=float), 5.0, TUNING.memory)
@@ -94,7 +100,7 @@ def test_updates_shrink_noise_and_follow_real_movement():
     for movement, low, high in ((0.0, 0.0, 0.4), (50.0, 0.9, 1.1)):
         state = state_of(np.zeros((4, d)), [n] * 4)
         sums = n * movement / np.sqrt(d) + noise * rng.normal(size=(4, d))
-        update(state, sums, noise, CLIP, TUNING, relax=False)
+        update(state, seen(sums, noise), TUNING, relax=False)
         step = np.linalg.norm(state.centers, axis=1)
         expected = movement if movement else noise / n * np.sqrt(d)
         assert (step / expected >= low).all() and (step / expected <= high).all()
@@ -106,7 +112,7 @@ def test_repeated_observations_average():
     d, n, noise, target = 50, 1000.0, 300.0, 3.0
     state = state_of(np.zeros((6, d)), [n] * 6)
     for _ in range(8):
-        seen = n * (target - state.centers) + noise * rng.normal(size=(6, d))
-        update(state, seen, noise, CLIP, TUNING, relax=False)
+        sums = n * (target - state.centers) + noise * rng.normal(size=(6, d))
+        update(state, seen(sums, noise), TUNING, relax=False)
     error = np.sqrt(np.mean((state.centers - target) ** 2))
     assert error < 0.6 * noise / n

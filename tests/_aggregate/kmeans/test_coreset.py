@@ -31,7 +31,8 @@ def clusters(n):
 
 def coreset_of(rows, size, rho):
     """The coreset of integer rows in the plane, with `rho` for cells and for means."""
-    entries = (PlanEntry("cells", "gaussian", rho, uses=None), PlanEntry("means", "gaussian", rho))
+    cells = PlanEntry("cells", "gaussian", rho, uses=None)
+    entries = (cells, PlanEntry("cell means", "gaussian", rho))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         plan = PrivacyPlan(PrivacyBudget(rho=2.1 * rho, delta=1e-6), entries)
@@ -43,7 +44,7 @@ def coreset_of(rows, size, rho):
         size=size,
         radius=LIMIT,
     )
-    return build_coreset(context, "cells", "means", plain_axes(2, LIMIT), rho)
+    return build_coreset(context, plain_axes(2, LIMIT), rho)
 
 
 def test_without_noise_leaves_are_the_means_of_their_rows():

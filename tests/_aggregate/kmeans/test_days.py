@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from sklearn_dp._aggregate.kmeans import days
-from sklearn_dp._aggregate.kmeans.clipped_update import Clip
+from sklearn_dp._aggregate.kmeans.clipped_update import Clip, Observation
 from sklearn_dp._aggregate.kmeans.days import Stream, day_entries, fit_day
-from sklearn_dp._aggregate.kmeans.lloyd import Observation
 from sklearn_dp._aggregate.kmeans.lloyd_state import Distances
 from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._budget import PrivacyBudget

@@ -240,8 +240,8 @@ def _raw_size(monkeypatch):
     """The size is the true number of rows."""
     radius = _location.mean_radius
 
-    def mutant(context, entry, count, variance, mu):
-        found, _ = radius(context, entry, count, variance, mu)
+    def mutant(context, count, variance, mu):
+        found, _ = radius(context, count, variance, mu)
         return found, Size(rows_in_memory(context.rows).n_rows + 1.0, mu)
 
     monkeypatch.setattr(_location, "mean_radius", mutant)
@@ -417,7 +417,7 @@ def test_groups_whose_rows_count_in_full_are_caught(monkeypatch):
 
 def test_a_share_above_its_cap_is_refused(monkeypatch):
     release = _location.principal_axes
-    twice = lambda context, entry, rho: release(context, entry, 2 * rho)  # noqa: E731
+    twice = lambda context, rho: release(context, 2 * rho)  # noqa: E731
     monkeypatch.setattr(_location, "principal_axes", twice)
     with pytest.raises(PlanError):
         Case(separated(2000, 20, 3, 0)[0], 3).fit()
@@ -523,10 +523,11 @@ def test_the_kalman_update_earns_its_keep(monkeypatch):
     ours = cost(X, case.fit().centers) / best - 1
     update = _lloyd.update
 
-    def plain(state, sums, sums_sd, clip, *rest, **options):
+    def plain(state, seen, *rest, **options):
         centers = state.centers
-        answer = update(state, sums, sums_sd, clip, *rest, **options)
-        state.centers = centers + sums / (clip.gain * np.maximum(state.count, 1.0))[:, None]
+        answer = update(state, seen, *rest, **options)
+        rows = seen.clip.gain * np.maximum(state.count, 1.0)
+        state.centers = centers + seen.sums / rows[:, None]
         return answer
 
     monkeypatch.setattr(_lloyd, "update", plain)

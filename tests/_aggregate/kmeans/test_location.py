@@ -23,7 +23,7 @@ def measured(lengths, d, *, rho=1e6, count=1e4, variance=1e12):
     session = open_session(PlanEntry("radius", "gaussian", rho), rho=2 * rho)
     rows = GridTable.of(Rows.of(points, BALL), Units(len(points)))
     run = Run(session=session, rows=rows, n_clusters=2)
-    found = mean_radius(run, "radius", count, variance, 1.0)
+    found = mean_radius(run, count, variance, 1.0)
     assert session.remaining("radius") == 0
     return found
 
@@ -72,7 +72,7 @@ LIMIT = 2.0**12
 
 def axes_of(points, k=3, rho=1e8):
     points = np.asarray(points, dtype=float)
-    session = open_session(PlanEntry("axes", "gaussian", rho), rho=2 * rho)
+    session = open_session(PlanEntry("second moment", "gaussian", rho), rho=2 * rho)
     context = Context(
         session=session,
         rows=GridTable.of(Rows.of(points, LIMIT), Units(len(points))),
@@ -80,7 +80,7 @@ def axes_of(points, k=3, rho=1e8):
         size=Size(float(max(len(points), 1)), 1.0),
         radius=LIMIT,
     )
-    return principal_axes(context, "axes", rho)
+    return principal_axes(context, rho)
 
 
 def crosses(d):
