@@ -23,7 +23,7 @@ from scipy.special import ndtri
 from .._aggregate.friendly.average import RADII, Average, find_radius, friendly_average, radius_grid
 from .._aggregate.friendly.core import core_add_remove, friend_counts
 from .._aggregate.friendly.mean_answer import answer
-from .._aggregate.friendly.mean_facts import FriendlyMeanResult, PublicFacts
+from .._aggregate.friendly.mean_facts import Found, FriendlyMeanResult, PublicFacts
 from .._aggregate.friendly.refine import Refined
 from .._aggregate.shared.columns import Columns
 from .._privacy._plan import Mechanism, PlanEntry
@@ -64,13 +64,13 @@ def fit_published_mean(
         )
     d = points.shape[1]
     if diameter is None:
-        return FriendlyMeanResult.missing(columns, math.nan, math.inf, math.nan, "diameter")
+        return FriendlyMeanResult.missing(columns, Found(math.nan, math.inf), "diameter")
     paid = session.plan["core size"]
     size_sd = 1 / math.sqrt(2 * session.remaining("core size"))
     average = fc_average(session, points, diameter, units=units)
     if average is None:
-        nothing = math.nan, math.inf, diameter, "location", "zcdp"
-        return FriendlyMeanResult.missing(columns, *nothing)
+        nothing = Found(math.nan, math.inf, diameter, "zcdp")
+        return FriendlyMeanResult.missing(columns, nothing, "location")
     # The released size is a lower bound: by so much, and its noise, it is off. Points that are
     # within a diameter of a friend have, by Jung, a mean square of at most half a diameter's.
     size_sd = math.hypot(size_sd, 1.5 - size_sd * float(ndtri(paid.delta)))
@@ -90,7 +90,7 @@ def fit_published_mean(
         0.0,
     )
     facts = PublicFacts(end.size, d, diameter, 0.0, 0.0, None, names=names)
-    return answer(session, end, end.size, size_sd, diameter, "zcdp", columns, facts)
+    return answer(session, end, Found(end.size, size_sd, diameter, "zcdp"), columns, facts)
 
 
 def fc_average_entries(rho: float, delta: float) -> tuple[PlanEntry, ...]:
@@ -142,7 +142,6 @@ def fc_average(
         session,
         core.name,
         friend_counts(points, radius),
-        len(points),
         noisy,
         1 / math.sqrt(2 * size_rho),
         rho=core.rho,

@@ -12,21 +12,18 @@ class BaseMean(BaseByDays):
 
     bounds: Any
     refine: bool
-    _columns: Any  # of a number of features: their coordinates
     _earlier_days: MeanDays | None = None
 
-    def _fit_later(self, session, table):
+    def _fit_later(self, session, points):
         """The rows of a later day, in public bounds."""
         result, self._earlier_days = later_day(
             session,
-            table,
-            self._columns(table.n_features),
-            self._earlier(),
-            self._today.keep,
+            points,
+            self._earlier().faded(self._today.keep),
             diameter=self._today.fitted.diameter_,
             names=self._column_names,
         )
-        self._show(result, table.units)
+        self._show(result, points.table.units)
 
     def _keep(self, result, units):
         today, by_rounds = self._today, self.refine and self.bounds is not None

@@ -14,7 +14,7 @@ from .._aggregate.friendly.average import RADII, radius_grid
 from .._aggregate.friendly.later_days import later_entries
 from .._aggregate.friendly.mean import fit_friendly_mean, friendly_mean_entries
 from .._aggregate.friendly.mean_routes import LOCATORS
-from .._aggregate.friendly.points import group_points, unit_points
+from .._aggregate.friendly.points import Points, group_points, unit_points
 from .._aggregate.shared.columns import Columns
 from .._aggregate.shared.single_rows import for_rows, narrowed, row_guard
 from .._aggregate.shared.table import Table
@@ -214,10 +214,9 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
             return later_entries(target.to_rho())
         return friendly_mean_entries(
             target,
-            diameter=self.diameter and float(self.diameter),
-            refine=self.refine,
             bounded=self.bounds is not None,
-            scaled=self._columns(n_features).scaled,
+            diameter=self.diameter is None and not self._columns(n_features).scaled,
+            refine=self.refine,
             locate=self.locate,
             columns=self._scaled() and self.bounds is None,
         )
@@ -283,21 +282,21 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
         units = units.of_points()
         if self.refine:
             return self._fit_table(Table.in_memory(points, units, self.n_jobs), session, progress)
-        result = fit_published_mean(session, points, units, **self._known(X.shape[1]))
+        columns = self._columns(X.shape[1])
+        result = fit_published_mean(session, points, units, columns, **self._known())
         return self._keep(result, units)
 
     def _fit_table(self, table, session, progress):
         table = group_points(table)
-        known = self._known(table.n_features)
+        points = Points(table, self._columns(table.n_features))
         if self._earlier() is not None:
-            return self._fit_later(session, table)
-        result = fit_friendly_mean(session, table, locate=self.locate, **known)
+            return self._fit_later(session, points)
+        result = fit_friendly_mean(session, points, locate=self.locate, **self._known())
         self._keep(result, table.units)
 
-    def _known(self, n_features):
+    def _known(self):
         """What is public of the points."""
         return {
-            "columns": self._columns(n_features),
             "diameter": self.diameter and float(self.diameter),
             "radii": self._radii(),
             "names": self._column_names,

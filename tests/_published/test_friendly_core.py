@@ -158,7 +158,6 @@ def test_the_filter_matters():
         "core",
         friend_counts(X, 1.0),
         len(X),
-        len(X),
         1.0,
         rho=1.0,
         delta=1e-8,

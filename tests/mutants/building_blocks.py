@@ -309,8 +309,8 @@ def _(original):
     "core_add_remove",
 )
 def _(original):
-    def core_add_remove(session, entry, friends, size, *others, **options):
-        return original(session, entry, 2 * friends, size, *others, **options)
+    def core_add_remove(session, entry, friends, *others, **options):
+        return original(session, entry, 2 * friends, *others, **options)
 
     return core_add_remove
 

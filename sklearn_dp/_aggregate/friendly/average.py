@@ -34,7 +34,7 @@ from ..._privacy import _accounting as accounting
 from ..._privacy._rounding import exact_integers, round_up
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
-from .core import basic_gamma, non_friend_pairs
+from .core import BASIC_GAMMA, non_friend_pairs
 
 RADII = (1e-6, 1e12)
 """Default grid for an unknown diameter."""
@@ -187,21 +187,18 @@ def _pair_scores(points: np.ndarray, radii: np.ndarray) -> list[int]:
     return [(int(pairs) << _PAIR_BITS) // n for pairs in non_friend_pairs(points, radii)]
 
 
-def basic_average_budget(
-    epsilon: float, delta: float, *, replace: bool = False
-) -> tuple[float, float, float]:
+def basic_average_budget(epsilon: float, delta: float) -> tuple[float, float, float]:
     """What a friendly average on a basic core may spend, and what the two cost together.
 
     rho for the size and the mean of :func:`friendly_average` together; delta for its failure event;
     and the zCDP cost of the (epsilon, delta)-DP whole, to be charged to the filter.
 
     The average is (e, 2 delta_inner)-DP: Gaussian releases within (e, delta_inner), and its failure
-    event. With g of :func:`basic_gamma` the whole is (g (exp(e) - 1), 2 g delta_inner exp(e +
+    event. With g = `BASIC_GAMMA` the whole is (g (exp(e) - 1), 2 g delta_inner exp(e +
     epsilon))-DP; e and delta_inner solve that for epsilon and delta.
     """
-    gamma = basic_gamma(replace=replace)
-    inner = math.log1p(epsilon / gamma) * (1 - ROUNDING)
-    delta_inner = delta / (2 * gamma * math.exp(inner + epsilon)) * (1 - ROUNDING)
+    inner = math.log1p(epsilon / BASIC_GAMMA) * (1 - ROUNDING)
+    delta_inner = delta / (2 * BASIC_GAMMA * math.exp(inner + epsilon)) * (1 - ROUNDING)
     rho, _ = accounting.approx_dp_zcdp(epsilon, delta)
     return accounting.gaussian_rho(inner, delta_inner), delta_inner, rho
 

@@ -115,15 +115,20 @@ def clip_radius(
     )
     (exact,) = rows.sums(_distance_counts, np.square(edges[1:] / rows.unit))
     beyond, sd = _noisy_beyond(session, exact, rows, rho)
-    return _chosen(beyond, sd, edges, candidate, facts, session.remaining("mean"), squared)
+    seen = Distances(edges, beyond, np.square(sd))
+    return _chosen(seen, candidate, facts, session.remaining("mean"), squared)
 
 
 class Distances(NamedTuple):
-    """Noisy numbers of points beyond public distances, of several days."""
+    """Noisy numbers of points beyond public distances, maybe of several days."""
 
     edges: np.ndarray
     beyond: np.ndarray  # the lower edge of each bin
     variance: np.ndarray
+
+    def faded(self, keep: float) -> Self:
+        """A part of it."""
+        return self._replace(beyond=keep * self.beyond, variance=keep**2 * self.variance)
 
 
 def clip_of_days(
@@ -132,24 +137,23 @@ def clip_of_days(
     candidate: Candidate,
     facts: PublicFacts,
     past: Distances | None,
-    keep: float,
     earlier: float,
 ) -> tuple[Clip, Distances]:
-    """The same where distances of earlier days are known, of which a part `keep` counts. `facts`
-    are about the points of all of these days, and a single mean with their noise. The excess is
-    that of `earlier`, about which points were clipped on other days, if this is smaller; infinite
-    if the distances tell nothing."""
+    """The same where distances of earlier days are known. `facts` are about the points of all of
+    these days, and a single mean with their noise. The excess is that of `earlier`, about which
+    points were clipped on other days, if this is smaller; infinite if the distances tell nothing.
+    """
     look, top = _look(facts), facts.diameter
     edges = np.concatenate([[0.0], top * 2.0**look.bins]) if past is None else past.edges
     (exact,) = rows.sums(_distance_counts, np.square(edges[1:] / rows.unit))
     beyond, sd = _noisy_beyond(session, exact, rows, session.remaining("distances"))
     variance = np.square(sd)
     if past is not None:
-        beyond, variance = beyond + keep * past.beyond, variance + keep**2 * past.variance
-    seen, sd = Distances(edges, beyond, variance), np.sqrt(variance)
+        beyond, variance = beyond + past.beyond, variance + past.variance
+    seen = Distances(edges, beyond, variance)
     clip = nothing = Clip.whole(candidate)
-    if sd[0] <= facts.total / _FEWEST:
-        clip = _chosen(beyond, sd, edges, candidate, facts, facts.rho, 0.0, earlier)
+    if math.sqrt(variance[0]) <= facts.total / _FEWEST:
+        clip = _chosen(seen, candidate, facts, facts.rho, 0.0, earlier)
     return (clip._replace(excess=math.inf) if clip == nothing else clip), seen
 
 
@@ -158,17 +162,15 @@ def _look(facts: PublicFacts) -> _Look:
 
 
 def _chosen(
-    beyond: np.ndarray,
-    sd: np.ndarray,
-    edges: np.ndarray,
+    seen: Distances,
     candidate: Candidate,
     facts: PublicFacts,
     rho: float,
     squared: float,
     earlier: float = math.inf,
 ) -> Clip:
-    """The radius by noisy numbers of points `beyond` edges, for a mean that costs `rho`."""
-    look = _look(facts)
+    """The radius by noisy numbers of points, for a mean that costs `rho`."""
+    look, edges, beyond, sd = _look(facts), seen.edges, seen.beyond, np.sqrt(seen.variance)
     tail = _tail(beyond, sd, edges, _OF_SPREADS if squared else _OF_MEANS)
     if tail is None:
         return Clip.whole(candidate)

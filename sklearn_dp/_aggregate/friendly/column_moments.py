@@ -29,7 +29,7 @@ from ..shared.columns import Columns, ReleasedColumns, column_entries, look_at_c
 from ..shared.table import Table
 from .mean import ORIGIN_VARIANCE, REACH
 from .mean_answer import answer
-from .mean_facts import Candidate, FriendlyMeanResult, PublicFacts
+from .mean_facts import Candidate, Found, FriendlyMeanResult, PublicFacts
 from .points import Points
 from .refine import refine
 
@@ -76,13 +76,14 @@ def fit_column_moments(
         reach, start = math.sqrt(d), 1 / 3  # sides are 2, and uniform rows have this variance
     else:
         columns, nothing = Columns(np.zeros(d), np.ones(d), False), "spread of the columns"
-        return FriendlyMeanResult.missing(columns, size, size_sd, math.nan, nothing)
+        return FriendlyMeanResult.missing(columns, Found(size, size_sd), nothing)
     facts = PublicFacts(
         max(size, 2.0), d, 2 * reach, session.remaining("mean"), 0.0, None, None, weights, names
     )
     candidate = Candidate(np.zeros(d), reach, reach, start)
     end = refine(session, points.within(columns), candidate, facts, spreads=spreads)
-    return answer(session, end, size, size_sd, math.nan, "columns", columns, facts, seen)
+    found = Found(size, size_sd, method="columns")
+    return answer(session, end, found, columns, facts, seen)
 
 
 def column_mean_entries(rho: float) -> tuple[PlanEntry, ...]:
@@ -119,10 +120,10 @@ def fit_column_means(
     end = refine(session, Points(table, columns), candidate, facts)
     unseen = np.isinf(columns.scale)
     columns = replace(columns, scale=np.where(unseen, 1.0, columns.scale))
-    found = answer(session, end, size, 0.0, math.nan, "columns", columns, facts)
-    mean, std_error = np.where(unseen, (center, error), (found.mean, found.std_error))
-    status = found.status
+    result = answer(session, end, Found(size, 0.0, method="columns"), columns, facts)
+    mean, std_error = np.where(unseen, (center, error), (result.mean, result.std_error))
+    status = result.status
     if status == "ok" and unseen.any():
         where = listed(names or range(d), np.flatnonzero(unseen))
         status = f"ok, but no spread is visible in these columns: {where}"
-    return replace(found, mean=mean, std_error=std_error, status=status)
+    return replace(result, mean=mean, std_error=std_error, status=status)

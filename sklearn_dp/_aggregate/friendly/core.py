@@ -168,7 +168,6 @@ def core_add_remove(
     session: PrivacySession,
     entry: str,
     friends: np.ndarray,
-    size: int,
     noisy_size: float,
     sd: float,
     *,
@@ -196,7 +195,7 @@ def core_add_remove(
     threshold = stability_threshold(sigma, delta / 2 / (upper + 1) * _SAFE)
     return session.friendly_core_filter(
         entry,
-        2 * friends - size,
+        2 * friends - len(friends),
         sigma=sigma,
         threshold=threshold,
         bad=1,
@@ -209,7 +208,7 @@ def core_add_remove(
 
 
 def core_fixed_size(
-    session: PrivacySession, entry: str, friends: np.ndarray, size: int, *, rho: float, delta: float
+    session: PrivacySession, entry: str, friends: np.ndarray, *, rho: float, delta: float
 ) -> np.ndarray:
     """Friendly core when neighbors replace an element; the size is public and at least 2.
 
@@ -220,6 +219,7 @@ def core_fixed_size(
     survives with probability at most delta / t. The other scores move by at most 2 half counts:
     4 (t - 1) / (2 sigma^2) = rho.
     """
+    size = len(friends)
     if size < 2:
         raise ValueError("a core of a fixed size needs at least 2 elements.")
     sigma = round_up(math.sqrt(2 * (size - 1) / rho))
@@ -238,46 +238,42 @@ def core_fixed_size(
     )
 
 
-def basic_gamma(*, replace: bool = False) -> int:
-    """l1 distance of the keep probabilities of :func:`core_basic` between neighbors. At most: 2
-    (add or remove), 3 (replace); one more if the predicate were not symmetric."""
-    return 2 + bool(replace)
+BASIC_GAMMA = 2.0
+"""l1 distance of the keep probabilities of :func:`core_basic` between neighbors, at most; it would
+be one more if the predicate were not symmetric."""
 
 
 def core_basic(
     session: PrivacySession,
     entry: str,
     friends: np.ndarray,
-    size: int,
     *,
     rho: float,
     delta: float,
-    replace: bool = False,
     units: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Friendly core by smooth keep probabilities; a complete data set survives surely.
+    """Friendly core by smooth keep probabilities, when neighbors add or remove an element; a
+    complete data set survives surely.
 
-    Element i is kept with probability (2 W_i - n) / n, cut to [0, 1], independently; with
-    `replace`, for neighbors that replace one of a public number t >= 2 of elements, with
-    probability (2 W_i - (t + 1)) / (t - 1). `units` as in :func:`core_add_remove`.
+    Element i is kept with probability (2 W_i - n) / n, cut to [0, 1], independently. `units` as in
+    :func:`core_add_remove`.
 
     The filter has no privacy cost of its own. If A is (e, d)-DP on friendly neighbors, A on the
-    core is (g (exp(e) - 1), g d exp(e + g (exp(e) - 1)))-DP, with g from :func:`basic_gamma`;
-    `rho` and `delta` are that guarantee in zCDP, as worked out by the caller.
+    core is (g (exp(e) - 1), g d exp(e + g (exp(e) - 1)))-DP, with g = `BASIC_GAMMA`; `rho` and
+    `delta` are that guarantee in zCDP, as worked out by the caller.
 
     Friendliness: a survivor has more than n/2 friends in its data set. With a survivor y of D and
     y' of D' = D minus x, at least floor(n/2) + 1 - 1 and floor((n - 1)/2) + 1 of these are
     common, n in all among n - 1 elements.
     """
-    if replace and size < 2:
-        raise ValueError("a core of a fixed size needs at least 2 elements.")
-    low, width = (size + 1, size - 1) if replace else (size, max(size, 1))
-    chances = np.clip(2 * friends - low, 0, width)
+    size = len(friends)
+    width = max(size, 1)
+    chances = np.clip(2 * friends - size, 0, width)
     return session.unit_bernoulli(
         entry,
         chances,
         width,
-        sensitivity=float(basic_gamma(replace=replace)),
+        sensitivity=BASIC_GAMMA,
         rho=rho,
         delta=delta,
         units=units,

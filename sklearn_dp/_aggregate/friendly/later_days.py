@@ -22,17 +22,17 @@ from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..shared.centering import Weights
 from ..shared.columns import Columns
-from ..shared.table import Table
 from .clip_radius import Clip, Distances, clip_of_days, tail_shares
 from .days import alone
 from .mean_answer import answer
-from .mean_facts import Candidate, FriendlyMeanResult, PublicFacts
+from .mean_facts import Candidate, Found, FriendlyMeanResult, PublicFacts
 from .points import Points
 from .refine import (
     BIAS,
     FOURTHS,
     SQUARES,
     Refined,
+    Spending,
     Sums,
     about_middle,
     number_weight,
@@ -172,7 +172,8 @@ class MeanDays:
         part = {name: keep * vars(self)[name] for name in names}
         for name in ("size_variance", "totals_variance"):
             part[name] = keep**2 * vars(self)[name]
-        return replace(self, offsets=self.offsets.times(keep), **part)
+        distances = self.distances and self.distances.faded(keep)
+        return replace(self, offsets=self.offsets.times(keep), distances=distances, **part)
 
     def with_sizes(self, totals: np.ndarray, variance: float) -> Self:
         """With those of one more day, and their noise."""
@@ -212,18 +213,14 @@ def _unit(columns: Columns) -> float:
 
 def later_day(
     session: PrivacySession,
-    table: Table,
-    columns: Columns,
-    before: MeanDays,
-    keep: float,
+    points: Points,
+    old: MeanDays,
     *,
     diameter: float,
     names: Sequence[object] = (),
 ) -> tuple[FriendlyMeanResult, MeanDays]:
-    """The mean of all days with the points of one more, and what the next one starts from; a part
-    `keep` of what earlier ones have shown counts."""
-    points, unit = Points(table, columns), _unit(columns)
-    units, old = points.table.units, before.faded(keep)
+    """The mean of all days with the points of one more, and what the next one starts from."""
+    units, unit = points.table.units, _unit(points.columns)
     size_sd = (2.0 if units.own_weights else 1.0) / math.sqrt(2 * session.remaining("size"))
     _, totals = noisy_count_and_totals(session, "size", points.number, points.totals, units)
     new = old.with_sizes(totals, size_sd**2)
@@ -236,7 +233,7 @@ def later_day(
     rows, miss = rows_about(points, candidate), facts.spread * math.sqrt(candidate.variance)
     # The noise of so many days is, in their mean, that of one release for a part of the budget.
     counted = replace(facts, size=max(float(new.totals[0]), 2.0), rho=rho / new.later)
-    past = before.distances, keep, unit * old.radius
+    past = old.distances, unit * old.radius
     clip, distances = clip_of_days(session, rows, candidate, counted, *past)
     excess, middle = clip.excess / unit, about_middle(candidate, clip, facts)
     if middle is not None:
@@ -245,7 +242,8 @@ def later_day(
         rows = rows_about(points, candidate)
     weight = number_weight(miss, clip.radius, d)
     powers = (SQUARES, FOURTHS)[:d]
-    sums = released_sums(session, "mean", rows, candidate.ball, clip.radius, weight, rho, powers)
+    candidate = replace(candidate, clip=clip.radius)
+    sums = released_sums(session, "mean", rows, candidate, Spending(rho, weight, powers))
     number = _of_both((float(totals[0]), size_sd**2), (sums.number, sums.number_sd**2))
     day = Offsets.of(sums, number, clip.radius, unit).about(old.center - candidate.center / unit)
     pooled = clip.square / d / unit**2
@@ -257,8 +255,8 @@ def later_day(
         bias = np.minimum(bias, (1 - share) * taken) + share * taken
     new = replace(new, radius=radius, bias=bias, distances=distances)
     end = _refined(new, clip, pooled, weights, unit)
-    size_sd = math.sqrt(new.size_variance)
-    return answer(session, end, new.size, size_sd, diameter, "days", columns, facts), new
+    found = Found(new.size, math.sqrt(new.size_variance), diameter, "days")
+    return answer(session, end, found, points.columns, facts), new
 
 
 def _of_both(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:

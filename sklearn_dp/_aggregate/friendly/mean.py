@@ -38,11 +38,17 @@ from ..._privacy._session import PrivacySession
 from ..._published.friendly_core import fc_average_entries
 from ..shared.bounds import is_ok
 from ..shared.centering import Weights
-from ..shared.columns import COLUMNS, Columns, column_entries, look_at_columns
-from ..shared.table import Table
+from ..shared.columns import COLUMNS, column_entries, look_at_columns
 from .average import RADII, find_radius, radius_grid
 from .mean_answer import answer
-from .mean_facts import MIDDLE_VARIANCE, Candidate, FriendlyMeanResult, PublicFacts, most_pairs
+from .mean_facts import (
+    MIDDLE_VARIANCE,
+    Candidate,
+    Found,
+    FriendlyMeanResult,
+    PublicFacts,
+    most_pairs,
+)
 from .mean_routes import choose_route
 from .points import Points
 from .refine import alike, approach, refine
@@ -66,17 +72,16 @@ _SURE = 4.5  # standard deviations that separate right from wrong in a step of i
 def friendly_mean_entries(
     budget: PrivacyBudget,
     *,
-    diameter: float | None = None,
     bounded: bool = False,
-    scaled: bool = False,
+    diameter: bool = True,
     refine: bool = True,
     locate: str = "auto",
     columns: bool = False,
 ) -> tuple[PlanEntry, ...]:
     """The plan of :func:`fit_friendly_mean`, or the published one without `refine`.
 
-    A diameter of None has to be found, but in a box whose columns are `scaled`. With public bounds
-    all releases are plain Gaussian. `columns`: origins and scales of columns are released.
+    With public bounds all releases are plain Gaussian. `diameter`: it has to be found. `columns`:
+    origins and scales of columns are released.
     """
     located = refine and not bounded
     core = not refine or (located and _resolve(budget, locate) != "cells")
@@ -88,7 +93,7 @@ def friendly_mean_entries(
     entries: list[PlanEntry] = []
     if columns:
         entries += column_entries(0.03 * rho, _MOST_COLUMNS * rho)
-    if diameter is None and not (scaled):
+    if diameter:
         share = (0.06 if refine else 0.1) * rho
         entries.append(
             PlanEntry.gaussian(
@@ -146,23 +151,21 @@ def _refine_entries(rho: float, delta: float, core: bool, most: float) -> tuple[
 
 def fit_friendly_mean(
     session: PrivacySession,
-    table: Table,
-    columns: Columns,
+    points: Points,
     *,
     diameter: float | None = None,
     radii: np.ndarray | None = None,
     locate: str = "auto",
     names: Sequence[object] = (),
 ) -> FriendlyMeanResult:
-    """Private mean of the points of a table, whose rows are units, by locate, approach and refine.
+    """Private mean of points by locate, approach and refine.
 
     The public `diameter` is one that nearly all points are within of each other, in the coordinates
     of the columns; `radii` is the public grid to look for it on, 1e-6 to 1e12 in factors of 1.5 by
     default. The origin where a step finds nothing: later releases are skipped then.
     """
-    points = Points(table, columns)
     # Where rows have weights, these share the release with the number: twice the noise.
-    units = points.table.units
+    units, columns = points.table.units, points.columns
     size_sd = (2.0 if units.own_weights else 1.0) / math.sqrt(2 * session.remaining("size"))
     size, totals = noisy_count_and_totals(session, "size", points.number, points.totals, units)
     weight, weights = float(totals[0]), Weights.of(totals, size_sd)
@@ -193,14 +196,14 @@ def fit_friendly_mean(
         if diameter is None:
             diameter = _diameter(session, points, radii, size)
         if diameter is None:
-            return FriendlyMeanResult.missing(columns, weight, size_sd, math.nan, "diameter")
+            return FriendlyMeanResult.missing(columns, Found(weight, size_sd), "diameter")
         # What the mean could still spend is for location, approach and mean together.
         facts = replace(facts, diameter=diameter, rho=session.remaining("mean"))
         route = choose_route(facts, _resolve(session.plan.target, locate))
         candidate, name = route.locate(session, points, facts), route.name
         if candidate is None:
-            nothing = weight, size_sd, diameter, "location", name
-            return FriendlyMeanResult.missing(columns, *nothing)
+            found = Found(weight, size_sd, diameter, name)
+            return FriendlyMeanResult.missing(columns, found, "location")
         if units.own_weights:
             # It was found for whole points: the weighted mean, which is among them too, may be up
             # to a diameter away.
@@ -208,8 +211,9 @@ def fit_friendly_mean(
         for _ in range(route.steps - route.first):
             candidate = approach(session, points, candidate, facts, route.share)
     end = refine(session, points, candidate, facts)
-    found = answer(session, end, weight, size_sd, diameter or math.nan, name, columns, facts, seen)
-    return _of_one_unit(found, alike(end)) if released and not columns.scaled else found
+    found = Found(weight, size_sd, diameter or math.nan, name)
+    result = answer(session, end, found, columns, facts, seen)
+    return _of_one_unit(result, alike(end)) if released and not columns.scaled else result
 
 
 def _of_one_unit(found: FriendlyMeanResult, alike: bool) -> FriendlyMeanResult:

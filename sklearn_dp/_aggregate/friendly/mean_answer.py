@@ -20,7 +20,7 @@ from ..shared.advice import hidden_in_noise, listed
 from ..shared.bounds import is_ok
 from ..shared.columns import Columns, ReleasedColumns
 from ..shared.narrow_bounds import at_bounds_in_words, cut_by_bounds, told_of_cuts, told_of_hidden
-from .mean_facts import FriendlyMeanResult, PublicFacts
+from .mean_facts import Found, FriendlyMeanResult, PublicFacts
 from .refine import Refined
 
 _MORE = "more rows, a larger epsilon or bounds"
@@ -36,10 +36,7 @@ _LEFT_OUT = 0.05  # of the rows: what may be missing from the counts without a w
 def answer(
     session: PrivacySession,
     end: Refined,
-    size: float,
-    size_sd: float,
-    diameter: float,
-    method: str,
+    found: Found,
     columns: Columns,
     facts: PublicFacts,
     seen: ReleasedColumns | None = None,
@@ -73,22 +70,9 @@ def answer(
     if seen is None and columns.scaled:
         known = end.variance, end.variance_noise, names
         status, codes = told_of_hidden(status, codes, columns.box, *known)
-    ends = error, spread, spread_error
+    ends, told = (error, spread, spread_error), (columns, codes, end.bias)
     moments = end.size, end.variance, end.variance_noise
-    return FriendlyMeanResult(
-        mean,
-        end.clip,
-        size,
-        diameter,
-        status,
-        method,
-        size_sd,
-        *ends,
-        columns,
-        codes,
-        end.bias,
-        moments,
-    ).in_table()
+    return FriendlyMeanResult(mean, end.clip, *found, status, *ends, *told, moments).in_table()
 
 
 def _codes(end: Refined, columns: Columns, facts: PublicFacts) -> tuple[np.ndarray, np.ndarray]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -79,17 +79,26 @@ class Candidate:
         )
 
 
+class Found(NamedTuple):
+    """What is known before the mean is: how many points there are, and how they were located."""
+
+    size: float  # noisy number of points, or their weight in units
+    size_sd: float
+    diameter: float = math.nan  # given or found; nan if none was
+    method: str = ""  # how the location was found
+
+
 @dataclass(frozen=True)
 class FriendlyMeanResult:
     """What a fit released: the mean in the units of the table, lengths in those of the columns."""
 
     mean: np.ndarray
     radius: float  # that points are clipped to about the estimate; inf if there is none
-    size: float  # noisy number of points, or their weight in units
-    diameter: float  # given or found; nan if none was found
-    status: str
-    method: str  # how the location was found
+    size: float  # this and the next three: see `Found`
     size_sd: float
+    diameter: float
+    method: str
+    status: str
     std_error: np.ndarray  # noise, sampling and clipping; infinite where there is no mean
     spread: np.ndarray  # standard deviations of columns; 0 where they cannot be told apart
     spread_error: np.ndarray  # infinite where they were not wanted
@@ -101,23 +110,14 @@ class FriendlyMeanResult:
     moments: tuple[float, np.ndarray, float] | None = None
 
     @classmethod
-    def missing(
-        cls,
-        columns: Columns,
-        size: float,
-        size_sd: float,
-        diameter: float,
-        missing: str,
-        method: str = "",
-    ) -> FriendlyMeanResult:
+    def missing(cls, columns: Columns, found: Found, missing: str) -> FriendlyMeanResult:
         """The public default where a step found nothing: the origin, of infinite error."""
         d = len(columns.scale)
         status = f"no {missing} found: more rows, a larger epsilon or bounds would help"
-        found = size, diameter, status, method, size_sd
         error = np.full(d, math.inf)
         codes = np.full(d, "noise", dtype="<U8")
-        result = cls(np.zeros(d), math.inf, *found, error, np.ones(d), error, columns, codes)
-        return result.in_table()
+        ends = error, np.ones(d), error
+        return cls(np.zeros(d), math.inf, *found, status, *ends, columns, codes).in_table()
 
     def in_table(self) -> Self:
         """The same in the units of the table, within its bounds."""

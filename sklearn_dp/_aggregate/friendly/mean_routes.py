@@ -112,13 +112,12 @@ class ZCDPCore(Route):
         self, session: PrivacySession, points: Points, facts: PublicFacts
     ) -> Candidate | None:
         sample, numbers = points.sample(session, facts.size)
-        among = len(sample)
         # Adding a point changes the size of the sample by one or not at all.
-        noisy = float(session.gaussian("location", among, sensitivity=1.0, rho=self.size))
+        noisy = float(session.gaussian("location", len(sample), sensitivity=1.0, rho=self.size))
         friends, sd = friend_counts(sample, facts.diameter), 1 / math.sqrt(2 * self.size)
         rho, delta = self.core, facts.delta / 2
         keep = core_add_remove(
-            session, "location", friends, among, noisy, sd, rho=rho, delta=delta, units=numbers
+            session, "location", friends, noisy, sd, rho=rho, delta=delta, units=numbers
         )
         return _core_mean(session, sample[keep], facts, self.size, self.share, delta)
 
@@ -164,10 +163,8 @@ class BasicCore(Route):
     ) -> Candidate | None:
         inner, delta, cost = basic_average_budget(self.epsilon, facts.delta)
         sample, numbers = points.sample(session, facts.size)
-        friends, among, delta_core = friend_counts(sample, facts.diameter), len(sample), facts.delta
-        keep = core_basic(
-            session, "location", friends, among, rho=cost, delta=delta_core, units=numbers
-        )
+        friends = friend_counts(sample, facts.diameter)
+        keep = core_basic(session, "location", friends, rho=cost, delta=facts.delta, units=numbers)
         size, mean = self.part * inner, (1 - self.part) * inner * (1 - 1e-9)
         return _core_mean(session, sample[keep], facts, size, mean, delta)
 

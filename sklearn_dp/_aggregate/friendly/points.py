@@ -67,7 +67,7 @@ class Points:
     """
 
     def __init__(self, table: Table, columns: Columns) -> None:
-        self.table = table
+        self.table, self.columns = table, columns
         self._sizes, self.totals = table.sums(_as_points, columns)
         self.number = sum(self._sizes.values.values())
         self._sample: Sample | None = None

@@ -133,23 +133,20 @@ class Sums(NamedTuple):
     power_sds: list[float]  # (n_powers,)
 
 
-def released_sums(
-    session: PrivacySession,
-    entry: str,
-    rows: GridTable,
-    ball: float,
-    clip: float,
-    weight: float,
-    rho: float,
-    powers: tuple[float, ...] = (),
-) -> Sums:
-    """Release the sum of the points in the ball, clipped about its center, and their number.
+class Spending(NamedTuple):
+    """What a release of :func:`released_sums` costs, and for what, in squared sensitivity."""
 
-    `entry` pays `rho`. Of the release, in squared sensitivity, `weight` is for the number of points
-    and `powers` for their squares, and fourth powers, column by column.
-    """
-    steps = clip / rows.unit
-    total, sums, inside = rows.sums(_ball_sum, ball / rows.unit, steps, len(powers) > 1)
+    rho: float
+    weight: float  # for the number of points
+    powers: tuple[float, ...] = ()  # for their squares, and fourth powers, column by column
+
+
+def released_sums(
+    session: PrivacySession, entry: str, rows: GridTable, candidate: Candidate, spending: Spending
+) -> Sums:
+    """Release the sum of the points in the ball, clipped about its center, and their number."""
+    (rho, weight, powers), steps = spending, candidate.clip / rows.unit
+    total, sums, inside = rows.sums(_ball_sum, candidate.ball / rows.unit, steps, len(powers) > 1)
     # A point adds a vector of norm at most `steps` to the sum; one of norm at most
     # q = (steps / coarse)^2 to the squares (their sum is the square of the norm); to the fourth
     # powers, which are squares of entries that sum to at most q / 2^15, one of norm at most
@@ -187,10 +184,7 @@ def released_mean(
     rows: GridTable,
     candidate: Candidate,
     facts: PublicFacts,
-    clip: float,
-    weight: float,
-    rho: float,
-    powers: tuple[float, ...] = (),
+    spending: Spending,
 ) -> tuple[Candidate, np.ndarray]:
     """The mean of the points in the ball, by :func:`released_sums`.
 
@@ -202,12 +196,12 @@ def released_mean(
     of the combination are those of their variances. The ball allows for the noise of the sum and
     for that of the number, which moves the mean along itself by up to the clipping radius.
     """
-    sums = released_sums(session, entry, rows, candidate.ball, clip, weight, rho, powers)
+    sums = released_sums(session, entry, rows, candidate, spending)
     size = max(sums.number, facts.total / 4, 1.0)
     sd = sums.sd / size
     gain = candidate.variance / (candidate.variance + sd**2)
     variance = gain * sd**2
-    miss = facts.spread * math.sqrt(variance) + clip * sums.number_sd / size
+    miss = facts.spread * math.sqrt(variance) + candidate.clip * sums.number_sd / size
     center = candidate.center + gain * sums.total / size
     least = sums.number - 2 * sums.number_sd
     end = replace(Candidate.within(center, miss, variance, facts), size=size, least=least)
@@ -222,10 +216,9 @@ def approach(
     The weight minimizes d / (1 - w) + 1 / w: the noise of d coordinates of the sum, and that of the
     number for a mean that is as far from the center as points are clipped.
     """
-    weight = 1 / (1 + math.sqrt(facts.d))
+    spending = Spending(rho, 1 / (1 + math.sqrt(facts.d)))
     rows = rows_about(points, candidate)
-    clip = candidate.clip
-    return released_mean(session, "approach", rows, candidate, facts, clip, weight, rho)[0]
+    return released_mean(session, "approach", rows, candidate, facts, spending)[0]
 
 
 def refine(
@@ -262,9 +255,9 @@ def refine(
         rows = rows_about(points, candidate)
     weight = number_weight(miss, clip.radius, facts.d)
     rho, n = session.remaining("mean"), facts.total
-    end, of_powers = released_mean(
-        session, "mean", rows, candidate, facts, clip.radius, weight, rho, powers
-    )
+    candidate = replace(candidate, clip=clip.radius)
+    spending = Spending(rho, weight, powers)
+    end, of_powers = released_mean(session, "mean", rows, candidate, facts, spending)
     area = clip.radius**2
     squares, fourths = of_powers[0] * area, of_powers[-1]
     number_sd = 1 / (n * math.sqrt(2 * rho * weight))

@@ -131,9 +131,7 @@ class CoreStage:
         sums = rows.sums(_drawn_sums, numbers, draws, self.n_blocks)
         matrices = block_matrices(*sums, centered=centered)
         friends, rho, delta = friend_counts(matrices, self.distance), self.rho, self.delta
-        keep = core_fixed_size(
-            session, _CORE, friends, self.n_blocks, rho=rho[_CORE], delta=delta[_CORE]
-        )
+        keep = core_fixed_size(session, _CORE, friends, rho=rho[_CORE], delta=delta[_CORE])
         m, d = int(np.count_nonzero(keep)), rows.n_features
         size = core_size(session, _SIZE, m, rho=rho[_SIZE], delta=delta[_SIZE])
         eta = self.eta(size, d)

@@ -264,7 +264,7 @@ def _fixed_core(session: PrivacySession, friends: np.ndarray) -> np.ndarray:
     """Which of a public number of tuples are in the core."""
     entry = session.plan["tuples/core"]
     rho = session.remaining(entry.name)
-    return core_fixed_size(session, entry.name, friends, len(friends), rho=rho, delta=entry.delta)
+    return core_fixed_size(session, entry.name, friends, rho=rho, delta=entry.delta)
 
 
 def _private_core(session: PrivacySession, friends: np.ndarray) -> np.ndarray:
@@ -274,8 +274,8 @@ def _private_core(session: PrivacySession, friends: np.ndarray) -> np.ndarray:
     sd = 1 / math.sqrt(2 * session.remaining(number))
     # A tuple more or less changes their number by one.
     noisy = float(session.gaussian(number, len(friends), sensitivity=1.0))
-    rho, n = session.remaining(entry.name), len(friends)
-    return core_add_remove(session, entry.name, friends, n, noisy, sd, rho=rho, delta=entry.delta)
+    rho = session.remaining(entry.name)
+    return core_add_remove(session, entry.name, friends, noisy, sd, rho=rho, delta=entry.delta)
 
 
 def _aligned(core: np.ndarray, session: PrivacySession) -> np.ndarray:

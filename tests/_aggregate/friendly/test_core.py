@@ -172,7 +172,7 @@ def keep_probability(event, friends, size):
 )
 def test_fixed_size_filter_has_the_published_constants(t, rho, delta, sigma, tau, table):
     event, _ = event_of(
-        lambda s: core.core_fixed_size(s, "core", np.full(t, t), t, rho=rho, delta=delta),
+        lambda s: core.core_fixed_size(s, "core", np.full(t, t), rho=rho, delta=delta),
         rho=rho,
         delta=delta,
     )
@@ -190,7 +190,7 @@ def test_add_remove_filter_constants(n, rho, delta):
     counts.
     """
     event, _ = event_of(
-        lambda s: core.core_add_remove(s, "core", np.full(n, n), n, n, 2.0, rho=rho, delta=delta),
+        lambda s: core.core_add_remove(s, "core", np.full(n, n), n, 2.0, rho=rho, delta=delta),
         rho=rho,
         delta=delta,
     )
@@ -217,10 +217,8 @@ def test_the_bound_of_the_size_holds_for_the_smaller_neighbor_too(sd, delta):
 
 
 FILTERS = {
-    "add or remove": lambda s, W, n: core.core_add_remove(
-        s, "core", W, n, n, 3.0, rho=RHO, delta=0.2
-    ),
-    "fixed size": lambda s, W, n: core.core_fixed_size(s, "core", W, n, rho=RHO, delta=0.2),
+    "add or remove": lambda s, W, n: core.core_add_remove(s, "core", W, n, 3.0, rho=RHO, delta=0.2),
+    "fixed size": lambda s, W, n: core.core_fixed_size(s, "core", W, rho=RHO, delta=0.2),
 }
 
 
@@ -249,43 +247,36 @@ def test_bad_elements_survive_only_within_delta(name, n):
 def test_complete_data_survive_the_basic_filter():
     for n in (1, 2, 7, 50):
         event, keep = event_of(
-            lambda s, n=n: core.core_basic(s, "core", np.full(n, n), n, rho=RHO, delta=0.0)
+            lambda s, n=n: core.core_basic(s, "core", np.full(n, n), rho=RHO, delta=0.0)
         )
         assert keep.all() and np.all(event.value == 1)
-    _, keep = event_of(lambda s: core.core_basic(s, "core", np.full(6, 3), 6, rho=RHO, delta=0.0))
+    _, keep = event_of(lambda s: core.core_basic(s, "core", np.full(6, 3), rho=RHO, delta=0.0))
     assert not keep.any()  # exactly half
 
 
-def basic_probabilities(X, radius, replace):
+def basic_probabilities(X, radius):
     if not len(X):
         return np.empty(0)
     event, _ = event_of(
-        lambda s: core.core_basic(
-            s, "core", core.friend_counts(X, radius), len(X), rho=RHO, delta=0.0, replace=replace
-        )
+        lambda s: core.core_basic(s, "core", core.friend_counts(X, radius), rho=RHO, delta=0.0)
     )
     return event.value
 
 
-def test_basic_filter_attains_its_constants():
-    """Identical points and a stranger: 2 (n - 1) / n in all but the stranger; replacement 3."""
+def test_basic_filter_attains_its_constant():
+    """Identical points and a stranger: 2 (n - 1) / n in all but the stranger."""
     for n in (5, 20):
         near, far = np.zeros((n, 1)), np.concatenate([np.zeros((n - 1, 1)), [[9.0]]])
-        with_it, without = (basic_probabilities(D, 1.0, False) for D in (far, near[:-1]))
+        with_it, without = (basic_probabilities(D, 1.0) for D in (far, near[:-1]))
         assert np.abs(with_it[:-1] - without).sum() == pytest.approx(2 * (n - 1) / n)
-        one, other = (basic_probabilities(D, 1.0, True) for D in (near, far))
-        total = np.abs(one - other)[:-1].sum() + one[-1] + other[-1]
-        assert total == pytest.approx(core.basic_gamma(replace=True))
 
 
-@given(st.integers(0, 10**6), st.integers(2, 15), st.booleans())
-def test_basic_filter_never_exceeds_its_constant(seed, n, replace_one):
+@given(st.integers(0, 10**6), st.integers(2, 15))
+def test_basic_filter_never_exceeds_its_constant(seed, n):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 1)) * rng.choice([0.3, 1.0, 3.0])
-    other = np.concatenate([X[:-1], rng.normal(size=(1, 1)) * 3]) if replace_one else X[:-1]
-    p, q = (basic_probabilities(D, 1.0, replace_one) for D in (X, other))
-    total = np.abs(p[: n - 1] - q[: n - 1]).sum() + p[-1] + (q[-1] if replace_one else 0)
-    assert total <= core.basic_gamma(replace=replace_one) + 1e-12
+    p, q = (basic_probabilities(D, 1.0) for D in (X, X[:-1]))
+    assert np.abs(p[:-1] - q).sum() + p[-1] <= core.BASIC_GAMMA + 1e-12
 
 
 @given(st.integers(0, 10**6), st.integers(2, 15))
@@ -294,7 +285,7 @@ def test_survivors_share_a_friend(seed, n):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 1))
     friends = core.dist_r(X, X, 1.0)
-    p, q = basic_probabilities(X, 1.0, False), basic_probabilities(X[:-1], 1.0, False)
+    p, q = basic_probabilities(X, 1.0), basic_probabilities(X[:-1], 1.0)
     possible = (p > 0) | np.append(q > 0, False)
     for i, j in itertools.combinations(np.flatnonzero(possible), 2):
         assert (friends[i] & friends[j]).any()
@@ -312,9 +303,9 @@ def run_core(kind, s, X, radius=1.0):
     """A filter as an algorithm of the data alone."""
     friends, n = core.friend_counts(X, radius), len(X)
     if kind == "basic":
-        return core.core_basic(s, "core", friends, n, rho=RHO, delta=0.0)
+        return core.core_basic(s, "core", friends, rho=RHO, delta=0.0)
     if kind == "fixed size":
-        return core.core_fixed_size(s, "core", friends, n, rho=RHO, delta=DELTA)
+        return core.core_fixed_size(s, "core", friends, rho=RHO, delta=DELTA)
     noisy = float(s.gaussian("size", n, sensitivity=1.0, rho=0.1 * RHO))
     sd = 1 / math.sqrt(0.2 * RHO)
     if kind == "sample":
@@ -324,10 +315,10 @@ def run_core(kind, s, X, radius=1.0):
         noisy = float(s.gaussian("size", among, sensitivity=1.0, rho=0.1 * RHO))
         keep = np.zeros(n, dtype=bool)
         keep[inside] = core.core_add_remove(
-            s, "core", friends, among, noisy, sd, rho=RHO, delta=DELTA, units=numbers
+            s, "core", friends, noisy, sd, rho=RHO, delta=DELTA, units=numbers
         )
         return keep
-    return core.core_add_remove(s, "core", friends, n, noisy, sd, rho=RHO, delta=DELTA)
+    return core.core_add_remove(s, "core", friends, noisy, sd, rho=RHO, delta=DELTA)
 
 
 def pairs(rng, kind):
@@ -411,8 +402,8 @@ MUTANTS = {
     "basic: too steep": (
         ("basic",),
         core,
-        "basic_gamma",
-        lambda run: lambda **options: run(**options) / 2,
+        "BASIC_GAMMA",
+        lambda gamma: gamma / 2,
     ),
 }
 _SIZES = []
@@ -460,7 +451,7 @@ def core_size_delta(scale_factor, kind="fixed size", t=200, rho=0.7, delta=1e-3)
     score moves by 2. The number of survivors is binomial.
     """
     event, _ = event_of(
-        lambda s: core.core_fixed_size(s, "core", np.full(t, t), t, rho=rho, delta=delta),
+        lambda s: core.core_fixed_size(s, "core", np.full(t, t), rho=rho, delta=delta),
         rho=rho,
         delta=delta,
     )
@@ -500,9 +491,8 @@ def test_truncation_to_an_interval_is_free(theta, shift, low, order):
 
 
 def test_fixed_sizes_below_two_are_refused():
-    for run in (core.core_fixed_size, lambda *a, **o: core.core_basic(*a, **o, replace=True)):
-        with pytest.raises(ValueError, match="at least 2"):
-            run(session(), "core", np.ones(1, dtype=np.int64), 1, rho=1.0, delta=DELTA)
+    with pytest.raises(ValueError, match="at least 2"):
+        core.core_fixed_size(session(), "core", np.ones(1, dtype=np.int64), rho=1.0, delta=DELTA)
 
 
 def test_no_elements():

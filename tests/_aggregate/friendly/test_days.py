@@ -16,7 +16,7 @@ def day(mean, error, bias=0.0, size=100.0, spread=1.0, codes="ok", status="ok"):
     one = np.ones(2)
     columns = Columns(np.zeros(2), one, True)
     return FriendlyMeanResult(
-        mean * one, 1.0, size, 1.0, status, "", 3.0, error * one, spread * one, one, columns,
+        mean * one, 1.0, size, 3.0, 1.0, "", status, error * one, spread * one, one, columns,
         np.array([codes] * 2, dtype="<U8"), bias * one,
     )  # fmt: skip
 

@@ -1,6 +1,7 @@
 """Means of days in public bounds: sums of all days, about the newest mean."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -85,11 +86,12 @@ def test_a_unit_moves_one_day(bounds, options):
 def test_a_later_day_that_is_not_clipped_is_seen(monkeypatch):
     original = later_days.released_sums
 
-    def too_short(session, entry, rows, ball, clip, *rest):
+    def too_short(session, entry, rows, candidate, spending):
         monkeypatch.setattr(
             "sklearn_dp._aggregate.friendly.refine.clip_integer_rows", lambda x, *_: x
         )
-        return original(session, entry, rows, ball, clip / 4, *rest)
+        candidate = replace(candidate, clip=candidate.clip / 4)
+        return original(session, entry, rows, candidate, spending)
 
     estimator, days = FriendlyMean(epsilon=8.0, bounds=2.0), [rows_of(day, 40) for day in range(2)]
     monkeypatch.setattr(later_days, "released_sums", too_short)

@@ -11,7 +11,7 @@ from sklearn_dp._aggregate.friendly import mean_facts, mean_routes
 from sklearn_dp._aggregate.friendly import points as _points
 from sklearn_dp._aggregate.friendly import refine as last_step
 from sklearn_dp._aggregate.friendly.mean_facts import Candidate
-from sklearn_dp._aggregate.friendly.points import unit_points
+from sklearn_dp._aggregate.friendly.points import Points, unit_points
 from sklearn_dp._aggregate.shared.columns import Columns
 from sklearn_dp._aggregate.shared.rows import ROWS
 from sklearn_dp._aggregate.shared.table import Table
@@ -31,15 +31,18 @@ LOOSE = PrivacyBudget(rho=8.0, delta=1e-4)
 
 
 def fit(X, budget=BUDGET, seed=0, groups=None, domain=None, **options):
-    names = {"diameter", "refine", "locate"}
+    names = {"refine", "locate"}
+    scaled = (
+        domain is not None
+        and domain.low is not None
+        and not options.keys() & {"diameter", "locate"}
+    )
     plan = PrivacyPlan(
         budget,
         fm.friendly_mean_entries(
             budget,
             bounded=domain is not None,
-            scaled=domain is not None
-            and domain.low is not None
-            and not options.keys() & {"diameter", "locate"},
+            diameter="diameter" not in options and not scaled,
             columns=domain is None and not options.keys() & {"refine", "diameter", "locate"},
             **{name: options[name] for name in names & options.keys()},
         ),
@@ -52,7 +55,7 @@ def fit(X, budget=BUDGET, seed=0, groups=None, domain=None, **options):
     )
     if options.pop("refine", True):
         table = Table.in_memory(points, units)
-        result = fm.fit_friendly_mean(session, table, columns, **options)
+        result = fm.fit_friendly_mean(session, Points(table, columns), **options)
     else:
         result = fit_published_mean(session, points, units, columns, **options)
     assert session.spent <= budget.to_rho(plan.gaussian, plan.delta_failure)
@@ -161,7 +164,7 @@ def test_many_points_are_sampled(monkeypatch, locate):
 
 @pytest.mark.parametrize("budget", [BUDGET, PrivacyBudget(epsilon=1.0, delta=1e-6)])
 @pytest.mark.parametrize(
-    "options", [{}, {"diameter": 1.0}, {"bounded": True}, {"refine": False}, {"locate": "zcdp"}]
+    "options", [{}, {"diameter": False}, {"bounded": True}, {"refine": False}, {"locate": "zcdp"}]
 )
 def test_plans_use_their_budget_and_no_more(budget, options):
     plan = PrivacyPlan(budget, fm.friendly_mean_entries(budget, **options))

@@ -9,6 +9,7 @@ from grid_tools import parts_in_memory
 from sklearn_dp._aggregate.friendly.mean_facts import Candidate, PublicFacts
 from sklearn_dp._aggregate.friendly.points import Points
 from sklearn_dp._aggregate.friendly.refine import (
+    Spending,
     _coarse,
     ball_sum,
     refine,
@@ -136,17 +137,16 @@ def test_a_row_moves_all_powers_by_their_claims_together(clip):
 def test_a_row_on_an_axis_at_the_clip_moves_a_release_by_all_of_its_claim(powers):
     """And no row by more: the sum, the powers and the number over their claims, squared, add up
     to one."""
-    candidate = Candidate(np.zeros(2), 2.0**23, 2.0**23, 1.0)
+    candidate = Candidate(np.zeros(2), 2.0**23, 2.0**22, 1.0)
     facts = PublicFacts(1.0, 2, 12.0, 2.0, 1e-6, None)
     entries = (PlanEntry("mean", Mechanism.GAUSSIAN, 1.0),)
 
     def moved(row):
         rows, sums = rows_about(points_of(2.0**22 * np.array([row])), candidate), Trace()
         plan = PrivacyPlan(PrivacyBudget(rho=1.0, delta=1e-6), entries)
-        clip = 2.0**22
         with trace(sums):
-            session = PrivacySession(plan, random_state=0)
-            released_mean(session, "mean", rows, candidate, facts, clip, 0.1, 0.9, powers)
+            session, spending = PrivacySession(plan, random_state=0), Spending(0.9, 0.1, powers)
+            released_mean(session, "mean", rows, candidate, facts, spending)
         (event,) = (e for e in sums.events if e.entry == "mean")
         # Without the row all of these sums are zero.
         return np.square(event.value.astype(float) / event.sensitivity).sum()
