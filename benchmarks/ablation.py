@@ -52,7 +52,7 @@ from sklearn_dp._aggregate.shared import centering  # noqa: E402
 from sklearn_dp._aggregate.shared.axes import Axes  # noqa: E402
 from sklearn_dp._privacy._grid import clip_integer_rows  # noqa: E402
 from sklearn_dp._privacy._plan import PlanError  # noqa: E402
-from sklearn_dp.cluster import DPKMeans, _dp_kmeans  # noqa: E402
+from sklearn_dp.cluster import DPKMeans  # noqa: E402
 from sklearn_dp.exceptions import SeededNoiseWarning, UtilityWarning  # noqa: E402
 
 OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "ablation.md"
@@ -236,8 +236,7 @@ def tuned(**changes):
 
 def with_tuning(tuning):
     return (
-        (_dp_kmeans, "fit_engine", partial(engine.fit_engine, tuning=tuning)),
-        (_dp_kmeans, "engine_entries", partial(engine.engine_entries, tuning=tuning)),
+        (engine, "TUNING", tuning),
         (candidates, "TUNING", tuning),  # which criterion, and for how many clusters before it
     )
 

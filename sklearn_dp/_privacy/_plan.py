@@ -244,6 +244,9 @@ class PrivacyPlan:
             return cast(float, self.target.epsilon)
         return self.target.epsilon_of(self.rho, self.gaussian, self.delta_failure)
 
+    def __contains__(self, name: str) -> bool:
+        return any(entry.name == name for entry in self.entries)
+
     def __getitem__(self, name: str) -> PlanEntry:
         for entry in self.entries:
             if entry.name == name:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from .._aggregate.kmeans.communication_cost import kmeans_cost
 from .._aggregate.kmeans.days import Stream, day_entries, fit_day
-from .._aggregate.kmeans.engine import engine_entries, fit_engine
+from .._aggregate.kmeans.engine import Start, engine_entries, fit_engine, started_entries
 from .._base import Bounds, LedgerLike, RandomStateLike, check_table
 from .._days import BaseByDays
 from .._intervals import StandardErrors
@@ -200,8 +200,8 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
     _with_errors = CENTERS_WITH_ERRORS
     _chooses_number = True
     _takes_sparse = True
-    _common_start: tuple[np.ndarray, float] | None = None
-    """Released centers of all rows for a segment of them, and how many of them may mislead."""
+    _common_start: Start | None = None
+    """Released centers of all rows, for a segment of them."""
 
     def __init__(
         self,
@@ -272,15 +272,12 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
         if self._later:
             return day_entries(rho, moves=self.init is None)
         last = self._columns(n_features).entries(rho)
-        first = engine_entries(
-            sum_down([rho, *(-entry.rho for entry in last)]),
-            n_features,
-            bounds_known=self._domain(n_features) is not None,
-            quality=True,
-            n_clusters=self._asked_number(),
-            started=self.init is not None,
-        )
-        return (*first, *last)
+        rest = sum_down([rho, *(-entry.rho for entry in last)])
+        bounded, asked = self._domain(n_features) is not None, self._asked_number()
+        if self.init is not None:
+            return (*started_entries(rest, n_features, bounds_known=bounded), *last)
+        first = partial(engine_entries, bounds_known=bounded, quality=True, n_clusters=asked)
+        return (*first(rest, n_features), *last)
 
     def _communication_cost(self, n_features, unit):
         number = self._asked_number()
@@ -302,16 +299,16 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
         domain, columns = self._domain(table.n_features), self._columns(table.n_features)
         if self._later:
             return self._fit_day(session, table, domain)
-        start, doubt = self._common_start or (self._start(table.n_features), 0.0)
+        start, given = self._common_start, self._start(table.n_features)
+        if start is None and given is not None:
+            start = Start(given)
         result = fit_engine(
             session,
             table,
             domain,
             self._asked_number(),
             start=start,
-            doubt=doubt,
             callback=progress,
-            quality=True,
             once_sized=columns.look(session, table),
         )
         result, found = columns.finish(session, table, result)

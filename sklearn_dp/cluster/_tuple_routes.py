@@ -78,7 +78,6 @@ class TupleContext:
             self.n_clusters,
             prefix=prefix,
             callback=self.progress,
-            quality=True,
             once_sized=once_sized,
         )
 
@@ -106,11 +105,10 @@ class TupleContext:
             prefix=prefix,
             size=known,
             radius=rows.limit,
+            callback=self.progress,
         )
-        final = lloyd(context, np.rint(centers / rows.unit), callback=self.progress)
-        return build_result(
-            context, final, self.domain, "ok", n_leaves=None, quality=True, bounds=self.domain
-        )
+        final = lloyd(context, np.rint(centers / rows.unit))
+        return build_result(context, final, self.domain, "ok", n_leaves=None, bounds=self.domain)
 
 
 def centers_of(estimator):

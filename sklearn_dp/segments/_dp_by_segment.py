@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 
+from .._aggregate.kmeans.engine import Start
 from .._aggregate.shared.advice import listed
 from .._aggregate.shared.bounds import is_ok
 from .._aggregate.shared.single_rows import row_guard
@@ -336,7 +337,7 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
     def _fitted(self, estimator, rows, session, start=None):
         """An estimator of some of the rows: there may be none."""
         if isinstance(start, CommonStart):
-            estimator._common_start = start.centers, start.misplaced()
+            estimator._common_start = Start(start.centers, start.misplaced())
         elif start is not None:
             estimator._of_others = start
         for name in ("n_features_in_", "feature_names_in_"):

@@ -124,9 +124,9 @@ def _(original):
 
 @mutant("quality: squared distances without a cap", "check_replay", _quality, "_capped_sums")
 def _(original):
-    def capped_sums(part, centers, middle, caps, largest, *others):
+    def capped_sums(part, points, caps, largest, *others):
         # Caps a thousand times as far, in steps of what is claimed.
-        part, (steps,) = original(part, centers, middle, 1e6 * caps, 1e6 * largest, *others)
+        part, (steps,) = original(part, points, 1e6 * caps, 1e6 * largest, *others)
         return part, (steps * 10**6,)
 
     return capped_sums
@@ -166,9 +166,9 @@ def _(original):
 
 @mutant("quality: caps from the data", "check_replay", _quality, "measure_quality")
 def _(original):
-    def measure_quality(context, centers, middle, caps, *others):
+    def measure_quality(context, points, caps, *others):
         farthest = math.sqrt(rows_in_memory(context.rows).squares.max(initial=1.0))
-        return original(context, centers, middle, np.minimum(caps, farthest / 4), *others)
+        return original(context, points, np.minimum(caps, farthest / 4), *others)
 
     return measure_quality
 

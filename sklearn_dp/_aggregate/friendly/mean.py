@@ -169,7 +169,7 @@ def fit_friendly_mean(
     size_sd = (2.0 if units.own_weights else 1.0) / math.sqrt(2 * session.remaining("size"))
     size, totals = noisy_count_and_totals(session, "size", points.number, points.totals, units)
     weight, weights = float(totals[0]), Weights.of(totals, size_sd)
-    released, seen = any(entry.name == COLUMNS for entry in session.plan.entries), None
+    released, seen = COLUMNS in session.plan, None
     if released:
         seen = look_at_columns(session, points.table, size)
         if seen is not None and 2 * np.count_nonzero(seen.known) < points.n_features:

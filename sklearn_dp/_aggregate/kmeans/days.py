@@ -181,7 +181,7 @@ def fit_day(
     rows = GridTable.quantize(table, domain)
     centers = stream.state.centers = rows.inside(stream.state.centers)
     context = _context(session, rows, stream, keep, prefix)
-    spread = len(centers) > 2 and any(e.name == context.name(ERRORS) for e in session.plan.entries)
+    spread = len(centers) > 2 and context.pays(ERRORS)
     seen = observe(context, centers, context.budget, spread=spread, last=True)
     stream.distances = seen.clip.distances
     # A row is in one cluster: counts add up to the number of the day.

@@ -32,6 +32,7 @@ in `doc/development/kmeans_engine.md`. "Shares of the budget" there tells what e
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -53,7 +54,7 @@ from .lloyd_state import LloydResult
 from .location import CENTER, MOMENT, RADIUS, axes_of, located
 from .n_clusters import choice_entries, choose, reference_number
 from .projection import Projected, many_features, projected
-from .quality import quality_entry
+from .quality import QUALITY, quality_entry
 from .result import EngineResult, build_result
 from .tuning import TUNING, Tuning
 
@@ -93,29 +94,27 @@ def engine_entries(
     prefix: str = "",
     quality: bool = False,
     n_clusters: int | Candidates = 1,
-    started: bool = False,
-    tuning: Tuning = TUNING,
 ) -> tuple[PlanEntry, ...]:
     """Plan entries of `fit_engine`: from parameters and public facts alone, at most `rho` in all.
     Candidates for the number of clusters add the entries of the choice; a number changes nothing.
     """
-    entries = first_entries(
-        rho, n_features, bounds_known=bounds_known, prefix=prefix, tuning=tuning
-    )
-    if started:
-        located = {prefix + name for name in (BOUND, CENTER, RADIUS)}
-        entries = tuple(entry for entry in entries if entry.name in located)
-        rest = sum_down([rho, *(-entry.rho for entry in entries)])
-        last = last_entries(rest, rho, prefix, quality=quality, moves=False, tuning=tuning)
-        return (*entries, *last)
+    entries = first_entries(rho, n_features, TUNING, bounds_known=bounds_known, prefix=prefix)
     rest = sum_down([rho, *(-entry.rho for entry in entries)])
-    choice = choice_entries(n_clusters, n_features, rest, rho, prefix, tuning)
+    choice = choice_entries(n_clusters, n_features, rest, rho, prefix, TUNING)
     rest = sum_down([rest, *(-entry.rho for entry in choice)])
-    return (*entries, *choice, *last_entries(rest, rho, prefix, quality=quality, tuning=tuning))
+    return (*entries, *choice, *last_entries(rest, rho, prefix, quality=quality))
+
+
+def started_entries(rho: float, n_features: int, *, bounds_known: bool) -> tuple[PlanEntry, ...]:
+    """Plan entries of `fit_engine` with centers to start from, and with the quality."""
+    first = first_entries(rho, n_features, TUNING, bounds_known=bounds_known)
+    first = tuple(entry for entry in first if entry.name in (BOUND, CENTER, RADIUS))
+    rest = sum_down([rho, *(-entry.rho for entry in first)])
+    return (*first, *last_entries(rest, rho, quality=True, moves=False))
 
 
 def first_entries(
-    rho: float, n_features: int, *, bounds_known: bool, prefix: str = "", tuning: Tuning = TUNING
+    rho: float, n_features: int, tuning: Tuning, *, bounds_known: bool, prefix: str = ""
 ) -> tuple[PlanEntry, ...]:
     """Entries of what comes before Lloyd's iterations; `rho` is that of all."""
     entries, part = [], rho
@@ -136,13 +135,12 @@ def last_entries(
     *,
     quality: bool = False,
     moves: bool = True,
-    tuning: Tuning = TUNING,
 ) -> tuple[PlanEntry, ...]:
     """Entries of Lloyd's iterations, and of the quality: worth `rho` in all. `cap` is the most that
     the iterations may come to, with what earlier releases leave."""
     if not quality:
         return lloyd_entries(rho, cap, prefix, moves=moves)
-    last = quality_entry(math.nextafter(rho * tuning.quality_share, 0.0), prefix)
+    last = quality_entry(math.nextafter(rho * TUNING.quality_share, 0.0), prefix)
     return (*lloyd_entries(sum_down([rho, -last.rho]), cap, prefix, moves=moves), last)
 
 
@@ -160,26 +158,29 @@ def _entry(
     )
 
 
+class Start(NamedTuple):
+    """Where Lloyd's iterations may start from: public, or released before."""
+
+    centers: np.ndarray  # (k, d)
+    misplaced: float = 0.0  # about how many of them may be in the wrong cluster
+
+
 def fit_engine(
     session: PrivacySession,
     table: Table,
     domain: Domain | None,
     n_clusters: int | Candidates,
     *,
-    start: np.ndarray | None = None,
-    doubt: float = 0.0,
+    start: Start | None = None,
     prefix: str = "",
     callback: Callable[[str], object] | None = None,
-    quality: bool = False,
-    tuning: Tuning = TUNING,
     rows: GridTable | None = None,
     once_sized: Callable[[float], object] | None = None,
 ) -> EngineResult:
     """Release the centers of k clusters, where k may be chosen here; the table may have no rows.
 
-    `start` (k, d): centers to start from, public or released before. `doubt`, released: how many of
-    them may be in the wrong cluster. The fit is the one without a start where the rows are enough
-    to find a better one. What earlier releases left is spent too, up to the caps.
+    The fit is the one without a start where the rows are enough to find a better one. What earlier
+    releases left is spent too, up to the caps.
 
     `rows` are those of the table on the grid of `domain`. `callback` is called with the name of
     each Lloyd iteration when it is done; `once_sized` with the released number of units, once it is
@@ -191,19 +192,20 @@ def fit_engine(
         rows=GridTable.quantize(table, domain) if rows is None else rows,
         n_clusters=reference_number(n_clusters),
         prefix=prefix,
-        tuning=tuning,
+        tuning=TUNING,
+        callback=callback,
     )
     n_leaves: int | None
-    left = lloyd_budget(session, prefix)
+    left, quality = lloyd_budget(session, prefix), run.pays(QUALITY)
     context = located(run, math.sqrt(2 * left))
     if once_sized is not None:
         once_sized(context.size.n)
         left = lloyd_budget(session, prefix)
-    if start is not None and not _misleads(context, doubt):
-        points = (domain.clip_points(start) - domain.center) / context.rows.unit
-        final = lloyd(without_moves(context), points - context.rows.origin, callback=callback)
+    if start is not None and not _misleads(context, start):
+        points = (domain.clip_points(start.centers) - domain.center) / context.rows.unit
+        final = lloyd(without_moves(context), points - context.rows.origin)
         # Given centers are believed as those that cells have shown.
-        choice, n_leaves = None, len(start)
+        choice, n_leaves = None, len(start.centers)
     else:
         coreset = choice = sketch = None
         given = not isinstance(n_clusters, Candidates)
@@ -214,31 +216,27 @@ def fit_engine(
         if choice is not None:
             context = replace(context, n_clusters=choice.n_clusters)
         if sketch is not None and coreset is not None:
-            final = _from_projection(sketch, coreset, callback)
+            final = _from_projection(sketch, coreset)
         elif coreset is None or (quality and lost_in_noise(context, lloyd_budget(session, prefix))):
             origin = np.zeros((1, table.n_features))
-            final = lloyd(only_one(context), origin, coreset=coreset, callback=callback)
+            final = lloyd(only_one(context), origin, coreset=coreset)
         else:
             found = None if choice is None else choice.start
             first, variance = (solved_start(context, coreset), None) if found is None else found
-            final = lloyd(context, first, variance, coreset=coreset, callback=callback)
+            final = lloyd(context, first, variance, coreset=coreset)
         n_leaves = None if coreset is None else coreset.n_leaves
     # Rows of one length are not beyond it.
     bounds = None if norms is not None or isinstance(domain, Sphere) else domain
-    result = build_result(
-        context, final, domain, status, n_leaves=n_leaves, quality=quality, bounds=bounds
-    )
+    result = build_result(context, final, domain, status, n_leaves=n_leaves, bounds=bounds)
     return result.chosen(choice).bounded(norms, domain, context.size.n, context.size.sd)
 
 
-def _from_projection(
-    sketch: Projected, coreset: Coreset, callback: Callable[[str], object] | None
-) -> LloydResult:
+def _from_projection(sketch: Projected, coreset: Coreset) -> LloydResult:
     """Lloyd's iterations among the projected rows, and then among those of all features."""
     inner = sketch.searching()
-    found = lloyd(inner, solved_start(inner, coreset), coreset=coreset, callback=callback)
+    found = lloyd(inner, solved_start(inner, coreset), coreset=coreset)
     context, start = sketch.lifted(found.centers)
-    final = lloyd(context, start, callback=callback)
+    final = lloyd(context, start)
     return replace(final, n_iterations=found.n_iterations + final.n_iterations)
 
 
@@ -257,13 +255,13 @@ def _initial_budget_fraction(context: Context) -> float:
     return min(1.0, context.tuning.lean_noise / _noise_of_center(context))
 
 
-def _misleads(context: Context, doubt: float) -> bool:
-    """Whether a start of the fit's own is better than one where so many centers may be misplaced.
+def _misleads(context: Context, start: Start) -> bool:
+    """Whether a start of the fit's own is better than one where some centers may be misplaced.
 
     A misplaced center costs what half a cluster does or more, an own start what the noise hides: as
     much where the noise is so large that looking for it gets the least (`lean_noise`).
     """
-    return _noise_of_center(context) <= 2 * context.tuning.lean_noise * math.sqrt(doubt)
+    return _noise_of_center(context) <= 2 * context.tuning.lean_noise * math.sqrt(start.misplaced)
 
 
 def _noise_of_center(context: Context) -> float:

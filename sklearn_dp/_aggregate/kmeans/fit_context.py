@@ -8,6 +8,7 @@ What is known grows in three steps, each a frozen class: a :class:`Run` has rows
 :class:`.lloyd_state.LloydContext` also has what Lloyd's iterations start from.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from scipy.special import ndtri
@@ -28,6 +29,8 @@ class Run:
     n_clusters: int
     prefix: str = ""  # begins the name of each plan entry, where a plan holds several runs
     tuning: Tuning = TUNING
+    # called with the name of each Lloyd iteration when it is done
+    callback: Callable[[str], object] | None = None
 
     @property
     def units(self) -> UnitFacts:
@@ -37,6 +40,10 @@ class Run:
     def name(self, entry: str) -> str:
         """The full name of a plan entry."""
         return self.prefix + entry
+
+    def pays(self, entry: str) -> bool:
+        """Whether the plan has an entry for it."""
+        return self.name(entry) in self.session.plan
 
     def left(self, entry: str) -> float:
         """What an entry may still spend, in rho."""

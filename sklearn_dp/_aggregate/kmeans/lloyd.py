@@ -20,7 +20,6 @@ a coreset.
 """
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
@@ -91,14 +90,12 @@ def lloyd(
     variance: np.ndarray | None = None,
     *,
     coreset: Coreset | None = None,
-    callback: Callable[[str], object] | None = None,
 ) -> LloydResult:
     """Improve released centers (k0, d) by noisy Lloyd iterations, with all the budget that is left.
 
     They are in steps about the origin of the rows; k0 >= n_clusters, reduced to n_clusters along
     the axes of the coreset after the first iteration. `variance` (k0,) is that of the noise in each
-    coordinate of a center; by default the centers are taken as they are. `callback` is called with
-    the name of each iteration when it is done.
+    coordinate of a center; by default the centers are taken as they are.
     """
     context = lloyd_context(context, coreset)
     state, last, converged = LloydState(centers), False, 0
@@ -107,8 +104,8 @@ def lloyd(
     for iteration in range(1, context.most_iterations + 1):
         last = last or iteration == context.most_iterations
         converged = converged + 1 if _iterate(context, state, iteration, last) else 0
-        if callback is not None:
-            callback(f"noisy Lloyd iteration {iteration}")
+        if context.callback is not None:
+            context.callback(f"noisy Lloyd iteration {iteration}")
         if last:
             break
         # What was split needs time to settle.

@@ -55,7 +55,7 @@ def private_coreset_entries(
     """Plan entries of `build_private_coreset`: from parameters and public facts alone. The last
     one, for the means, may also spend what levels of the tree that were not needed have left."""
     tuning = private_coreset_tuning(n_features)
-    *first, means = first_entries(rho, n_features, bounds_known=bounds_known, tuning=tuning)
+    *first, means = first_entries(rho, n_features, tuning, bounds_known=bounds_known)
     return (*(replace(entry, max_rho=None) for entry in first), replace(means, max_rho=rho))
 
 
@@ -154,7 +154,7 @@ def separate_entries(
 ) -> tuple[PlanEntry, ...]:
     """Plan entries of `choose_separately`: none may spend what belongs to later ones."""
     tuning = _tuning(candidates, n_features)
-    first = first_entries(rho, n_features, bounds_known=True, prefix=prefix, tuning=tuning)
+    first = first_entries(rho, n_features, tuning, bounds_known=True, prefix=prefix)
     first = tuple(replace(entry, max_rho=None) for entry in first)
     if candidates.rule(n_features) == "gap":
         return first

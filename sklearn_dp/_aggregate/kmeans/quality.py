@@ -114,26 +114,25 @@ def quality_entry(rho: float, prefix: str = "") -> PlanEntry:
 
 def measure_quality(
     context: Run,
-    centers: np.ndarray,
-    middle: np.ndarray,
+    points: np.ndarray,
     caps: np.ndarray,
-    most: float,
     limits: np.ndarray,
     bounds: Domain | None = None,
 ) -> Quality:
     """Release how far the rows are from the centers, and from one center of all of them.
 
-    All that comes in is released, in steps about the origin of the rows: the integer-valued centers
-    (k, d), in the ball of the rows; the one center, `middle` (d,), anywhere; distances `caps` (k,)
-    to each center, and `most` to the one, that longer ones count as; distances `limits` (k,) from
-    which on rows are far, infinite where none are looked for. Rows beyond `bounds` are counted.
+    All that comes in is released, in steps about the origin of the rows. The `points` (k + 1, d)
+    are the integer-valued centers, in the ball of the rows, and the one center, anywhere; `caps`
+    (k + 1,) the distances to each that longer ones count as. From distances `limits` (k,) on rows
+    are far, infinite where none are looked for. Rows beyond `bounds` are counted.
     """
     rows, rho = context.rows, context.left(QUALITY)
-    largest = np.array([float(np.max(caps)) ** 2, float(most) ** 2])
-    # Moved into the ball: from far away distances are not exact.
-    middle = rows.inside(middle[None])
+    caps, most = caps[:-1], float(caps[-1])
+    largest = np.array([float(np.max(caps)) ** 2, most**2])
+    # The one is moved into the ball: from far away distances are not exact.
+    points = np.concatenate([points[:-1], rows.inside(points[-1:])])
     squares = np.square(caps), largest, np.square(limits)
-    (steps,) = rows.sums(_capped_sums, centers, middle, *squares, bounds)
+    (steps,) = rows.sums(_capped_sums, points, *squares, bounds)
     scale, square = ERROR_STEPS, rows.unit**2
     # A row that is far from every center adds at most `scale` steps to the third number and nothing
     # to the first two; any other adds between 0 and `scale` steps to each of the first two, and
@@ -170,23 +169,21 @@ def measure_quality(
 
 def _capped_sums(
     part: Part,
-    centers: np.ndarray,
-    middle: np.ndarray,
+    points: np.ndarray,
     caps: np.ndarray,
     largest: np.ndarray,
     limits: np.ndarray,
     bounds: Domain | None = None,
 ) -> tuple[Part, tuple]:
-    """Exact sums of capped squares to the nearest center and to the middle; rows far from all.
+    """Exact sums of capped squares to the nearest center and to the last point; rows far from all.
 
-    The centers (k, d) and the middle (1, d) are integer-valued; `caps` (k,) and `limits` (k,) are
-    of squares. The sums are in steps of `largest` (2,), so that a unit adds `ERROR_STEPS` at the
-    most, and far rows are in neither. With `bounds`, a fourth number: rows beyond them.
+    The centers and the last of the `points` (k + 1, d) are integer-valued, and read together;
+    `caps` (k,) and `limits` (k,) are of squares. The sums are in steps of `largest` (2,), so that a
+    unit adds `ERROR_STEPS` at the most, and far rows are in neither. With `bounds`, a fourth
+    number: rows beyond them.
     """
     rows, X = part[ROWS], None if bounds is None else part.source.read()
     totals = np.zeros(3 if bounds is None else 4, dtype=sum_type(rows.n_rows, 26))
-    # The middle goes along as the last center, in one reading.
-    points = np.concatenate([centers, middle])
     lengths, directions = np.einsum("ij,ij->i", points, points)[:, None], -2.0 * points
     for place, x, squares in rows.squared_chunks(len(points)):
         scores = directions @ x.T

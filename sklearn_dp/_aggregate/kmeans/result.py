@@ -93,16 +93,15 @@ def build_result(
     status: str,
     *,
     n_leaves: int | None,
-    quality: bool = False,
     bounds: Domain | None = None,
 ) -> EngineResult:
     """The answer that Lloyd's iterations come to.
 
     `status` says what is known to be missing, `n_leaves` the cells that stood out of the noise,
-    None where nobody looked for any. `quality`: whether the plan pays for it, with rows beyond
-    `bounds`.
+    None where nobody looked for any. A quality has the rows beyond `bounds`.
     """
-    found = measured(context, final, domain, n_leaves, bounds) if quality else None
+    paid = context.pays(QUALITY)
+    found = measured(context, final, domain, n_leaves, bounds) if paid else None
     return assembled(context, final, domain, status, n_leaves, found)
 
 
@@ -195,7 +194,9 @@ def measured(
     count_sd = noise_sd(context.left(QUALITY))
     limits = way + far_limits(final, context.size.n, count_sd, context.radius, tuning)
     caps = np.minimum(caps, limits)
-    found = measure_quality(context, steps, middle, caps, most, limits, bounds)
+    found = measure_quality(
+        context, np.vstack([steps, middle]), np.append(caps, most), limits, bounds
+    )
     if final.distances is not None:
         cap, heavy = float(np.median(caps)), _one_is_wide(final, tuning)
         found = replace(found, taken=beyond_cap(final.distances, cap, heavy=heavy) * rows.unit**2)

@@ -74,13 +74,11 @@ def move_clusters(
 
     n_moves = merge_and_split(
         state,
-        np.maximum(excess, halves),
         gain,
         needed,
-        _Directions(context, state.centers),
+        _Halves(context, state.centers, np.maximum(excess, halves)),
         tuning,
         most=max(1, context.n_clusters // 2),
-        part=1.0 if context.width is None else min(1.0, math.sqrt(3 / (math.pi * d))),
     )
     state.moved = state.moved or n_moves > 0
     state.idle = not noisy and cheapest_cost(state, tuning) < half
@@ -103,13 +101,24 @@ def _half_a_cluster(state: LloydState, n: np.ndarray, d: int) -> float:
     return float(np.median(n * state.spread)) * min(1.0, 2.0 / d) / 2
 
 
-class _Directions:
-    """Directions to split clusters in: between two groups of coreset points, or drawn. In many
-    features a drawn one is nearly orthogonal to the line between two true clusters."""
+class _Halves:
+    """Where the halves of a cluster go: between two groups of coreset points, or in a direction
+    that is drawn. In many features that is nearly orthogonal to the line between two true clusters.
 
-    def __init__(self, context: LloydContext, centers: np.ndarray) -> None:
-        self._session = context.session
+    `squares` (k,) are their squared ways from the center of each cluster, of which they go a
+    `part`. From day to day no coreset knows where they are: along an axis that is drawn they go
+    about as far as a round cluster reaches.
+    """
+
+    def __init__(self, context: LloydContext, centers: np.ndarray, squares: np.ndarray) -> None:
+        self._session, self._squares = context.session, squares
         self._coreset, self._centers = context.coreset, centers.copy()
+        drawn = min(1.0, math.sqrt(3 / (math.pi * centers.shape[1])))
+        self.part = 1.0 if context.width is None else drawn
+
+    def offset(self, j: int) -> np.ndarray:
+        """From the center (d,) of cluster j to one of its halves."""
+        return self.part * np.sqrt(self._squares[j]) * self._direction(j)
 
     @cached_property
     def _rng(self) -> Any:
@@ -123,7 +132,7 @@ class _Directions:
         scores = np.einsum("ij,ij->i", flat, flat) - 2 * self._coreset.points @ flat.T
         return np.argmin(scores, axis=1)
 
-    def __call__(self, j: int) -> np.ndarray:
+    def _direction(self, j: int) -> np.ndarray:
         """A unit vector of shape (d,) for cluster j."""
         if self._coreset is not None:
             near = self._labels == j
@@ -146,23 +155,17 @@ class Gains:
 
 def merge_and_split(
     state: LloydState,
-    excess: np.ndarray,
     gain: Gains,
     needed: Callable[[float], float],
-    direction: Callable[[int], np.ndarray],
+    halves: _Halves,
     tuning: Tuning,
     *,
     most: int,
-    part: float = 1.0,
 ) -> int:
     """Merge the cheapest pair to split the cluster that gains most, while it pays; number of moves.
 
-    `excess` (k,) is the squared way of the halves from the center of each cluster. `needed` is from
-    the cost of the cheapest merger to the number of standard deviations that a gain must exceed;
-    `direction` from a cluster to a unit vector to split it along. At most `most` moves.
-
-    The halves go a `part` of their way. From day to day no coreset knows where they are: along an
-    axis that is drawn they go about as far as a round cluster reaches.
+    `needed` is from the cost of the cheapest merger to the number of standard deviations that a
+    gain must exceed. At most `most` moves.
     """
     done, mergers = 0, _Mergers(state, tuning)
     while done < most:
@@ -175,10 +178,10 @@ def merge_and_split(
         gained = gain.mean[j] - needed(cost) * gain.sd[j]
         if cost > max(gained, gain.round[j]):
             break
-        offset = part * np.sqrt(excess[j]) * direction(j)
+        offset = halves.offset(j)
         if pair[0] != j:
             _merge(state, *pair)
-        _split(state, j, pair[1], offset, part)
+        _split(state, j, pair[1], offset, halves.part)
         mergers.leave([j, *pair])
         done += 1
     return done

@@ -101,13 +101,13 @@ class MixtureDays:
         """The same, of a day of k-means."""
         stream, before = self.stream, (0.0, 0.0)
         if stream is None:
-            way: Any = {"prefix": PREFIX, "quality": True}
-            found = fit_engine(session, table, domain, settings.n_components, **way)
+            found = fit_engine(session, table, domain, settings.n_components, prefix=PREFIX)
             stream = clusters.Stream.of_result(found, domain)
         else:
             before = stream.size, stream.size_variance
-            way = {"prefix": PREFIX, "keep": keep}
-            found, stream = clusters.fit_day(session, table, domain, stream, **way)
+            found, stream = clusters.fit_day(
+                session, table, domain, stream, keep=keep, prefix=PREFIX
+            )
         ends = _balls(found, stream, rows, domain, settings.form)
         days = self._counted(keep, keep, before, (stream.size, stream.size_variance))
         if not is_ok(found.status) or not stream.settled:

@@ -86,7 +86,7 @@ def seen_columns(
     columns, none = Columns.of(domain, table.n_features), np.zeros(table.n_features, dtype=bool)
     single, lost, scale = none, none, columns.scale
     found = None
-    if any(entry.name == COLUMNS for entry in session.plan.entries):
+    if COLUMNS in session.plan:
         found = look_at_columns(session, table)
     if found is not None and 2 * np.count_nonzero(found.known) >= len(none):
         columns, scale = found.columns, found.columns.scale

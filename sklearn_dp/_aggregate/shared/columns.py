@@ -166,7 +166,7 @@ def column_entries(rho: float, most: float | None = None) -> tuple[PlanEntry, ..
 def columns_of(session: PrivacySession, table: Table, domain: Domain | None) -> Columns:
     """Those of a box; released ones where the plan pays for them, and they can be told."""
     public = Columns.of(domain, table.n_features)
-    if not any(entry.name == COLUMNS for entry in session.plan.entries):
+    if COLUMNS not in session.plan:
         return public
     return release_columns(session, table) or public
 

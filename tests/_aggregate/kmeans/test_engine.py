@@ -86,7 +86,6 @@ class Case:
             Table.in_memory(self.X, Units(len(self.X), self.groups)),
             Domain.from_bounds(self.bounds, self.X.shape[1]),
             self.k,
-            quality=True,
         )
 
 

@@ -40,8 +40,9 @@ def run(money, start, callback=None):
         n_clusters=len(start),
         size=size,
         radius=rows.limit,
+        callback=callback,
     )
-    return lloyd(context, np.rint(start / rows.unit), callback=callback), rows.unit
+    return lloyd(context, np.rint(start / rows.unit)), rows.unit
 
 
 def test_the_entries_cost_no_more_than_they_are_told():

@@ -67,10 +67,8 @@ def measured(
     steps = 1 / rows.unit
     return measure_quality(
         Run(session=session, rows=rows, n_clusters=2),
-        np.rint(CENTERS * steps),
-        np.array(middle) * steps,
-        np.array(caps) * steps,
-        most * steps,
+        np.vstack([np.rint(CENTERS * steps), np.array(middle) * steps]),
+        np.array([*caps, most]) * steps,
         np.array(limits) * steps,
         bounds,
     )
@@ -230,9 +228,7 @@ def test_sums_of_very_many_rows_never_wrap():
     """2**40 rows of 2**26 steps each do not fit into int64."""
     part = Part(PartSource(), Units(4), {ROWS: LongRows()})
     ones = np.ones(1)
-    _, (sums,) = quality._capped_sums(
-        part, np.zeros((1, 1)), np.zeros((1, 1)), ones, np.ones(2), np.full(1, np.inf)
-    )
+    _, (sums,) = quality._capped_sums(part, np.zeros((2, 1)), ones, np.ones(2), np.full(1, np.inf))
     assert sums.dtype == object and sums[:2] == pytest.approx(4 * 2.0**26)
 
 

@@ -149,6 +149,7 @@ def context(n_clusters, origin=(0.0, 0.0), unit=0.5):
         size=Size(10_000.0, 1.0),
         radius=80.0,
         session=SimpleNamespace(plan=SimpleNamespace(epsilon=1.0)),
+        pays=lambda entry: False,
     )
 
 

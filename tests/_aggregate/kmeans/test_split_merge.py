@@ -10,7 +10,7 @@ from sklearn_dp._aggregate.kmeans.coreset import Coreset
 from sklearn_dp._aggregate.kmeans.lloyd_state import LloydState
 from sklearn_dp._aggregate.kmeans.split_merge import (
     Gains,
-    _Directions,
+    _Halves,
     _Mergers,
     cheapest_cost,
     merge_and_split,
@@ -33,15 +33,8 @@ def moved(state, gain, sd=0.0, evidence=lambda cost: 1.0, rounds=0.0, excess=4.0
     """Moves along the second axis, with gains of each cluster."""
     k = len(gain)
     gains = Gains(np.array(gain, dtype=float), np.full(k, sd), np.full(k, rounds))
-    return merge_and_split(
-        state,
-        np.full(k, excess),
-        gains,
-        evidence,
-        lambda j: np.array([0.0, 1.0]),
-        TUNING,
-        **{"most": 1, **most},
-    )
+    halves = SimpleNamespace(part=1.0, offset=lambda j: np.array([0.0, np.sqrt(excess)]))
+    return merge_and_split(state, gains, evidence, halves, TUNING, **{"most": 1, **most})
 
 
 def test_a_split_cluster_gets_the_slot_of_a_merged_one():
@@ -98,9 +91,11 @@ def test_points_are_assigned_once_for_all_splits_of_an_iteration():
     context = SimpleNamespace(
         coreset=SimpleNamespace(points=points, weights=np.ones(60), axes=axes),
         session=SimpleNamespace(rng=lambda name: rng),
+        width=None,
     )
-    directions = _Directions(context, points[[0, 20, 40]])
-    assert [np.linalg.norm(directions(j)) for j in range(3)] == pytest.approx([1.0, 1.0, 1.0])
+    halves = _Halves(context, points[[0, 20, 40]], np.array([1.0, 4.0, 9.0]))
+    lengths = [np.linalg.norm(halves.offset(j)) for j in range(3)]
+    assert lengths == pytest.approx([1.0, 2.0, 3.0])
     assert len(asked) == 1
 
 
