@@ -55,12 +55,11 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     if not math.isfinite(mu * mu):  # no noise at all, or no number: nothing is protected
         return 1.0
     start = (epsilon - mu**2 / 2) / mu  # the loss is above epsilon where z is above this
-    total, low = 0.0, max(start, -_FAR)
-    while low < max(start, 0.0) + _FAR:
-        z = low + (_NODES + 1) / 2
-        inside = -np.expm1(epsilon - mu * z - mu**2 / 2) * np.exp(-(z**2) / 2)
-        total += float(np.sum(_WEIGHTS / 2 * inside))
-        low += 1.0
+    low = max(start, -_FAR)
+    steps = np.arange(math.ceil(max(start, 0.0) + _FAR - low))
+    z = low + steps[:, None] + (_NODES + 1) / 2
+    inside = -np.expm1(epsilon - mu * z - mu**2 / 2) * np.exp(-(z**2) / 2)
+    total = float(np.sum(_WEIGHTS / 2 * inside))
     return total / math.sqrt(2 * math.pi)
 
 
