@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -181,12 +182,18 @@ def _answers(estimator: Any) -> dict[str, Any]:
     }
 
 
+@lru_cache(maxsize=256)
+def _takes_rows(function: Callable[..., Any]) -> bool:
+    """Whether a method, as its class has it, takes rows."""
+    return "X" in inspect.signature(function).parameters
+
+
 def _answer(method: Callable[..., Any], rows: np.ndarray) -> bytes:
     """What one method of the fitted estimator returns, raises and warns of, as bytes.
 
     `rows` are for methods that take rows.
     """
-    given = (rows,) if "X" in inspect.signature(method).parameters else ()
+    given = (rows,) if _takes_rows(getattr(method, "__func__", method)) else ()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
