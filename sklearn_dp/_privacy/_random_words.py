@@ -18,6 +18,7 @@ import hashlib
 import os
 import threading
 import time
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,14 @@ def fresh_bytes(size: int) -> bytes:
     mix = hashlib.shake_256(os.urandom(32) + repr(facts).encode()).digest(size)
     words = np.frombuffer(os.urandom(size), dtype=np.uint8) ^ np.frombuffer(mix, dtype=np.uint8)
     return words.tobytes()
+
+
+@lru_cache(maxsize=64)
+def _seeded_bytes(seed: int | None, counter: int, tag: str) -> bytes:
+    """A block of a seeded stream; kept, as fits with one seed follow each other: 2 MB."""
+    # The numbers are decimal and the tag comes last, so no two inputs are alike.
+    name = f"sklearn_dp/noise/1|{seed}|{counter}|{tag}"
+    return hashlib.shake_256(name.encode()).digest(8 * BLOCK)
 
 
 class Stream:
@@ -59,12 +68,8 @@ class Stream:
         return Stream(None, self.tag)
 
     def _words(self, counter: int) -> np.ndarray:
-        if self.seed is None:
-            data = fresh_bytes(8 * BLOCK)
-        else:
-            # The numbers are decimal and the tag comes last, so no two inputs are alike.
-            name = f"sklearn_dp/noise/1|{self.seed}|{counter}|{self.tag}"
-            data = hashlib.shake_256(name.encode()).digest(8 * BLOCK)
+        fresh = self.seed is None
+        data = fresh_bytes(8 * BLOCK) if fresh else _seeded_bytes(self.seed, counter, self.tag)
         return np.frombuffer(data, dtype="<u8").astype(np.uint64, copy=False, casting="same_kind")
 
     def claim(self, size: int) -> tuple[Block, slice]:
