@@ -7,7 +7,7 @@ the releases. Made of public shapes alone, before there are data.
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Pass", "CommunicationCost"]
+__all__ = ["Pass", "CommunicationCost", "Workload"]
 
 _GIGABYTE = 1e9
 
@@ -22,6 +22,19 @@ class Pass:
     # bytes of the sums of all parts together: more than those of a part where these are cells
     total: float
     times: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """A table in parts, and what is known of its fit: public numbers of at least one."""
+
+    n_rows: int
+    n_parts: int
+    n_workers: int = 1
+    n_groups: int | None = None  # None: as many as rows
+    row_bytes: float | None = None  # None: 4 for each feature
+    n_iter: int | None = None  # Lloyd iterations; None: the most there may be
+    n_cells: int | None = None  # of a level of the tree, with rows; None: the most there may be
 
 
 @dataclass(frozen=True, repr=False)

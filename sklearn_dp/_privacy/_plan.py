@@ -28,7 +28,7 @@ from typing import Any, Self, cast
 from . import _accounting as accounting
 from ._budget import PrivacyBudget
 from ._checks import is_integer
-from ._communication_cost import CommunicationCost
+from ._communication_cost import CommunicationCost, Workload
 from ._neighbors import check_relation, check_unit
 from ._optional import extra
 from ._report import PrivacyReport
@@ -162,7 +162,7 @@ class PrivacyPlan:
     unit: str = "row"
     notes: tuple[str, ...] = ()
     relation: str = "add or remove"
-    communication_cost: Callable[..., CommunicationCost] | None = field(
+    communication_cost: Callable[[Workload], CommunicationCost] | None = field(
         default=None, compare=False, repr=False
     )
 
@@ -360,7 +360,7 @@ class PrivacyPlan:
                 raise TypeError(f"{name} must be an integer.")
             if value < 1:
                 raise ValueError(f"{name} must be at least 1.")
-        return self.communication_cost(row_bytes=row_bytes, **given)
+        return self.communication_cost(Workload(row_bytes=row_bytes, **given))
 
     def report(self, log: Sequence[dict[str, Any]] = (), noise: str = "system") -> PrivacyReport:
         """A printable report of this plan and the releases made so far.

@@ -172,9 +172,8 @@ class BaseDPCenters(
         around = np.square(centers - columns.centers.mean(axis=0)).sum(axis=0)
         spread = np.sqrt(quality.inertia / size / d + around / max(len(centers), 1))
         share = quality.outside / size, quality.outside_sd / size
-        return told_of_outside(
-            self.status_, domain, centers, errors, spread, columns.beyond, share, names
-        )
+        surely = columns._replace(centers=centers, std_error=errors, spread=spread)
+        return told_of_outside(self.status_, domain, surely, share, names)
 
     @property
     def _distance(self):

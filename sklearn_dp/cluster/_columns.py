@@ -133,8 +133,9 @@ class ColumnsOfCenters:
         if self.columns is None and result.status == "ok":
             result = replace(result, status=_ONE_UNIT)
         if self.refined and self.columns is not None:
-            known = self.columns, centers, errors
-            found = refined_centers(session, table, *known, result.square, result.size)
+            known = unrefined_centers(self.columns, centers, errors)
+            columns, size = self.columns, result.size
+            found = refined_centers(session, table, columns, known, result.square, size)
             result = _counted_again(result, found)
         else:
             found = alike(result, self.columns if self.scales else None)

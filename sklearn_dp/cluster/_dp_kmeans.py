@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._aggregate.kmeans.communication_cost import kmeans_cost
+from .._aggregate.kmeans.communication_cost import KMeansPasses
 from .._aggregate.kmeans.days import Stream, day_entries, fit_day
 from .._aggregate.kmeans.engine import Start, engine_entries, fit_engine, started_entries
 from .._base import Bounds, LedgerLike, RandomStateLike, check_table
@@ -284,16 +284,15 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
         if not isinstance(number, int):
             return None  # a choice of the number adds passes that depend on what is released
         columns = self._columns(n_features)
-        return partial(
-            kmeans_cost,
+        return KMeansPasses(
             n_features,
             number,
             self._target().to_rho(),
-            self._domain(n_features) is not None,
-            unit == "group",
-            (columns.scales, columns.refined),
-            self.init is not None,
-        )
+            bounds_known=self._domain(n_features) is not None,
+            grouped=unit == "group",
+            columns=(columns.scales, columns.refined),
+            started=self.init is not None,
+        ).cost
 
     def _fit_table(self, table, session, progress):
         domain, columns = self._domain(table.n_features), self._columns(table.n_features)

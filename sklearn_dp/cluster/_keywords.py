@@ -229,31 +229,23 @@ def described(
     variance = noise**2 + np.square(share * size_errors[:, None]) + expected
     least = -ndtri(_CHANCE / max(len(words), 1)) * np.sqrt(variance)
     telling[counts - expected < least] = -np.inf
-    return [
-        _topic(number, *each, words, n_keywords)
-        for number, each in enumerate(
-            zip(telling, counts, sizes, size_errors, count_errors.tolist(), strict=True)
+    topics = []
+    for k in range(len(sizes)):
+        order = np.argsort(-telling[k], kind="stable")[:n_keywords]
+        order = order[np.isfinite(telling[k, order])].tolist()
+        names, lost = tuple(words[i] for i in order), sizes[k] < 2 * size_errors[k]
+        topics.append(
+            Topic(
+                ", ".join(names[:_IN_LABEL]) or f"topic {k}",
+                float(sizes[k]),
+                float(size_errors[k]),
+                names,
+                tuple(float(counts[k, i]) for i in order),
+                float(count_errors[k]),
+                "noise" if lost else "ok" if names else "unnamed",
+            )
         )
-    ]
-
-
-def _topic(
-    number: int, telling: np.ndarray, counts: np.ndarray, size: float, size_error: float,
-    count_error: float, words: Sequence[str], n_keywords: int,
-) -> Topic:  # fmt: skip
-    order = np.argsort(-telling, kind="stable")[:n_keywords]
-    order = order[np.isfinite(telling[order])].tolist()
-    names = tuple(words[i] for i in order)
-    noise = size < 2 * size_error
-    return Topic(
-        ", ".join(names[:_IN_LABEL]) or f"topic {number}",
-        float(size),
-        float(size_error),
-        names,
-        tuple(float(counts[i]) for i in order),
-        float(count_error),
-        "noise" if noise else "ok" if names else "unnamed",
-    )
+    return topics
 
 
 def status_of(topics: Sequence[Topic], clusters: str) -> str:

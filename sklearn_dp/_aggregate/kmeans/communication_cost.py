@@ -6,9 +6,9 @@ most that there may be.
 """
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from ..._privacy._communication_cost import CommunicationCost, Pass
+from ..._privacy._communication_cost import CommunicationCost, Pass, Workload
 from ..shared.centering import Size
 from .cell_tree import MOST_BITS_A_LEVEL, depths_of_levels
 from .projection import may_project
@@ -22,67 +22,68 @@ _DIGESTS = 24  # the number of a part, and digests of its rows, groups and weigh
 _NORMS = 402  # bins of norms; see `norm_counts`
 
 
-def kmeans_cost(
-    n_features: int,
-    n_clusters: int,
-    rho: float,
-    bounds_known: bool,
-    grouped: bool,
-    columns: tuple[float, float] = (0.0, 0.0),
-    started: bool = False,
-    *,
-    n_rows: int,
-    n_parts: int,
-    n_workers: int = 1,
-    n_iter: int | None = None,
-    n_cells: int | None = None,
-    n_groups: int | None = None,
-    row_bytes: float | None = None,
-) -> CommunicationCost:
-    """What the passes of a fit take, without the look at far rows that a long tail asks for.
+@dataclass(frozen=True)
+class KMeansPasses:
+    """What is public of a fit before there is a table."""
 
-    `rho` is of the whole fit; `columns` are the parts of the budget for the units of columns, and
-    to refine centers by column. The parts are taken to be alike. Where a fit may look for its
-    clusters in a projection, what it needs there is added to what it needs without. By default,
-    `n_iter` and `n_cells`, the cells of a level of the tree that hold rows, are the most there are,
-    there are as many groups as rows, and a row has 4 bytes for each feature.
-    """
-    d, q, m = n_features, min(n_features, TUNING.most_axes), -(-n_rows // n_parts)
-    size = Size(float(n_rows), math.sqrt(2 * rho))
-    depths = depths_of_levels(q, size, n_clusters, TUNING)
-    most = min(n_rows, 2 ** min(MOST_BITS_A_LEVEL, depths[-1]))
-    cells = most if n_cells is None else min(n_cells, most)
-    digests = _DIGESTS * n_parts  # of all parts: they travel with the pass after the first
-    found = [Pass("rows", _WORDS, _WORDS + _DIGESTS, _WORDS + digests)]
-    if grouped:
-        ids = _GROUP * (n_rows if n_groups is None else n_groups)
-        found.append(Pass("groups", _WORDS, _WORDS + min(_GROUP * m, ids), ids))
-    if not bounds_known:
-        found.append(_pass("bound", 2 * d, _NORMS))
-    found += [
-        _pass("totals", 2 * d, d + 1),
-        _pass("lengths", d + TUNING.radius_bins + 1, TUNING.radius_bins),
-    ]
-    if grouped:  # the sizes of all groups travel with the pass after that which has counted them
-        first = found[2]
-        found[2] = Pass(first.name, first.down + ids, first.up, first.total)
-    found[1] = replace(found[1], down=found[1].down + digests)
-    may = may_project(d, n_clusters, TUNING) and not started and not size.small
-    p = TUNING.projection_features if may else 0
-    if may:
-        found.append(_pass("projected moment", d * p, p * p))
-    if d > 3 and not started:
-        found.append(_pass("moment", d, d * d))
-    if not started:
-        found += _tree(d * (p + q), q, m, cells, len(depths))
-    k0 = round(TUNING.start_surplus * n_clusters) if q > 3 and not started else n_clusters
-    if may:
-        found += _lloyd(p, k0, n_clusters, n_iter, 2 * TUNING.most_iterations, "projected ")
-    most = TUNING.few_iterations if size.small else TUNING.most_iterations
-    found += _lloyd(d, k0, n_clusters, n_iter, most)
-    found.append(_pass("quality", n_clusters * (d + 1) + d + 2, 2))
-    found += _columns(d, n_clusters, *columns)
-    return CommunicationCost(tuple(found), n_parts, n_rows, n_workers, float(row_bytes or 4 * d))
+    n_features: int
+    n_clusters: int
+    rho: float  # of the whole fit
+    bounds_known: bool
+    grouped: bool
+    columns: tuple[float, float]  # parts of the budget: for their units, and to refine centers
+    started: bool  # whether there are centers to start from
+
+    def cost(self, work: Workload) -> CommunicationCost:
+        """What the passes take, without the look at far rows that a long tail asks for.
+
+        The parts are taken to be alike. Where a fit may look for its clusters in a projection, what
+        it needs there is added to what it needs without.
+        """
+        d, k = self.n_features, self.n_clusters
+        q, size = min(d, TUNING.most_axes), Size(float(work.n_rows), math.sqrt(2 * self.rho))
+        may = may_project(d, k, TUNING) and not self.started and not size.small
+        p = TUNING.projection_features if may else 0
+        found = self._located(work)
+        if may:
+            found.append(_pass("projected moment", d * p, p * p))
+        if not self.started:
+            found += [_pass("moment", d, d * d)] * (d > 3)
+            found += _tree(d * (p + q), q, work, depths_of_levels(q, size, k, TUNING))
+        k0 = round(TUNING.start_surplus * k) if q > 3 and not self.started else k
+        if may:
+            found += _lloyd(p, k0, k, work.n_iter, 2 * TUNING.most_iterations, "projected ")
+        most = TUNING.few_iterations if size.small else TUNING.most_iterations
+        found += _lloyd(d, k0, k, work.n_iter, most)
+        found.append(_pass("quality", k * (d + 1) + d + 2, 2))
+        found += _columns(d, k, *self.columns)
+        row_bytes = float(work.row_bytes or 4 * d)
+        return CommunicationCost(tuple(found), work.n_parts, work.n_rows, work.n_workers, row_bytes)
+
+    def _located(self, work: Workload) -> list[Pass]:
+        """What opens the table, and finds where its rows are."""
+        d, digests = self.n_features, _DIGESTS * work.n_parts
+        found, ids = [Pass("rows", _WORDS, _WORDS + _DIGESTS, _WORDS + digests)], 0
+        if self.grouped:
+            ids = _GROUP * (work.n_rows if work.n_groups is None else work.n_groups)
+            up = _WORDS + min(_GROUP * _rows_of_a_part(work), ids)
+            found.append(Pass("groups", _WORDS, up, ids))
+        if not self.bounds_known:
+            found.append(_pass("bound", 2 * d, _NORMS))
+        found += [
+            _pass("totals", 2 * d, d + 1),
+            _pass("lengths", d + TUNING.radius_bins + 1, TUNING.radius_bins),
+        ]
+        # Digests of all parts travel with the pass after the first, and the sizes of all groups
+        # with the pass after that which has counted them.
+        found[1] = replace(found[1], down=found[1].down + digests)
+        if self.grouped:
+            found[2] = replace(found[2], down=found[2].down + ids)
+        return found
+
+
+def _rows_of_a_part(work: Workload) -> int:
+    return -(-work.n_rows // work.n_parts)
 
 
 def _columns(d: int, k: int, scales: float, refined: float) -> list[Pass]:
@@ -97,12 +98,14 @@ def _columns(d: int, k: int, scales: float, refined: float) -> list[Pass]:
     return found
 
 
-def _tree(axes: int, q: int, m: int, cells: int, n_levels: int) -> list[Pass]:
+def _tree(axes: int, q: int, work: Workload, depths: list[int]) -> list[Pass]:
     """The levels of the cell tree, and the sums of its leaves: a cell is a leaf at the most."""
+    most = min(work.n_rows, 2 ** min(MOST_BITS_A_LEVEL, depths[-1]))
+    cells = most if work.n_cells is None else min(work.n_cells, most)
     found, nodes = [], 2
-    for number in range(n_levels):
+    for number in range(len(depths)):
         down = nodes + (axes + 3 * q if number == 0 else 2 * cells)  # slots; axes, or new nodes
-        up, total = _CELL * min(m, cells), _CELL * cells
+        up, total = _CELL * min(_rows_of_a_part(work), cells), _CELL * cells
         name = f"level {number + 1}"
         found.append(Pass(name, 3 * _WORDS + _NUMBER * down, _WORDS + up, _WORDS + total))
         nodes += cells

@@ -18,6 +18,7 @@ import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -140,7 +141,7 @@ def fit_from_others(
     progress: Callable[[str], None],
 ) -> MixtureResult:
     """The same by rounds from the components of other rows, within public bounds."""
-    columns, domain, rows = _in_bounds(session, table, domain, settings)
+    columns, domain, rows = clipped = _in_bounds(session, table, domain, settings)
     here = columns.columns
     centers = (here.of_table(others.means) - domain.center) / rows.unit
     square = np.outer(here.scale, here.scale) * rows.unit**2
@@ -153,9 +154,8 @@ def fit_from_others(
     progress("components")
     sd = math.sqrt(len(start)) * max(e.errors.weight for e in refined[0] if e.errors is not None)
     size = sum(e.weight for e in refined[0])
-    result = _of_bounds(session, rows, domain, "segments", refined, columns, (size, sd), 1.0)
     days = _day_of(refined[0], MixtureDays(size, sd**2, 1.0), rows, domain)
-    return dataclasses.replace(result, days=days)
+    return _of_bounds(session, clipped, "segments", refined, days)
 
 
 def fit_day(
@@ -167,40 +167,45 @@ def fit_day(
     keep: float,
 ) -> MixtureResult:
     """The same of all days, with the rows of one more."""
-    columns, domain, rows = _in_bounds(session, table, domain, settings)
+    columns, domain, rows = clipped = _in_bounds(session, table, domain, settings)
     table = columns.columns.read(table)
     ends, seen, days = earlier.and_one(session, table, rows, domain, settings, keep)
-    size = days.size, math.sqrt(days.size_variance)
-    result = _of_bounds(session, rows, domain, "coreset", (ends, seen), columns, size, days.square)
-    return dataclasses.replace(result, days=days)
+    return _of_bounds(session, clipped, "coreset", (ends, seen), days)
+
+
+class _InBounds(NamedTuple):
+    """Rows that public bounds alone have clipped: nothing has been released of them."""
+
+    columns: SeenColumns
+    domain: Domain  # a ball that holds the bounds
+    rows: GridTable
 
 
 def _in_bounds(
     session: PrivacySession, table: Table, domain: Domain, settings: Settings
-) -> tuple[SeenColumns, Domain, GridTable]:
-    """Columns of public bounds, a ball that holds them, and the rows in it: nothing is released."""
+) -> _InBounds:
+    """The rows of a table within public bounds."""
     columns = SeenColumns.of_table(table.n_features)
     if settings.scaled:
         columns = seen_columns(session, table, domain)
     here = columns.columns
-    return columns, *rows_in_bounds(here.read(table), here.domain or domain)
+    return _InBounds(columns, *rows_in_bounds(here.read(table), here.domain or domain))
 
 
 def _of_bounds(
     session: PrivacySession,
-    rows: GridTable,
-    domain: Domain,
+    clipped: _InBounds,
     path: str,
     refined: tuple[list[Ellipsoid], np.ndarray],
-    columns: SeenColumns,
-    size: tuple[float, float],
-    square: float,
+    days: MixtureDays,
 ) -> MixtureResult:
-    """The result of rows that bounds alone have clipped; a number of units, with its noise."""
-    known = np.zeros(rows.n_features), size[1], Weights(square)
-    place = CenterRadius(rows, domain, rows.ball, max(size[0], 1.0), "ok", 0.0, *known)
+    """The result of rows that bounds alone have clipped, by what is known after their day."""
+    columns, domain, rows = clipped
+    known = np.zeros(rows.n_features), math.sqrt(days.size_variance), Weights(days.square)
+    place = CenterRadius(rows, domain, rows.ball, max(days.size, 1.0), "ok", 0.0, *known)
     parts = Parts(session, rows, np.array([e.center for e in refined[0]]), path)
-    return _told(session, place, parts, refined, columns)
+    result = _told(session, place, parts, refined, columns)
+    return dataclasses.replace(result, days=days)
 
 
 def _matrix(covariance: np.ndarray, d: int) -> np.ndarray:

@@ -101,27 +101,25 @@ def refined_centers(
     session: PrivacySession,
     table: Table,
     columns: Columns,
-    centers: np.ndarray,
-    std_error: np.ndarray,
+    known: RefinedCenters,
     square: float = 1.0,
     size: float = 0.0,
 ) -> RefinedCenters:
-    """Centers (k, d), with standard errors of that shape or one each, refined."""
-    k, d = centers.shape
-    before = np.broadcast_to(std_error if std_error.ndim == 2 else std_error[:, None], (k, d))
+    """Known centers, refined; `size` is the released number of units."""
+    k, d = known.centers.shape
     rho, mean_size = session.remaining(REFINEMENT), max(size, 0.0) / k
     # A mean of all rows may be that of a skewed column, which nothing but a wide clip leaves as is.
     part = rho if k == 1 else _FIRST * rho
-    first = _first_frame(columns, centers, before, _reach(mean_size, part, d))
-    sums = _released(session, table, columns.box, centers, first, part)
-    found, most = _combined(columns, centers, before, first, sums, square)
+    first = _first_frame(columns, known, _reach(mean_size, part, d))
+    sums = _released(session, table, columns.box, known.centers, first, part)
+    found, most = _combined(columns, known, first, sums, square)
     if k == 1:
         return found
     part = session.remaining(REFINEMENT)
     second = _second_frame(columns, found, _reach(mean_size, part, d) * most)
-    sums = _released(session, table, columns.box, centers, second, part)
+    sums = _released(session, table, columns.box, known.centers, second, part)
     # The rows of the centers before: what is near to the new ones may be other rows.
-    last, _ = _combined(columns, found.centers, found.std_error, second, sums, square)
+    last, _ = _combined(columns, found, second, sums, square)
     return last._replace(beyond=found.beyond, numbers=(sums.number, sums.number_sd))
 
 
@@ -140,14 +138,14 @@ class _Frame(NamedTuple):
     whole: np.ndarray  # (d,), whether a box holds all rows within that scale: no sum is clipped
 
 
-def _first_frame(columns: Columns, centers: np.ndarray, before: np.ndarray, reach: float) -> _Frame:
+def _first_frame(columns: Columns, found: RefinedCenters, reach: float) -> _Frame:
     """About the middle of a box; else about the centers, or the origin where they are lost."""
     boxed = columns.box is not None
-    known = before < (_LOST / 4 if boxed else _LOST) * columns.scale
+    known = found.std_error < (_LOST / 4 if boxed else _LOST) * columns.scale
     whole = np.full(len(columns.scale), boxed)
-    about = np.where(known, centers, _middle(columns, centers, before, known))
+    about = np.where(known, found.centers, _middle(columns, found, known))
     if not boxed:
-        base = np.where(known, centers, columns.origin)
+        base = np.where(known, found.centers, columns.origin)
         return _Frame(base, base, reach * columns.scale, whole)
     return _Frame(np.broadcast_to(columns.origin, about.shape), about, columns.scale, whole)
 
@@ -158,30 +156,29 @@ def _second_frame(columns: Columns, found: RefinedCenters, reach: np.ndarray) ->
     whole = (reach >= columns.scale) & (columns.box is not None)
     base = np.where(whole, columns.origin, found.centers)
     known = ~whole | (found.std_error < _LOST * found.spread)
-    about = np.where(known, found.centers, _middle(columns, found.centers, found.std_error, known))
+    about = np.where(known, found.centers, _middle(columns, found, known))
     return _Frame(base, about, np.where(whole, columns.scale, reach), whole)
 
 
-def _middle(
-    columns: Columns, centers: np.ndarray, errors: np.ndarray, known: np.ndarray
-) -> np.ndarray:
-    """Where the rows of lost centers (k, d) are likely to be: with the others, by column."""
-    weights = np.where(known, 1 / np.maximum(np.square(errors / columns.scale), 1e-30), 0.0)
+def _middle(columns: Columns, found: RefinedCenters, known: np.ndarray) -> np.ndarray:
+    """Where the rows of lost centers (k, d) are likely to be: with the `known`, by column."""
+    errors = np.square(found.std_error / columns.scale)
+    weights = np.where(known, 1 / np.maximum(errors, 1e-30), 0.0)
     total = weights.sum(axis=0)
-    mean = (weights * centers).sum(axis=0) / np.maximum(total, 1e-300)
+    mean = (weights * found.centers).sum(axis=0) / np.maximum(total, 1e-300)
     return np.where(total > 0, mean, columns.origin)
 
 
 def _combined(
     columns: Columns,
-    centers: np.ndarray,
-    before: np.ndarray,
+    known: RefinedCenters,
     frame: _Frame,
     sums: "_Sums",
     square: float,
 ) -> tuple[RefinedCenters, np.ndarray]:
-    """Centers (k, d) with errors `before` and a release, by inverse variance; and at most how wide
-    (d,) the clusters are in each column, as far as noise lets it be seen."""
+    """Known centers (k, d) and a release, by inverse variance; and at most how wide (d,) the
+    clusters are in each column, as far as noise lets it be seen."""
+    centers, before = known.centers, known.std_error
     (k, d), scale = centers.shape, frame.scale
     least = np.maximum(sums.number, _FEWEST * sums.number_sd)[:, None]
     offset = np.clip(sums.total / least, -1.0, 1.0)

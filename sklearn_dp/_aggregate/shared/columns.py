@@ -215,7 +215,7 @@ def look_at_columns(
     if rho is None:
         return None
     columns, known = Columns(np.zeros(d), np.ones(d), True), np.zeros(d, dtype=bool)
-    single, interval, inside = known.copy(), np.zeros(d), np.ones(d)
+    single, intervals = known.copy(), [(0.0, 1.0)] * d
     active, edges = np.arange(d), np.tile(_OCTAVE_EDGES, (d, 1))
     for step in range(_LEVELS + 2):
         last = step > _LEVELS or not len(active) or session.remaining(COLUMNS) < rho
@@ -233,8 +233,8 @@ def look_at_columns(
         size = max(_number(counts, sd) if size is None else size, 1.0)
         further = []
         for place, (column, own) in enumerate(zip(active, edges, strict=True)):
-            before = 0.0 if count is _octaves else interval[column]
-            found = _moments(counts[place], own, sd, len(active), size, before, inside[column])
+            before = (0.0, 1.0) if count is _octaves else intervals[column]
+            found = _moments(counts[place], own, sd, len(active), size, before)
             if count is _octaves and (found is None or _all_zero(found)):
                 found = _spread_thin(counts[place], sd, len(active), size) or found
             # About one value, bins as narrow as its own have nothing else in them.
@@ -243,7 +243,8 @@ def look_at_columns(
                 # What a level before has told stays: in finer bins the rows are spread thin.
                 single[column] &= last
                 continue
-            origin, scale, resolved, low, high, interval[column], inside[column] = found
+            origin, scale, resolved, low, high, *interval = found
+            intervals[column] = interval[0], interval[1]
             columns.origin[column] = origin + (columns.origin[column] if last else 0.0)
             columns.scale[column], known[column], single[column] = scale, True, not resolved
             if not resolved and not _all_zero(found):
@@ -280,16 +281,15 @@ def _moments(
     sd: float | np.ndarray,
     n_columns: int,
     size: float,
-    before: float = 0.0,
-    inside: float = 1.0,
+    before: tuple[float, float] = (0.0, 1.0),
 ) -> _Seen | None:
     """Mean, standard deviation, whether they are resolved, and the interval, from noisy counts.
 
     Bins count that stand clear of the noise, and their neighbors as far as these are above it; None
-    where there is none. Rows that are missing from them are in the interval `before`, whose width
-    comes next to last; the part of the rows in the bins comes last, `inside` is that in `before`.
+    where there is none. Last come the width of their interval, and the part of the rows in it;
+    `before` are those of an interval where rows are that are missing from them.
     """
-    bins = len(counts)
+    bins, (width_before, inside) = len(counts), before
     level = sd * math.sqrt(2 * math.log(bins * n_columns / _CLEAR)) + 0.5
     kept = counts > level
     if not kept.any():
@@ -315,15 +315,15 @@ def _moments(
     missing = 1 - float(counts[places].sum() + 2 * np.max(sd) * math.sqrt(len(places))) / size
     # Many have one value, as 40 hours: the others are somewhere in the interval.
     left = missing - (1 - inside)
-    heap = len(places) == 1 and before > 0 and left > _HEAP
+    heap = len(places) == 1 and width_before > 0 and left > _HEAP
     if len(places) > 1 or heap:
-        scale = math.hypot(scale, math.sqrt(max(left if heap else missing, 0.0)) * before / 4)
+        scale = math.hypot(scale, math.sqrt(max(left if heap else missing, 0.0)) * width_before / 4)
     held = min(float(counts[places].sum()) / size, 1.0)
     found = mean, scale, spread > _RESOLVED * typical, low, high, wide, held
     # One bin is a column of one value only if it holds the others too, wherever they hide.
     one = len(places) == 1 or _all_zero(found)
     found = (mean, scale, heap or (not one and found[2]), low, high, wide, held)
-    least = (_STILL if before else _ALL) * size - 2 * np.max(sd)
+    least = (_STILL if width_before else _ALL) * size - 2 * np.max(sd)
     return None if one and counts[places].max() < least else found
 
 

@@ -13,6 +13,7 @@ from sklearn_dp._aggregate.shared.column_means import (
     refined_centers,
     refinement_entry,
     unequal,
+    unrefined_centers,
 )
 from sklearn_dp._aggregate.shared.columns import Columns
 from sklearn_dp._aggregate.shared.table import Table
@@ -40,7 +41,8 @@ def refined(X, rho=0.05, box=BOX, columns=None, units=None, start=CENTERS, seed=
     session = open_session(refinement_entry(rho), rho=rho, random_state=seed)
     table = Table.in_memory(X, Units(len(X)) if units is None else units)
     columns = Columns.of(box, 3) if columns is None else columns
-    return refined_centers(session, table, columns, start, np.full(len(start), 300.0), **options)
+    known = unrefined_centers(columns, start, np.full(len(start), 300.0))
+    return refined_centers(session, table, columns, known, **options)
 
 
 def test_sides_of_a_box_that_differ():
@@ -132,7 +134,8 @@ def test_a_bias_of_the_first_estimate_is_found():
     X, start = persons(40_000, np.random.default_rng(0)), CENTERS - [0, 5e3, 0]
     session = open_session(refinement_entry(0.05), rho=0.05, random_state=0)
     table, columns = Table.in_memory(X, Units(len(X))), Columns.of(BOX, 3)
-    found = refined_centers(session, table, columns, start, np.full(4, 50.0))
+    known = unrefined_centers(columns, start, np.full(4, 50.0))
+    found = refined_centers(session, table, columns, known)
     labels = np.linalg.norm(X[:, None] - start, axis=2).argmin(axis=1)
     means = np.array([X[labels == j].mean(axis=0) for j in range(4)])
     off = np.abs(found.centers - means)[:, 1]
