@@ -5,6 +5,7 @@ release: `BaseDPCenters.private_score` pays for it.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ __all__ = ["labels_of_part", "nearest_point", "noisy_cost", "squares_to_nearest"
 
 _ROWS = 2**14  # at a time, and fewer where there are many points or features:
 _BYTES = 2**22
+_WIDE = 64  # beyond, it takes longer to make rows of float64 shorter than to multiply them
 
 
 @row_guard
@@ -31,31 +33,47 @@ def labels_of_part(
     return nearest_point(rows if seen is None else seen(rows), centers)
 
 
+@row_guard
 def nearest_point(X: Any, points: np.ndarray) -> np.ndarray:
     """Index (int32) of the nearest of some released points for each finite row, none of no rows.
 
-    A function of the row alone, the lowest index among equals. A matrix product is fast, but it is
-    rounded, and its bits depend on the other rows. So it decides only where all other points are
-    farther by more than what rounding can do. Other rows are compared by sums of their squared
-    differences, in a fixed order.
+    A function of the row alone, the lowest index among equals. A matrix product is fast, and twice
+    as fast in float32, but it is rounded, and its bits depend on the other rows. So it decides only
+    where all other points are farther by more than what rounding can do. Other rows are compared by
+    sums of their squared differences, in a fixed order.
     """
-    labels, find = np.empty(len(X), dtype=np.int32), _ByProduct(points, X.dtype)
-    unsure = [np.empty(0, dtype=np.int64)]
-    for part, rows in _pieces(X, len(points)):
-        labels[part], several = find(rows)
-        unsure.append(part.start + np.flatnonzero(several))
-    tied = np.concatenate(unsure)
-    for part, rows in _pieces(X[tied], len(points)):
-        rows = rows.astype(np.float64)
-        labels[tied[part]] = cdist(rows, find.points, "sqeuclidean").argmin(axis=1)
+    points = saturated(narrowed(points, X.dtype).astype(np.float64))
+    kind = X.dtype if X.shape[1] > _WIDE else np.float32
+    labels, unsure = _by_product(X, points, kind)
+    for find in (partial(_by_product, kind=np.float64), _by_sums):
+        labels[unsure], again = find(X[unsure], points)
+        unsure = unsure[again]
     return labels
+
+
+def _by_product(X: Any, points: np.ndarray, kind: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Labels by products in this type, and the places of those that may be wrong."""
+    labels, find = np.empty(len(X), dtype=np.int32), _ByProduct(points, kind)
+    unsure = [np.empty(0, dtype=np.int64)]
+    for part, rows in _pieces(X, 4 * len(points), kind):  # scores are read again and again
+        labels[part], several = find(rows)
+        unsure.append(part.start + several)
+    return labels, np.concatenate(unsure)
+
+
+def _by_sums(X: Any, points: np.ndarray) -> tuple[np.ndarray, list[int]]:
+    """Labels by sums of squared differences, of which none is wrong."""
+    labels = np.empty(len(X), dtype=np.int32)
+    for part, rows in _pieces(X, len(points), np.float64):
+        labels[part] = cdist(rows, points, "sqeuclidean").argmin(axis=1)
+    return labels, []
 
 
 def squares_to_nearest(X: Any, points: np.ndarray) -> np.ndarray:
     """The squared distance of each finite row to the nearest of some released points."""
     squares, labels = np.empty(len(X)), nearest_point(X, points)
     points = narrowed(points, X.dtype)
-    for part, rows in _pieces(X, len(points)):
+    for part, rows in _pieces(X, len(points), X.dtype):
         offsets = points.take(labels[part], axis=0)
         offsets -= rows
         squares[part] = _squares(offsets)
@@ -69,12 +87,15 @@ def _squares(rows: np.ndarray) -> np.ndarray:
     return np.square(rows) @ np.ones(rows.shape[1], dtype=rows.dtype)
 
 
-def _pieces(X: Any, n_points: int) -> Iterator[tuple[slice, np.ndarray]]:
-    """A few saturated rows at a time: what is made of them stays in the caches."""
-    width = max(n_points, X.shape[1]) * X.dtype.itemsize
+def _pieces(X: Any, n_points: int, kind: Any) -> Iterator[tuple[slice, np.ndarray]]:
+    """A few saturated rows of a type at a time: what is made of them stays in the caches."""
+    width = max(n_points, X.shape[1]) * np.dtype(kind).itemsize
     step = max(1, min(_ROWS, _BYTES // width))
     for start in range(0, len(X), step):
-        yield slice(start, start + step), saturated(X[start : start + step])
+        rows = X[start : start + step]
+        # What is too large for float32 is infinite in it, and then decides nothing.
+        wide = saturated(rows) if kind == np.float64 else rows
+        yield slice(start, start + step), np.asarray(wide, dtype=kind)
 
 
 class _ByProduct:
@@ -84,32 +105,31 @@ class _ByProduct:
     the points, the products are no larger than they need be, and few rows are unsure.
     """
 
-    def __init__(self, points: np.ndarray, dtype: np.dtype) -> None:
-        self.points = saturated(narrowed(points, dtype).astype(np.float64))
-        self.type = np.finfo(dtype)
-        middle = self.points.mean(axis=0)
-        offsets, sums = self.points - middle, self.points + middle
-        self.directions = (-2.0 * offsets).astype(dtype)
-        self.lengths = np.einsum("ij,ij->i", offsets, sums)[:, None].astype(dtype)
+    def __init__(self, points: np.ndarray, kind: Any) -> None:
+        self.type = np.finfo(kind)
+        middle = points.mean(axis=0)
+        offsets, sums = points - middle, points + middle
+        self.directions = (-2.0 * offsets).astype(kind)
+        self.lengths = np.einsum("ij,ij->i", offsets, sums)[:, None].astype(kind)
         self.numbers = np.arange(len(points), dtype=np.min_scalar_type(len(points)))[:, None]
-        self.reach = [np.linalg.norm(each, axis=1).max() for each in (offsets, sums, self.points)]
+        self.reach = [np.linalg.norm(each, axis=1).max() for each in (offsets, sums, points)]
 
     def __call__(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Indices, and whether they may be wrong, of rows of the type of the table."""
+        """Indices for rows of that type, and the places of those that may be wrong."""
         scores = self.directions @ rows.T
         scores += self.lengths
         limit = scores.min(axis=0)
         limit += self.type.dtype.type(self._error(rows))
         near, kind = (scores <= limit).view(np.uint8), self.numbers.dtype
         labels = np.multiply(near, self.numbers, dtype=kind).sum(axis=0, dtype=kind)
-        return labels, near.sum(axis=0, dtype=kind) != 1
+        return labels, np.flatnonzero(near.sum(axis=0, dtype=kind) != 1)
 
     def _error(self, rows: np.ndarray) -> float:
         """More than by how much two scores, or two sums of squares, may be off together.
 
-        With unit roundoff u, the score of a row of length r is off by at most
-        (d + 4) u |c - m| (2 r + |c + m|), and a sum of d squares, in float64, by
-        (d + 4) u (r + |c|)^2. And products that are too small are rounded to zero. Where some may
+        With unit roundoff u, the score of a row of length r, which may have been rounded itself, is
+        off by at most (d + 4) u |c - m| (2 r + |c + m|), and a sum of d squares, in float64, by
+        (d + 4) u (r + |c|)^2. And numbers that are too small are rounded to zero. Where some may
         overflow, that is infinite, and all rows are unsure.
         """
         d = rows.shape[1]

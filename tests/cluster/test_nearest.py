@@ -35,6 +35,7 @@ def tables():
     yield between, np.array([[-1.0, 0, 0], [np.nextafter(1.0, 0), 0, 0], [1.0, 0, 0]])
     points = rng.normal(size=(300, 3))
     yield rng.normal(size=(9000, 3)), points
+    yield rng.normal(size=(400, 80)), rng.normal(size=(5, 80))
     yield 1e8 + 1e-4 * rng.normal(size=(2000, 3)), 1e8 + 1e-4 * points[:5]
     yield 1e-160 * rng.normal(size=(2000, 3)), 1e-160 * points[:5]
     # Scores overflow in float32, whichever is the least; and the last row is clipped.
