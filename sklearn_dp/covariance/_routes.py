@@ -13,7 +13,7 @@ import numpy as np
 from .._aggregate.moments.covariance_core import core_stage
 from .._aggregate.moments.days import EarlierDays
 from .._aggregate.moments.ellipsoid import Ellipsoid
-from .._aggregate.moments.rounds import fit_gram, refine, rows_in_bounds
+from .._aggregate.moments.rounds import MomentRounds, fit_gram, refine, rows_in_bounds
 from .._aggregate.shared.adaptive_center import about_origin, adaptive_center_radius
 from .._aggregate.shared.rows import GridTable
 from .._days import BaseByDays
@@ -63,9 +63,8 @@ class BaseRoutes(BaseByDays):
         """One round with the rows of a later day."""
         centered, today = bool(self.assume_centered), self._today
         domain, rows = rows_in_bounds(table, domain, centered=centered)
-        (end,), self._earlier_days = self._earlier().and_one(
-            session, rows, domain.center, today.keep, centered=centered
-        )
+        rounds = MomentRounds(session, rows, centered=centered)
+        (end,), self._earlier_days = self._earlier().and_one(rounds, domain.center, today.keep)
         self.path_, self.status_ = today.fitted.path_, "ok"
         self.radius_, self.rows_beyond_ = today.fitted.radius_, today.fitted.rows_beyond_
         return end, rows, domain.center
@@ -79,7 +78,8 @@ class BaseRoutes(BaseByDays):
         number = size / table.units.unit_weight  # of units
         start = Ellipsoid.of_covariance(middle, covariance, number, rows.ball)
         # Two rounds widen what is three times too narrow.
-        (end,), _ = refine(session, rows, [start], centered=centered, pool=True, least_rounds=2)
+        rounds = MomentRounds(session, rows, centered=centered, past=[])
+        (end,), _ = refine(rounds, [start], least_rounds=2)
         self.radius_, self.rows_beyond_ = domain.radius, 0.0
         self.path_, self.status_ = "segments", "ok"
         return end if end.least_weight > 0 else end.unknown(), rows, domain.center
@@ -101,7 +101,8 @@ class BaseRoutes(BaseByDays):
         start = self._start(session, place, centered)
         progress("core")
         square = place.weights.square
-        (end,), _ = refine(session, rows, [start], centered=centered, pool=True, square=square)
+        rounds = MomentRounds(session, rows, centered=centered, past=[], square=square)
+        (end,), _ = refine(rounds, [start])
         if not end.least_weight > 0:
             place = replace(place, status=found)
         self.status_ = place.weights.told(place.status)

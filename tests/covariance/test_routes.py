@@ -75,9 +75,9 @@ def test_the_largest_weight_is_no_number_of_units(monkeypatch):
     """A start from rows of weight 300 is one of so many units."""
     starts, original = [], _routes.refine
 
-    def refine(session, rows, start, **options):
+    def refine(rounds, start, **options):
         starts.extend(start)
-        return original(session, rows, start, **options)
+        return original(rounds, start, **options)
 
     monkeypatch.setattr(_routes, "refine", refine)
     key, X = np.repeat([0, 1], 600), rows(1200)

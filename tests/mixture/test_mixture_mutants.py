@@ -114,10 +114,10 @@ def _radii_without_noise(original):
 
 
 def _rounds_from_rows(original):
-    def refine(session, rows, *rest, **options):
-        number = 1 + rows_in_memory(rows).n_rows % 2
+    def refine(rounds, *rest, **options):
+        number = 1 + rows_in_memory(rounds.rows).n_rows % 2
         options |= {"least_rounds": number, "most_rounds": number}
-        return original(session, rows, *rest, **options)
+        return original(rounds, *rest, **options)
 
     return refine
 

@@ -31,7 +31,7 @@ from ..kmeans.result import EngineResult
 from ..moments.days import EarlierDays, MomentDays
 from ..moments.ellipsoid import Ellipsoid, Errors, Source, normal_quantile
 from ..moments.moment_releases import moment_entries
-from ..moments.rounds import same_clips
+from ..moments.rounds import MomentRounds, same_clips
 from ..shared.bounds import is_ok
 from ..shared.rows import GridTable
 from ..shared.table import Table
@@ -81,8 +81,8 @@ class MixtureDays:
         if self.centers is not None:
             rows.update(labeled, nearest_label, self.centers)
         part = keep if by_label else keep * (self.steps + 1) / (self.steps + 1 + _FADE)
-        way = {"form": settings.form, "by_label": by_label}
-        ends, moments = self.moments.and_one(session, rows, domain.center, part, **way)
+        rounds = MomentRounds(session, rows, settings.form)
+        ends, moments = self.moments.and_one(rounds, domain.center, part, by_label=by_label)
         seen = np.array([end.seen for end in ends])
         days = self._counted(keep, part, _size(self.moments), _size(moments))
         centers = None if seen.all() else self.centers

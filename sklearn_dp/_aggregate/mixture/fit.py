@@ -30,7 +30,7 @@ from ..._published.separated_gaussians.spherical import spherical_parts
 from ..kmeans.candidates import Choice
 from ..moments.days import EarlierDays
 from ..moments.ellipsoid import Ellipsoid, Errors
-from ..moments.rounds import refine, rows_in_bounds
+from ..moments.rounds import MomentRounds, refine, rows_in_bounds
 from ..moments.seen_columns import SeenColumns, codes_of, seen_columns
 from ..shared.adaptive_center import CenterRadius, adaptive_center_radius
 from ..shared.advice import listed, plain
@@ -150,7 +150,8 @@ def fit_from_others(
         Ellipsoid.of_covariance(*each, rows.ball)
         for each in zip(centers, shapes, others.weights / table.units.unit_weight, strict=True)
     ]
-    refined = refine(session, rows, start, form=settings.form, most_rounds=_MOST_ROUNDS)
+    rounds = MomentRounds(session, rows, settings.form)
+    refined = refine(rounds, start, most_rounds=_MOST_ROUNDS)
     progress("components")
     sd = math.sqrt(len(start)) * max(e.errors.weight for e in refined[0] if e.errors is not None)
     size = sum(e.weight for e in refined[0])
@@ -251,16 +252,13 @@ def _refined(
         return split_widest(ellipsoids, least, parts.rows.ball) if once else ellipsoids
 
     return refine(
-        parts.session,
-        parts.rows,
+        MomentRounds(parts.session, parts.rows, form, square=place.weights.square),
         start,
         # The first round believes the partition: balls about its centers say less than it does.
         labeled=len(start) > 1,
         repair=repair,
-        form=form,
         least_rounds=_LEAST_ROUNDS,
         most_rounds=_MOST_ROUNDS,
-        square=place.weights.square,
     )
 
 

@@ -101,7 +101,7 @@ class AxesDays:
         clips = self._clips(session, rows, keep)
         alike = clips._replace(reaches=[None])  # nothing asks for fourth powers
         left = session.remaining(MOMENTS) * (1 - 1e-9)
-        rounds = MomentRounds(session, rows, "full", False)
+        rounds = MomentRounds(session, rows)
         release = rounds.released([guess], alike, left, about=True)
         mean, size = release.means[0], float(release.sizes[0])
         second, noise = release.seconds[0] + np.outer(mean, mean), float(release.noise[0])

@@ -12,13 +12,11 @@ What a clip takes from a long tail it takes every day: such biases are averaged,
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Self, cast
+from typing import Self, cast
 
 import numpy as np
 
-from ..._privacy._session import PrivacySession
 from ..friendly.days import DayMean, Means
-from ..shared.rows import GridTable
 from .ellipsoid import NARROWEST, Ellipsoid, Errors, Source
 from .estimates import noise_norm, unclip, within
 from .joined import LIKE, Part, averaged_entries, stretch, with_sampling
@@ -125,30 +123,22 @@ class EarlierDays:
         return cls(days, square, unit, origin)
 
     def and_one(
-        self, session: PrivacySession, rows: GridTable, origin: np.ndarray, keep: float, **way: Any
+        self, rounds: MomentRounds, origin: np.ndarray, keep: float, *, by_label: bool = False
     ) -> tuple[list[Ellipsoid], Self]:
         """The components of all days with one more, whose rows are on a grid about the origin, and
-        what the next one starts from; a part `keep` of what earlier ones have shown counts. `way`
-        is as in :func:`later_day`."""
-        shift = (self.origin - origin) / rows.unit
-        days = [each.on_grid(self.unit / rows.unit, shift) for each in self.days]
-        ends, days = later_day(session, rows, days, keep, square=self.square, **way)
-        return ends, replace(self, days=days, unit=rows.unit, origin=origin)
+        what the next one starts from. The rest is as in :func:`later_day`."""
+        unit = rounds.rows.unit
+        days = [each.on_grid(self.unit / unit, (self.origin - origin) / unit) for each in self.days]
+        ends, days = later_day(replace(rounds, square=self.square), days, keep, by_label)
+        return ends, replace(self, days=days, unit=unit, origin=origin)
 
 
 def later_day(
-    session: PrivacySession,
-    rows: GridTable,
-    days: list[MomentDays],
-    keep: float,
-    *,
-    square: float,
-    centered: bool = False,
-    form: str = "full",
-    by_label: bool = False,
+    rounds: MomentRounds, days: list[MomentDays], keep: float, by_label: bool
 ) -> tuple[list[Ellipsoid], list[MomentDays]]:
     """The components of all days with the rows of one more, on the same grid; a part `keep` of what
     earlier ones have shown counts. `by_label`: rows have labels, which say what they belong to."""
+    session, rows, form = rounds.session, rounds.rows, rounds.form
     # Clips are chosen for all days as one: their rows, and noise that adds up.
     guesses = [
         replace(guess, weight=max(keep * each.means.size, 0.0) + guess.weight)
@@ -163,7 +153,6 @@ def later_day(
     clips = last_clips(
         session, rows, guesses, radius, form, all_days + own, (_distances(days), keep)
     )
-    rounds = MomentRounds(session, rows, form, centered, square=square)
     rho = session.remaining(MOMENTS) * (1 - 1e-9)
     release = rounds.released(guesses, clips, rho, by_label=by_label)
     day = _Day(rounds, release, clips, guesses, keep)
@@ -171,7 +160,7 @@ def later_day(
     seconds = release.seconds + products(release.means, form, sizes)
     found = [day.averaged(j, each, seconds[j]) for j, each in enumerate(days)]
     centers = np.array([guess.center for guess in guesses])
-    if not centered:
+    if not rounds.centered:
         centers = np.array([np.rint(within(each.means.mean, rows.ball)) for each in found])
     offsets = [
         (guess.axes / guess.scales).T @ (center - guess.center)

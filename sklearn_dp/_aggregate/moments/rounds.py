@@ -73,39 +73,30 @@ _SEEN = 1.3  # spectral norms of the noise that a variance must be, not to be hi
 
 
 def refine(
-    session: PrivacySession,
-    rows: GridTable,
+    rounds: "MomentRounds",
     ellipsoids: list[Ellipsoid],
     *,
     labeled: bool = False,
     repair: Callable[[list[Ellipsoid], int], list[Ellipsoid]] | None = None,
-    form: str = "full",
     least_rounds: int = 1,
     most_rounds: int = _MOST_ROUNDS,
-    share: float | None = None,
-    centered: bool = False,
-    pool: bool = False,
-    square: float = 1.0,
 ) -> tuple[list[Ellipsoid], np.ndarray]:
     """Improve released components by rounds of whitened, clipped moments, with all of the plan.
 
     With the ellipsoids, whether each stood out of the noise in all directions. `labeled`: the first
     round takes the labels of the parts for weights in components. ``repair(ellipsoids, round)``
     gives those that the round takes instead. There are more rounds than `least_rounds` (before the
-    last one) as long as directions are hidden in the noise and may come out of it. `share` of the
-    budget is for each round but the last. `pool`: what earlier rounds released counts in later ones
-    too: of one "full" component. `square` is that of the weights of rows, see `Weights`.
+    last one) as long as directions are hidden in the noise and may come out of it.
     """
+    session, rows, form = rounds.session, rounds.rows, rounds.form
     budget = left = session.remaining(MOMENTS)
-    past: list[list[Any]] | None = [[] for _ in ellipsoids] if pool else None
-    context = MomentRounds(session, rows, form, centered, past, square)
     for number in range(most_rounds):
         radius = math.sqrt(max(e.square for e in ellipsoids))
-        part = budget * (share or _round_share(ellipsoids, rows.n_features, form, budget))
+        part = budget * _round_share(ellipsoids, rows.n_features, form, budget)
         taken = repair(ellipsoids, number) if repair else ellipsoids
         by_label = labeled and number == 0
         clips = same_clips(radius, taken)
-        ellipsoids, seen, open_ = context.round(taken, clips, part, by_label=by_label)
+        ellipsoids, seen, open_ = rounds.round(taken, clips, part, by_label=by_label)
         left = session.remaining(MOMENTS) * (1 - 1e-9)
         if number + 1 >= least_rounds and not open_.any() or left < (1 - _MOST_EXPLORED) * budget:
             break
@@ -113,7 +104,7 @@ def refine(
     taken = repair(ellipsoids, number + 1) if repair else ellipsoids
     clips = last_clips(session, rows, taken, radius, form, left)
     left = session.remaining(MOMENTS) * (1 - 1e-9)
-    ellipsoids, seen, _ = context.round(taken, clips, left, last=True)
+    ellipsoids, seen, _ = rounds.round(taken, clips, left, last=True)
     return ellipsoids, seen
 
 
@@ -207,11 +198,12 @@ class MomentRounds:
 
     session: PrivacySession
     rows: GridTable
-    form: str
-    centered: bool
-    # for each component, what `pooled` keeps of earlier rounds; None: nothing is pooled
-    past: list[list[Any]] | None = None
-    square: float = 1.0  # what weights multiply sampling variances by
+    form: str = "full"
+    centered: bool = False
+    # of one "full" component, what `pooled` keeps of earlier rounds, nothing at first; None:
+    # nothing is pooled
+    past: list[Any] | None = None
+    square: float = 1.0  # what weights multiply sampling variances by, see `Weights`
     # (d,), the largest whitened coordinates, where rows are clipped to public bounds alone
     farthest: np.ndarray | None = None
 
@@ -269,7 +261,7 @@ class MomentRounds:
         if reach is None:
             second = unclip(second, ellipsoid.square, d)
         if self.past is not None and reach is None:
-            second, noise = pooled(self.past[j], ellipsoid, second, noise)
+            second, noise = pooled(self.past, ellipsoid, second, noise)
         level = noise * noise_norm(d, form)
         if self.farthest is not None:
             of_entry, of_norm = noise_of_products(release, j)
@@ -385,7 +377,7 @@ def fit_gram(
     if domain.low is not None and domain.high is not None:
         ends = np.abs([domain.low - domain.center, domain.high - domain.center])
         farthest = ends.max(axis=0) / (rows.unit * rows.ball)
-    context = MomentRounds(session, rows, "full", centered, farthest=farthest)
+    context = MomentRounds(session, rows, centered=centered, farthest=farthest)
     rho = session.remaining(MOMENTS) * (1 - 1e-9)
     (end,), _, _ = context.round([start], same_clips(1.0, [start]), rho, last=True)
     return end

@@ -139,7 +139,8 @@ def last_clips(
         squares *= max(more / _HIDDEN, 1.0)
         each = zip(ellipsoids, of_each, seen_of_each, strict=True)
         return [
-            (_unseen(e.weight, noise, sums, near, edges, row, of), squares) for e, row, of in each
+            (_unseen(e.weight, noise, sums, _held(row, edges, noise, sums, near, of)), squares)
+            for e, row, of in each
         ]
 
     if all(tail is None for tail in tails):
@@ -162,36 +163,31 @@ def last_clips(
     return Clips(sums, moments, found, hidden, distances, tails)
 
 
-def _unseen(
-    size: float,
-    sd: float,
-    radius: float,
-    near: float = 1.0,
-    edges: np.ndarray | None = None,
-    counts: np.ndarray | None = None,
-    d: int = 1,
-) -> float:
-    """What a tail beyond the radius may take from a mean, where it does not stand out of counts.
-
-    Of as many rows as noise may hide in an octave, or a tenth of all; and of what counts hold, up
-    to `near` times the radius or to where they stand out most clearly, beyond a normal law's.
-    """
+def _unseen(size: float, sd: float, radius: float, held: float = 0.0) -> float:
+    """What a tail beyond the radius may take from a mean, where it does not stand out of counts: of
+    as many rows as noise may hide in an octave, or a tenth of all, and what counts have `held`."""
     hidden = min(_HIDDEN * math.sqrt(2) * sd, _MOST_HIDDEN * size)
     excess = float(PowerLaw(radius, hidden, _HEAVY, math.inf).excess(radius))
-    if edges is not None and counts is not None:
-        beyond = (edges[1:] > radius) & (edges[1:] <= _FAR * radius)
-        middle = np.maximum((edges[1:] + edges[:-1]) / 2 - radius, 0.0)[beyond]
-        normal = _normal_counts(counts, edges, d)[beyond]
-        more, tail = counts[beyond] - normal, normal < sd
-        # A cluster far out has all its rows in a few bins: of any bins that follow each other.
-        held, bins = (np.append(0.0, np.cumsum(part)) for part in (more * tail, tail))
-        clear = (held[:, None] - held) / (sd * np.sqrt(np.maximum(bins[:, None] - bins, 1)))
-        last = int(np.count_nonzero(edges[1:][beyond] <= near * radius))
-        end, start = np.unravel_index(np.argmax(np.tril(clear)), clear.shape)
-        if clear[end, start] > _TOGETHER:
-            last = max(last, int(end))
-        excess += max(float(more[:last] @ middle[:last]), 0.0)
-    return _LIKELY[0] * excess / max(size, 1.0)
+    return _LIKELY[0] * (excess + held) / max(size, 1.0)
+
+
+def _held(
+    counts: np.ndarray, edges: np.ndarray, sd: float, radius: float, near: float, d: int
+) -> float:
+    """By how much rows exceed the radius that counts hold beyond a normal law's, up to `near` times
+    the radius or to where they stand out most clearly."""
+    beyond = (edges[1:] > radius) & (edges[1:] <= _FAR * radius)
+    middle = np.maximum((edges[1:] + edges[:-1]) / 2 - radius, 0.0)[beyond]
+    normal = _normal_counts(counts, edges, d)[beyond]
+    more, tail = counts[beyond] - normal, normal < sd
+    # A cluster far out has all its rows in a few bins: of any bins that follow each other.
+    held, bins = (np.append(0.0, np.cumsum(part)) for part in (more * tail, tail))
+    clear = (held[:, None] - held) / (sd * np.sqrt(np.maximum(bins[:, None] - bins, 1)))
+    last = int(np.count_nonzero(edges[1:][beyond] <= near * radius))
+    end, start = np.unravel_index(np.argmax(np.tril(clear)), clear.shape)
+    if clear[end, start] > _TOGETHER:
+        last = max(last, int(end))
+    return max(float(more[:last] @ middle[:last]), 0.0)
 
 
 def _unseen_squares(

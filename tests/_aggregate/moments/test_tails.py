@@ -1,6 +1,7 @@
 """Clips of the last round: what counts of distances tell, and what is made of them."""
 
 import math
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -151,19 +152,20 @@ def test_what_noise_may_hide_of_a_tail_is_in_the_error_of_a_mean():
     normal = 2000 * np.diff(chdtr(3, np.square(edges)))
     radius, sd = float(edges[3]), 20.0
     blind = tails._unseen(2000.0, sd, radius)
-    assert tails._unseen(2000.0, sd, radius, 2.0, edges, normal, 3) == pytest.approx(blind)
+    held = partial(tails._held, edges=edges, sd=sd, radius=radius, d=3)
+    assert held(normal, near=2.0) == pytest.approx(0.0, abs=1e-6)
     assert tails._unseen(4000.0, sd, radius) == pytest.approx(blind / 2)
     assert tails._unseen(50.0, sd, radius) < tails._unseen(500.0, sd, radius) * 2
     wide = normal.copy()
     wide[5] += 100
     middle = (edges[5] + edges[6]) / 2
-    more = tails._unseen(2000.0, sd, radius, 4.0, edges, wide, 3) - blind
+    more = tails._unseen(2000.0, sd, radius, held(wide, near=4.0)) - blind
     assert more == pytest.approx(0.7 * 100 * (middle - radius) / 2000, rel=0.2)
     # Beyond `near` they count where they stand out together, and not where noise may be all of it.
-    beyond = tails._unseen(2000.0, sd, radius, 1.0, edges, wide, 3) - blind
+    beyond = tails._unseen(2000.0, sd, radius, held(wide, near=1.0)) - blind
     assert beyond == pytest.approx(more, rel=0.2)
     wide[5] -= 70
-    assert tails._unseen(2000.0, sd, radius, 1.0, edges, wide, 3) == pytest.approx(blind)
+    assert held(wide, near=1.0) == pytest.approx(0.0, abs=1e-6)
 
 
 def test_what_is_heavy_by_its_index_or_by_how_much_it_takes():
@@ -225,4 +227,5 @@ def test_a_long_tail_of_one_column_is_in_the_errors_of_its_mean():
         np.array([1367.0, 966, 193, 3, 40, 13, 11, 7, 38, 49]),
     ):
         assert tails._normal(counts, edges, 22.5, 2)
-        assert tails._unseen(2700.0, 22.5, 2.15, 2.0, edges, counts, 2) > 0.1
+        held = tails._held(counts, edges, 22.5, 2.15, 2.0, 2)
+        assert tails._unseen(2700.0, 22.5, 2.15, held) > 0.1
