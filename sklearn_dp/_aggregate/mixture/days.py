@@ -34,7 +34,6 @@ from ..moments.moment_releases import moment_entries
 from ..moments.rounds import MomentRounds, same_clips
 from ..shared.bounds import is_ok
 from ..shared.rows import GridTable
-from ..shared.table import Table
 from .mixture_plan import PREFIX
 from .parts import Settings, in_ball, labeled, nearest_label
 
@@ -66,7 +65,6 @@ class MixtureDays:
     def and_one(
         self,
         session: PrivacySession,
-        table: Table,
         rows: GridTable,
         domain: Domain,
         settings: Settings,
@@ -75,7 +73,7 @@ class MixtureDays:
         """The components of all days with one more, in steps of the grid of its rows; which of them
         (k,) are seen; and what the next day starts from. A part `keep` of what is known counts."""
         if self.moments is None:
-            ends, days = self._of_clusters(session, table, rows, domain, settings, keep)
+            ends, days = self._of_clusters(session, rows, domain, settings, keep)
             return ends, np.zeros(len(ends), dtype=bool), days
         by_label = self.centers is not None
         if self.centers is not None:
@@ -92,14 +90,13 @@ class MixtureDays:
     def _of_clusters(
         self,
         session: PrivacySession,
-        table: Table,
         rows: GridTable,
         domain: Domain,
         settings: Settings,
         keep: float,
     ) -> tuple[list[Ellipsoid], Self]:
         """The same, of a day of k-means."""
-        stream, before = self.stream, (0.0, 0.0)
+        stream, before, table = self.stream, (0.0, 0.0), rows.table
         if stream is None:
             found = fit_engine(session, table, domain, settings.n_components, prefix=PREFIX)
             stream = clusters.Stream.of_result(found, domain)

@@ -169,8 +169,7 @@ def fit_day(
 ) -> MixtureResult:
     """The same of all days, with the rows of one more."""
     columns, domain, rows = clipped = _in_bounds(session, table, domain, settings)
-    table = columns.columns.read(table)
-    ends, seen, days = earlier.and_one(session, table, rows, domain, settings, keep)
+    ends, seen, days = earlier.and_one(session, rows, domain, settings, keep)
     return _of_bounds(session, clipped, "coreset", (ends, seen), days)
 
 

@@ -58,6 +58,16 @@ def test_components_of_many_small_days(form):
     assert np.allclose(model.weights_, 0.25, atol=0.05)
 
 
+def test_columns_of_other_units_are_the_same_on_every_day():
+    """Each column of a box is read in its own unit, by days of clusters too."""
+    units = np.array([1.0, 100.0, 1e4])
+    model = mixture(epsilon=4.0, bounds=(-units, units))
+    for day in range(4):
+        model.partial_fit(units * rows_of(day, 300))
+        place = np.linalg.norm(CENTERS[:, None] - model.means_ / units, axis=2)
+        assert place.min(axis=1).max() < 0.1
+
+
 def test_a_fit_that_sees_all_is_followed_by_components():
     model = mixture(epsilon=8.0).fit(rows_of(0, 3000))
     assert model.status_ == "ok" and phase(model) == "components"
