@@ -44,12 +44,12 @@ class Clip:
     reach: np.ndarray
     distances: Distances | None = None  # the histogram, with that of earlier days
 
-    def norms(self, edges: np.ndarray, n: float) -> NoisyNorms | None:
-        """The histogram with its edges, as of n units."""
+    def norms(self, n: float) -> NoisyNorms | None:
+        """The histogram, as of n units."""
         if self.distances is None:
             return None
         found = self.distances.faded(n / max(self.distances.n, 1.0))
-        return NoisyNorms(found.counts, edges, found.sd)
+        return NoisyNorms(found.counts, found.edges, found.sd)
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def clip_radius(
     tuning, edges, n_bins = context.tuning, distance_edges(context), len(exact)
     # A row is in one bin.
     counts = noisy_counts(context.session, context.name(DISTANCES), exact, context.units, rho)
-    seen, earlier = Distances(counts, noise_sd(rho), context.size.n), context.earlier
+    seen, earlier = Distances(counts, edges, noise_sd(rho), context.size.n), context.earlier
     if earlier is not None and len(earlier.counts) == n_bins:
         seen += earlier
     counts, sd, n = seen.counts, seen.sd, seen.n

@@ -36,7 +36,7 @@ from ..shared.bounds import is_ok
 from ..shared.centering import Size
 from ..shared.rows import GridTable
 from ..shared.table import Table
-from .clipped_update import Observation, distance_edges, update
+from .clipped_update import Observation, update
 from .engine import last_entries
 from .fit_context import Context
 from .lloyd import ERRORS, lloyd_context, observe
@@ -196,7 +196,7 @@ def fit_day(
     _update(context, stream, fade, keep)
     day = replace(context, size=replace(context.size, n=likely))
     final = _final(stream, likely)
-    final = replace(final, distances=seen.clip.norms(distance_edges(context), likely))
+    final = replace(final, distances=seen.clip.norms(likely))
     points, quality, loss = measured(day, final, domain, len(centers), domain)
     stream.sums = stream.sums.added(fade, quality, likely)
     size = max(stream.size, math.sqrt(stream.size_variance), 1.0)

@@ -45,7 +45,7 @@ from ..shared.bounds import known_or_paid
 from ..shared.centering import noise_sd
 from ..shared.rows import GridTable
 from ..shared.table import Table
-from .candidates import Candidates
+from .candidates import Candidates, Choice
 from .cell_tree import CELLS
 from .coreset import MEANS, Coreset, build_coreset, solved_start
 from .fit_context import Context, Run, lost_in_noise, only_one, without_moves
@@ -195,40 +195,66 @@ def fit_engine(
         tuning=TUNING,
         callback=callback,
     )
-    n_leaves: int | None
-    left, quality = lloyd_budget(session, prefix), run.pays(QUALITY)
+    left = lloyd_budget(session, prefix)
     context = located(run, math.sqrt(2 * left))
     if once_sized is not None:
         once_sized(context.size.n)
         left = lloyd_budget(session, prefix)
     if start is not None and not _misleads(context, start):
-        points = (domain.clip_points(start.centers) - domain.center) / context.rows.unit
-        final = lloyd(without_moves(context), points - context.rows.origin)
-        # Given centers are believed as those that cells have shown.
-        choice, n_leaves = None, len(start.centers)
+        found = _from_start(context, start, domain)
     else:
-        coreset = choice = sketch = None
-        given = not isinstance(n_clusters, Candidates)
-        if not (quality and given and lost_in_noise(context, left / 2)):
-            sketch = projected(context) if given else None
-            coreset = _coreset(context) if sketch is None else _coreset(sketch.context, sketch.axes)
-            choice = choose(context, coreset, n_clusters)
-        if choice is not None:
-            context = replace(context, n_clusters=choice.n_clusters)
-        if sketch is not None and coreset is not None:
-            final = _from_projection(sketch, coreset)
-        elif coreset is None or (quality and lost_in_noise(context, lloyd_budget(session, prefix))):
-            origin = np.zeros((1, table.n_features))
-            final = lloyd(only_one(context), origin, coreset=coreset)
-        else:
-            found = None if choice is None else choice.start
-            first, variance = (solved_start(context, coreset), None) if found is None else found
-            final = lloyd(context, first, variance, coreset=coreset)
-        n_leaves = None if coreset is None else coreset.n_leaves
+        found = _from_coreset(context, n_clusters, left)
     # Rows of one length are not beyond it.
     bounds = None if norms is not None or isinstance(domain, Sphere) else domain
-    result = build_result(context, final, domain, status, n_leaves=n_leaves, bounds=bounds)
-    return result.chosen(choice).bounded(norms, domain, context.size.n, context.size.sd)
+    result = build_result(
+        found.context, found.final, domain, status, n_leaves=found.n_leaves, bounds=bounds
+    )
+    return result.chosen(found.choice).bounded(norms, domain, context.size.n, context.size.sd)
+
+
+class _Found(NamedTuple):
+    """Centers, and what they were found with."""
+
+    context: Context  # of their number
+    final: LloydResult
+    n_leaves: int | None  # cells that stood out of the noise; None where nobody looked for any
+    choice: Choice | None = None  # of the number; None where it was given
+
+
+def _from_start(context: Context, start: Start, domain: Domain) -> _Found:
+    """Lloyd's iterations from centers that are given."""
+    points = (domain.clip_points(start.centers) - domain.center) / context.rows.unit
+    final = lloyd(without_moves(context), points - context.rows.origin)
+    # Given centers are believed as those that cells have shown.
+    return _Found(context, final, len(start.centers))
+
+
+def _from_coreset(context: Context, n_clusters: int | Candidates, left: float) -> _Found:
+    """Lloyd's iterations, which have `left`, from where the coreset shows clusters; about one
+    center where noise would hide what several gain."""
+    given, quality = not isinstance(n_clusters, Candidates), context.pays(QUALITY)
+    if quality and given and lost_in_noise(context, left / 2):
+        return _Found(context, _about_one(context), None)
+    sketch = projected(context) if given else None
+    coreset = _coreset(context) if sketch is None else _coreset(sketch.context, sketch.axes)
+    choice = choose(context, coreset, n_clusters)
+    if choice is not None:
+        context = replace(context, n_clusters=choice.n_clusters)
+    if sketch is not None:
+        final = _from_projection(sketch, coreset)
+    elif quality and lost_in_noise(context, lloyd_budget(context.session, context.prefix)):
+        final = _about_one(context, coreset)
+    elif choice is not None and choice.start is not None:
+        final = lloyd(context, *choice.start, coreset=coreset)
+    else:
+        final = lloyd(context, solved_start(context, coreset), coreset=coreset)
+    return _Found(context, final, coreset.n_leaves, choice)
+
+
+def _about_one(context: Context, coreset: Coreset | None = None) -> LloydResult:
+    """The iterations of a single center, from the released one."""
+    origin = np.zeros((1, context.rows.n_features))
+    return lloyd(only_one(context), origin, coreset=coreset)
 
 
 def _from_projection(sketch: Projected, coreset: Coreset) -> LloydResult:

@@ -43,17 +43,17 @@ class Distances:
     """A noisy histogram of the distances of rows from their centers."""
 
     counts: np.ndarray  # (n_bins,)
+    edges: np.ndarray  # (n_bins + 1,)
     sd: float  # of the noise of each count
     n: float  # released number of units that it is of
 
     def __add__(self, other: "Distances") -> "Distances":
-        return Distances(
-            self.counts + other.counts, math.hypot(self.sd, other.sd), self.n + other.n
-        )
+        counts, sd = self.counts + other.counts, math.hypot(self.sd, other.sd)
+        return Distances(counts, self.edges, sd, self.n + other.n)
 
     def faded(self, part: float) -> "Distances":
         """Where each unit counts a part."""
-        return Distances(part * self.counts, part * self.sd, part * self.n)
+        return Distances(part * self.counts, self.edges, part * self.sd, part * self.n)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 Noise has the same size in all coordinates of a sum, so a table of ages and salaries is put into
 comparable units before it is summed. With a box of public bounds the units are known: the middle
-and half the width of each side. Without bounds they are released (:func:`release_columns`), from
+and half the width of each side. Without bounds they are released (:func:`look_at_columns`), from
 histograms of single columns that zoom in:
 
 1. A histogram of the sign and the octave of each entry, over public bins, for all columns at once.
@@ -157,7 +157,7 @@ def _in_columns(part: Part, columns: Columns) -> tuple[Part, tuple]:
 
 
 def column_entries(rho: float, most: float | None = None) -> tuple[PlanEntry, ...]:
-    """The plan entry that pays for :func:`release_columns`: `rho`, or up to `most` if it helps."""
+    """The plan entry that pays for :func:`look_at_columns`: `rho`, or up to `most` if it helps."""
     words, most = "a unit adds 1 to a histogram of each column", rho if most is None else most
     entry = PlanEntry.gaussian(COLUMNS, rho, words, uses=None, max_rho=most)
     return (entry,)
@@ -168,7 +168,8 @@ def columns_of(session: PrivacySession, table: Table, domain: Domain | None) -> 
     public = Columns.of(domain, table.n_features)
     if COLUMNS not in session.plan:
         return public
-    return release_columns(session, table) or public
+    found = look_at_columns(session, table)
+    return found.columns if found is not None and found.known.all() else public
 
 
 class ReleasedColumns(NamedTuple):
@@ -192,14 +193,6 @@ class ReleasedColumns(NamedTuple):
         origin = np.where(self.known, self.columns.origin, public.origin)
         scale = np.where(self.unseen, public.scale, self.columns.scale)
         return Columns(origin, scale, True, box)
-
-
-def release_columns(
-    session: PrivacySession, table: Table, size: float | None = None
-) -> Columns | None:
-    """The columns of :func:`look_at_columns`; None where not all of them are known."""
-    found = look_at_columns(session, table, size)
-    return found.columns if found is not None and found.known.all() else None
 
 
 def look_at_columns(

@@ -29,8 +29,7 @@ from ..._privacy._domain import Domain
 from ..._privacy._grid import Grid
 from ..._privacy._rounding import bounded_integers
 from ..._privacy._units import Units
-from .common_rows import CommonRows
-from .sparse_rows import SparseRows
+from .sparse_rows import CommonRows, SparseRows
 from .table import ArraySource, LocalEngine, Part, PartSource, Table
 
 MOST_ROWS = 2**16  # rows of a chunk: 2**16 terms of at most 2**37 sum exactly in float64

@@ -141,6 +141,7 @@ def test_days_of_a_window_add_up_and_so_do_their_noises():
 
 
 def test_distances_fade_and_add_up():
-    seen = Distances(np.array([4.0, 2.0]), 3.0, 6.0)
-    both = seen.faded(0.5) + Distances(np.array([1.0, 0.0]), 2.0, 1.0)
+    edges = np.arange(3.0)
+    seen = Distances(np.array([4.0, 2.0]), edges, 3.0, 6.0)
+    both = seen.faded(0.5) + Distances(np.array([1.0, 0.0]), edges, 2.0, 1.0)
     assert both.counts.tolist() == [3.0, 1.0] and (both.sd, both.n) == (2.5, 4.0)

@@ -11,7 +11,6 @@ from sklearn_dp._aggregate.shared.columns import (
     Columns,
     column_entries,
     look_at_columns,
-    release_columns,
 )
 from sklearn_dp._aggregate.shared.table import ArraySource, LocalEngine, Part, Table
 from sklearn_dp._privacy._domain import Domain
@@ -30,7 +29,12 @@ def released(X, rho=RHO, size=None, seed=0, units=None):
     """At a known size, which is what most callers have."""
     session = open_session(*column_entries(rho), rho=rho, random_state=seed)
     table = Table.in_memory(X, Units(len(X)) if units is None else units)
-    return release_columns(session, table, len(X) if size is None else size)
+    return all_of(look_at_columns(session, table, len(X) if size is None else size))
+
+
+def all_of(found):
+    """Columns, if all of them are known."""
+    return found.columns if found is not None and found.known.all() else None
 
 
 def look(X, size):
@@ -112,7 +116,7 @@ def test_constant_mostly_zero_and_two_values():
 def test_too_few_rows_spend_nothing_or_give_nothing():
     X = np.random.default_rng(0).normal(size=(40, 3))
     session = open_session(*column_entries(RHO), rho=RHO)
-    assert release_columns(session, Table.in_memory(X, Units(40)), 40.0) is None
+    assert all_of(look_at_columns(session, Table.in_memory(X, Units(40)), 40.0)) is None
     assert session.spent == 0.0
     assert released(X, size=1e5) is None  # a wrong size: the first histogram shows nothing
 
@@ -199,7 +203,7 @@ def test_parts_add_up():
     parts = [Part(ArraySource(X[:17], 0), Units(17)), Part(ArraySource(X[17:], 1), Units(2983))]
     session = open_session(*column_entries(RHO), rho=RHO, random_state=0)
     table = Table(LocalEngine(parts), 3, np.float64, Units(0).facts)
-    found = release_columns(session, table, 3000)
+    found = all_of(look_at_columns(session, table, 3000))
     assert np.array_equal(found.scale, released(X).scale)
 
 

@@ -9,9 +9,9 @@ from sklearn.base import clone
 
 from sklearn_dp import DPPCA, DPCoreset, DPKMeans, FriendlyMean
 from sklearn_dp._aggregate.shared import rows as shared_rows
-from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._aggregate.shared.rows import Rows, row_slices
 from sklearn_dp._aggregate.shared.single_rows import LARGEST
-from sklearn_dp._aggregate.shared.sparse_rows import SparseRows, as_rows, of_chunks
+from sklearn_dp._aggregate.shared.sparse_rows import CommonRows, SparseRows, as_rows, of_chunks
 from sklearn_dp._privacy._domain import Domain
 
 
@@ -142,3 +142,55 @@ def test_no_more_memory_than_chunks(estimator):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 0.5 * 8 * n * d
+
+
+# -- as integers that have most entries in common ------------------------------------------------
+
+D = 400
+
+
+def sparse_table(n=900, density=0.01, **options):
+    return sparse.random_array((n, D), density=density, format="csr", random_state=0, **options)
+
+
+def all_of(rows, origin):
+    read = rows.about(origin).begin()
+    return np.concatenate([read(part) for part in (slice(0, 1), slice(1, 700), slice(700, 900))])
+
+
+@pytest.mark.parametrize("middle", [0.0, 0.3])
+def test_sparse_rows_are_kept_and_read_as_they_are(middle, monkeypatch):
+    """About any center of the domain; a few long rows, which differ everywhere, and empty ones."""
+    X = sparse_table().tolil()
+    X[5] = X[800] = 1e3
+    X[[0, 7, 899]] = 0
+    X, domain = X.tocsr(), Domain(np.full(D, middle), 8.0)
+    monkeypatch.setattr(shared_rows, "_STORED_SPARSE", 0)
+    anew = Rows.quantize(as_rows(X), domain)
+    monkeypatch.setattr(shared_rows, "_STORED_SPARSE", 9000)
+    kept = Rows.quantize(as_rows(X), domain)
+    assert anew._common is None and kept._common is not None and not len(kept._stored)
+    assert len(kept._common._values) < 6000
+    origins = np.zeros(D), np.random.default_rng(1).integers(-(2**20), 2**20, size=D).astype(float)
+    for origin in origins:
+        found = all_of(kept, origin)
+        assert found.dtype == np.float64 and np.array_equal(found, all_of(anew, origin))
+    assert np.array_equal(kept.squares, anew.squares)
+
+
+@pytest.mark.parametrize("density", [0.01, 0.5])
+def test_rows_with_little_in_common_are_not_kept(density):
+    X = sparse_table(density=density).toarray()
+    kept, parts = np.count_nonzero(X) + 900, row_slices(900, D, 0)
+    assert CommonRows.of(X.__getitem__, parts, kept - 1) is None
+    found = CommonRows.of(X.__getitem__, parts, kept)
+    assert (found is None) == (density > 0.1)
+    assert CommonRows.of(X.__getitem__, [], 10**9) is None
+
+
+def test_the_parts_of_a_table_share_what_may_be_kept(monkeypatch):
+    source = shared_rows.ArraySource(as_rows(sparse_table()))
+    monkeypatch.setattr(shared_rows, "_STORED_SPARSE", 5000)
+    domain = Domain(np.zeros(D), 30.0)
+    kept = [Rows.of_source(source, domain, 900, n_parts=n)._common for n in (1, 2)]
+    assert kept[0] is not None and kept[1] is None
