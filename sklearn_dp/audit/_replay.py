@@ -40,6 +40,7 @@ __all__ = [
     "Recording",
     "different",
     "record",
+    "recording_of",
     "replay_audit",
     "replay_recording",
 ]
@@ -53,6 +54,9 @@ class Recording:
     events: list[Event]
     plan: Any
     problems: list[str]  # what is wrong with this fit alone
+    estimator: Any  # that a clone of was fitted, in this way:
+    random_state: int | None
+    internal: bool
 
 
 def record(
@@ -75,7 +79,9 @@ def record(
         problems = [f"the fit raises {type(outcome.error).__name__}: {outcome.error}"]
     else:
         problems = check_claims(recorder.events, plan, copy.privacy_report_)
-    return Recording(outcome, recorder.events, plan, problems + _miscoded(copy, X, groups))
+    problems += _miscoded(copy, X, groups)
+    way = estimator, random_state, internal
+    return Recording(outcome, recorder.events, plan, problems, *way)
 
 
 def _miscoded(estimator: Any, X: Any, groups: Any) -> list[str]:
@@ -173,70 +179,50 @@ def replay_audit(
     given = None if neighbors is None else list(neighbors)
     result = ReplayResult(type(estimator).__name__)
     for number in range(recordings):
-        seed = random_state + number
-        found, _ = replay_recording(
-            estimator,
-            X,
-            groups,
-            given,
-            seed,
-            storages[number % len(storages)],
-            repeats=repeats,
-            html=html,
-            strangers=strangers,
-            stop_at_first=stop_at_first,
+        seed, storage = random_state + number, storages[number % len(storages)]
+        original = recording_of(estimator, X, groups, seed, storage)
+        # The default neighbors also need points that the recording has released.
+        points = _released_points(original.outcome, X.shape[1])
+        pairs: Iterable[Neighbor] | None = given
+        if pairs is None:
+            pairs = neighboring_pairs(X, seed, groups=groups, points=points, repeats=repeats)
+        if strangers:
+            others = unrelated(X, np.random.default_rng(seed), groups=groups)
+            pairs = itertools.chain(pairs, others)
+        result += replay_recording(
+            original, pairs, storage=storage, html=html, stop_at_first=stop_at_first
         )
-        result += found
         if stop_at_first and result.violations:
             break
     return result
 
 
-def replay_recording(
-    estimator: Any,
-    X: Any,
-    groups: Any,
-    given: list[Neighbor] | None,
-    seed: int,
-    storage: str,
-    *,
-    repeats: int = 1,
-    html: bool = False,
-    strangers: bool = True,
-    stop_at_first: bool = False,
-) -> tuple[ReplayResult, list[Event]]:
-    """One recording, which is returned too, against all its neighbors, and against strangers.
-
-    Without `given` neighbors the default ones, which also need points that the recording has
-    released.
-    """
-    # scikit-learn refuses an empty array, so a comparison with one leaves its validation out.
+def recording_of(estimator: Any, X: Any, groups: Any, seed: int, storage: str = "C") -> Recording:
+    """A recording of rows in this storage that neighbors of any size can be held against:
+    scikit-learn refuses an empty array, so a comparison with one leaves its validation out."""
     internal = len(X if groups is None else set(ids(groups))) <= 1
-    original = record(
-        estimator, stored(X, storage), groups=groups, random_state=seed, internal=internal
-    )
-    result = ReplayResult(type(estimator).__name__, rho=original.plan.rho)
+    rows = stored(X, storage)
+    return record(estimator, rows, groups=groups, random_state=seed, internal=internal)
+
+
+def replay_recording(
+    original: Recording,
+    pairs: Iterable[Neighbor],
+    *,
+    storage: str = "C",
+    html: bool = False,
+    stop_at_first: bool = False,
+) -> ReplayResult:
+    """One recording against neighbors, and strangers, in the storage of its rows."""
+    result = ReplayResult(type(original.estimator).__name__, rho=original.plan.rho)
     result.cap = {entry.name: entry.cap for entry in original.plan.entries}
     result.violations += original.problems
-    pairs = (
-        given
-        if given is not None
-        else neighboring_pairs(
-            X,
-            seed,
-            groups=groups,
-            points=_released_points(original.outcome, X.shape[1]),
-            repeats=repeats,
-        )
-    )
     face = original.outcome.face(html)
-    others = unrelated(X, np.random.default_rng(seed), groups=groups) if strangers else ()
-    for pair in itertools.chain(pairs, others):
-        pair = replace(pair, X=stored(pair.X, storage))
+    for pair in pairs:
         if stop_at_first and result.violations:
             break
-        _compare(estimator, original, face, pair, seed, internal, html, result)
-    return result, original.events
+        _compare(original, face, replace(pair, X=stored(pair.X, storage)), html, result)
+    return result
 
 
 class _Forced(Replay):
@@ -262,36 +248,29 @@ def _released_points(outcome: Outcome, n_features: int) -> np.ndarray | None:
 
 
 def _compare(
-    estimator: Any,
-    original: Recording,
-    face: dict[str, bytes],
-    pair: Neighbor,
-    seed: int,
-    internal: bool,
-    html: bool,
-    result: ReplayResult,
+    original: Recording, face: dict[str, bytes], pair: Neighbor, html: bool, result: ReplayResult
 ) -> None:
     """Replay one neighbor and enter what comes out of it into the result.
 
     `face` is what the recorded fit shows; the pair is in the storage of the recording. The seed is
-    that of the recording: what scikit-learn draws inside a fit is the same too. `internal` is
-    without scikit-learn's validation; `html` compares HTML displays. A pair is voided where the
+    that of the recording: what scikit-learn draws inside a fit is the same too. `html` compares
+    HTML displays. A pair is voided where the
     recording is one of the outcomes that delta pays for. Then a difference proves nothing; what was
     found is left out, and the pair counts as voided.
     """
     far = pair.kind == "unrelated data"
     replay = (_Forced if far else Replay)(original.events, pair.units)
     outcome = run_fit(
-        prepared(estimator, random_state=seed),
+        prepared(original.estimator, random_state=original.random_state),
         pair.X,
         pair.groups,
-        internal=internal,
+        internal=original.internal,
         recorder=replay,
     )
     result.n_pairs += not far
     found = [
         *replay.finish(),
-        *_miscoded(estimator, pair.X, pair.groups),
+        *_miscoded(original.estimator, pair.X, pair.groups),
         *different(face, outcome.face(html)),
     ]
     # Realized zCDP costs add up; epsilons of pure mechanisms were compared one by one.

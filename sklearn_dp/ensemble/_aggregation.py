@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from .._aggregate.one_cluster.balls import ball_mean, ball_radius, points_of
+from .._aggregate.one_cluster.balls import Region, ball_mean, ball_radius, points_of
 from .._aggregate.one_cluster.pair_counts import counts_within
 from .._aggregate.one_cluster.search import (
     Search,
@@ -215,11 +215,9 @@ class Aggregation:
 
     def _by_mean(self, session, results, working, domain):
         rows, rho = Rows.quantize(results, domain), session.remaining("mean")
-        origin = np.zeros(results.shape[1])
+        region = Region(np.zeros(results.shape[1]), rows.limit)
         # Replacing a row: `ball_mean` proves that its sum and count move by the claim.
-        found = ball_mean(
-            session, "mean", points_of(rows, working), origin, rows.limit, rho, replace=True
-        )
+        found = ball_mean(session, "mean", points_of(rows, working), region, rho, replace=True)
         # All outputs are within the bounds: an error of half of these says nothing of them.
         error, spread = float(np.linalg.norm(found.error)) * rows.unit, domain.radius
         least = found.size - 2 * found.size_sd

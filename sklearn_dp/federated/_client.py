@@ -105,7 +105,7 @@ def client_update(
     answer = _exact_update(kind, message, X)
     shares = NoiseShares() if shares is None else shares
     return {
-        name: _with_share(name, value, message, shares, *line)
+        name: _with_share(name, value, message, shares, line)
         for (name, value), line in zip(answer.items(), message["noise"], strict=True)
     }
 
@@ -159,20 +159,15 @@ def _exact_update(kind: str, message: Arrays, X: np.ndarray) -> Arrays:
 
 
 def _with_share(
-    name: str,
-    value: np.ndarray,
-    message: Arrays,
-    shares: Any,
-    sigma: float,
-    off_diagonal: float,
-    bits: float,
+    name: str, value: np.ndarray, message: Arrays, shares: Any, line: np.ndarray
 ) -> np.ndarray:
     """An exact vector in fine steps, and the client's share of the noise.
 
-    The message has the number of the round, which tells seeded shares apart. `sigma` is the
-    standard deviation of the share in fine steps, `off_diagonal` that for entries of a second
-    moment off its diagonal. A fine step is 2**-bits of a step.
+    The message has the number of the round, which tells seeded shares apart. Its line for a vector
+    holds the standard deviation of the share in fine steps, that for entries of a second moment off
+    its diagonal, and how many bits finer than a step a fine step is.
     """
+    sigma, off_diagonal, bits = line
     scale: Any = sigma
     if name == "second moment":
         diagonal = np.equal(*upper_triangle(len(message["center"])))

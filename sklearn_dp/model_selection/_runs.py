@@ -238,10 +238,8 @@ class Runner:
         model and score together are what Theorem 1 calls a run.
         """
         fitted = self._chain(self._plan.runs[number], session, number)
-        score = noisy_score(
-            session, SCORE, self._plan.scorer, fitted, self._X, self._y, self._units
-        )
-        return score, fitted
+        rows = self._X, self._y, self._units
+        return noisy_score(session, self._plan.scorer, fitted, *rows), fitted
 
     def _chain(self, fit: Fit, session: PrivacySession, number: int) -> Fitted:
         """All fitted steps of a candidate, the shared ones as it wants them.

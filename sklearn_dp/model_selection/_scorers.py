@@ -36,6 +36,7 @@ from .._privacy._rounding import exact_integers
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
 from ..cluster._metric import metric_of
+from ._candidate_plan import SCORE
 from ._candidates import Limits
 from ._fitted import square_sums
 
@@ -127,12 +128,12 @@ def scorer_of(scoring: Any, limits: Limits) -> Scorer:
 
 @row_guard
 def noisy_score(
-    session: PrivacySession, entry: str, scorer: Scorer, fitted: Any, X: Any, y: Any, units: Units
+    session: PrivacySession, scorer: Scorer, fitted: Any, X: Any, y: Any, units: Units
 ) -> float:
     """Release the mean score of the units, up to the unreleased number of units, with noise.
 
     That is the sum over units of how far a unit's score is above the middle of the range. The entry
-    pays all that it has.
+    `SCORE` pays all that it has.
     """
     # Halves first: the sum may be beyond the floats where the difference is not.
     middle, half = scorer.low / 2 + scorer.high / 2, (scorer.high - scorer.low) / 2
@@ -151,7 +152,7 @@ def noisy_score(
     # sums of scores from low to high would move by all of it. The shift by the middle is the same
     # for all candidates, as they are scored on the same units.
     largest = _STEPS * units.scale
-    return float(session.gaussian(entry, total, sensitivity=largest, unit=half / largest)[0])
+    return float(session.gaussian(SCORE, total, sensitivity=largest, unit=half / largest)[0])
 
 
 def _row_by_row(scorer: PrivateScorer) -> Callable[..., np.ndarray]:

@@ -132,7 +132,10 @@ def plan_search(
         if split.refit
         else None
     )
-    outer = _outer(target, unit, prefix, runs, refits, best_of, split)
+    if best_of is None:
+        outer = _in_sequence(target, unit, prefix, runs, refits)
+    else:
+        outer = one_step(target, unit, (_note(split, prefix, len(runs), refits),))
     return SearchPlan(candidates, prefix, runs, refits, split, scorer, outer, best_of)
 
 
@@ -227,29 +230,27 @@ def _final(search: Any, best_of: BestOf | None) -> bool:
     return search.final == "refit" or (search.final == "auto" and best_of is None)
 
 
-def _outer(
+def _note(split: BudgetSplit, prefix: Fit | None, n_runs: int, refits: list[Fit] | None) -> str:
+    """What the one step of a search that releases only the winner consists of."""
+    before = f"first steps: rho = {split.prefix:.4g}; " if prefix is not None else ""
+    after = f"; last fit: rho = {split.refit:.4g}" if refits else ""
+    return (
+        f"selection among {n_runs} candidates: {before}each run: rho = {split.run:.4g}, "
+        f"score included, by the rule {split.rule}{after}; covered together by Theorem 1 "
+        "of doc/development/private_search.md"
+    )
+
+
+def _in_sequence(
     target: PrivacyBudget,
     unit: str,
     prefix: Fit | None,
     runs: list[Fit],
     refits: list[Fit] | None,
-    best_of: BestOf | None,
-    split: BudgetSplit,
 ) -> PrivacyPlan:
-    """The plan of the whole search.
-
-    Where all is released, the parts are plain entries in sequence. One part that is not Gaussian
-    makes all of them `SEVERAL`: accounting as Gaussian needs that everything is.
-    """
-    if best_of is not None:
-        before = f"first steps: rho = {split.prefix:.4g}; " if prefix is not None else ""
-        after = f"; last fit: rho = {split.refit:.4g}" if refits else ""
-        note = (
-            f"selection among {len(runs)} candidates: {before}each run: rho = {split.run:.4g}, "
-            f"score included, by the rule {split.rule}{after}; covered together by Theorem 1 "
-            "of doc/development/private_search.md"
-        )
-        return one_step(target, unit, (note,))
+    """The plan of a search that releases all: the parts are plain entries in sequence. One part
+    that is not Gaussian makes all of them `SEVERAL`: accounting as Gaussian needs that everything
+    is."""
     entries = []
     if prefix is not None:
         entries.append(lump("first steps", prefix.plan))

@@ -187,12 +187,12 @@ def uncentered(monkeypatch):
     """Scores between low and high, with the sensitivity of centered ones."""
     original = _scorers.noisy_score
 
-    def shifted(session, entry, scorer, fitted, X, y, units):
+    def shifted(session, scorer, fitted, X, y, units):
         wide = _scorers.Scorer(
             scorer.name, 2 * scorer.low - scorer.high, scorer.high, scorer.values
         )
         half = _Halved(session)
-        return original(half, entry, wide, fitted, X, y, units)
+        return original(half, wide, fitted, X, y, units)
 
     monkeypatch.setattr(_runs, "noisy_score", shifted)
 

@@ -77,7 +77,7 @@ def released(X, low, high, units):
     )
     with trace(Trace()) as recorder:
         session = PrivacySession(plan, random_state=0)
-        noisy_score(session, "score", scorer, SimpleNamespace(model=None), X, None, units)
+        noisy_score(session, scorer, SimpleNamespace(model=None), X, None, units)
     (event,) = (event for event in recorder.events if event.kind == "gaussian")
     return int(event.value[0]), event.sensitivity
 

@@ -73,6 +73,14 @@ def _counts_about(
     return part, (counts,)
 
 
+class Region(NamedTuple):
+    """A released ball, in steps, and which rows in it count."""
+
+    center: np.ndarray
+    radius: float
+    among: str = ACTIVE
+
+
 class BallMean(NamedTuple):
     """What :func:`ball_mean` returns: see there."""
 
@@ -86,21 +94,19 @@ def ball_mean(
     session: PrivacySession,
     entry: str,
     rows: GridTable,
-    center: np.ndarray,
-    radius: float,
+    region: Region,
     rho: float,
     *,
-    among: str = ACTIVE,
     replace: bool = False,
 ) -> BallMean:
-    """Noisy mean of the rows `among` in a ball, as integers in the ball, and its error.
+    """Noisy mean of the rows in a ball, as integers in the ball, and its error.
 
     The standard error (d,) is for the noise alone, that of the sum and that of the number along the
     offset of the mean from the center. The size is what was divided by, at least one. `replace`:
     neighbors replace a point.
     """
-    limit = math.floor(min(radius**2, _LARGEST_SQUARE))
-    total, inside = rows.sums(_sum_in_ball, center, limit, among)
+    limit = math.floor(min(region.radius**2, _LARGEST_SQUARE))
+    total, inside = rows.sums(_sum_in_ball, region.center, limit, region.among)
     of_sum, of_count = _mean_sensitivity(math.sqrt(limit), rows.n_features, replace)
     noisy = session.gaussian(
         entry,
@@ -109,9 +115,9 @@ def ball_mean(
         sensitivity=np.append(np.full(rows.n_features, of_sum), of_count),
     )
     size, sd = max(float(noisy[-1]), 1.0), 1 / math.sqrt(2 * rho)
-    offset = clip_to_ball(noisy[:-1] / size, radius)
+    offset = clip_to_ball(noisy[:-1] / size, region.radius)
     error = np.hypot(of_sum, of_count * offset) * sd / size
-    return BallMean(center + offset, error, size, of_count * sd)
+    return BallMean(region.center + offset, error, size, of_count * sd)
 
 
 def _sum_in_ball(

@@ -35,8 +35,8 @@ from ..shared.centering import noise_sd
 from ..shared.rows import GridTable
 from ..shared.samples import Coins
 from ..shared.table import Part
-from .balls import ACTIVE
-from .boxes import Boxes, box_spend, counted_boxes, fullest, heaviest, in_box, named_boxes
+from .balls import ACTIVE, Region
+from .boxes import INSIDE, Boxes, box_spend, counted_boxes, fullest, heaviest, in_box, named_boxes
 from .radius import exponential_epsilon
 
 CENTER_METHODS = ("grid", "pca", "clip", "paper")
@@ -123,11 +123,11 @@ def heavy_box(
     coins: Coins | None = None,
     principal: bool = False,
     replace: bool = False,
-) -> tuple[np.ndarray, float] | None:
+) -> Region | None:
     """A box of side a few radii that holds most of a cluster; None: none stands out.
 
-    The integer center of the box, and how far from it the rows inside may be at most. The active
-    rows in it are `INSIDE` from here on. The radius is released, in steps.
+    The ball about its integer center that holds the box. The active rows in the box are `INSIDE`
+    from here on. The radius is released, in steps.
 
     With `coins` the box is chosen by a sample of the active rows. Neighbors share the coins of the
     rows that they have in common, so their samples are neighbors, or equal. `principal`: cut along
@@ -161,10 +161,11 @@ def heavy_box(
         return None
     rows.update(in_box, grid, shifts[best], box, ACTIVE)
     if not boxed:
-        return np.zeros(d), rows.limit
+        return Region(np.zeros(d), rows.limit, INSIDE)
     center = np.rint((box + 0.5) * grid.side - shifts[best])
     most = math.floor(rows.limit)  # integers again, or sums about it would be none
-    return np.clip(center, -most, most), grid.side * math.sqrt(d) / 2 + math.sqrt(d)
+    radius = grid.side * math.sqrt(d) / 2 + math.sqrt(d)
+    return Region(np.clip(center, -most, most), radius, INSIDE)
 
 
 def heavy_point(

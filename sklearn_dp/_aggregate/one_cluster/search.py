@@ -30,7 +30,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
@@ -45,6 +45,7 @@ from ..shared.samples import ByPart, Coins
 from ..shared.table import Part
 from .balls import (
     ACTIVE,
+    Region,
     ball_mean,
     ball_radius,
     clip_to_ball,
@@ -52,7 +53,6 @@ from .balls import (
     counts_about,
     radius_squares,
 )
-from .boxes import INSIDE
 from .center import grid_entries, heavy_box, heavy_point, rate_of_boxes
 from .radius import (
     Radius,
@@ -292,28 +292,25 @@ def _radius(task: _Task) -> Radius | None:
 
 def _center(task: _Task, radius: Radius | None, status: str, number: int) -> _Found:
     """One search for a center."""
-    start: Any = (ACTIVE, np.zeros(task.rows.n_features), task.rows.limit)
+    start = Region(np.zeros(task.rows.n_features), task.rows.limit)
     if radius is not None:
         found = _first_ball(task, radius, task.start(number))
         start, status = (start, "no heavy box found") if found is None else (found, status)
-    return _Found(*_approach(task, start[0], start[1], start[2], task.start(number)), status)
+    return _Found(*_approach(task, start, task.start(number)), status)
 
 
-def _first_ball(
-    task: _Task, radius: Radius, prefix: str
-) -> tuple[str, np.ndarray, float | None] | None:
-    """Name of the rows, center, radius (None: to be found) to start from; or None."""
+def _first_ball(task: _Task, radius: Radius, prefix: str) -> Region | None:
+    """The ball to start from, of an infinite radius if that is to be found; or None."""
     length, search = math.sqrt(radius.square), task.search
     shared = (task.session, prefix, task.rows, length)
     if search.center_method == "paper":
         # Only so many points are promised in a ball of that radius.
         promised = max(task.target - radius.loss, 1.0)
         center = paper_center(*shared, promised, task.size, replace=search.replace)
-        return None if center is None else (ACTIVE, center, None)
+        return None if center is None else Region(center, math.inf)
     coins = _coins_of_boxes(task, prefix)
     principal = search.center_method == "pca"
-    found = heavy_box(*shared, coins=coins, principal=principal, replace=search.replace)
-    return None if found is None else (INSIDE, *found)
+    return heavy_box(*shared, coins=coins, principal=principal, replace=search.replace)
 
 
 def _coins_of_boxes(task: _Task, prefix: str) -> Coins | None:
@@ -324,14 +321,12 @@ def _coins_of_boxes(task: _Task, prefix: str) -> Coins | None:
     return coins_at(task.session, prefix + "boxes", task.sizes, rate)
 
 
-def _approach(
-    task: _Task, among: str, center: np.ndarray, reach: float | None, prefix: str
-) -> tuple[np.ndarray, np.ndarray, float]:
+def _approach(task: _Task, region: Region, prefix: str) -> tuple[np.ndarray, np.ndarray, float]:
     """Means of the points in balls, each about the last mean and just large enough.
 
     A mean has noise in proportion to the radius of its ball, and the next ball needs to be larger
-    than the cluster by that noise only: a few passes do. The first mean is of the rows `among`, in
-    a ball about `center` of radius `reach`; later balls look at all active rows again.
+    than the cluster by that noise only: a few passes do. The first mean is of the rows of `region`;
+    later balls look at all active rows again.
 
     Returned are the last mean, its standard error for the noise, and the last radius. A mean keeps
     part of the error of the center that its ball is about: nearly all of it where there are few
@@ -347,23 +342,14 @@ def _approach(
     )
     square = np.zeros(rows.n_features)
     for step in range(passes):
-        if step or reach is None:
-            (counts,) = task.counts([center], squares)
+        if step or math.isinf(region.radius):
+            (counts,) = task.counts([region.center], squares)
             chosen = ball_radius(session, of_radii, counts, wanted, squares, radius_rho)
-            reach = math.sqrt(squares[chosen])
-        found = ball_mean(
-            session,
-            of_means,
-            rows,
-            center,
-            reach,
-            mean_rho,
-            among=among if step == 0 else ACTIVE,
-            replace=task.search.replace,
-        )
+            region = Region(region.center, math.sqrt(squares[chosen]))
+        found = ball_mean(session, of_means, rows, region, mean_rho, replace=task.search.replace)
         square += np.square(found.error)
-        center = clip_to_ball(found.mean, rows.limit)
-    return center, np.sqrt(square), cast("float", reach)  # there is at least one pass
+        region = region._replace(center=clip_to_ball(found.mean, rows.limit))
+    return region.center, np.sqrt(square), region.radius
 
 
 def _best(task: _Task, found: list[_Found]) -> tuple[np.ndarray, np.ndarray, str]:

@@ -9,6 +9,7 @@ v + round(x) = round(v + x). Floating-point Laplace noise added to a float is no
 gaps between floats around the output tell the value (Mironov, 2012).
 """
 
+from dataclasses import replace
 from typing import Any
 
 from .. import _accounting as accounting
@@ -25,15 +26,9 @@ def release(value: Any, sensitivity: float, epsilon: float, unit: float = 1.0) -
     `sensitivity` is the l1 distance of the statistics of neighbors, in grid steps. The cost is less
     than that of an arbitrary epsilon-DP mechanism. `unit`, the length of a step, is for the report.
     """
-    return _laplace(
-        "laplace",
-        value,
-        sensitivity,
-        epsilon,
-        accounting.laplace_zcdp_rho(check_cost("epsilon", epsilon)),
-        {"unit": unit},
-        unit,
-    )
+    rho = accounting.laplace_zcdp_rho(check_cost("epsilon", epsilon))
+    drawn = _laplace("laplace", value, sensitivity, epsilon)
+    return replace(drawn, rho=rho, public={"unit": unit}, unit=unit)
 
 
 def inner(value: Any, sensitivity: float, epsilon: float, own: bool) -> Release:
@@ -43,19 +38,12 @@ def inner(value: Any, sensitivity: float, epsilon: float, own: bool) -> Release:
     other one, and is left out of the l1 distance.
     """
     check_cost("epsilon", epsilon)
-    return _laplace("inner_laplace", value, sensitivity, epsilon, 0.0, {"own": own}, 1.0)
+    return replace(_laplace("inner_laplace", value, sensitivity, epsilon), public={"own": own})
 
 
-def _laplace(
-    kind: str,
-    value: Any,
-    sensitivity: float,
-    epsilon: float,
-    rho: float,
-    public: dict[str, Any],
-    unit: float,
-) -> Release:
-    """Noise of scale sensitivity / epsilon, rounded up, for a release or for a draw of a step."""
+def _laplace(kind: str, value: Any, sensitivity: float, epsilon: float) -> Release:
+    """Noise of scale sensitivity / epsilon, rounded up, for a release or for a draw of a step; what
+    it costs in rho is for the caller to say."""
     value, sensitivity = exact_integers(value), positive_sensitivity(sensitivity)
     scale = round_up(sensitivity / epsilon)
     return Release(
@@ -64,9 +52,7 @@ def _laplace(
         value,
         sensitivity,
         scale,
-        rho,
+        0.0,
         lambda noise: value + noise.rounded_laplace(scale, value.shape),
         cost=epsilon,
-        public=public,
-        unit=unit,
     )

@@ -24,8 +24,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..._aggregate.friendly.core import sample_bound
-from ..._aggregate.one_cluster.balls import ACTIVE, ball_mean, clip_to_ball
-from ..._aggregate.one_cluster.boxes import INSIDE
+from ..._aggregate.one_cluster.balls import ACTIVE, Region, ball_mean, clip_to_ball
 from ..._aggregate.one_cluster.center import grid_entries, heavy_box
 from ..._aggregate.one_cluster.pair_counts import neighbor_counts
 from ..._aggregate.one_cluster.radius import collected
@@ -218,16 +217,14 @@ def _near(
     Boxes are made for the radius, which is released, and all means but the first are of balls of
     it. None: no box stands out.
     """
-    found = heavy_box(session, prefix, rows, radius)
-    if found is None:
+    region = heavy_box(session, prefix, rows, radius)
+    if region is None:
         return None
-    (center, reach), among = found, INSIDE
     rho = session.remaining(prefix + "center") / _STEPS * _SAFE
     for _ in range(_STEPS):
-        step = ball_mean(session, prefix + "center", rows, center, reach, rho, among=among)
-        center = clip_to_ball(step.mean, rows.limit)
-        among, reach = ACTIVE, radius
-    return center
+        step = ball_mean(session, prefix + "center", rows, region, rho)
+        region = Region(clip_to_ball(step.mean, rows.limit), radius)
+    return region.center
 
 
 def _tested(

@@ -32,7 +32,7 @@ def ball_statistics(points, center, radius, replace):
             recorded.append((value, sensitivity))
             return value.astype(float)
 
-    _balls.ball_mean(Recorder(), "e", rows, center, radius, 1.0, replace=replace)
+    _balls.ball_mean(Recorder(), "e", rows, _balls.Region(center, radius), 1.0, replace=replace)
     return recorded[0]
 
 
