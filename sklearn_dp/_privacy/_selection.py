@@ -108,23 +108,22 @@ def _upper_envelope(slopes: np.ndarray, intercepts: np.ndarray) -> tuple[np.ndar
     """Slopes of the largest of 0 and all ``a l - b`` over l >= 0, and where each begins.
 
     The lines of the envelope are the lower convex hull of the points (a, b), the zero line being
-    the origin: a point on or above the chord of its neighbors goes, from left to right.
+    the origin: a point on or above the chord of its neighbors goes, all of them at once, until none
+    is left. The first point after the origin is told by its slope: the others before it would go
+    one by one.
     """
     a, b = np.concatenate([[0.0], slopes]), np.concatenate([[0.0], intercepts])
     first = np.diff(a, prepend=-1.0) > 0  # of equal slopes, that of the smallest intercept
-    hull: list[
-        tuple[float, float, float]
-    ] = []  # (slope, intercept, l from which it is the largest)
-    for slope, intercept in zip(a[first].tolist(), b[first].tolist(), strict=True):
-        level = -math.inf
-        while hull:
-            level = (intercept - hull[-1][1]) / (slope - hull[-1][0])
-            if level > hull[-1][2]:
-                break
-            hull.pop()
-        hull.append((slope, intercept, level))
-    slopes, _, levels = np.array(hull[1:]).reshape(-1, 3).T
-    return slopes, levels
+    a, b = a[first], b[first]
+    with np.errstate(over="ignore"):
+        start = 1 + np.argmin(b[1:] / a[1:])
+        a, b = np.append(0.0, a[start:]), np.append(0.0, b[start:])
+        while True:
+            levels = np.diff(b) / np.diff(a)
+            stay = np.concatenate([[True], levels[1:] > levels[:-1], [True]])
+            if stay.all():
+                return a[1:], levels
+            a, b = a[stay], b[stay]
 
 
 def _exceedance(levels: np.ndarray, mu: float) -> np.ndarray:
