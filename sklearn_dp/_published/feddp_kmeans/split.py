@@ -67,7 +67,7 @@ def paper_costs(
     return {name: cost * (1 - 2.0**-48) for name, cost in costs(low).items()}
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4096)  # a split asks for some hundreds, and the next fit for the same
 def step_cost(mechanism: Mechanism, epsilon: float, delta: float) -> float:
     """What a step of (epsilon, delta), or a Laplace step of epsilon, costs in rho."""
     if epsilon <= 0:
