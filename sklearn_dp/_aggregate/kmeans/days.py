@@ -197,12 +197,13 @@ def fit_day(
     day = replace(context, size=replace(context.size, n=likely))
     final = _final(stream, likely)
     final = replace(final, distances=seen.clip.norms(likely))
-    points, quality, loss = measured(day, final, domain, len(centers), domain)
-    stream.sums = stream.sums.added(fade, quality, likely)
+    known = measured(day, final, domain, len(centers), domain)
+    stream.sums = stream.sums.added(fade, known.quality, likely)
     size = max(stream.size, math.sqrt(stream.size_variance), 1.0)
     mu, sd = context.size.mu / math.sqrt(stream.days), math.sqrt(stream.size_variance)
     whole = replace(context, size=replace(context.size, n=size, mu=mu, sd=sd))
-    known = points, stream.sums.quality(size, quality), loss * size / likely
+    quality = stream.sums.quality(size, known.quality)
+    known = known._replace(quality=quality, loss=known.loss * size / likely)
     result = assembled(whole, _final(stream, size), domain, "ok", len(centers), known)
     if result.status == "ok" and spread and stream.quiet < _QUIET:
         result = replace(result, status=_SETTLING)

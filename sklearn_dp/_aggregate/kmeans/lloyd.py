@@ -134,8 +134,7 @@ def _iterate(context: LloydContext, state: LloydState, iteration: int, last: boo
     tuning = context.tuning
     # Rows are compared with integer centers inside the ball, so that distances are exact.
     state.centers = context.rows.inside(state.centers)
-    left = _left(context)
-    budget = left if last else context.share * context.budget
+    budget = _left(context) if last else context.share * context.budget
     asked = state.blocked or context.asks_for_spread(iteration, len(state.centers))
     spread = asked and not last
     moves = state.precise and not last

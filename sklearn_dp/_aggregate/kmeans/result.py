@@ -13,7 +13,7 @@ Elsewhere the centers are taken as they are, and the status says what the iterat
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -86,6 +86,14 @@ class EngineResult:
         return replace(self, bound=domain.radius, beyond=beyond, cut=cut, status=status)
 
 
+class Measured(NamedTuple):
+    """Centers whose quality has been released."""
+
+    points: np.ndarray  # (k, d), in lengths
+    quality: Quality
+    loss: float  # squared steps that noise is expected to have added to the sum of squares
+
+
 def build_result(
     context: Context,
     final: LloydResult,
@@ -111,57 +119,80 @@ def assembled(
     domain: Domain,
     status: str,
     n_leaves: int | None,
-    quality: tuple[np.ndarray, Quality, float] | None,
+    quality: Measured | None,
 ) -> EngineResult:
-    """The same, where the quality has been released: what :func:`measured` gives, or None."""
-    n_clusters, tuning, unit = context.n_clusters, context.tuning, context.rows.unit
-    noise = math.sqrt(final.centers.shape[1]) * n_clusters / max(context.size.signal, 1e-300)
-    points = _points(final.centers, context.rows, domain)
-    if quality is not None:
-        points, seen, loss = quality
-    # Where noise may be all that is between them, the centers are shrunk to one point.
-    one_center = len(final.centers) < n_clusters or (n_clusters > 1 and not np.ptp(points, 0).any())
-    signs = Signs(context.size.signal, noise, n_leaves, one_center, final.noise_share)
-    found: dict[str, Any] = {}
-    if quality is not None:
-        light = bool(np.any(final.counts < tuning.sure_count_sd * final.counts_sd))
-        near = (seen.near, seen.near_sd)
-        signs = replace(
-            signs,
-            loss=loss * unit**2 / max(seen.inertia, seen.inertia_sd),
-            light=float(np.mean(final.counts < tuning.certain_count_sd * final.counts_sd)),
-            uneven=_uneven(final, tuning),
-            explained=seen.explained,
-            explained_sd=seen.explained_sd,
-            missed=missed_in_words(seen.far, near, context.size.n, light, tuning),
-        )
-        inertia = seen.near / unit**2, seen.near_sd / unit**2
-        sphere = isinstance(domain, Sphere)
-        sd = _centers_sd(final, *inertia, context.size, tuning, sphere) * unit
-        # The rows were counted next to the centers before the last update.
-        after, before = _steps(points, context.rows, domain), final.counted
-        if sphere:
-            sd = _directions_sd(sd, (final.centers + context.rows.origin) * unit, points)
-            before = _steps(_points(before, context.rows, domain), context.rows, domain)
-        found = {
-            "quality": seen,
-            "centers_sd": sd,
-            "weights_sd": final.counts_sd,
-            "weights_since": changed_sides(before, after, final.counts),
-        }
+    """The same, where the quality has been released, or not at all."""
+    unit = context.rows.unit
+    points = _points(final.centers, context.rows, domain) if quality is None else quality.points
+    signs = _signs(context, final, points, n_leaves, quality)
+    told = in_words(signs, status, context.tuning, context.session.plan.epsilon)
     result = EngineResult(
         points,
         final.counts,
         context.radius * unit,
-        context.size.weights.told(in_words(signs, status, tuning, context.session.plan.epsilon)),
+        context.size.weights.told(told),
         final.n_iterations,
         final.error * unit**2,
         square=context.size.weights.square,
         size=context.size.n,
         size_sd=context.size.sd,
-        **found,
     )
-    return _for_each(result, n_clusters) if quality is not None else result
+    if quality is None:
+        return result
+    centers_sd, since = _errors(context, final, domain, quality)
+    known = replace(
+        result,
+        quality=quality.quality,
+        centers_sd=centers_sd,
+        weights_sd=final.counts_sd,
+        weights_since=since,
+    )
+    return _for_each(known, context.n_clusters)
+
+
+def _signs(
+    context: Context,
+    final: LloydResult,
+    points: np.ndarray,
+    n_leaves: int | None,
+    quality: Measured | None,
+) -> Signs:
+    """What tells whether the answer `points` (k, d) is of use."""
+    k, tuning, signal = context.n_clusters, context.tuning, context.size.signal
+    noise = math.sqrt(final.centers.shape[1]) * k / max(signal, 1e-300)
+    # Where noise may be all that is between them, the centers are shrunk to one point.
+    one_center = len(final.centers) < k or (k > 1 and not np.ptp(points, 0).any())
+    signs = Signs(signal, noise, n_leaves, one_center, final.noise_share)
+    if quality is None:
+        return signs
+    seen, loss = quality.quality, quality.loss * context.rows.unit**2
+    light = bool(np.any(final.counts < tuning.sure_count_sd * final.counts_sd))
+    near = (seen.near, seen.near_sd)
+    return replace(
+        signs,
+        loss=loss / max(seen.inertia, seen.inertia_sd),
+        light=float(np.mean(final.counts < tuning.certain_count_sd * final.counts_sd)),
+        uneven=_uneven(final, tuning),
+        explained=seen.explained,
+        explained_sd=seen.explained_sd,
+        missed=missed_in_words(seen.far, near, context.size.n, light, tuning),
+    )
+
+
+def _errors(
+    context: Context, final: LloydResult, domain: Domain, quality: Measured
+) -> tuple[np.ndarray, np.ndarray]:
+    """Standard errors of centers, and how many units (k,) have changed sides since the count."""
+    rows, unit, seen = context.rows, context.rows.unit, quality.quality
+    inertia = seen.near / unit**2, seen.near_sd / unit**2
+    sphere = isinstance(domain, Sphere)
+    sd = _centers_sd(final, *inertia, context.size, context.tuning, sphere) * unit
+    # The rows were counted next to the centers before the last update.
+    after, before = _steps(quality.points, rows, domain), final.counted
+    if sphere:
+        sd = _directions_sd(sd, (final.centers + rows.origin) * unit, quality.points)
+        before = _steps(_points(before, rows, domain), rows, domain)
+    return sd, changed_sides(before, after, final.counts)
 
 
 def measured(
@@ -170,8 +201,8 @@ def measured(
     domain: Domain,
     n_leaves: int | None,
     bounds: Domain | None,
-) -> tuple[np.ndarray, Quality, float]:
-    """Released centers (k, d), in lengths, their quality, and the loss, in squared steps.
+) -> Measured:
+    """Release the quality of centers.
 
     Noise that moves a center by e adds n |e|^2 to the sum of squares about a mean: in expectation n
     d times the variance of a coordinate.
@@ -200,7 +231,7 @@ def measured(
     if final.distances is not None:
         cap, heavy = float(np.median(caps)), _one_is_wide(final, tuning)
         found = replace(found, taken=beyond_cap(final.distances, cap, heavy=heavy) * rows.unit**2)
-    return points, found, loss
+    return Measured(points, found, loss)
 
 
 def toward_one(
