@@ -16,6 +16,7 @@ from sklearn_dp._aggregate.kmeans import cell_tree as _cell_tree
 from sklearn_dp._aggregate.kmeans import coreset as _coreset
 from sklearn_dp._aggregate.kmeans import private_coreset as _private_coreset
 from sklearn_dp._aggregate.kmeans.coreset import Coreset
+from sklearn_dp._aggregate.shared.row_sums import WEIGHT_BITS
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.exceptions import UtilityWarning
 
@@ -221,7 +222,7 @@ def exact_means(context, leaves):
     """The means of the leaves without noise."""
     reach = np.full(len(leaves.centers), 1e3 / context.rows.unit)
     (sums,) = context.rows.sums(_coreset.leaf_sums, leaves.centers, reach)
-    return leaves.centers + sums * 2.0**-_coreset.WEIGHT_BITS / leaves.counts[:, None]
+    return leaves.centers + sums * 2.0**-WEIGHT_BITS / leaves.counts[:, None]
 
 
 def all_occupied(context, exact, n_new, n_again, threshold, rho):

@@ -80,12 +80,12 @@ def _(original):
     return iterate
 
 
-@mutant("Lloyd: empty cluster skipped", "check_replay", _lloyd, "_residual_sums")
+@mutant("Lloyd: empty cluster skipped", "check_replay", _lloyd, "residual_sums")
 def _(original):
-    def residual_sums(context, exact, *others):
+    def residual_sums(context, entry, exact, *others):
         if (exact == 0).all(axis=1).any():
             return np.zeros(exact.shape)
-        return original(context, exact, *others)
+        return original(context, entry, exact, *others)
 
     return residual_sums
 

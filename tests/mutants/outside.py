@@ -385,7 +385,7 @@ OUTSIDE = [
     Edit(
         "sums of wide clusters with the noise of a middling one",
         _lloyd,
-        "_residual_sums",
+        "residual_sums",
         "np.nextafter(radius * 2.0**WEIGHT_BITS, np.inf)",
         "np.nextafter(np.minimum(radius, np.median(radius)) * 2.0**WEIGHT_BITS, np.inf)",
         "test_common.py::test_a_large_signal_with_long_tails",

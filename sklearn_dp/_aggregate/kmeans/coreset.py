@@ -19,11 +19,10 @@ import numpy as np
 
 from ..shared.axes import Axes, normal_points
 from ..shared.centering import noise_sd
-from ..shared.row_sums import WEIGHT_BITS
 from ..shared.weighted_kmeans import weighted_kmeans
 from .cell_grid import CellGrid, TailCells, tail_cells
 from .cell_tree import Leaves, depths_of_levels, detection_threshold, grow, release_cells
-from .fit_context import Context
+from .fit_context import Context, residual_sums
 from .passes import coded, far_counts, far_leaves, forgotten, leaf_sums
 
 MEANS = "cell means"
@@ -119,17 +118,8 @@ def _leaf_means(context: Context, leaves: Leaves) -> np.ndarray:
     rows, rho = context.rows, context.left(MEANS)
     reach = context.tuning.leaf_reach * np.linalg.norm(leaves.widths, axis=1) / 2
     (sums,) = rows.sums(leaf_sums, leaves.centers, reach)
-    # A row is in one leaf and its residual there has at most the length `reach` of that leaf, so
-    # a unit moves the stack of sums, each over its reach, by a vector of length at most one.
-    claim = np.nextafter(reach * 2.0**WEIGHT_BITS, np.inf)[:, None]
-    noisy = context.session.gaussian(
-        context.name(MEANS),
-        sums,
-        sensitivity=np.broadcast_to(claim, sums.shape),
-        unit=rows.unit * 2.0**-WEIGHT_BITS,
-        rho=rho,
-    )
-    residual, counts = noisy / rows.unit, leaves.counts[:, None]
+    residual = residual_sums(context, MEANS, sums, reach, rho)
+    counts = leaves.counts[:, None]
     error = (reach[:, None] * noise_sd(rho) / counts) ** 2
     prior = leaves.widths**2 / 12
     return leaves.centers + residual / counts * prior / (prior + error)

@@ -11,11 +11,13 @@ What is known grows in three steps, each a frozen class: a :class:`Run` has rows
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import numpy as np
 from scipy.special import ndtri
 
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import UnitFacts
 from ..shared.centering import Size, noise_sd
+from ..shared.row_sums import WEIGHT_BITS
 from ..shared.rows import GridTable
 from .tuning import TUNING, Tuning
 
@@ -75,6 +77,24 @@ def coarse_pays(run: Run, size: Size) -> bool:
     """
     few = run.n_clusters == 1 or size.signal < run.tuning.useless_signal
     return size.small and (run.rows.n_features > 3 or few)
+
+
+def residual_sums(
+    run: Run, entry: str, exact: np.ndarray, radius: np.ndarray, rho: float
+) -> np.ndarray:
+    """Noisy sums (k, d), in steps, of the residuals of each cluster or leaf, clipped to its radius
+    (k,)."""
+    # A row is in one of them, with a residual of at most the radius of that: a unit moves the stack
+    # of sums, each over its radius, by a vector of length at most one (2**bits steps).
+    claim = np.nextafter(radius * 2.0**WEIGHT_BITS, np.inf)[:, None]
+    noisy = run.session.gaussian(
+        run.name(entry),
+        exact,
+        rho=rho,
+        sensitivity=np.broadcast_to(claim, exact.shape),
+        unit=2.0**-WEIGHT_BITS * run.rows.unit,
+    )
+    return noisy / run.rows.unit
 
 
 def lost_in_noise(context: Context, budget: float) -> bool:

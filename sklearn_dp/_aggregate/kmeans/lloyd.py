@@ -28,10 +28,10 @@ from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..shared.centering import noise_sd
-from ..shared.row_sums import ERROR_STEPS, WEIGHT_BITS
+from ..shared.row_sums import ERROR_STEPS
 from .clipped_update import DISTANCES, Observation, clip_radius, distance_edges, update
 from .coreset import Coreset
-from .fit_context import Context
+from .fit_context import Context, residual_sums
 from .lloyd_state import LloydContext, LloydResult, LloydState, cluster_scales, seen_width
 from .passes import assigned, cluster_sums
 from .split_merge import move_clusters, reduce_centers
@@ -193,7 +193,7 @@ def observe(
     sums_rho = budget - counts_rho
     if last:
         sums_rho = _left(context)
-    sums = _residual_sums(context, residuals, clip.radius, sums_rho)
+    sums = residual_sums(context, _SUMS, residuals, clip.radius, sums_rho)
     return Observation(
         clip, errors, counts, noise_sd(counts_rho), sums, clip.radius * noise_sd(sums_rho)
     )
@@ -212,20 +212,3 @@ def _errors(
         unit=cap / ERROR_STEPS * context.rows.unit**2,
     )
     return noisy / context.rows.unit**2, cap * noise_sd(rho)
-
-
-def _residual_sums(
-    context: LloydContext, exact: np.ndarray, radius: np.ndarray, rho: float
-) -> np.ndarray:
-    """Noisy sums (k, d) of the clipped residuals, in steps."""
-    # A row is in one cluster, with a residual of at most the radius of that cluster: a unit moves
-    # the stack of sums, each over its radius, by a vector of length at most one (2**bits steps).
-    claim = np.nextafter(radius * 2.0**WEIGHT_BITS, np.inf)[:, None]
-    noisy = context.session.gaussian(
-        context.name(_SUMS),
-        exact,
-        rho=rho,
-        sensitivity=np.broadcast_to(claim, exact.shape),
-        unit=2.0**-WEIGHT_BITS * context.rows.unit,
-    )
-    return noisy / context.rows.unit
