@@ -73,7 +73,7 @@ def squares_to_nearest(X: Any, points: np.ndarray) -> np.ndarray:
     """The squared distance of each finite row to the nearest of some released points."""
     squares, labels = np.empty(len(X)), nearest_point(X, points)
     points = narrowed(points, X.dtype)
-    for part, rows in _pieces(X, len(points), X.dtype):
+    for part, rows in _pieces(X, len(points), X.dtype, _ROWS // 4):  # and as many offsets
         offsets = points.take(labels[part], axis=0)
         offsets -= rows
         squares[part] = _squares(offsets)
@@ -83,14 +83,16 @@ def squares_to_nearest(X: Any, points: np.ndarray) -> np.ndarray:
 
 
 def _squares(rows: np.ndarray) -> np.ndarray:
-    """Squared lengths; faster than by `einsum` where rows are short."""
-    return np.square(rows) @ np.ones(rows.shape[1], dtype=rows.dtype)
+    """Squared lengths; rows are overwritten. Faster than by `einsum` where they are short."""
+    return np.square(rows, out=rows) @ np.ones(rows.shape[1], dtype=rows.dtype)
 
 
-def _pieces(X: Any, n_points: int, kind: Any) -> Iterator[tuple[slice, np.ndarray]]:
+def _pieces(
+    X: Any, n_points: int, kind: Any, most: int = _ROWS
+) -> Iterator[tuple[slice, np.ndarray]]:
     """A few saturated rows of a type at a time: what is made of them stays in the caches."""
     width = max(n_points, X.shape[1]) * np.dtype(kind).itemsize
-    step = max(1, min(_ROWS, _BYTES // width))
+    step = max(1, min(most, _BYTES // width))
     for start in range(0, len(X), step):
         rows = X[start : start + step]
         # What is too large for float32 is infinite in it, and then decides nothing.
