@@ -252,8 +252,13 @@ class LocalEngine:
         parts = self._each(lambda number: split(held[number], *broadcast))
         return ((i, [part[i] for part in parts], *broadcast) for i in range(n_tasks))
 
+    @row_guard
     def _step(self, number: int, function: PassFunction, broadcast: tuple) -> tuple:
-        self.states[number], sums = function(self.states[number], *broadcast)
+        sums: tuple = ()
+        # One by one: what a function has dropped is freed before the next one.
+        steps = broadcast[0] if function is chained else ((function, broadcast),)
+        for step, values in steps:
+            self.states[number], sums = step(self.states[number], *values)
         return sums
 
     def _each(self, function: Callable[[int], Any]) -> list:

@@ -2,6 +2,7 @@
 
 import itertools
 import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -87,6 +88,26 @@ def test_what_sums_nothing_waits_for_the_next_pass():
     assert table.sums(total)[0] == 3 and table.sums(total)[0] == 3
     table.update(doubled, 5)
     assert table.rows(values).tolist() == [5, 10]
+
+
+def test_what_a_function_drops_is_freed_before_the_next_one():
+    """Those of a pass run in turn: the peak of memory is that of one, not of all together."""
+    dropped, found = [], []
+
+    def drops(part):
+        dropped.append(weakref.ref(part["twice"]))
+        return part.without("twice"), ()
+
+    def looks(part):
+        found.extend(reference() for reference in dropped)
+        return part, ()
+
+    table = table_of([1, 2])
+    table.update(doubled, 2)
+    table.sums(total)
+    table.update(drops)
+    table.sums(looks)
+    assert dropped and found == [None]
 
 
 def test_a_part_is_not_changed_in_place():
