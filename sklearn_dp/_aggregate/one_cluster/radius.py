@@ -40,7 +40,7 @@ from ..._privacy._accounting import bounded_range_zcdp_rho, pure_dp_epsilon, pur
 from ..._privacy._budget import PrivacyBudget
 from ..._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from ..._privacy._session import PrivacySession
-from ..._published.one_cluster.rec_concave import rec_concave, rec_concave_steps
+from ..._published.one_cluster.rec_concave import RecConcave, rec_concave_steps
 from ..shared.rows import ROWS
 from ..shared.samples import ByPart, Coins
 from ..shared.table import Part
@@ -192,17 +192,8 @@ def _by_rec_concave(
     loss = 4 * _sensitivity(t) * max(16 / epsilon * math.log(16 / BETA), of_leads)
     slack = _slack(t, loss / t)
     # Some radius has a score of half the slack: the first with t L >= t^2 - slack / 2.
-    index = rec_concave(
-        session,
-        entry,
-        quality(scores, t, slack, radii),
-        slack // 2,
-        sensitivity=_sensitivity(t),
-        epsilon=epsilon,
-        lead_epsilon=lead,
-        lead_delta=delta,
-    )
-    return index, loss
+    steps = RecConcave(session, entry, _sensitivity(t), epsilon, lead, delta)
+    return steps.index(quality(scores, t, slack, radii), slack // 2), loss
 
 
 _SELECT = {

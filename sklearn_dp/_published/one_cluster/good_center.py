@@ -97,7 +97,7 @@ def paper_center(
     `t` points are what a ball of the radius holds. `replace`: neighbors replace a row.
     """
     bound = max(size, 2.0)
-    k = math.ceil(46 * math.log2(2 * bound / BETA))  # base 2: the natural logarithm is vacuous
+    k = _dimensions(bound)
     # The side is one of A x, which is not divided by the root of k.
     grid = Boxes(signs(session, rows.n_features, k), 300 * radius * math.sqrt(k))
     shifts = session.rng(prefix + "partitions").random((_ROUNDS, k)) * grid.side
@@ -117,8 +117,13 @@ def paper_center(
     if box is None:
         return None
     rows.update(in_box, grid, shifts[found], box, ACTIVE)
-    ball = _rotated_ball(session, prefix, rows, radius, k, bound, replace)
+    ball = _rotated_ball(session, prefix, rows, radius, bound, replace)
     return None if ball is None else _average(session, prefix, rows, *ball)
+
+
+def _dimensions(bound: float) -> int:
+    """Those of the projection of so many points at the most."""
+    return math.ceil(46 * math.log2(2 * bound / BETA))  # base 2: the natural logarithm is vacuous
 
 
 def _rotated_ball(
@@ -126,7 +131,6 @@ def _rotated_ball(
     prefix: str,
     rows: GridTable,
     radius: float,
-    k: int,
     bound: float,
     replace: bool,
 ) -> tuple[np.ndarray, float] | None:
@@ -136,10 +140,10 @@ def _rotated_ball(
     by a factor sqrt(d) less than in the worst one; that is why the box is rotated. The members are
     those of a box of the projection, so they are within 300 r sqrt(k) or so of each other.
 
-    The members are the rows `INSIDE` the box, `k` the dimensions of the projection, and `bound` the
-    released number of points, at least 2. None where some axis has no interval that stands out.
+    The members are the rows `INSIDE` the box, and `bound` the released number of points, at least
+    2. None where some axis has no interval that stands out.
     """
-    d = rows.n_features
+    d, k = rows.n_features, _dimensions(bound)
     axes = _random_basis(session, d)
     width = 900 * radius * math.sqrt(k * math.log(d * bound / BETA) / d)
     grid = Boxes(np.rint(axes * BASIS_STEPS), width * BASIS_STEPS)

@@ -25,13 +25,13 @@ References
 """
 
 import math
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..._privacy._session import PrivacySession
 
-__all__ = ["rec_concave", "rec_concave_steps"]
+__all__ = ["RecConcave", "rec_concave_steps"]
 
 _BASE = 32  # so few candidates are left to the exponential mechanism
 
@@ -58,57 +58,63 @@ def rec_concave_steps(size: int) -> tuple[int, int]:
     return 1 + levels, 2 * levels
 
 
-def rec_concave(
-    session: PrivacySession,
-    entry: str,
-    scores: np.ndarray,
-    promise: int,
-    *,
-    sensitivity: int,
-    epsilon: float,
-    lead_epsilon: float,
-    lead_delta: float,
-    alpha: float = 0.5,
-) -> int | None:
-    """Index of a score of at least about (1 - alpha) promise, or None.
+@dataclass(frozen=True)
+class RecConcave:
+    """What the steps of a search cost: the entry pays for all; it must allow as many uses."""
 
-    None: no interval leads by far enough. The entry pays for all steps; it must allow as many uses.
-    The scores (m,) are private in any case, quasi-concave for the answer to be good, and move by no
-    more than `sensitivity` between neighbors. `promise`, public, is what the largest of them is
-    hoped to reach. `epsilon` is that of each exponential mechanism, `lead_epsilon` and `lead_delta`
-    those of each release by lead.
-    """
-    if len(scores) <= _BASE:
-        return session.exponential(entry, scores, sensitivity=sensitivity, epsilon=epsilon)
-    scores, size = _padded(scores), len(scores)
-    widths = _widest(scores)
-    high, low = promise, promise - int(alpha * promise)
-    # Minima and maxima of scores, plus constants: as sensitive as the scores.
-    inner = np.minimum(widths[:-1] - low, high - widths[1:])
-    k = rec_concave(
-        session,
-        entry,
-        inner,
-        int(alpha * promise) // 2,
-        sensitivity=sensitivity,
-        epsilon=epsilon,
-        lead_epsilon=lead_epsilon,
-        lead_delta=lead_delta,
-        alpha=0.25,
-    )
-    if k is None:
-        return None
-    options = dict(sensitivity=sensitivity, epsilon=lead_epsilon, delta=lead_delta)
-    found = [
-        _heavy_interval(session, entry, scores, 8 << k, shift, options) for shift in (0, 4 << k)
-    ]
-    candidates = sorted(
-        {i for interval in found if interval is not None for i in interval if 0 <= i < size}
-    )
-    if not candidates:
-        return None
-    best = session.exponential(entry, scores[candidates], sensitivity=sensitivity, epsilon=epsilon)
-    return candidates[best]
+    session: PrivacySession
+    entry: str
+    sensitivity: int  # of all scores, between neighbors
+    epsilon: float  # of each exponential mechanism
+    lead_epsilon: float  # of each release by lead
+    lead_delta: float
+
+    def index(self, scores: np.ndarray, promise: int, alpha: float = 0.5) -> int | None:
+        """Index of a score of at least about (1 - alpha) promise, or None.
+
+        None: no interval leads by far enough. The scores (m,) are private in any case, and
+        quasi-concave for the answer to be good. `promise`, public, is what the largest of them is
+        hoped to reach.
+        """
+        if len(scores) <= _BASE:
+            return self._best(scores)
+        scores, size = _padded(scores), len(scores)
+        widths = _widest(scores)
+        high, low = promise, promise - int(alpha * promise)
+        # Minima and maxima of scores, plus constants: as sensitive as the scores.
+        inner = np.minimum(widths[:-1] - low, high - widths[1:])
+        k = self.index(inner, int(alpha * promise) // 2, alpha=0.25)
+        if k is None:
+            return None
+        found = [self._heavy_interval(scores, 8 << k, shift) for shift in (0, 4 << k)]
+        candidates = sorted(
+            {i for interval in found if interval is not None for i in interval if 0 <= i < size}
+        )
+        return candidates[self._best(scores[candidates])] if candidates else None
+
+    def _best(self, scores: np.ndarray) -> int:
+        return self.session.exponential(
+            self.entry, scores, sensitivity=self.sensitivity, epsilon=self.epsilon
+        )
+
+    def _heavy_interval(self, scores: np.ndarray, width: int, shift: int) -> range | None:
+        """The interval of a partition that holds the best score by a clear lead, or None.
+
+        The scores are padded; the first interval starts at minus `shift`.
+        """
+        starts = range(-shift, len(scores), width)
+        best = np.array([scores[max(start, 0) : start + width].max() for start in starts])
+        if len(best) == 1:  # a single interval tells nothing
+            return range(starts[0], starts[0] + width)
+        # A maximum of scores is as sensitive as they are.
+        chosen = self.session.report_leader_if_stable(
+            self.entry,
+            best,
+            sensitivity=self.sensitivity,
+            epsilon=self.lead_epsilon,
+            delta=self.lead_delta,
+        )
+        return None if chosen is None else range(starts[chosen], starts[chosen] + width)
 
 
 def _padded(scores: np.ndarray) -> np.ndarray:
@@ -131,23 +137,3 @@ def _widest(scores: np.ndarray) -> np.ndarray:
         for width in (1 << j for j in range(len(scores).bit_length()))
     ]
     return np.array([*found, min(0, found[-1])], dtype=np.int64)
-
-
-def _heavy_interval(
-    session: PrivacySession,
-    entry: str,
-    scores: np.ndarray,
-    width: int,
-    shift: int,
-    options: dict[str, Any],
-) -> range | None:
-    """The interval of a partition that holds the best score by a clear lead, or None.
-
-    The scores are padded; the first interval starts at minus `shift`. `options` are the
-    sensitivity, epsilon and delta of the release.
-    """
-    starts = range(-shift, len(scores), width)
-    best = np.array([scores[max(start, 0) : start + width].max() for start in starts])
-    # A maximum of scores is as sensitive as they are; a single interval tells nothing.
-    chosen = 0 if len(best) == 1 else session.report_leader_if_stable(entry, best, **options)
-    return None if chosen is None else range(starts[chosen], starts[chosen] + width)

@@ -26,7 +26,7 @@ from sklearn_dp._privacy.mechanisms import histograms
 from sklearn_dp._privacy.mechanisms.gaussian import sigma_of
 from sklearn_dp._privacy.mechanisms.histograms import stability_threshold
 from sklearn_dp._published.one_cluster import good_center as _published
-from sklearn_dp._published.one_cluster.rec_concave import rec_concave
+from sklearn_dp._published.one_cluster.rec_concave import RecConcave
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
@@ -475,15 +475,6 @@ def test_rec_concave_on_a_million_candidates(monkeypatch, law):
     good = 0
     for seed in range(100):
         session = open_session(PlanEntry("r", "RecConcave", 10.0, 1e-4, uses=None), seed=seed)
-        index = rec_concave(
-            session,
-            "r",
-            scores,
-            n // 2,
-            sensitivity=1,
-            epsilon=0.25,
-            lead_epsilon=0.25,
-            lead_delta=2.5e-7,
-        )
+        index = RecConcave(session, "r", 1, 0.25, 0.25, 2.5e-7).index(scores, n // 2)
         good += index is not None and scores[index] >= n // 4
     assert good >= 95

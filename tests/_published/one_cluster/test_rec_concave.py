@@ -9,7 +9,7 @@ from scipy import stats
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._published.one_cluster.rec_concave import rec_concave, rec_concave_steps
+from sklearn_dp._published.one_cluster.rec_concave import RecConcave, rec_concave_steps
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -43,25 +43,14 @@ def test_rec_concave_finds_an_interior_point(law):
     assert rec_concave_steps(size) == (2, 2)
     for seed in range(10):
         session = open_session(PlanEntry("r", "RecConcave", 10.0, 1e-4, uses=None), seed=seed)
-        index = rec_concave(
-            session,
-            "r",
-            scores,
-            2000,
-            sensitivity=1,
-            epsilon=0.25,
-            lead_epsilon=0.25,
-            lead_delta=1e-6,
-        )
+        index = RecConcave(session, "r", 1, 0.25, 0.25, 1e-6).index(scores, 2000)
         assert index is not None and scores[index] >= 1000
 
 
 def test_rec_concave_on_few_points_says_so_or_chooses():
     scores = median_scores(np.array([5, 900]), 1024)
     session = open_session(PlanEntry("r", "RecConcave", 10.0, 1e-4, uses=None))
-    index = rec_concave(
-        session, "r", scores, 1, sensitivity=1, epsilon=0.1, lead_epsilon=0.1, lead_delta=1e-6
-    )
+    index = RecConcave(session, "r", 1, 0.1, 0.1, 1e-6).index(scores, 1)
     assert index is None or 0 <= index < 1024
 
 
