@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import pkgutil
+from functools import cache
 
 from .._base import BaseDPEstimator
 
@@ -23,6 +24,12 @@ def all_estimators() -> list[tuple[str, type[BaseDPEstimator]]]:
     itself called a base. All modules are searched, so an estimator that was not exported by mistake
     is also found.
     """
+    return list(_found())
+
+
+@cache
+def _found() -> tuple[tuple[str, type[BaseDPEstimator]], ...]:
+    """The same, searched for once."""
     root = importlib.import_module(__package__.split(".")[0])
     found: dict[str, type[BaseDPEstimator]] = {}
     modules = pkgutil.walk_packages(root.__path__, root.__name__ + ".")
@@ -38,4 +45,4 @@ def all_estimators() -> list[tuple[str, type[BaseDPEstimator]]]:
             and issubclass(each, BaseDPEstimator)
             and not name.startswith(("_", "Base"))
         }
-    return sorted(found.items())
+    return tuple(sorted(found.items()))
