@@ -5,7 +5,6 @@ release: `BaseDPCenters.private_score` pays for it.
 """
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,30 +42,27 @@ def nearest_point(X: Any, points: np.ndarray) -> np.ndarray:
     sums of their squared differences, in a fixed order.
     """
     points = saturated(narrowed(points, X.dtype).astype(np.float64))
-    kind = X.dtype if X.shape[1] > _WIDE else np.float32
-    labels, unsure = _by_product(X, points, kind)
-    for find in (partial(_by_product, kind=np.float64), _by_sums):
-        labels[unsure], again = find(X[unsure], points)
-        unsure = unsure[again]
+    kinds: list[Any] = [np.float32, np.float64]
+    if X.dtype == np.float64 and X.shape[1] > _WIDE:
+        del kinds[0]
+    products = [_ByProduct(points, kind) for kind in kinds]
+    labels = np.empty(len(X), dtype=np.int32)
+    for part, rows in _pieces(X, 4 * len(points), kinds[0]):  # scores are read again and again
+        labels[part] = _labels(rows, points, products)
     return labels
 
 
-def _by_product(X: Any, points: np.ndarray, kind: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Labels by products in this type, and the places of those that may be wrong."""
-    labels, find = np.empty(len(X), dtype=np.int32), _ByProduct(points, kind)
-    unsure = [np.empty(0, dtype=np.int64)]
-    for part, rows in _pieces(X, 4 * len(points), kind):  # scores are read again and again
-        labels[part], several = find(rows)
-        unsure.append(part.start + several)
-    return labels, np.concatenate(unsure)
-
-
-def _by_sums(X: Any, points: np.ndarray) -> tuple[np.ndarray, list[int]]:
-    """Labels by sums of squared differences, of which none is wrong."""
-    labels = np.empty(len(X), dtype=np.int32)
-    for part, rows in _pieces(X, len(points), np.float64):
-        labels[part] = cdist(rows, points, "sqeuclidean").argmin(axis=1)
-    return labels, []
+def _labels(rows: np.ndarray, points: np.ndarray, products: list["_ByProduct"]) -> np.ndarray:
+    """Labels by the first product where it is sure, by the others where not, at last by sums."""
+    if not products:
+        return cdist(_saturated(rows, np.float64), points, "sqeuclidean").argmin(axis=1)
+    first, *others = products
+    labels, unsure = first(_saturated(rows, first.kind))
+    if 2 * len(unsure) > len(rows):  # as where one of them is very long
+        return _labels(rows, points, others)
+    if len(unsure):
+        labels[unsure] = _labels(rows[unsure], points, others)
+    return labels
 
 
 def squares_to_nearest(X: Any, points: np.ndarray) -> np.ndarray:
@@ -74,7 +70,7 @@ def squares_to_nearest(X: Any, points: np.ndarray) -> np.ndarray:
     squares, labels = np.empty(len(X)), nearest_point(X, points)
     points = narrowed(points, X.dtype)
     for part, rows in _pieces(X, len(points), X.dtype, _ROWS // 4):  # and as many offsets
-        offsets = points.take(labels[part], axis=0)
+        rows, offsets = _saturated(rows, X.dtype), points.take(labels[part], axis=0)
         offsets -= rows
         squares[part] = _squares(offsets)
         if not 1e-30 < squares[part].sum() < 1e30:  # then float32 may overflow, or round to zero
@@ -90,14 +86,16 @@ def _squares(rows: np.ndarray) -> np.ndarray:
 def _pieces(
     X: Any, n_points: int, kind: Any, most: int = _ROWS
 ) -> Iterator[tuple[slice, np.ndarray]]:
-    """A few saturated rows of a type at a time: what is made of them stays in the caches."""
+    """A few rows at a time: what is made of them, in a type, stays in the caches."""
     width = max(n_points, X.shape[1]) * np.dtype(kind).itemsize
     step = max(1, min(most, _BYTES // width))
     for start in range(0, len(X), step):
-        rows = X[start : start + step]
-        # What is too large for float32 is infinite in it, and then decides nothing.
-        wide = saturated(rows) if kind == np.float64 else rows
-        yield slice(start, start + step), np.asarray(wide, dtype=kind)
+        yield slice(start, start + step), X[start : start + step]
+
+
+def _saturated(rows: np.ndarray, kind: Any) -> np.ndarray:
+    """Rows in a type. What is too large for float32 is infinite in it, and then decides nothing."""
+    return np.asarray(saturated(rows) if kind == np.float64 else rows, dtype=kind)
 
 
 class _ByProduct:
@@ -108,7 +106,7 @@ class _ByProduct:
     """
 
     def __init__(self, points: np.ndarray, kind: Any) -> None:
-        self.type = np.finfo(kind)
+        self.kind, self.type = kind, np.finfo(kind)
         middle = points.mean(axis=0)
         offsets, sums = points - middle, points + middle
         self.directions = (-2.0 * offsets).astype(kind)

@@ -1,5 +1,7 @@
 """Nearest centers of rows, and the noisy sum of distances to them."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -59,6 +61,21 @@ def test_labels_are_those_of_differences_in_any_company(dtype):
         for part in (slice(7, 8), slice(0, None, 3)):
             assert np.array_equal(nearest_point(rows[part], points), labels[part])
         assert np.array_equal(nearest_point(SparseRows(csr_array(rows)), points), labels)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_long_rows_take_no_copy_of_the_others(dtype):
+    """One among so many makes most of them unsure in float32."""
+    rng = np.random.default_rng(0)
+    rows, points = rng.normal(size=(200_000, 10)).astype(dtype), rng.normal(size=(5, 10))
+    rows[::5000, 0] = 1e6
+    tracemalloc.start()
+    try:
+        nearest_point(rows, points)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < rows.nbytes / 2
 
 
 def test_the_cost_is_that_of_capped_distances():
