@@ -224,6 +224,8 @@ def uniform_grid(X, cell, seed):
     """
     d = X.shape[1]
     side = max(2, round((len(X) * cell.epsilon / 10) ** (2 / (2 + d))))
+    while side**d < 2 * cell.k:  # few rows: not fewer cells than there are centers to find
+        side += 1
     index = np.clip(((X + 1) / 2 * side).astype(int), 0, side - 1)
     counts = np.bincount(np.ravel_multi_index(index.T, (side,) * d), minlength=side**d)
     noise = np.random.default_rng(seed).laplace(scale=1 / cell.epsilon, size=len(counts))
@@ -232,7 +234,7 @@ def uniform_grid(X, cell, seed):
     points = (centers + 0.5) / side * 2 - 1
     keep = weights > 0
     return (
-        KMeans(cell.k, n_init=10, random_state=seed)
+        KMeans(min(cell.k, keep.sum()), n_init=10, random_state=seed)
         .fit(points[keep], sample_weight=weights[keep])
         .cluster_centers_
     )

@@ -1,0 +1,116 @@
+"""Few rows in the plane: DPKMeans beside k-means of a plain noisy grid.
+
+    python benchmarks/plane.py               # 20 fits of each cell
+    python benchmarks/plane.py --fits 5 --only near
+
+A grid is hard to beat in the plane: it spends the whole budget on one histogram (EUGkM, 2016; its
+code is that of benchmarks/kmeans.py). Public bounds are the ball of radius 1 for DPKMeans, and the
+square about it for the grid. Each fit has rows and noise of its own; both methods see the same rows.
+
+separated  round Gaussians, standard deviation a tenth of the smallest distance of two centers
+near       the same, a fifth of it: clusters that touch, as in the sets r15 and d31
+uneven     as "near", the largest cluster ten times the smallest, and twice its width
+two        (k = 2) clusters of 22 and 24 rows, far apart, and nothing else
+
+"cost" is the mean over the fits of the cost over the lowest one that k-means without privacy finds
+(ten starts, and the true centers); "ratio" is DPKMeans' over the grid's, with the standard error of
+the paired differences. The page is written by whole runs: doc/benchmarks/plane.md.
+"""
+
+import argparse
+import os
+import platform
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+import kmeans as setting  # noqa: E402 - the benchmark beside this file
+import numpy as np  # noqa: E402
+from sklearn.cluster import KMeans  # noqa: E402
+
+from sklearn_dp.cluster import DPKMeans  # noqa: E402
+from sklearn_dp.exceptions import UtilityWarning  # noqa: E402
+
+PAGE = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "plane.md"
+COLUMNS = ("rows", "n", "k", "epsilon", "DPKMeans", "grid", "ratio", "ok")
+
+
+@dataclass(frozen=True)
+class Cell:
+    rows: str
+    n: int
+    k: int
+    epsilon: float
+    d: int = 2
+
+    def data(self, seed):
+        """(n, 2) rows in the unit ball and the centers of their clusters."""
+        rng = np.random.default_rng([seed, self.n, self.k])
+        if self.rows == "two":
+            centers = np.array([[-0.6, 0.1], [0.6, -0.2]])
+            return np.repeat(centers, [22, 24], axis=0) + 0.02 * rng.normal(size=(46, 2)), centers
+        drawn = (0.8 * setting.in_ball(rng, self.k, 2) for _ in range(200))
+        centers = max(drawn, key=setting.smallest_gap)
+        width = setting.smallest_gap(centers) / (10 if self.rows == "separated" else 5)
+        share = np.ones(self.k)
+        if self.rows == "uneven":
+            share, width = np.geomspace(1, 10, self.k), width * np.geomspace(0.7, 1.4, self.k)
+        labels = rng.choice(self.k, size=self.n, p=share / share.sum())
+        noise = rng.normal(size=(self.n, 2)) * np.broadcast_to(width, self.k)[labels, None]
+        return setting.into_ball(centers[labels] + noise), centers
+
+
+def cells():
+    found = [
+        Cell(rows, n, k, epsilon)
+        for rows in ("separated", "near", "uneven")
+        for n in (300, 1000, 3000)
+        for k in (5, 15, 30)
+        for epsilon in (0.3, 1.0)
+    ]
+    return [*found, Cell("two", 46, 2, 1.0)]
+
+
+def measure(cell, n_fits):
+    """A line of the table."""
+    ours, grid, n_ok = [], [], 0
+    for seed in range(n_fits):
+        X, centers = cell.data(seed)
+        starts = KMeans(cell.k, n_init=10, random_state=seed), KMeans(cell.k, init=centers, n_init=1)
+        least = min(start.fit(X).inertia_ for start in starts)
+        model = DPKMeans(cell.k, epsilon=cell.epsilon, delta=1e-6, bounds=1.0, random_state=seed)
+        model.fit(X)
+        n_ok += model.status_.startswith("ok")
+        ours.append(setting.cost(X, model.cluster_centers_) / least)
+        grid.append(setting.cost(X, setting.uniform_grid(X, cell, seed)) / least)
+    ours, grid = np.array(ours), np.array(grid)
+    error = (ours - grid).std(ddof=1) / np.sqrt(n_fits) / grid.mean()
+    ratio = f"{ours.mean() / grid.mean():.2f} ± {error:.2f}"
+    shown = f"{ours.mean():.2f}", f"{grid.mean():.2f}", ratio, f"{n_ok} of {n_fits}"
+    return cell.rows, f"{cell.n:,}", str(cell.k), f"{cell.epsilon:g}", *shown
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--fits", type=int, default=20)
+    parser.add_argument("--only", default="", help="one kind of rows; the page is not written")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore", UtilityWarning)
+    warnings.simplefilter("ignore")
+    lines = ["| " + " | ".join(COLUMNS) + " |", "|---" + "|--:" * (len(COLUMNS) - 1) + "|"]
+    for cell in cells():
+        if options.only in cell.rows:
+            lines.append("| " + " | ".join(measure(cell, options.fits)) + " |")
+            print(lines[-1], flush=True)
+    if not options.only:
+        made = f"`python benchmarks/plane.py --fits {options.fits}` with Python "
+        made += f"{platform.python_version()}, numpy {np.__version__}."
+        head = ["# Few rows in the plane", "", "```text", __doc__.strip(), "```", "", made, ""]
+        PAGE.write_text("\n".join([*head, *lines, ""]), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
