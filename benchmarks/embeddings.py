@@ -9,7 +9,9 @@ import argparse
 import os
 import platform
 import time
+import tracemalloc
 import warnings
+from itertools import product
 from pathlib import Path
 from unittest.mock import patch
 
@@ -26,12 +28,8 @@ from sklearn_dp._aggregate.kmeans import engine  # noqa: E402
 PAGE = Path(__file__).parents[1] / "doc" / "benchmarks" / "embeddings.md"
 CLUSTERS = 50
 CELLS = [  # rows, features, how far apart, power of the spectrum
-    (50_000, 256, 0.7, 0.0),
-    (50_000, 256, 0.7, 1.0),
-    (50_000, 256, 0.7, 2.0),
-    (50_000, 768, 0.7, 1.0),
+    *product((50_000, 200_000), (256, 768), (0.7,), (0.0, 1.0, 2.0)),
     (80_000, 768, 0.6, 1.0),
-    (200_000, 256, 0.7, 1.0),
 ]
 INTRO = """# Clusters of embeddings
 
@@ -48,7 +46,8 @@ are near 1. `apart` is the length of the centers of the rows before they are giv
 Cost over that of k-means without privacy from the true centers (with a power of 2 it is not the
 lowest one: centers along the axes in common are cheaper, and tell no cluster from another), the
 adjusted Rand index with the true clusters (that of k-means in brackets), and the seconds of CPU of
-a fit; means of {seeds} fits.
+a fit; means of {seeds} fits. MB: the peak of what one more fit allocates, beside the rows, which
+take 4 bytes for each number (`tracemalloc`).
 """
 
 
@@ -65,21 +64,36 @@ def embeddings(n, d, apart, power, seed, k=CLUSTERS):
     return (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(np.float32), labels, centers
 
 
-def fitted(X, labels, seed, reference, direct):
-    """Cost, Rand index, seconds, and whether a projection was used."""
-    used, through = [], engine.projected
+def spied(used, direct):
+    """`DPKMeans` that notes whether it used a projection, or never does."""
+    through = engine.projected
 
-    def spied(context):
+    def search(context):
         found = None if direct else through(context)
         used.append(found is not None)
         return found
 
-    start = time.process_time()
-    with patch.object(engine, "projected", spied):
+    return patch.object(engine, "projected", search)
+
+
+def fitted(X, labels, seed, reference, direct):
+    """Cost, Rand index, seconds, and whether a projection was used."""
+    used, start = [], time.process_time()
+    with spied(used, direct):
         model = DPKMeans(CLUSTERS, bounds=1.0, random_state=seed).fit(X)
     seconds = time.process_time() - start
     cost = -model.score(X) / reference
     return cost, adjusted_rand_score(labels, model.predict(X)), seconds, any(used)
+
+
+def megabytes(X, direct):
+    """The peak of what a fit allocates."""
+    tracemalloc.start()
+    with spied([], direct):
+        DPKMeans(CLUSTERS, bounds=1.0, random_state=0).fit(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak / 1e6
 
 
 def line(cell, seeds):
@@ -96,7 +110,8 @@ def line(cell, seeds):
     return (
         f"| {n:,} | {d} | {apart:g} | {power:g} | {direct[0]:.3f} | **{ours[0]:.3f}** "
         f"| {direct[1]:.2f} | **{ours[1]:.2f}** ({np.mean(indices):.2f}) "
-        f"| {direct[2]:.1f} | {ours[2]:.1f} | {round(ours[3] * seeds)} of {seeds} |"
+        f"| {direct[2]:.1f} | {ours[2]:.1f} | {megabytes(X, True):.0f} | {megabytes(X, False):.0f} "
+        f"| {round(ours[3] * seeds)} of {seeds} |"
     )
 
 
@@ -107,8 +122,8 @@ def main():
     warnings.simplefilter("ignore")
     lines = [
         "| rows | features | apart | power | cost: direct | `DPKMeans` | Rand index: direct "
-        "| `DPKMeans` | CPU: direct | `DPKMeans` | projected |",
-        "|---" * 11 + "|",
+        "| `DPKMeans` | CPU: direct | `DPKMeans` | MB: direct | `DPKMeans` | projected |",
+        "|---" * 13 + "|",
     ]
     for cell in CELLS:
         lines.append(line(cell, options.seeds))

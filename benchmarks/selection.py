@@ -12,6 +12,7 @@ price     how much more noise a run has than a single fit (closed form; the boun
 refit     the same of a last fit after the search
 auto      the number of clusters, chosen by the fit itself: epsilon = 1, no public bounds,
           candidates 1 to 30
+hard      numbers that are hard to find, and whether the status says so
 files     the same on real and on published data, also below and above epsilon = 1
 search    the number of clusters by DPGridSearch, beside other ways to spend the same epsilon
 shares    how much of the budget the candidates should have, where the best one is fitted again
@@ -38,7 +39,7 @@ from _style import COLORS, INK, legend_on_top, new, plain_ticks, read_table, sav
 from scipy.spatial.distance import pdist  # noqa: E402
 from scipy.special import ndtr  # noqa: E402
 from sklearn.cluster import KMeans  # noqa: E402
-from sklearn.datasets import load_digits  # noqa: E402
+from sklearn.datasets import load_digits, make_blobs  # noqa: E402
 from sklearn.model_selection import GridSearchCV  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
 
@@ -319,6 +320,69 @@ def files(n_seeds, folder):
             )
 
 
+def flower(rng):
+    """As r15: one cluster, about it rings of 7 near and 7 far ones; 40 rows each."""
+    turns = 2 * np.pi * np.arange(7) / 7
+    near = 1.6 * np.column_stack([np.cos(turns), np.sin(turns)])
+    centers = np.vstack([np.zeros((1, 2)), near, 2.8 * near])
+    return np.repeat(centers, 40, axis=0) + 0.25 * rng.normal(size=(600, 2))
+
+
+def crowded(rng):
+    """As d31: 31 clusters of 100 rows in a square, at least 4.6 standard deviations apart."""
+    centers = []
+    while len(centers) < 31:
+        new = rng.uniform(-13, 13, 2)
+        if all(np.hypot(*(new - old)) > 3 for old in centers):
+            centers.append(new)
+    return np.repeat(centers, 100, axis=0) + 0.65 * rng.normal(size=(3100, 2))
+
+
+HARD = (  # name, rows, clusters, candidates, public radius
+    ("few rows, as r15", flower, 15, (1, 30), 5.5),
+    ("many clusters, as d31", crowded, 31, (1, 50), 20.0),
+    (
+        "two in 128 features",
+        lambda rng: make_blobs(5000, 128, centers=2, random_state=int(rng.integers(2**31)))[0],
+        2,
+        (1, 10),
+        130.0,
+    ),
+    (
+        "a hundred in 10 features",
+        lambda rng: make_blobs(10**5, 10, centers=100, random_state=int(rng.integers(2**31)))[0],
+        100,
+        (60, 140),
+        40.0,
+    ),
+)
+
+
+def hard(n_seeds):
+    """Numbers that are hard to find, and whether the status says so."""
+    yield (
+        "| data | clusters | within 20 % | ok, not within | chosen | k given, cost | cost over it |"
+    )
+    yield "|---" * 7 + "|"
+    for name, make, k, candidates, radius in HARD:
+        found, n_wrong, given, ratios = [], 0, [], []
+        for seed in range(n_seeds):
+            X = make(np.random.default_rng([31, seed]))
+            least = KMeans(k, n_init=5, random_state=seed).fit(X).inertia_
+            chosen, known = (DPKMeans(m, bounds=radius).fit(X) for m in (candidates, k))
+            found.append(chosen.n_clusters_)
+            off = abs(found[-1] - k) > 0.2 * k
+            n_wrong += off and chosen.status_.startswith("ok")
+            given.append(-known.score(X) / least)
+            ratios.append(chosen.score(X) / known.score(X))
+        within = np.sum(np.abs(np.array(found) - k) <= 0.2 * k)
+        shown = ", ".join(str(number) for number in sorted(found))
+        yield (
+            f"| {name} | {k} | {within} | {n_wrong} | {shown} | {np.median(given):.2f} | "
+            f"{np.median(ratios):.2f} ({max(ratios):.2f}) |"
+        )
+
+
 # ----------------------------------------------------------------------------------- searches
 
 SEARCHES = (  # rows, features, clusters, candidates
@@ -582,6 +646,12 @@ Round clusters at least 6 standard deviations apart, {seeds} mixtures for each l
 noise of its own. "within 10 %" also counts 18 to 22 for 20. Cost: on the rows, over that of
 `DPKMeans(k)` with the true k; median (largest). Seconds are CPU seconds of a fit that chooses, and
 of one with the true k.
+"""),
+    "hard": (lambda options: hard(options.seeds), "Numbers that are hard to find", """
+Fits that choose among many numbers at epsilon = 1, {seeds} of each, with public bounds. "ok, not
+within": fits whose status is "ok" although the number is more than 20 % off. "k given": the cost
+of `DPKMeans(k)` over that of `KMeans`, median; "cost over it": that of the fit that chooses over
+that of `DPKMeans(k)`, median (largest).
 """),
     "files": (lambda options: files(options.seeds, options.data), "Clusters of published data", """
 The number of clusters in data that others have published, chosen as above: `s1` to `s4` (15 round
