@@ -53,6 +53,9 @@ def depths_of_levels(q: int, size: Size, n_clusters: int, tuning: Tuning) -> lis
     A cell D splits deep is 2^(-D/q) of the box wide, and the noise of 2^D counts moves a sum over
     them by 2^(D/2) sd. The squares of both, 2^(-2D/q) and 2^D / signal^2, are equal at D = 2q/(2+q)
     log2(signal), where the signal is the number of rows in sd.
+
+    Each level has its share of the budget. Clusters of few rows hardly stand out from the noise of
+    one of four: then there are fewer, in the end the first one alone.
     """
     factor = tuning.flat_depth if q <= 3 else 1.0
     signal = max(size.signal / tuning.depth_signal, 1.0)
@@ -62,7 +65,9 @@ def depths_of_levels(q: int, size: Size, n_clusters: int, tuning: Tuning) -> lis
         # In many directions hardly any cell has parent and child above the noise: one level.
         depths = np.array([tuning.sparse_depth * full])
     else:
-        depths = np.linspace(tuning.first_depth * full, full, tuning.levels - (q > 3))
+        seen = max(1, round(size.signal / (n_clusters * tuning.level_signal)))
+        levels = tuning.levels - 1 if q > 3 else min(tuning.levels, seen)
+        depths = np.linspace(tuning.first_depth * full, full, levels)
     depths = np.unique(exact_integers(np.maximum(1, np.rint(depths))))
     return [min(int(depths[0]), MOST_BITS_A_LEVEL), *(int(depth) for depth in depths[1:])]
 

@@ -78,7 +78,8 @@ class Tuning:
     flat_depth: float = 1.3  # the depth is this times larger up to 3 axes
     sparse_depth: float = 0.6  # part of the full depth of the one level from 6 axes on
     first_depth: float = 0.55  # the same of the first of several; of that, of far cells
-    levels: int = 4  # of the tree up to 3 axes; one less with 4 or 5
+    levels: int = 4  # of the tree up to 3 axes, at most; one less with 4 or 5
+    level_signal: float = 12.0  # of a cluster, for each level up to 3 axes
     threshold: float = 0.92  # times sqrt(2 log(cells)): sd above which a cell is believed
     early_threshold: float = 0.6  # factor in the first of several levels: later ones look again
     split_cells: float = 2.0  # thresholds above which a cell is divided further
@@ -109,7 +110,6 @@ class Tuning:
     scale_dead: float = 1.4  # widths of clusters this factor apart count as equal
     memory: float = 0.1  # part of a count or spread that may have changed since the last iteration
     certain_count_sd: float = 2.0  # sd above which a count, a sum of bins or a drift is no noise
-    sure_count_sd: float = 4.0  # sd above which a count needs neither cells nor a lower bound
     movement: float = 0.7  # part of its noise above which a movement is drift
     overshoot: float = 1.3  # the way of a center while all still drift
 
@@ -131,6 +131,11 @@ class Tuning:
     choice_clear_points: int = 12  # leaves below which the number of clusters is not clear
     surplus_share: float = 0.6  # of the budget of Lloyd's iterations, for surplus centers
     surplus_penalty: float = 2.5  # of a cluster, times that of the usual criterion
+
+    @property
+    def sure_count_sd(self) -> float:
+        """Standard deviations above which a count needs neither cells nor a lower bound."""
+        return 2 * self.certain_count_sd
 
 
 TUNING = Tuning()

@@ -152,6 +152,23 @@ def test_no_level_has_more_cells_than_noise_is_drawn_for():
             assert 1 <= depths[0] <= _cell_tree.MOST_BITS_A_LEVEL and depths[-1] <= 44
 
 
+def test_clusters_of_few_rows_have_fewer_levels():
+    """A level for each 12 units of signal of a cluster, 4 at most; from 4 axes on there are 3."""
+
+    def n_levels(q, signal):
+        return len(depths_of_levels(q, Size(signal, 1.0), 5, TUNING))
+
+    assert [n_levels(2, 60.0 * each) for each in (0.5, 1.4, 2.0, 3.0, 4.0, 50.0)] == [
+        1,
+        1,
+        2,
+        3,
+        4,
+        4,
+    ]
+    assert [n_levels(4, 60.0 * each) for each in (4.0, 50.0)] == [3, 3]
+
+
 def test_leaves_that_are_measured_again_leave_no_room_for_more(monkeypatch):
     """8 new cells, one of them to be split, and 4 parents with a rest: 11 leaves where 8 fit."""
     asked = []
