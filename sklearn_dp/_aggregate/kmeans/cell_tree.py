@@ -65,7 +65,7 @@ def depths_of_levels(q: int, size: Size, n_clusters: int, tuning: Tuning) -> lis
         # In many directions hardly any cell has parent and child above the noise: one level.
         depths = np.array([tuning.sparse_depth * full])
     else:
-        seen = max(1, round(size.signal / (n_clusters * tuning.level_signal)))
+        seen = max(1, int(size.signal / (n_clusters * tuning.level_signal)))
         levels = tuning.levels - 1 if q > 3 else min(tuning.levels, seen)
         depths = np.linspace(tuning.first_depth * full, full, levels)
     depths = np.unique(exact_integers(np.maximum(1, np.rint(depths))))

@@ -79,7 +79,7 @@ class Tuning:
     sparse_depth: float = 0.6  # part of the full depth of the one level from 6 axes on
     first_depth: float = 0.55  # the same of the first of several; of that, of far cells
     levels: int = 4  # of the tree up to 3 axes, at most; one less with 4 or 5
-    level_signal: float = 12.0  # of a cluster, for each level up to 3 axes
+    level_signal: float = 7.5  # of a cluster, for each level up to 3 axes
     threshold: float = 0.92  # times sqrt(2 log(cells)): sd above which a cell is believed
     early_threshold: float = 0.6  # factor in the first of several levels: later ones look again
     split_cells: float = 2.0  # thresholds above which a cell is divided further

@@ -51,13 +51,16 @@ def told_by_column(
     status: str, found: RefinedCenters, codes: np.ndarray, names: Sequence[object]
 ) -> str:
     """The status, with the columns that are lost in noise, clipped, or rule all: by name; and how
-    many centers are nothing but noise, by the `codes` (k, d) of their coordinates."""
+    many centers are nothing but noise, by the `codes` (k, d) of their coordinates. With more than
+    half of them it is not "ok"."""
     if status == "ok" and not found.alike:
         status = _told_of_columns(found, names)
     k, empty = len(codes), np.count_nonzero((codes == "noise").all(axis=1))
     if not empty or not is_ok(status):
         return status
     words = f"mostly noise, or hardly any rows, in {empty} of {k} centers"
+    if 2 * empty > k:
+        return words if status == "ok" else f"{words}; {status.removeprefix('ok, but ')}"
     return f"ok, but {words}" if status == "ok" else f"{status}; {words}"
 
 

@@ -153,20 +153,13 @@ def test_no_level_has_more_cells_than_noise_is_drawn_for():
 
 
 def test_clusters_of_few_rows_have_fewer_levels():
-    """A level for each 12 units of signal of a cluster, 4 at most; from 4 axes on there are 3."""
+    """A level for each 7.5 units of signal of a cluster, 1 to 4; from 4 axes on there are 3."""
 
-    def n_levels(q, signal):
-        return len(depths_of_levels(q, Size(signal, 1.0), 5, TUNING))
+    def n_levels(q, levels):
+        return len(depths_of_levels(q, Size(5 * 7.5 * levels, 1.0), 5, TUNING))
 
-    assert [n_levels(2, 60.0 * each) for each in (0.5, 1.4, 2.0, 3.0, 4.0, 50.0)] == [
-        1,
-        1,
-        2,
-        3,
-        4,
-        4,
-    ]
-    assert [n_levels(4, 60.0 * each) for each in (4.0, 50.0)] == [3, 3]
+    assert [n_levels(2, each) for each in (0.5, 1.9, 2.1, 3.5, 4.0, 50.0)] == [1, 1, 2, 3, 4, 4]
+    assert [n_levels(4, each) for each in (4.0, 50.0)] == [3, 3]
 
 
 def test_leaves_that_are_measured_again_leave_no_room_for_more(monkeypatch):
