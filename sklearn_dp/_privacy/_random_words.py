@@ -18,7 +18,6 @@ import hashlib
 import os
 import threading
 import time
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -37,14 +36,6 @@ def fresh_bytes(size: int) -> bytes:
     mix = hashlib.shake_256(os.urandom(32) + repr(facts).encode()).digest(size)
     words = np.frombuffer(os.urandom(size), dtype=np.uint8) ^ np.frombuffer(mix, dtype=np.uint8)
     return words.tobytes()
-
-
-@lru_cache(maxsize=64)
-def _seeded_bytes(seed: int | None, counter: int, tag: str) -> bytes:
-    """A block of a seeded stream; kept, as fits with one seed follow each other: 2 MB."""
-    # The numbers are decimal and the tag comes last, so no two inputs are alike.
-    name = f"sklearn_dp/noise/1|{seed}|{counter}|{tag}"
-    return hashlib.shake_256(name.encode()).digest(8 * BLOCK)
 
 
 class Stream:
@@ -68,8 +59,13 @@ class Stream:
         return Stream(None, self.tag)
 
     def _words(self, counter: int) -> np.ndarray:
-        fresh = self.seed is None
-        data = fresh_bytes(8 * BLOCK) if fresh else _seeded_bytes(self.seed, counter, self.tag)
+        if self.seed is None:
+            data = fresh_bytes(8 * BLOCK)
+        else:
+            # The numbers are decimal and the tag comes last, so no two inputs are alike. No block
+            # is kept: seeds that nobody gave are secret, and their bits end with the fit.
+            name = f"sklearn_dp/noise/1|{self.seed}|{counter}|{self.tag}"
+            data = hashlib.shake_256(name.encode()).digest(8 * BLOCK)
         return np.frombuffer(data, dtype="<u8").astype(np.uint64, copy=False, casting="same_kind")
 
     def claim(self, size: int) -> tuple[Block, slice]:

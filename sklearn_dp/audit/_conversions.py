@@ -55,6 +55,8 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     if not math.isfinite(mu * mu):  # no noise at all, or no number: nothing is protected
         return 1.0
     start = (epsilon - mu**2 / 2) / mu  # the loss is above epsilon where z is above this
+    if start == math.inf:
+        return 0.0
     low = max(start, -_FAR)
     steps = np.arange(math.ceil(max(start, 0.0) + _FAR - low))
     z = low + steps[:, None] + (_NODES + 1) / 2

@@ -1,6 +1,7 @@
 """Where random words come from: streams, seeds, forks, threads and copies."""
 
 import copy
+import gc
 import hashlib
 import json
 import os
@@ -8,6 +9,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -265,3 +267,16 @@ def test_each_refill_asks_the_system(monkeypatch):
     for number in range(1, 4):
         source.bits(BLOCK)
         assert sum(asked) >= 8 * BLOCK * number
+
+
+def test_no_words_are_kept():
+    """A seed that the fit drew is secret, and the bits that follow from it end with the fit."""
+    source = NoiseSource(5)
+    source.bits(3)
+    words = weakref.ref(source._stream.block.words)
+    del source
+    gc.collect()
+    assert words() is None
+    assert not [
+        name for name in vars(_random_words) if hasattr(vars(_random_words)[name], "cache_info")
+    ]

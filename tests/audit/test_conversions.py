@@ -89,3 +89,8 @@ def test_parts_are_added_up_as_the_kernel_does():
         ]
         charges = list(zip(parts, rng.random(size), strict=True))
         assert ours.maximum_cost(charges) == _parts.maximum_cost(charges)
+
+
+def test_noise_far_beyond_epsilon_has_no_delta():
+    """The loss that would exceed epsilon is beyond the largest float."""
+    assert ours.gaussian_delta(1e-320, 1.0) == ours.gaussian_delta(1e-300, 1e9) == 0.0

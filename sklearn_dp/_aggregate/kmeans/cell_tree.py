@@ -60,7 +60,8 @@ def depths_of_levels(q: int, size: Size, n_clusters: int, tuning: Tuning) -> lis
     factor = tuning.flat_depth if q <= 3 else 1.0
     signal = max(size.signal / tuning.depth_signal, 1.0)
     full = round(factor * 2 * q / (2 + q) * math.log2(signal))
-    full = min(max(full, int(n_clusters).bit_length()), MOST_BITS)
+    fewest = int(n_clusters).bit_length()  # a cell for each cluster
+    full = min(max(full, fewest), MOST_BITS)
     if q >= 6:
         # In many directions hardly any cell has parent and child above the noise: one level.
         depths = np.array([tuning.sparse_depth * full])
@@ -68,6 +69,7 @@ def depths_of_levels(q: int, size: Size, n_clusters: int, tuning: Tuning) -> lis
         seen = max(1, int(size.signal / (n_clusters * tuning.level_signal)))
         levels = tuning.levels - 1 if q > 3 else min(tuning.levels, seen)
         depths = np.linspace(tuning.first_depth * full, full, levels)
+        depths[-1] = max(depths[-1], fewest)
     depths = np.unique(exact_integers(np.maximum(1, np.rint(depths))))
     return [min(int(depths[0]), MOST_BITS_A_LEVEL), *(int(depth) for depth in depths[1:])]
 

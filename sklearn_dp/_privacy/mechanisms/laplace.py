@@ -27,8 +27,8 @@ def release(value: Any, sensitivity: float, epsilon: float, unit: float = 1.0) -
     than that of an arbitrary epsilon-DP mechanism. `unit`, the length of a step, is for the report.
     """
     rho = accounting.laplace_zcdp_rho(check_cost("epsilon", epsilon))
-    drawn = _laplace("laplace", value, sensitivity, epsilon)
-    return replace(drawn, rho=rho, public={"unit": unit}, unit=unit)
+    drawn = _laplace("laplace", value, sensitivity, epsilon, rho)
+    return replace(drawn, public={"unit": unit}, unit=unit)
 
 
 def inner(value: Any, sensitivity: float, epsilon: float, own: bool) -> Release:
@@ -38,12 +38,12 @@ def inner(value: Any, sensitivity: float, epsilon: float, own: bool) -> Release:
     other one, and is left out of the l1 distance.
     """
     check_cost("epsilon", epsilon)
-    return replace(_laplace("inner_laplace", value, sensitivity, epsilon), public={"own": own})
+    drawn = _laplace("inner_laplace", value, sensitivity, epsilon, 0.0)
+    return replace(drawn, public={"own": own})
 
 
-def _laplace(kind: str, value: Any, sensitivity: float, epsilon: float) -> Release:
-    """Noise of scale sensitivity / epsilon, rounded up, for a release or for a draw of a step; what
-    it costs in rho is for the caller to say."""
+def _laplace(kind: str, value: Any, sensitivity: float, epsilon: float, rho: float) -> Release:
+    """Noise of scale sensitivity / epsilon, rounded up, for a release or for a draw of a step."""
     value, sensitivity = exact_integers(value), positive_sensitivity(sensitivity)
     scale = round_up(sensitivity / epsilon)
     return Release(
@@ -52,7 +52,7 @@ def _laplace(kind: str, value: Any, sensitivity: float, epsilon: float) -> Relea
         value,
         sensitivity,
         scale,
-        0.0,
+        rho,
         lambda noise: value + noise.rounded_laplace(scale, value.shape),
         cost=epsilon,
     )

@@ -162,6 +162,13 @@ def test_clusters_of_few_rows_have_fewer_levels():
     assert [n_levels(4, each) for each in (4.0, 50.0)] == [3, 3]
 
 
+@pytest.mark.parametrize("q", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("k", [2, 5, 15, 30, 100])
+def test_there_is_a_cell_for_each_cluster(q, k):
+    for signal in (1.0, 4.0 * k, 12.0 * k, 25.0 * k, 1e5):
+        assert 2 ** depths_of_levels(q, Size(signal, 1.0), k, TUNING)[-1] >= k
+
+
 def test_leaves_that_are_measured_again_leave_no_room_for_more(monkeypatch):
     """8 new cells, one of them to be split, and 4 parents with a rest: 11 leaves where 8 fit."""
     asked = []
