@@ -78,8 +78,8 @@ class BaseRoutes(BaseByDays):
         number = size / table.units.unit_weight  # of units
         start = Ellipsoid.of_covariance(middle, covariance, number, rows.ball)
         # Two rounds widen what is three times too narrow.
-        rounds = MomentRounds(session, rows, centered=centered, past=[])
-        (end,), _ = refine(rounds, [start], least_rounds=2)
+        rounds = MomentRounds(session, rows, centered=centered)
+        (end,), _ = refine(rounds, [start], pool=True, least_rounds=2)
         self.radius_, self.rows_beyond_ = domain.radius, 0.0
         self.path_, self.status_ = "segments", "ok"
         return end if end.least_weight > 0 else end.unknown(), rows, domain.center
@@ -101,8 +101,8 @@ class BaseRoutes(BaseByDays):
         start = self._start(session, place, centered)
         progress("core")
         square = place.weights.square
-        rounds = MomentRounds(session, rows, centered=centered, past=[], square=square)
-        (end,), _ = refine(rounds, [start])
+        rounds = MomentRounds(session, rows, centered=centered, square=square)
+        (end,), _ = refine(rounds, [start], pool=True)
         if not end.least_weight > 0:
             place = replace(place, status=found)
         self.status_ = place.weights.told(place.status)

@@ -77,6 +77,7 @@ def refine(
     ellipsoids: list[Ellipsoid],
     *,
     labeled: bool = False,
+    pool: bool = False,
     repair: Callable[[list[Ellipsoid], int], list[Ellipsoid]] | None = None,
     least_rounds: int = 1,
     most_rounds: int = _MOST_ROUNDS,
@@ -84,19 +85,22 @@ def refine(
     """Improve released components by rounds of whitened, clipped moments, with all of the plan.
 
     With the ellipsoids, whether each stood out of the noise in all directions. `labeled`: the first
-    round takes the labels of the parts for weights in components. ``repair(ellipsoids, round)``
-    gives those that the round takes instead. There are more rounds than `least_rounds` (before the
-    last one) as long as directions are hidden in the noise and may come out of it.
+    round takes the labels of the parts for weights in components. `pool`: second moments, of "full"
+    components whose rows stay the same, are averaged with those of earlier rounds.
+    ``repair(ellipsoids, round)`` gives those that the round takes instead. There are more rounds
+    than `least_rounds` (before the last one) as long as directions are hidden in the noise and may
+    come out of it.
     """
     session, rows, form = rounds.session, rounds.rows, rounds.form
     budget = left = session.remaining(MOMENTS)
+    pasts: list[Any] = [[] if pool else None for _ in ellipsoids]
     for number in range(most_rounds):
         radius = math.sqrt(max(e.square for e in ellipsoids))
         part = budget * _round_share(ellipsoids, rows.n_features, form, budget)
         taken = repair(ellipsoids, number) if repair else ellipsoids
         by_label = labeled and number == 0
         clips = same_clips(radius, taken)
-        ellipsoids, seen, open_ = rounds.round(taken, clips, part, by_label=by_label)
+        ellipsoids, seen, open_ = rounds.round(taken, clips, part, pasts, by_label=by_label)
         left = session.remaining(MOMENTS) * (1 - 1e-9)
         if number + 1 >= least_rounds and not open_.any() or left < (1 - _MOST_EXPLORED) * budget:
             break
@@ -104,7 +108,7 @@ def refine(
     taken = repair(ellipsoids, number + 1) if repair else ellipsoids
     clips = last_clips(session, rows, taken, radius, form, left)
     left = session.remaining(MOMENTS) * (1 - 1e-9)
-    ellipsoids, seen, _ = rounds.round(taken, clips, left, last=True)
+    ellipsoids, seen, _ = rounds.round(taken, clips, left, pasts, last=True)
     return ellipsoids, seen
 
 
@@ -200,9 +204,6 @@ class MomentRounds:
     rows: GridTable
     form: str = "full"
     centered: bool = False
-    # of one "full" component, what `pooled` keeps of earlier rounds, nothing at first; None:
-    # nothing is pooled
-    past: list[Any] | None = None
     square: float = 1.0  # what weights multiply sampling variances by, see `Weights`
     # (d,), the largest whitened coordinates, where rows are clipped to public bounds alone
     farthest: np.ndarray | None = None
@@ -212,18 +213,19 @@ class MomentRounds:
         ellipsoids: list[Ellipsoid],
         clips: Clips,
         rho: float,
+        pasts: list[Any],
         *,
         by_label: bool = False,
         last: bool = False,
     ) -> tuple[list[Ellipsoid], np.ndarray, np.ndarray]:
         """One round of releases, of one pass over the rows. Returns the ellipsoids, which of them
         are seen, and which of the others may be after another round: where noise is not larger than
-        they are.
+        they are. `pasts`: of each, what `pooled` keeps of earlier rounds; None: nothing is pooled.
         """
         k, radius = len(ellipsoids), clips.moments
         release = self.released(ellipsoids, clips, rho, by_label=by_label)
         clipped = [replace(e, square=radius**2) for e in ellipsoids]
-        found = [self._updated(j, clipped[j], release, last, clips) for j in range(k)]
+        found = [self._updated(j, clipped[j], release, last, clips, pasts[j]) for j in range(k)]
         seen = np.array([result[1] for result in found])
         hopeless = np.array([result[2] > 1.0 for result in found])
         return [result[0] for result in found], seen, ~seen & ~hopeless
@@ -250,7 +252,13 @@ class MomentRounds:
         return release_moments(self.session, exact, clips[:2], shares, self.form)
 
     def _updated(
-        self, j: int, ellipsoid: Ellipsoid, release: MomentRelease, last: bool, clips: Clips
+        self,
+        j: int,
+        ellipsoid: Ellipsoid,
+        release: MomentRelease,
+        last: bool,
+        clips: Clips,
+        past: list[Any] | None,
     ) -> tuple[Ellipsoid, bool, float]:
         """The next guess of a component, whether all its directions stand out, and the noise (about
         its spectral norm)."""
@@ -260,8 +268,8 @@ class MomentRounds:
         noise, second = release.noise[j], release.seconds[j]
         if reach is None:
             second = unclip(second, ellipsoid.square, d)
-        if self.past is not None and reach is None:
-            second, noise = pooled(self.past, ellipsoid, second, noise)
+        if past is not None and reach is None:
+            second, noise = pooled(past, ellipsoid, second, noise)
         level = noise * noise_norm(d, form)
         if self.farthest is not None:
             of_entry, of_norm = noise_of_products(release, j)
@@ -379,5 +387,5 @@ def fit_gram(
         farthest = ends.max(axis=0) / (rows.unit * rows.ball)
     context = MomentRounds(session, rows, centered=centered, farthest=farthest)
     rho = session.remaining(MOMENTS) * (1 - 1e-9)
-    (end,), _, _ = context.round([start], same_clips(1.0, [start]), rho, last=True)
+    (end,), _, _ = context.round([start], same_clips(1.0, [start]), rho, [None], last=True)
     return end
