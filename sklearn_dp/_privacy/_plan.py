@@ -322,7 +322,9 @@ class PrivacyPlan:
         n_parts: int,
         n_workers: int = 1,
         row_bytes: float | None = None,
-        **known: Any,
+        n_iter: int | None = None,
+        n_cells: int | None = None,
+        n_groups: int | None = None,
     ) -> CommunicationCost:
         """What a fit of a table in parts takes, beside its budget: passes, bytes, memory, time.
 
@@ -336,10 +338,13 @@ class PrivacyPlan:
             That read at the same time.
         row_bytes : float, optional
             Of a row where it is read; by default those of float32.
-        **known
-            `n_iter`, Lloyd iterations; `n_cells`, cells of a level of the cell tree that hold rows
-            (some for each cluster where clusters are dense, up to 2**20 where rows are everywhere);
-            `n_groups`.
+        n_iter : int, optional
+            Lloyd iterations; by default the most there may be.
+        n_cells : int, optional
+            Cells of a level of the cell tree that hold rows: some for each cluster where clusters
+            are dense, up to 2**20 where rows are everywhere. By default the most there may be.
+        n_groups : int, optional
+            By default as many as rows.
 
         Returns
         -------
@@ -354,7 +359,9 @@ class PrivacyPlan:
         """
         if self.communication_cost is None:
             raise TypeError("an estimate exists only for DPKMeans with a given number of clusters.")
-        given = {"n_rows": n_rows, "n_parts": n_parts, "n_workers": n_workers, **known}
+        given = {"n_rows": n_rows, "n_parts": n_parts, "n_workers": n_workers}
+        known = {"n_iter": n_iter, "n_cells": n_cells, "n_groups": n_groups}
+        given |= {name: value for name, value in known.items() if value is not None}
         for name, value in given.items():
             if not is_integer(value):
                 raise TypeError(f"{name} must be an integer.")

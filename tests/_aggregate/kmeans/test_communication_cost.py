@@ -163,6 +163,8 @@ def test_what_cannot_be_asked():
         for name in ("n_rows", "n_parts", "n_workers", "n_iter", "n_cells", "n_groups"):
             with pytest.raises(kind, match=f"^{name} must be"):
                 plan.cost(**{"n_rows": 5, "n_parts": 2, name: bad})
+    with pytest.raises(TypeError, match=r"cost\(\) got an unexpected keyword argument 'n_cell'"):
+        plan.cost(n_rows=5, n_parts=2, n_cell=3)
     for other in (DPKMeans("auto"), DPKMeans((2, 5)), DPCoreset(3)):
         with pytest.raises(TypeError, match="an estimate exists only for DPKMeans"):
             other.privacy_plan(2).cost(n_rows=5, n_parts=2)
