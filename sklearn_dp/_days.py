@@ -62,8 +62,8 @@ _FREE = ("ledger", "n_jobs", "random_state")  # parameters that may change from 
 _MOST_DAYS = 10**4
 _ROUNDING = 1 - 1e-12  # shares and sums of a plan, rounded, cost no more than they should
 _NOTE = (
-    "rows that come day by day: a unit comes on {} at most, so all days together cost no more; the "
-    "first one is charged for all"
+    "new rows every day: a unit has rows on at most {}, so all days together cost no more; the "
+    "first day is charged for all"
 )
 
 
@@ -202,7 +202,7 @@ class BaseByDays(BaseDPEstimator):
         tell. The number of days need not be known. A `fit` can be the first day.
         """
         if engine_of(X, groups, sample_weight) is not None:
-            raise TypeError("X: partial_fit takes the rows of a day in memory, no table in parts.")
+            raise TypeError("X must be in memory for partial_fit, not a partitioned table.")
         n_days = check_integer(n_days, "n_days", low=1, high=_MOST_DAYS)
         keep = 1.0
         if half_life is not None:
@@ -251,15 +251,17 @@ class BaseByDays(BaseDPEstimator):
         if self.ledger is None:
             return
         if self._charged is None:
-            raise ValueError("ledger: the first day had none, and later days are not charged.")
+            raise ValueError(
+                "ledger must be None: the first day had no ledger, and later days are not charged."
+            )
         (first, payers), (book, own) = self._charged, payers_of(self.ledger)
         if book != first:
             raise ValueError(
-                "ledger: the first day charged another one, and later days are not charged."
+                "ledger must be that of the first day, because later days are not charged."
             )
         if payers not in (EVERYONE, own):
             whose = payers_in_words(payers)
-            raise ValueError(f"ledger: the first day has charged that of {whose}, for all days.")
+            raise ValueError(f"ledger must be that of {whose}: the first day paid for all days.")
 
     def _kept_parameters(self) -> dict[str, Any]:
         """Copies: the values of the first day, whatever becomes of an array."""
@@ -341,7 +343,7 @@ def _after(day: Any, last: Any) -> bool:
     try:
         return bool(day > last)
     except TypeError:
-        raise TypeError("day must be of the type of the days before.") from None
+        raise TypeError("day must have the same type as the earlier days.") from None
 
 
 def _cost(plan: PrivacyPlan) -> tuple[float, float, float]:

@@ -172,7 +172,7 @@ def check_steps(steps: list[tuple[Any, ...]]) -> None:
         raise TypeError("estimator: steps must be tuples of a name and an estimator.")
     names = [name for name, *_ in steps]
     if len(set(names)) < len(names) or any("__" in name for name in names):
-        raise ValueError("estimator: names of steps must differ, and must not hold '__'.")
+        raise ValueError("estimator: names of steps must differ, and must not contain '__'.")
     for name, step, *_ in steps:
         if isinstance(step, type):
             raise TypeError(f"estimator: step {name!r} is a class; give an instance.")

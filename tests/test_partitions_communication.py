@@ -112,7 +112,7 @@ def bytes_of(values):
 def test_nothing_of_each_row_comes_to_the_place_of_the_fit(name, sent):
     fitted = fit(name)
     # The last is of 12 blocks, which tell no coefficient from zero.
-    assert fitted.status_.startswith(("ok", "no heavy box found", "mostly noise: 3 of the 3"))
+    assert fitted.status_.startswith(("ok", "no dense box found", "mostly noise: 3 of the 3"))
     largest, with_ids = bytes_of(sent())
     assert 80 < largest < N / 2 and with_ids == 0
 

@@ -87,8 +87,8 @@ def agreed_values(
         )
     if relation != "add or remove":
         raise LedgerError(
-            f"ledger is for neighbors that {relation}: such a unit may be in one value here and in "
-            "another there, or be known to take part. Disjoint charges need a ledger with "
+            f"ledger has relation={relation!r}: a replaced unit may move from one value to "
+            "another, or is known to take part. Disjoint charges need a ledger with "
             "relation='add or remove'."
         )
     return new
@@ -135,6 +135,6 @@ def check_one_value(several: Sequence[tuple[object, Payers]]) -> None:
     for ledger, (key, value) in several:
         if key and found.setdefault((ledger, key), value) != value:
             raise LedgerError(
-                f"ledger: steps of one fit see the same rows, and these are charged to two values "
+                f"ledger: steps of one fit read the same rows, but they are charged to two values "
                 f"of {key!r}. Give all steps the ledger of one value, or the whole ledger."
             )

@@ -24,7 +24,7 @@ _READERS = ("tolist", "to_pylist")  # of pandas and of pyarrow
 _CUT = ("time64[ns]", "date64")  # types of Arrow whose values Python rounds
 _DATES = (np.datetime64, np.timedelta64)
 _STEPS = ("Date", "Datetime", "Duration", "Time")  # of polars, which keeps them as integers
-_MISSING = "groups must not hold missing or infinite values (NaN, None, NaT, NA, masked)."
+_MISSING = "groups must not contain missing or infinite values (NaN, None, NaT, NA, masked)."
 _KINDS = (
     "groups must be one-dimensional and hold plain ids: numbers, texts, bytes, dates, or "
     "tuples of these."

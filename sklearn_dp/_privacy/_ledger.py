@@ -212,8 +212,8 @@ class PrivacyLedger:
         """
         if self._payers != EVERYONE:
             raise LedgerError(
-                f"ledger is for {payers_in_words(self._payers)} already. For units that two keys "
-                "divide, list the pairs as values of one key of the whole ledger."
+                f"ledger is already that of {payers_in_words(self._payers)}. To divide units by "
+                "two keys, list the pairs as values of one key of the whole ledger."
             )
         return DisjointLedgers(self, key, self._book.list_values(key, values))
 
@@ -366,7 +366,7 @@ class DisjointLedgers:
             raise KeyError(
                 f"key {self.key!r} has no such value. Its values are public and were listed once: "
                 f"{', '.join(self.values[:20])}{', ...' * (len(self.values) > 20)}. Which values "
-                "the rows hold is private: fit the listed ones, and leave out all other rows."
+                "occur in the rows is private: fit the listed ones, and leave out all other rows."
             )
         other = object.__new__(PrivacyLedger)
         other._book, other._payers = self.ledger._book, (str(self.key), str(value))

@@ -37,8 +37,8 @@ def ledger_page(state: LedgerState, where: str) -> str:
         f"<details><summary>the terms</summary>{escape(str(terms.budget))}; each "
         f"{escape(terms.unit)}, {escape(terms.relation)}; {escape(terms.composition)} "
         f"composition; {escape(where)}</details>"
-        '<p class="sk-dp-note">Fits with a random_state are no part of this: their noise can be '
-        "worked out.</p>"
+        '<p class="sk-dp-note">This does not cover fits with a random_state: anyone who knows it '
+        "can reproduce their noise.</p>"
     )
 
 

@@ -266,14 +266,13 @@ class FileBook:
         # Under another name nobody would find it, and take back what a crash left half done.
         if found.st_nlink > 1:
             raise LedgerError(
-                f"ledger {str(self.path)!r} has {found.st_nlink} names (hard links): what a crash "
-                "leaves half done is repaired under one name only. Remove the others, or use "
-                "symbolic links."
+                f"ledger {str(self.path)!r} has {found.st_nlink} names (hard links), but recovery "
+                "from a crash works under one name only. Remove the others, or use symbolic links."
             )
         if found.st_dev != folder.st_dev:
             raise LedgerError(
-                f"ledger {str(self.path)!r} is mounted without its folder: what a crash leaves "
-                "half done is repaired with a file next to it. Mount the folder."
+                f"ledger {str(self.path)!r} is mounted without its folder, but recovery from a "
+                "crash needs a file next to it. Mount the folder."
             )
 
     def _version(self, db: sqlite3.Connection) -> int:
@@ -283,7 +282,8 @@ class FileBook:
         version = _pragma(db, "user_version")
         if not _FIRST_VERSION <= version <= _VERSION:
             raise LedgerError(
-                f"ledger {str(self.path)!r} has format {version}, this package knows {_VERSION}"
+                f"ledger {str(self.path)!r} has format {version}; this package supports formats "
+                f"{_FIRST_VERSION} to {_VERSION}"
             )
         return version
 
@@ -335,8 +335,8 @@ class FileBook:
         untold = sorted({charge.label for charge in charges if charge.relation == UNTOLD})
         if untold:
             raise LedgerError(
-                f"ledger {str(self.path)!r} is of format 1, which does not say what the neighbors "
-                f"of {', '.join(untold)} do. Its owner has to: `python -m sklearn_dp.ledger "
+                f"ledger {str(self.path)!r} has format 1, which does not record the relation of "
+                f"{', '.join(untold)}. Its owner must state it: `python -m sklearn_dp.ledger "
                 f"convert {self.path} --relation 'add or remove'` (or 'replace', ...)."
             )
 
@@ -346,8 +346,8 @@ class FileBook:
                         if charge.relation not in (relation, UNTOLD)})  # fmt: skip
         if other:
             raise LedgerError(
-                f"ledger {str(self.path)!r} holds charges of {', '.join(other)}, whose neighbors "
-                f"{_ASSUMED}: their cost for neighbors that {relation} is higher."
+                f"ledger {str(self.path)!r} has charges of {', '.join(other)} for the relation "
+                f"{_ASSUMED!r}; under {relation!r} they cost more."
             )
 
 

@@ -308,19 +308,19 @@ class LedgerTerms:
         """Raise unless the proofs at the top of the module cover the charge."""
         if charge.unit != self.unit:
             raise LedgerError(
-                f"ledger protects each {self.unit}, this fit protects each {charge.unit}: "
-                f"the two guarantees do not add up. Use a ledger made with unit={charge.unit!r}."
+                f"ledger protects each {self.unit}, but this fit protects each {charge.unit}: the "
+                f"two guarantees do not add up. Use a ledger created with unit={charge.unit!r}."
             )
         if charge.relation != self.relation:
             raise LedgerError(
-                f"ledger is for neighbors that {in_words(self.relation, self.unit)}, the "
-                f"guarantee of this fit for those that {in_words(charge.relation, self.unit)}: the "
-                f"two do not add up. Use a ledger made with relation={charge.relation!r}."
+                f"ledger is for neighbors that {in_words(self.relation, self.unit)}, but this fit "
+                f"is for those that {in_words(charge.relation, self.unit)}: the two guarantees do "
+                f"not add up. Use a ledger created with relation={charge.relation!r}."
             )
         if self.composition == "gaussian" and not charge.gaussian:
             raise LedgerError(
-                "ledger has composition='gaussian' and this fit makes other releases than Gaussian "
-                "ones; use a ledger with composition='basic' or 'zcdp'."
+                "ledger has composition='gaussian', but not all releases of this fit are Gaussian; "
+                "use a ledger with composition='basic' or 'zcdp'."
             )
 
 

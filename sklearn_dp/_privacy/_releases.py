@@ -75,8 +75,8 @@ class Releases:
         """
         if given is not None and given <= n_honest:
             raise RuntimeError(
-                f"only {given} clients have added their share of the noise, and "
-                f"n_honest={n_honest} of them besides each one must have."
+                f"only {given} clients have added their share of the noise; "
+                f"n_honest={n_honest} requires at least {n_honest + 1}."
             )
 
         def without_shares(total: np.ndarray) -> Any:

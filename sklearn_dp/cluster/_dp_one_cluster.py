@@ -257,7 +257,7 @@ default="auto"
     status_ : str
         "ok" (with the columns that are far narrower than the ball, if any: `center_` says nothing
         about them), "few points in the ball" (also if the number is lost in the noise), "no radius
-        found", "no heavy box found", "no heavy point found" or "no bound found: the unit ball is
+        found", "no dense box found", "no repeated point found" or "no bound found: the unit ball is
         used", with what would help.
     privacy_report_ : PrivacyReport
         The guarantee, and every release that it covers.

@@ -102,7 +102,7 @@ class BaseComponentErrors(BaseDPEstimator):
         if not is_ok(status) or share <= _DOUBTED:
             return status
         words = (
-            "long tails may lie beyond `radius_`: standard errors allow for "
+            "long tails may lie beyond `radius_`: standard errors allow for a bias of "
             f"{plain(100 * share, 1)} % of a variance; more rows or a larger epsilon would help"
         )
         if share < _LARGE:

@@ -285,9 +285,9 @@ def _warn_of(kind: str, failed: Sequence[tuple[int, str]]) -> None:
     """For whoever runs the fit, and no part of the model: which clients gave nothing."""
     shown = "; ".join(f"client {number}: {reason}" for number, reason in failed[:5])
     more = f"; and {len(failed) - 5} more" if len(failed) > 5 else ""
+    who = "1 client, which counts" if len(failed) == 1 else f"{len(failed)} clients, which count"
     warnings.warn(
-        f"round {kind!r}: no usable answer from {len(failed)} clients, which count as "
-        f"empty ({shown}{more})",
+        f"round {kind!r}: no usable answer from {who} as empty ({shown}{more})",
         UtilityWarning,
         stacklevel=2,
     )

@@ -379,5 +379,5 @@ def _status(outcome: Any, model: Any) -> str:
         return own
     scores = np.sort(outcome.scores[np.isfinite(outcome.scores)])
     if len(scores) > 1 and scores[-1] - scores[-2] < _CLOSE * outcome.noise:
-        return "the best two candidates are within the noise of their scores"
+        return "the noise hides which of the best two candidates has the higher score"
     return own

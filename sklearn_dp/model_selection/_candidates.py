@@ -212,8 +212,8 @@ def _step(name: str, estimator: Any, public: Any) -> Step:
         raise TypeError(f"estimator: {where} must be an estimator, got {type(estimator).__name__}.")
     if isinstance(estimator, PublicScaler | PublicEncoder):
         raise ValueError(
-            f"{where} ({type(estimator).__name__}) learns no more than its columns: fit it before "
-            "the search to any rows of so many columns, such as zeros, and list it in public_steps."
+            f"{where} ({type(estimator).__name__}) learns only the columns: before the search, fit "
+            "it to any rows with these columns, such as zeros, and list it in public_steps."
         )
     raise ValueError(
         f"{where} ({type(estimator).__name__}) learns from private rows without privacy: use "

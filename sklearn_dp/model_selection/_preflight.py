@@ -251,8 +251,8 @@ def _too_many(charges: Sequence[Any], done: int, error: Exception) -> str:
     return (
         f"search: {len(charges)} private fits need epsilon "
         f"{sum_up([charge.epsilon for charge in charges]):.4g} and delta "
-        f"{sum_up([charge.delta for charge in charges]):.3g} together, and the ledger holds {done} "
-        f"of them. After those, {error}"
+        f"{sum_up([charge.delta for charge in charges]):.3g} together, and the ledger can pay for "
+        f"{done} of them. After those, {error}"
     )
 
 

@@ -156,7 +156,7 @@ def _scoring(scoring: Any, params: list[dict[str, Any]], final: Any) -> Any:
     if scoring is not None:
         if isinstance(scoring, str) and scoring == "cost" and "n_clusters" in names:
             raise ValueError(
-                "scoring='cost' cannot choose n_clusters: it falls with every cluster more. Use "
+                "scoring='cost' cannot choose n_clusters: more clusters always cost less. Use "
                 "'silhouette' or DPKMeans(n_clusters='auto')."
             )
         return scoring

@@ -271,7 +271,7 @@ def test_missing_ids_in_arrow_are_refused():
     pa = pytest.importorskip("pyarrow", reason="optional: ids may come in columns of Arrow")
     for array in (pa.array([1, None]), pa.array(["a", None]), pa.array([1.0, np.nan]), pa.nulls(2)):
         for groups in arrow_containers(array):
-            with pytest.raises(ValueError, match="groups must not hold missing"):
+            with pytest.raises(ValueError, match="groups must not contain missing"):
                 code_groups(groups)
 
 
@@ -303,13 +303,13 @@ def test_missing_ids_are_refused(name):
             as_object(values),
             pd.Series(as_object(values), dtype=object),
         ):
-            with pytest.raises(ValueError, match="groups must not hold missing"):
+            with pytest.raises(ValueError, match="groups must not contain missing"):
                 code_groups(groups)
 
 
 @pytest.mark.parametrize("name", MISSING_ARRAYS)
 def test_missing_ids_are_refused_in_every_kind_of_array(name):
-    with pytest.raises(ValueError, match="groups must not hold missing"):
+    with pytest.raises(ValueError, match="groups must not contain missing"):
         code_groups(MISSING_ARRAYS[name])
 
 

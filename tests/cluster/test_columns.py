@@ -159,5 +159,7 @@ def test_a_column_of_which_one_value_is_seen_is_constant(seed):
     hours = np.where(rng.random(n) < 0.9, 40, rng.normal(30, 8, n).round())
     paid = np.where(rng.random(n) < 0.95, 0, rng.lognormal(6, 1, n))
     model = DPKMeans(2, random_state=seed).fit(np.c_[ages, hours, paid])
-    assert model.trustworthy_ and "only a single value visible: x1, x2" in model.status_
+    assert model.trustworthy_ and "only a single value is visible in these columns: x1, x2" in (
+        model.status_
+    )
     assert model.column_status_.tolist() == ["ok", "constant", "constant"]

@@ -136,7 +136,7 @@ def test_public_scalers_are_told_to_be_fitted_before():
     rows = np.random.default_rng(0).uniform(0, 50, size=(300, 2))
     scaler, grid = PublicScaler((0, 50)), {"dpkmeans__n_clusters": [2, 3]}
     pipeline = make_pipeline(scaler, DPKMeans(bounds=(0, 1)))
-    with pytest.raises(ValueError, match="fit it before the search to any rows.*public_steps"):
+    with pytest.raises(ValueError, match="fit it to any rows with these columns.*public_steps"):
         DPGridSearch(pipeline, grid).fit(rows)
     scaler.fit(np.zeros((1, 2)))
     search = DPGridSearch(pipeline, grid, epsilon=50.0, public_steps=("publicscaler",)).fit(rows)

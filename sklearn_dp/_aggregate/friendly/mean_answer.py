@@ -134,7 +134,7 @@ def _in_words(
         what = "the rows" if len(lost) == facts.d else f"these columns: {listed(names, lost)}"
         if np.isinf(part).any() and end.least > 0:
             where = listed(names, lost[np.isinf(part)])
-            return f"no spread of these columns found: {where}; {_MORE} would help"
+            return f"no spread found in these columns: {where}; {_MORE} would help"
         worst = max(float(part.max()), _HIDDEN * (1 + 1e-9))
         return hidden_in_noise(what, worst, 1.0, epsilon, end.size, end.least, power=1 / 3)
     if near.any():
@@ -142,19 +142,19 @@ def _in_words(
     status = facts.weights.told("ok")
     if status == "ok" and end.hidden > _LEFT_OUT:
         status = (
-            f"the mean of about {100 * (1 - end.hidden):.0f} % of the rows at most: the "
-            "others are so spread out that the noise hides them, and are clipped"
+            f"the mean covers at most about {100 * (1 - end.hidden):.0f} % of the rows: the "
+            "others are so spread out that the noise hides them, and were clipped"
         )
     if status == "ok" and (end.bias > _MOSTLY * end.std_error).any():
         part = f"{100 * float(np.max(end.bias / end.spread)):.0f} % of a spread"
         status = (
-            f"ok, but the noise hides long tails, which may shift means by up to {part} inside the "
-            "radius: standard errors allow for this; medians (DPQuantiles) avoid it"
+            f"ok, but the noise may hide long tails, which could shift means by up to {part} "
+            "inside the radius; standard errors allow for this, and medians (DPQuantiles) avoid it"
         )
     if status == "ok" and end.open:
         status = (
-            "ok, but the noise hides how far tails go, and rows far out may shift means by more "
-            "than standard errors allow for; bounds or medians (DPQuantiles) avoid it"
+            "ok, but the noise hides how long tails are, and rows far out may shift means by more "
+            "than standard errors allow for; bounds or medians (DPQuantiles) avoid this"
         )
     if status == "ok" and (codes == "constant").any():
         where = listed(names, np.flatnonzero(codes == "constant"))

@@ -51,7 +51,7 @@ class Choice:
 
 def nothing_seen(candidates: Candidates) -> Choice:
     """The least candidate, where the releases show no clusters at all."""
-    words = "number of clusters not clear: too little stands out from the noise to tell"
+    words = "number of clusters unclear: too little stands out from the noise"
     return Choice(candidates.low, {}, "ok" if candidates.low == candidates.high else words)
 
 
@@ -70,5 +70,5 @@ def with_status(best: int, values: dict[int, float], margin: float) -> Choice:
     status = "ok"
     if rivals:
         rival = max(rivals, key=lambda k: values[k])
-        status = f"number of clusters not clear: {rival} would do about as well"
+        status = f"number of clusters unclear: {rival} would fit about as well"
     return Choice(best, values, status)

@@ -62,7 +62,7 @@ def _compared(
         return replace(choice, status=nothing_seen(candidates).status)
     if limited or abs(likely - best) > max(1, tuning.choice_far * best):
         k = max(best, likely) if limited or none or likely > 2 * best else best
-        words = f"number of clusters not clear: criteria say {best} and {likely}"
+        words = f"number of clusters unclear: two criteria suggest {best} and {likely}"
         return replace(choice, n_clusters=k, status=words)
     return choice
 

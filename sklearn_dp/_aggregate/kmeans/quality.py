@@ -233,8 +233,8 @@ def told_of_cap(status: str, quality: Quality) -> str:
     little = share <= _MUCH or quality.taken <= _VISIBLE * max(quality.total, quality.total_sd)
     if not is_ok(status) or little:
         return status
-    percent = plain(100 * min(share, 1e9), 2)
-    words = f"rows farther out than the cap of distances may add up to {percent} % to inertia_"
+    growth = f"by up to {plain(100 * share, 2)} %" if share < 10 else "many times over"
+    words = f"rows beyond the cap on distances may increase inertia_ {growth}"
     return f"ok, but {words}" if status == "ok" else f"{status}; {words}"
 
 
@@ -290,8 +290,8 @@ def missed_in_words(
     if not few or far.cost <= tuning.far_part * (near[0] - 2 * near[1]):
         return None
     return (
-        f"clusters may be missing: about {plain(far.count)} units are "
-        f"{plain(far.distance)} or more from every center, and cost at least "
-        f"{plain(far.cost)}, compared with {plain(near[0])} for all others: small clusters "
-        "that were not found, or outliers"
+        f"clusters may be missing: about {plain(far.count)} units are at least "
+        f"{plain(far.distance)} from every center and add at least {plain(far.cost)} to the "
+        f"cost, compared with {plain(near[0])} for all others; these are outliers, or small "
+        "clusters that were not found"
     )

@@ -55,7 +55,7 @@ def coreset_in_words(
         return status
     n_leaves = signs.n_leaves or 0
     if n_leaves == 0:
-        found = "one point for all rows: no cell stands out from the noise"
+        found = "one point for all rows: no dense region stands out from the noise"
     elif _points_of_noise(signs, n_leaves, n_clusters, tuning):
         found = "too few rows for this budget: the points are mostly noise"
     elif n_leaves < n_clusters:
@@ -77,7 +77,7 @@ def _early_trouble(signs: Signs, tuning: Tuning) -> str | None:
     if signs.signal < tuning.useless_signal:
         return "too few rows for this budget: the centers are mostly noise"
     if signs.n_leaves == 0:
-        return "no structure found: no cell stands out from the noise"
+        return "no structure found: no dense region stands out from the noise"
     if signs.noise_share > tuning.useless_noise:
         return "mostly noise: the clusters are narrower than the noise of their centers"
     return None
@@ -119,7 +119,7 @@ def _trouble_of_clusters(signs: Signs, tuning: Tuning, shown: bool) -> str | Non
     if signs.light > 0 and (faint or not shown):
         return f"mostly noise: {_rowless(signs)}"
     if not shown and signs.loss > tuning.doubtful_loss:
-        return "no clusters shown: what the centers explain is within its error"
+        return "no clusters shown: the centers explain no more of the spread than noise could"
     partial = signs.explained - signs.explained_sd < tuning.partial
     if plain and signs.light > 0 and signs.uneven > tuning.uneven:
         # Centers that nobody is with, where a few clusters cost what many do: these took in others.
@@ -128,7 +128,8 @@ def _trouble_of_clusters(signs: Signs, tuning: Tuning, shown: bool) -> str | Non
         return f"clusters may be missing: {_rowless(signs)}"
     if shown and faint and partial and signs.loss > tuning.doubtful_loss:
         return (
-            "some clusters may be missing: there are few rows, and the centers explain only a part"
+            "some clusters may be missing: with so few rows, the centers explain only part of the "
+            "spread"
         )
     return None
 

@@ -71,7 +71,7 @@ class SeenColumns:
             return status
         where = listed(names, np.flatnonzero(self.lost))
         more = "more rows, a larger epsilon or bounds would help"
-        return f"no spread of these columns found: {where}; {more}"
+        return f"no spread found in these columns: {where}; {more}"
 
     def codes(self, codes: np.ndarray) -> np.ndarray:
         """Codes of columns, with those of unseen ones."""

@@ -268,7 +268,7 @@ def _locate(task: _Task) -> tuple[np.ndarray, np.ndarray, str]:
         point = heavy_point(task.session, prefix, task.rows, coins=coins, replace=replace)
         if point is not None:
             return point, np.zeros(len(point)), "duplicates"
-        radius, status = None, "no heavy point found"
+        radius, status = None, "no repeated point found"
     return _best(task, [_center(task, radius, status, n) for n in range(task.search.n_init)])
 
 
@@ -295,7 +295,7 @@ def _center(task: _Task, radius: Radius | None, status: str, number: int) -> _Fo
     start = Region(np.zeros(task.rows.n_features), task.rows.limit)
     if radius is not None:
         found = _first_ball(task, radius, task.start(number))
-        start, status = (start, "no heavy box found") if found is None else (found, status)
+        start, status = (start, "no dense box found") if found is None else (found, status)
     return _Found(*_approach(task, start, task.start(number)), status)
 
 

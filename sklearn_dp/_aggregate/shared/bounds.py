@@ -216,5 +216,6 @@ def clipped_in_words(status: str, norms: NoisyNorms, radius: float, inertia: flo
     return (
         f"rows far out: at least {plain(least)} units are {plain(distance, 3)} or more from the "
         f"origin, but were clipped to {plain(radius, 3)}; inertia_ leaves out the clipped part, "
-        "which would add more than half to it; pass bounds= that contain these units, or drop them"
+        "which would increase it by more than half; pass bounds= that contain these units, or drop "
+        "them"
     )

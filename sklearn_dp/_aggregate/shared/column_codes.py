@@ -58,7 +58,7 @@ def told_by_column(
     k, empty = len(codes), np.count_nonzero((codes == "noise").all(axis=1))
     if not empty or not is_ok(status):
         return status
-    words = f"mostly noise, or hardly any rows, in {empty} of {k} centers"
+    words = f"mostly noise or hardly any rows in {empty} of {k} centers"
     if 2 * empty > k:
         return words if status == "ok" else f"{words}; {status.removeprefix('ok, but ')}"
     return f"ok, but {words}" if status == "ok" else f"{status}; {words}"
@@ -73,10 +73,11 @@ def _told_of_columns(found: RefinedCenters, names: Sequence[object]) -> str:
     if useless:
         return f"mostly noise in some columns: {useless} of {k} centers"
     told = [
-        (lost, f"noise in some columns of few centers: {{}} of {k} centers"),
+        (lost, f"noise hides some columns in a few centers: {{}} of {k} centers"),
         (
             at_bound,
-            f"exactly at a bound: {{}} of {k} centers, moved there by noise or distant rows",
+            "coordinates are exactly at a bound, moved there by noise or distant rows: "
+            f"{{}} of {k} centers",
         ),
     ]
     words = [text.format(_numbered(number, names)) for number, text in told if number.any()]
@@ -88,7 +89,7 @@ def _told_of_columns(found: RefinedCenters, names: Sequence[object]) -> str:
     constant = np.flatnonzero(found.constant & (lost == 0))
     if len(constant):
         where = listed(names, constant)
-        words.append(f"only a single value visible: {where}")
+        words.append(f"only a single value is visible in these columns: {where}")
     share = np.square(spread) / max(float(np.square(spread).sum()), 1e-300)
     first = int(np.argmax(share))
     if share[first] > _RULES and len(share) > 1:

@@ -175,7 +175,7 @@ def told_of_hidden(
     where = listed(names, np.flatnonzero(hidden))
     words = (
         f"noise hides the spreads of these columns, and their means may be noise, too: {where} "
-        "(bounds of their own for columns of other units would help)"
+        "(separate bounds for columns in different units would help)"
     )
     return _said_last(words, status), np.where(hidden, "unknown", codes)
 

@@ -57,7 +57,7 @@ def test_columns_lost_on_each_day_may_be_seen_in_all():
 
 
 @pytest.mark.parametrize(
-    "lost", [{"status": "the mean of 83 % of the rows at most"}, {"spread": 0.0, "codes": "noise"}]
+    "lost", [{"status": "the mean covers at most about 83 %"}, {"spread": 0.0, "codes": "noise"}]
 )
 def test_a_day_that_cannot_say_how_far_off_it_is_changes_nothing(lost):
     hidden = day(9.0, 0.1, **lost)

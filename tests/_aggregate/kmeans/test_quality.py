@@ -355,7 +355,7 @@ def test_errors_know_that_few_high_incomes_may_hide():
         model = DPKMeans(5, epsilon=1.0, bounds=(low, high), random_state=seed).fit(X)
         interval = model.confidence_interval(0.95, "inertia_")
         held += interval.low <= -model.score(X) <= interval.high
-        told += "rows farther out than the cap" in model.status_
+        told += "rows beyond the cap" in model.status_
     # Of 20 such fits all held, and 4 without the long tail: below 9 of 10 by chance in 1e-6 of the
     # runs if one in 800 fails.
     assert held >= 9 and told >= 1
@@ -365,7 +365,7 @@ def test_much_beyond_the_cap_is_told():
     found = Quality(10.0, 1.0, 20.0, 1.0)
     assert found.inertia_sd == 1 and replace(found, taken=8.0).inertia_sd == np.hypot(1, 8)
     assert replace(found, taken=8.0).explained_sd > found.explained_sd
-    words = "rows farther out than the cap of distances may add up to 80 % to inertia_"
+    words = "rows beyond the cap on distances may increase inertia_ by up to 80 %"
     for status, told in (
         ("ok", f"ok, but {words}"), ("ok, but x", f"ok, but x; {words}"), ("noise", "noise"),
     ):  # fmt: skip

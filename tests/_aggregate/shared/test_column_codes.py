@@ -29,7 +29,7 @@ def test_what_a_status_tells_of_columns():
     assert told_by_column("ok", found, FINE, names) == "ok"
     error = found.std_error.copy()
     error[0, 2] = 6.0  # more than half of 11
-    assert "noise in some columns of few centers: hours, in 1 of 4 centers" in told_by_column(
+    assert "noise hides some columns in a few centers: hours, in 1 of 4 centers" in told_by_column(
         "ok", found._replace(std_error=error), FINE, names
     )
     error[1, 2] = 6.0
@@ -37,9 +37,12 @@ def test_what_a_status_tells_of_columns():
         "mostly noise in some columns: hours, in 2 of 4 centers"
     )
     said = {
-        "at_bound": (np.arange(12).reshape(4, 3) == 4, "ok, but exactly at a bound: salary, in 1"),
+        "at_bound": (np.arange(12).reshape(4, 3) == 4, "rows: salary, in 1 of 4"),
         "beyond": (np.array([0.125, 0, 0]), "are clipped to them: age (12 %)"),
-        "constant": (np.array([False, False, True]), "only a single value visible: hours"),
+        "constant": (
+            np.array([False, False, True]),
+            "only a single value is visible in these columns: hours",
+        ),
         "spread": (np.array([10.0, 4000.0, 11.0]), "ok, but salary has 99.9 % of the spread"),
     }
     for name, (value, words) in said.items():
@@ -52,7 +55,7 @@ def test_a_status_counts_the_centers_that_are_noise():
     """By their codes, whether or not anything is known of each column."""
     noise, names = FINE.copy(), ["age", "salary", "hours"]
     noise[1], noise[2, 0] = "noise", "noise"
-    words = "mostly noise, or hardly any rows, in 1 of 4 centers"
+    words = "mostly noise or hardly any rows in 1 of 4 centers"
     for scaled in (True, False):
         columns = Columns(np.zeros(3), np.full(3, 10.0), scaled)
         found = unrefined_centers(columns, CENTERS, np.full(4, 0.1))
@@ -72,7 +75,7 @@ def test_a_center_between_yes_and_no_has_no_rows(seed):
     model = DPKMeans(3, bounds=(0.0, 1.0), random_state=seed).fit(X)
     assert model.trustworthy_
     assert model.cluster_centers_status_[:, 0].tolist() == ["ok", "ok", "noise"]
-    assert model.status_ == "ok, but mostly noise, or hardly any rows, in 1 of 3 centers"
+    assert model.status_ == "ok, but mostly noise or hardly any rows in 1 of 3 centers"
 
 
 def test_each_coordinate_has_a_code_of_its_own():

@@ -110,7 +110,7 @@ def test_columns_lost_in_a_box_for_wider_ones_are_told(name):
     """Ages in a box for salaries are off by 8 spreads and more; like columns are as before."""
     model = fitted(name, np.column_stack([AGE, PAY, HOURS]), (0.0, 1e5))
     assert model.column_status_.tolist() == ["unknown", "ok", "unknown"]
-    assert "their means may be noise, too: x0, x2 (bounds of their own" in model.status_
+    assert "their means may be noise, too: x0, x2 (separate bounds" in model.status_
     model = fitted(name, np.column_stack([AGE, HOURS, AGE - HOURS + 50]), (0.0, 120.0))
     assert model.status_ == "ok" and (model.column_status_ == "ok").all()
 
