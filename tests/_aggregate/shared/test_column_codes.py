@@ -63,7 +63,7 @@ def test_a_status_counts_the_centers_that_are_noise():
     assert told_by_column("ok, but so", found, noise, names) == f"ok, but so; {words}"
     assert told_by_column("no", found, noise, names) == "no"
     noise[:3] = "noise"
-    words = "mostly noise, or hardly any rows, in 3 of 4 centers"
+    words = "mostly noise or hardly any rows in 3 of 4 centers"
     assert told_by_column("ok", found, noise, names) == words
     assert told_by_column("ok, but so", found, noise, names) == f"{words}; so"
 
