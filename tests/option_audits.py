@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 from sklearn_dp import DPPCA, DPKMeans, DPKTupleKMeans
 from sklearn_dp.audit import neighboring_pairs
 from sklearn_dp.audit._plan_consistency import paid
-from sklearn_dp.audit._replay import recording_of, replay_recording
+from sklearn_dp.audit._replay import record_for_replay, replay_recording
 from sklearn_dp.audit._replay_result import ReplayResult
 from sklearn_dp.model_selection import BestOf, DPGridSearch, DPRandomizedSearch, Shares
 
@@ -229,7 +229,7 @@ def replayed(name):
         another = not boxed and _laws(model, *wide[:2]) != _laws(model, *narrow[:2])
         for X, groups, kinds in (narrow, grouped, wide)[: 2 + another]:
             laws = _laws(model, X, groups)
-            original = recording_of(model, X, groups, 0)
+            original = record_for_replay(model, X, groups, 0)
             pairs = neighboring_pairs(X, 0, kinds=kinds, groups=groups)
             result = replay_recording(original, pairs)
             total += result

@@ -22,7 +22,7 @@ from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit import all_estimators, neighboring_pairs
 from sklearn_dp.audit._check_tools import Watched
 from sklearn_dp.audit._player import Replay
-from sklearn_dp.audit._replay import recording_of, replay_recording
+from sklearn_dp.audit._replay import record_for_replay, replay_recording
 from sklearn_dp.cluster import aggregate_k_tuples, int_point
 from sklearn_dp.model_selection import DPGridSearch
 
@@ -140,7 +140,7 @@ def rows_of(size, n=N):
 def check(model, size):
     """Two neighbors under replay, and what is released against what there is at most."""
     X = rows_of(size)
-    original = recording_of(model, X, None, 0)
+    original = record_for_replay(model, X, None, 0)
     result = replay_recording(original, neighboring_pairs(X, 0, kinds=["farthest", "remove_last"]))
     assert result.violations == [], (model, size)
     in_range(original.events, len(X))

@@ -24,7 +24,7 @@ from sklearn.base import BaseEstimator
 from ._neighbors import KINDS, neighboring_pairs
 from ._noise_law import FALSE_ALARM, scale_problems
 from ._observe import accepts_groups, prepared
-from ._replay import recording_of, replay_recording
+from ._replay import record_for_replay, replay_recording
 from ._replay_result import ReplayResult
 from ._storage import STORAGES
 
@@ -228,8 +228,8 @@ def _audit_case(
     pairs, first = (pairs, 0) if case.n <= LARGE[-1] else ((pairs + 1) // 2, case.seed)
     kinds = [rng.choice(_REMOVED if turn % 2 else _ADDED) for turn in range(first, first + pairs)]
     neighbors = list(neighboring_pairs(X, rng, kinds=kinds, groups=groups))
-    original = recording_of(fitted, X, groups, case.seed % 2**20, case.storage())
-    result = replay_recording(original, neighbors, storage=case.storage())
+    original = record_for_replay(fitted, X, groups, case.seed % 2**20, case.storage())
+    result = replay_recording(original, neighbors)
     found = [*result.violations, *scale_problems(original.events, random_state, false_alarm)]
     result.violations = [f"{case}: {text}" for text in found]
     return result

@@ -40,7 +40,7 @@ __all__ = [
     "Recording",
     "different",
     "record",
-    "recording_of",
+    "record_for_replay",
     "replay_audit",
     "replay_recording",
 ]
@@ -54,9 +54,10 @@ class Recording:
     events: list[Event]
     plan: Any
     problems: list[str]  # what is wrong with this fit alone
-    estimator: Any  # that a clone of was fitted, in this way:
-    random_state: int | None
-    internal: bool
+    estimator: Any  # what was fitted is a clone of it,
+    random_state: int | None  # with this seed,
+    internal: bool  # with or without scikit-learn's validation,
+    storage: str = "C"  # to rows that were stored like this
 
 
 def record(
@@ -180,7 +181,7 @@ def replay_audit(
     result = ReplayResult(type(estimator).__name__)
     for number in range(recordings):
         seed, storage = random_state + number, storages[number % len(storages)]
-        original = recording_of(estimator, X, groups, seed, storage)
+        original = record_for_replay(estimator, X, groups, seed, storage)
         # The default neighbors also need points that the recording has released.
         points = _released_points(original.outcome, X.shape[1])
         pairs: Iterable[Neighbor] | None = given
@@ -189,27 +190,27 @@ def replay_audit(
         if strangers:
             others = unrelated(X, np.random.default_rng(seed), groups=groups)
             pairs = itertools.chain(pairs, others)
-        result += replay_recording(
-            original, pairs, storage=storage, html=html, stop_at_first=stop_at_first
-        )
+        result += replay_recording(original, pairs, html=html, stop_at_first=stop_at_first)
         if stop_at_first and result.violations:
             break
     return result
 
 
-def recording_of(estimator: Any, X: Any, groups: Any, seed: int, storage: str = "C") -> Recording:
+def record_for_replay(
+    estimator: Any, X: Any, groups: Any, seed: int, storage: str = "C"
+) -> Recording:
     """A recording of rows in this storage that neighbors of any size can be held against:
     scikit-learn refuses an empty array, so a comparison with one leaves its validation out."""
     internal = len(X if groups is None else set(ids(groups))) <= 1
     rows = stored(X, storage)
-    return record(estimator, rows, groups=groups, random_state=seed, internal=internal)
+    made = record(estimator, rows, groups=groups, random_state=seed, internal=internal)
+    return replace(made, storage=storage)
 
 
 def replay_recording(
     original: Recording,
     pairs: Iterable[Neighbor],
     *,
-    storage: str = "C",
     html: bool = False,
     stop_at_first: bool = False,
 ) -> ReplayResult:
@@ -221,7 +222,7 @@ def replay_recording(
     for pair in pairs:
         if stop_at_first and result.violations:
             break
-        _compare(original, face, replace(pair, X=stored(pair.X, storage)), html, result)
+        _compare(original, face, pair, html, result)
     return result
 
 
@@ -252,17 +253,17 @@ def _compare(
 ) -> None:
     """Replay one neighbor and enter what comes out of it into the result.
 
-    `face` is what the recorded fit shows; the pair is in the storage of the recording. The seed is
-    that of the recording: what scikit-learn draws inside a fit is the same too. `html` compares
-    HTML displays. A pair is voided where the
-    recording is one of the outcomes that delta pays for. Then a difference proves nothing; what was
-    found is left out, and the pair counts as voided.
+    `face` is what the recorded fit shows. Storage and seed are those of the recording: what
+    scikit-learn draws inside a fit is the same too. `html` compares HTML displays. A pair is voided
+    where the recording is one of the outcomes that delta pays for. Then a difference proves
+    nothing; what was found is left out, and the pair counts as voided.
     """
     far = pair.kind == "unrelated data"
     replay = (_Forced if far else Replay)(original.events, pair.units)
+    rows = stored(pair.X, original.storage)
     outcome = run_fit(
         prepared(original.estimator, random_state=original.random_state),
-        pair.X,
+        rows,
         pair.groups,
         internal=original.internal,
         recorder=replay,
@@ -270,7 +271,7 @@ def _compare(
     result.n_pairs += not far
     found = [
         *replay.finish(),
-        *_miscoded(original.estimator, pair.X, pair.groups),
+        *_miscoded(original.estimator, rows, pair.groups),
         *different(face, outcome.face(html)),
     ]
     # Realized zCDP costs add up; epsilons of pure mechanisms were compared one by one.
