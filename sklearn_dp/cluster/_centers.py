@@ -172,8 +172,8 @@ class BaseDPCenters(
         around = np.square(centers - columns.centers.mean(axis=0)).sum(axis=0)
         spread = np.sqrt(quality.inertia / size / d + around / max(len(centers), 1))
         share = quality.outside / size, quality.outside_sd / size
-        surely = columns._replace(centers=centers, std_error=errors, spread=spread)
-        return told_of_outside(self.status_, domain, surely, share, names)
+        sure = centers, errors, spread, columns.beyond
+        return told_of_outside(self.status_, domain, *sure, share, names)
 
     @property
     def _distance(self):

@@ -119,12 +119,12 @@ def assembled(
     domain: Domain,
     status: str,
     n_leaves: int | None,
-    quality: Measured | None,
+    found: Measured | None,
 ) -> EngineResult:
     """The same, where the quality has been released, or not at all."""
     unit = context.rows.unit
-    points = _points(final.centers, context.rows, domain) if quality is None else quality.points
-    signs = _signs(context, final, points, n_leaves, quality)
+    points = _points(final.centers, context.rows, domain) if found is None else found.points
+    signs = _signs(context, final, points, n_leaves, found)
     told = in_words(signs, status, context.tuning, context.session.plan.epsilon)
     result = EngineResult(
         points,
@@ -137,12 +137,12 @@ def assembled(
         size=context.size.n,
         size_sd=context.size.sd,
     )
-    if quality is None:
+    if found is None:
         return result
-    centers_sd, since = _errors(context, final, domain, quality)
+    centers_sd, since = _errors(context, final, domain, found)
     known = replace(
         result,
-        quality=quality.quality,
+        quality=found.quality,
         centers_sd=centers_sd,
         weights_sd=final.counts_sd,
         weights_since=since,
@@ -155,7 +155,7 @@ def _signs(
     final: LloydResult,
     points: np.ndarray,
     n_leaves: int | None,
-    quality: Measured | None,
+    found: Measured | None,
 ) -> Signs:
     """What tells whether the answer `points` (k, d) is of use."""
     k, tuning, signal = context.n_clusters, context.tuning, context.size.signal
@@ -163,9 +163,9 @@ def _signs(
     # Where noise may be all that is between them, the centers are shrunk to one point.
     one_center = len(final.centers) < k or (k > 1 and not np.ptp(points, 0).any())
     signs = Signs(signal, noise, n_leaves, one_center, final.noise_share)
-    if quality is None:
+    if found is None:
         return signs
-    seen, loss = quality.quality, quality.loss * context.rows.unit**2
+    seen, loss = found.quality, found.loss * context.rows.unit**2
     light = bool(np.any(final.counts < tuning.sure_count_sd * final.counts_sd))
     near = (seen.near, seen.near_sd)
     return replace(
@@ -180,17 +180,17 @@ def _signs(
 
 
 def _errors(
-    context: Context, final: LloydResult, domain: Domain, quality: Measured
+    context: Context, final: LloydResult, domain: Domain, found: Measured
 ) -> tuple[np.ndarray, np.ndarray]:
     """Standard errors of centers, and how many units (k,) have changed sides since the count."""
-    rows, unit, seen = context.rows, context.rows.unit, quality.quality
+    rows, unit, seen = context.rows, context.rows.unit, found.quality
     inertia = seen.near / unit**2, seen.near_sd / unit**2
     sphere = isinstance(domain, Sphere)
     sd = _centers_sd(final, *inertia, context.size, context.tuning, sphere) * unit
     # The rows were counted next to the centers before the last update.
-    after, before = _steps(quality.points, rows, domain), final.counted
+    after, before = _steps(found.points, rows, domain), final.counted
     if sphere:
-        sd = _directions_sd(sd, (final.centers + rows.origin) * unit, quality.points)
+        sd = _directions_sd(sd, (final.centers + rows.origin) * unit, found.points)
         before = _steps(_points(before, rows, domain), rows, domain)
     return sd, changed_sides(before, after, final.counts)
 

@@ -174,7 +174,7 @@ def fit_day(
 
 
 class _InBounds(NamedTuple):
-    """Rows that public bounds alone have clipped: nothing has been released of them."""
+    """Rows that public bounds alone have clipped, and what is known of their columns."""
 
     columns: SeenColumns
     domain: Domain  # a ball that holds the bounds

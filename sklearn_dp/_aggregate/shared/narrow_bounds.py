@@ -20,7 +20,6 @@ import numpy as np
 from ..._privacy._domain import Domain
 from .advice import listed, plain
 from .bounds import is_ok
-from .column_means import RefinedCenters
 
 _NEAR, _SMALL = 2.0, 0.02  # standard errors from a bound, if they are small parts of the side
 _EQUAL = 1e-5  # of a side: what grids and whitening round by
@@ -233,19 +232,22 @@ def told_of_points(
 def told_of_outside(
     status: str,
     domain: Domain,
-    found: RefinedCenters,
+    centers: np.ndarray,
+    errors: np.ndarray,
+    spread: np.ndarray,
+    beyond: np.ndarray,
     outside: tuple[float, float],
     names: Sequence,
 ) -> tuple[str, np.ndarray]:
     """A status that knows of rows beyond public bounds, and the columns (d,) that they are in.
 
-    The centers are those of clusters that surely have rows; their spread is one of all columns at
-    least; `outside` is the share of all rows beyond the bounds, with its sd. Centers that are all
-    at a bound are no answer, unless as many rows are surely within the bounds.
+    The `centers`, with standard `errors`, are those of clusters that surely have rows; `spread` is
+    one of all columns at least; `beyond` the share of rows in each column that has been seen beyond
+    the bounds; `outside` that of all rows, with its sd. Centers that are all at a bound are no
+    answer, unless as many rows are surely within the bounds.
     """
     share, sd = outside
-    centers, beyond = found.centers, found.beyond
-    at = _at_sides(domain, centers, found.std_error)
+    at = _at_sides(domain, centers, errors)
     none = np.zeros(len(at), dtype=bool)
     if not share > max(_STANDS_OUT * sd, _FEW):
         if not at.any() or share + _NEAR * sd < _MANY:
@@ -253,7 +255,7 @@ def told_of_outside(
         return _said_first(at_bounds_in_words(at, names), status), at
     columns = at | (beyond > 0)
     if not columns.any() and len(centers):
-        columns = cut_by_bounds(domain, centers.mean(axis=0), found.spread)
+        columns = cut_by_bounds(domain, centers.mean(axis=0), spread)
     where = listed(names, np.flatnonzero(columns)) if domain.low is not None else ""
     columns = columns if where else none | (domain.low is None)  # all columns of a ball
     words = (

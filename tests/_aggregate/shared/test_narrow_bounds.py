@@ -5,8 +5,6 @@ import pytest
 
 import sklearn_dp
 from sklearn_dp._aggregate.shared.bounds import outside
-from sklearn_dp._aggregate.shared.column_means import unrefined_centers
-from sklearn_dp._aggregate.shared.columns import Columns
 from sklearn_dp._aggregate.shared.narrow_bounds import (
     told_of_balls,
     told_of_centers,
@@ -147,8 +145,7 @@ ONES, NONE = np.ones((2, 2)), np.zeros(2)
     ],
 )
 def test_the_number_of_rows_beyond_decides(outside, found, cut):
-    centers = unrefined_centers(Columns(NONE, 10 * ONES[0], True), AT, ONES)
-    status, columns = told_of_outside("ok", BOX, centers, outside, "ab")
+    status, columns = told_of_outside("ok", BOX, AT, ONES, 10 * ONES[0], NONE, outside, "ab")
     assert (status.startswith(found), columns.tolist()) == (True, cut)
 
 
