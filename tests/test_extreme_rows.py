@@ -307,7 +307,7 @@ UNGUARDED = {
     "fits": [
         (BaseDPEstimator, "_fit_validated"),
         (BaseDPEstimator, "_fit_session"),
-        (_table, "chained"),
+        (_table, "_in_turn"),
     ],
     "validation": [(BaseDPEstimator, "_fit_validated"), (_base, "validate_quietly")],
 }

@@ -252,14 +252,9 @@ class LocalEngine:
         parts = self._each(lambda number: split(held[number], *broadcast))
         return ((i, [part[i] for part in parts], *broadcast) for i in range(n_tasks))
 
-    @row_guard
     def _step(self, number: int, function: PassFunction, broadcast: tuple) -> tuple:
-        sums: tuple = ()
-        # One by one: what a function has dropped is freed before the next one.
         steps = broadcast[0] if function is chained else ((function, broadcast),)
-        for step, values in steps:
-            self.states[number], sums = step(self.states[number], *values)
-        return sums
+        return _in_turn(self.states, number, steps)
 
     def _each(self, function: Callable[[int], Any]) -> list:
         """What a function makes of each part."""
@@ -342,13 +337,20 @@ class Table:
             self.engine.update(chained, steps)
 
 
-@row_guard
 def chained(state: Any, steps: tuple) -> tuple[Any, tuple]:
     """Several functions of a part in one guarded pass; the sums are those of the last one."""
+    states = [state]
+    sums = _in_turn(states, 0, steps)
+    return states[0], sums
+
+
+@row_guard
+def _in_turn(states: list, number: int, steps: tuple) -> tuple:
+    """The same on a part in its place: what a function has dropped is freed before the next one."""
     sums: tuple = ()
     for function, broadcast in steps:
-        state, sums = function(state, *broadcast)
-    return state, sums
+        states[number], sums = function(states[number], *broadcast)
+    return sums
 
 
 def opened(source: PartSource) -> tuple[Part, tuple]:
