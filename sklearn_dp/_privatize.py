@@ -272,7 +272,7 @@ def _shares(shares: Mapping[str, float] | None, private: dict[str, Any]) -> dict
     if not isinstance(shares, Mapping):
         raise TypeError("shares must be a dict of step names and numbers.")
     if set(shares) != set(private):
-        raise ValueError(f"shares must have the private steps, {sorted(private)}.")
+        raise ValueError(f"shares must name exactly the private steps, {sorted(private)}.")
     return shares_of_one({name: shares[name] for name in private}, "shares")
 
 

@@ -95,7 +95,7 @@ def validate_quietly(estimator: Any, X: Any, **options: Any) -> Any:
     valid = _quiet("X", validate_data, estimator, X, **options)
     # What is no array by itself may state another shape than its values have. Plans believe it.
     if valid.shape[1] != estimator.n_features_in_:
-        raise ValueError("X must have as many columns as its shape says.")
+        raise ValueError("X must have the number of columns that its shape states.")
     return valid
 
 

@@ -59,7 +59,7 @@ __all__ = ["DaskEngine", "from_dask", "from_delayed"]
 def _on_dask(call: Callable[[], Any], failed: Callable[[], int | None] = lambda: None) -> Any:
     """What Dask answers; what it says of its own shows nothing of the rows."""
     with NO_SIZES:
-        others = "a client that is closed, and of workers that have died too often"
+        others = "a closed client, or workers that have died too often"
         return asked("Dask", others, call, failed)
 
 

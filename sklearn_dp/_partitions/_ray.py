@@ -36,7 +36,7 @@ from ._steps import (
 
 __all__ = ["RayEngine", "from_dataset", "from_references"]
 
-_on_ray = partial(asked, "Ray", "an instance that is shut down")
+_on_ray = partial(asked, "Ray", "an instance that has been shut down")
 
 
 class RayEngine:

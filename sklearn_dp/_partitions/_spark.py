@@ -37,7 +37,7 @@ from ._steps import (
 
 __all__ = ["SparkEngine", "from_frame", "from_rdd"]
 
-_on_spark = partial(asked, "Spark", "a session that is stopped")
+_on_spark = partial(asked, "Spark", "a stopped session")
 
 # Names of Spark's types, and what NumPy calls them. Others hold no numbers.
 _TYPES = {

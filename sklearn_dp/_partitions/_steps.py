@@ -182,7 +182,7 @@ def asked(
         number = failed()
         words = (
             f"{'X' if number is None else f'X, part {number}'}: {engine} could not compute it "
-            f"({kind}); so it says of {others}."
+            f"({kind}). The cause may also be {others}."
         )
     raise PartError(words)
 

@@ -354,7 +354,7 @@ class FileBook:
 def _check_listed(charge: LedgerCharge, keys: Mapping[str, Sequence[str]]) -> None:
     """Refuse a charge to units that nobody has said to be apart from others."""
     if charge.payers != EVERYONE and charge.value not in keys.get(charge.key, ()):
-        raise LedgerError(f"ledger has listed no {payers_in_words(charge.payers)}")
+        raise LedgerError(f"ledger: {payers_in_words(charge.payers)} is not listed")
 
 
 def _pragma(db: sqlite3.Connection, name: str) -> int:

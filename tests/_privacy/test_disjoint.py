@@ -355,7 +355,7 @@ def test_a_value_that_nobody_listed(ledger, region):
     assert not hasattr(region, "get")  # whose None would be an estimator without a ledger
     assert list(region) == REGIONS and len(region) == 3
     forged = type(region)(ledger, "region", ("west",))["west"]
-    with pytest.raises(LedgerError, match="listed no region = 'west'"):
+    with pytest.raises(LedgerError, match="region = 'west' is not listed"):
         forged.charge(QUARTER)
     assert ledger.entries == ()
 
