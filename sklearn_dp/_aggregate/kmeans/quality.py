@@ -78,9 +78,14 @@ class Quality:
         return max(0.0, self.near + self.far.count * self.cap)
 
     @property
+    def noise_sd(self) -> float:
+        """The standard deviation of its noise."""
+        return math.hypot(self.near_sd, self.far.sd * self.cap)
+
+    @property
     def inertia_sd(self) -> float:
         """Its standard error: noise, and what the caps may have taken."""
-        return math.hypot(self.near_sd, self.far.sd * self.cap, self.taken)
+        return math.hypot(self.noise_sd, self.taken)
 
     @property
     def explained(self) -> float:
@@ -228,7 +233,7 @@ def beyond_cap(seen: NoisyNorms, cap: float, *, heavy: bool = False) -> float:
 
 def told_of_cap(status: str, quality: Quality) -> str:
     """A status that is ok, with what the caps may have taken of the inertia where that is much."""
-    share = quality.taken / max(quality.inertia, 1e-300)
+    share = quality.taken / max(quality.inertia, quality.noise_sd, 1e-300)
     # Of rows that are at their centers nearly nothing is left, and much of that says little.
     little = share <= _MUCH or quality.taken <= _VISIBLE * max(quality.total, quality.total_sd)
     if not is_ok(status) or little:

@@ -371,6 +371,16 @@ def test_much_beyond_the_cap_is_told():
     ):  # fmt: skip
         assert told_of_cap(status, replace(found, taken=8.0)) == told
         assert told_of_cap(status, replace(found, taken=4.0)) == status
+    many = "ok, but rows beyond the cap on distances may increase inertia_ many times over"
+    assert told_of_cap("ok", replace(found, taken=200.0)) == many
+
+
+def test_what_caps_take_is_seen_beside_the_noise():
+    """An inertia below its noise is no measure: 10^11 % of it were told of in small data."""
+    hidden = Quality(-3.0, 40.0, 200.0, 50.0, taken=30.0)
+    assert hidden.inertia == 0
+    assert "may increase inertia_ by up to 75 %" in told_of_cap("ok", hidden)
+    assert told_of_cap("ok", replace(hidden, taken=15.0)) == "ok"
 
 
 def test_what_is_next_to_nothing_of_the_total_is_not_told():
