@@ -6,8 +6,10 @@
 
 One thread, and rows of both side by side in one process: a busy machine changes seconds more than
 ratios. Each figure is the median of several runs. Private fits have fixed seeds. Rows with "wall"
-are seconds on the clock, and need two free cores. FOLDER holds the `sklearn_dp` of another release,
-which is measured after this one; "before" is its ratio. Writes doc/benchmarks/speed.md.
+are seconds on the clock, and need two free cores. Rows with "bytes" are no times, but the peak of
+what a fit allocates (tracemalloc), beside the rows themselves, by their number. FOLDER holds the
+`sklearn_dp` of another release, which is measured after this one; "before" is its ratio. Writes
+doc/benchmarks/speed.md.
 """
 
 import argparse
@@ -16,6 +18,7 @@ import statistics
 import subprocess
 import sys
 import time
+import tracemalloc
 import warnings
 from pathlib import Path
 
@@ -79,6 +82,26 @@ def _two_jobs(n):
     return _fits(clusters(n, 10, 10), two, one, time.perf_counter)
 
 
+def _bytes(n, d, dtype):
+    """The peak of memory of both fits, for each row."""
+    X = clusters(n, d, 10, dtype)
+    peaks = []
+    for model in (DPKMeans(10, **PRIVATE), KMeans(10, random_state=0)):
+        tracemalloc.start()
+        model.fit(X)
+        peaks.append(tracemalloc.get_traced_memory()[1] / n)
+        tracemalloc.stop()
+    return peaks
+
+
+def memory():
+    """(name, measure) of fits of several sizes."""
+    for n, d in ((10**5, 10), (10**6, 10), (10**6, 50)):
+        for dtype in (np.float64, np.float32):
+            name = f"DPKMeans, bytes a row, {n:.0e} x {d}, {np.dtype(dtype).name}"
+            yield name, lambda at=(n, d, dtype): _bytes(*at)
+
+
 def _sparse():
     return random_array((50_000, 1000), density=0.01, format="csr", rng=np.random.default_rng(0))
 
@@ -104,6 +127,9 @@ ROWS = {
     ),
     "DPKMeans, n_jobs=2 over n_jobs=None, wall, 1e5 x 10": lambda: _two_jobs(10**5),
     "DPKMeans, n_jobs=2 over n_jobs=None, wall, 1e6 x 10": lambda: _two_jobs(10**6),
+    "DPKMeans, 1e6 x 50, k = 10": lambda: _fits(
+        clusters(10**6, 50, 10), DPKMeans(10, **PRIVATE), KMeans(10, random_state=0)
+    ),
     "DPKMeans, 1e5 x 10, k = 500": lambda: _fits(
         clusters(10**5, 10, 500), DPKMeans(500, **PRIVATE), KMeans(500, random_state=0)
     ),
@@ -121,6 +147,7 @@ ROWS = {
     "DPPCA, sparse 5e4 x 1e3, 1 %": lambda: _fits(
         _sparse(), DPPCA(5, **PRIVATE), TruncatedSVD(5, random_state=0)
     ),
+    **dict(memory()),
     "import, over that of scikit-learn's modules": _import,
 }
 
