@@ -95,7 +95,7 @@ def test_pages_print_the_table(benchmark, table):
 def test_the_rules_of_thumb_are_as_good_as_the_page_says(benchmark, table):
     page = (ROOT / "doc" / "how_many_rows.md").read_text(encoding="utf-8")
     c, b, worst = benchmark.rule(table)
-    assert f"{c:.0f} x clusters x sqrt(features + {b}) / epsilon is within" in page
+    assert f"{c:.0f} x clusters x sqrt(features + {b}) / epsilon, is within" in page
     assert f"a factor of {worst:.1f} of the table" in page
     assert "300 x clusters / epsilon" in page and "within a factor of 1.6 of all 24" in page
     factors = []
