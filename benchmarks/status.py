@@ -155,7 +155,7 @@ def summary(lines):
             f"* good answers, {words}, called anything else: "
             f"{rate(part, lambda line: not trusted(line))}"
         )
-    yield f'* of the others, called "ok": {rate(rest, lambda line: line["status"] == "ok")}; '
+    yield f'* of the others, called "ok": {rate(rest, lambda line: line["status"] == "ok")};'
     yield f'  or "ok, but ...": {rate(rest, trusted)}'
     yield ""
     yield "| status begins | useless | between | good |"
