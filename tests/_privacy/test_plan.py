@@ -96,3 +96,8 @@ def test_noise_beside_the_sums():
 def test_noise_needs_a_number_of_units(n_units, error):
     with pytest.raises(error, match="n_units must be"):
         make_plan(PlanEntry("a", "gaussian", 0.1)).noise(n_units)
+
+
+def test_a_plan_knows_its_entries_by_name():
+    plan = PrivacyPlan(PrivacyBudget(rho=1.0), (PlanEntry("a", "gaussian", 0.5),))
+    assert "a" in plan and "b" not in plan
