@@ -40,6 +40,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ._aggregate.shared.table import Table
 from ._base import BaseDPEstimator, check_integer, check_real, fits_inside
 from ._partitions import engine_of
 from ._privacy._budget import PrivacyBudget
@@ -51,6 +52,7 @@ from ._privacy._session import PrivacySession
 from ._privacy._units import unit_of
 from ._privacy.mechanisms.fits import lump
 from ._sklearn_compat import with_callbacks
+from ._tables import largest_weight
 
 __all__ = ["Days", "BaseByDays"]
 
@@ -61,6 +63,10 @@ _OTHERS = "other days of a unit"
 _FREE = ("ledger", "n_jobs", "random_state")  # parameters that may change from day to day
 _MOST_DAYS = 10**4
 _ROUNDING = 1 - 1e-12  # shares and sums of a plan, rounded, cost no more than they should
+_WEIGHTS = (
+    "sample_weight must be given on every day or on none, and be the same number each day unless "
+    "max_weight is set."
+)
 _NOTE = (
     "new rows every day: a unit has rows on at most {}, so all days together cost no more; the "
     "first day is charged for all"
@@ -133,6 +139,7 @@ class BaseByDays(BaseDPEstimator):
     days_: Days
     _today: Any = None  # a _Today, while a day is fitted
     _charged: tuple[str, Payers] | None = None  # on the first day: which ledger, and whom in it
+    _weighs: float | None = None  # on the first day: what a unit does; None without weights
 
     def _no_days(self) -> str | None:
         """Why there is no `partial_fit` with these parameters."""
@@ -170,7 +177,7 @@ class BaseByDays(BaseDPEstimator):
         y : Ignored
             For the interface of scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional
-            As in `fit`.
+            As in `fit`: on every day or on none.
         groups : array-like of shape (n_samples,), optional
             As in `fit`: the rows of a group are those of one unit.
         day : date, str or int, optional
@@ -207,7 +214,8 @@ class BaseByDays(BaseDPEstimator):
         keep = 1.0
         if half_life is not None:
             keep = 0.5 ** (1 / check_real(half_life, "half_life", low=0.1, high=1e9))
-        days, unit = self._days_before(n_days, unit_of(groups)), unit_of(groups)
+        unit, weighs = unit_of(groups), largest_weight(sample_weight, self.max_weight)
+        days = self._days_before(n_days, unit, weighs)
         if days is not None and day is not None:
             if days.last is not None and not _after(day, days.last):
                 raise ValueError("day: this day or a later one has already been read.")
@@ -230,7 +238,15 @@ class BaseByDays(BaseDPEstimator):
         self.days_ = replace(days, number=days.number + 1, state=today.state)
         return self
 
-    def _days_before(self, n_days: int, unit: str) -> Days | None:
+    def _fit(self, X: Any, units: Any, session: Any, progress: Any) -> None:
+        self._weighed(X.units if isinstance(X, Table) else units)
+        super()._fit(X, units, session, progress)
+
+    def _weighed(self, units: Any) -> None:
+        """All sums of a stream are in units: on later days these must weigh the same."""
+        self._weighs = units.unit_weight if units.own_weights else None
+
+    def _days_before(self, n_days: int, unit: str, weighs: float | None) -> Days | None:
         """The days so far, checked against what is asked for; None before the first one."""
         if not hasattr(self, "privacy_report_"):
             return None
@@ -243,6 +259,8 @@ class BaseByDays(BaseDPEstimator):
         for name, value in parameters.items():
             if not _same(value, known.get(name)):
                 raise ValueError(f"{name} must not change from one day to the next.")
+        if weighs != self._weighs:
+            raise ValueError(_WEIGHTS)
         self._check_ledger()
         return days
 

@@ -198,6 +198,35 @@ def test_what_a_day_costs_and_means_does_not_change(change, options):
     assert model.partial_fit(rows_of(1)).days_.number == 2
 
 
+@pytest.mark.parametrize("first", ["fit", "partial_fit"])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        kmeans(),
+        FriendlyMean(),
+        FriendlyCovariance(bounds=1.0),
+        DPPCA(bounds=1.0),
+        DPGaussianMixture(1, bounds=1.0),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_weights_come_on_every_day_or_on_none(estimator, first):
+    """Sums without weights were multiplied by `max_weight`: 6000 rows had a size of 15,000."""
+    for weights in ((None, np.ones(300)), (np.ones(300), None)):
+        model = clone(estimator).set_params(max_weight=4.0, random_state=0)
+        getattr(model, first)(rows_of(0), sample_weight=weights[0])
+        with pytest.raises(ValueError, match="^sample_weight must be given on every day or on"):
+            model.partial_fit(rows_of(1), sample_weight=weights[1])
+        assert model.partial_fit(rows_of(1), sample_weight=weights[0]).days_.number == 2
+
+
+def test_a_weight_for_all_rows_stays_what_it_is():
+    model = kmeans().fit(rows_of(0), sample_weight=2.0)
+    with pytest.raises(ValueError, match="^sample_weight must be given on every day or on"):
+        model.partial_fit(rows_of(1), sample_weight=3.0)
+    assert model.partial_fit(rows_of(1), sample_weight=2.0).days_.number == 2
+
+
 @pytest.mark.parametrize("name", ["bounds", "init"])
 def test_an_array_that_is_written_into_is_another_one(name):
     value = (np.full(3, -1.0), np.full(3, 1.0)) if name == "bounds" else CENTERS.copy()

@@ -34,6 +34,7 @@ class BaseMean(BaseByDays):
         self._show(result, units)
 
     def _show(self, result, units):
+        self._weighed(units)
         self.mean_, self.mean_std_error_ = result.mean, result.std_error
         self._clip_bias = result.bias
         self.radius_, self.diameter_ = result.radius, result.diameter
