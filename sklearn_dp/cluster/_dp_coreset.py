@@ -29,7 +29,7 @@ from .._intervals import StandardErrors
 from .._privacy._randomness import sampling_rng
 from .._privacy._rounding import sum_down
 from .._sklearn_compat import with_callbacks
-from ._columns import told_of_narrow, unit_entries
+from ._columns import is_narrow, told_of_narrow, unit_entries
 from ._nearest import nearest_point
 
 if TYPE_CHECKING:
@@ -214,7 +214,8 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
         words = "a cell (`resolution_`)"
         self.status_ = told_of_narrow(found.status, columns, self.resolution_, names, words)
         if domain is not None and self.status_.startswith(("ok", "fewer points")):
-            self.status_ = told_of_points(self.status_, domain, found.points, found.weights, names)
+            known = found.points, found.weights, is_narrow(columns, self.resolution_)
+            self.status_ = told_of_points(self.status_, domain, *known, names)
         self._region = found.domain  # public or released: where samples may lie
 
     @row_guard

@@ -87,6 +87,7 @@ def _codes(end: Refined, columns: Columns, facts: PublicFacts) -> tuple[np.ndarr
         mean, off = columns.to_table(end.mean), _NEAR * columns.scale * end.std_error
         below, above = (mean - off <= box.low) & (box.low != 0), mean + off >= box.high
         near = (below | above & (box.high != 0)) & (box.low < box.high)
+        near &= np.abs(mean - box.center) > off  # else the mean may be anywhere
         cut = cut_by_bounds(box, mean, columns.scale * end.spread)
         codes[seen & (near | cut)] = "bound"
         codes[box.low == box.high] = "ok"

@@ -218,9 +218,16 @@ def told_of_balls(
 
 
 def told_of_points(
-    status: str, domain: Domain, points: np.ndarray, weights: np.ndarray, names: Sequence
+    status: str,
+    domain: Domain,
+    points: np.ndarray,
+    weights: np.ndarray,
+    hidden: np.ndarray,
+    names: Sequence,
 ) -> str:
-    """The status of points (m, d) with weights, by the means and the spreads that they have."""
+    """The status of points (m, d) with weights, by the means and the spreads that they have, in
+    columns not `hidden`."""
+    points = np.where(hidden, domain.center, points)
     weights = np.maximum(weights, 1e-300)
     mean = np.average(points, axis=0, weights=weights)
     spread = np.sqrt(np.average(np.square(points - mean), axis=0, weights=weights))

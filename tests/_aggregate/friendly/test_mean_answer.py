@@ -46,6 +46,8 @@ def test_a_mean_few_spreads_from_a_bound_is_told_and_no_answer_if_it_is_within_i
     assert codes.tolist() == ["bound", "bound", "ok"] and not near.any()
     near = _codes(refined([0.985, -0.5, 0.0], [0.01] * 3), BOX, facts)[1]
     assert near.tolist() == [True, False, False]
+    near = _codes(refined([0.35, 0.5, 0.0], [0.35, 0.1, 0.0], 1.0), BOX, facts)[1]
+    assert not near.any()  # the first may be anywhere
 
 
 def test_words_name_the_columns():

@@ -161,4 +161,14 @@ def test_a_status_that_complains_of_something_else_stays():
     assert told_of_balls("ok", BALL, np.array([[9.99, 0.0]]), SEEN, 0.1, "ab")[0][:7] == "ok, but"
     assert told_of_balls("ok", None, AT, SEEN, 0.1, "ab")[0] == "ok"
     assert told_of_centers("ok", BOX, np.empty((0, 2)), np.empty((0, 2)), *known[3:])[0] == "ok"
-    assert told_of_points("ok", BOX, AT, NONE, "ab").startswith("the means of these columns")
+    assert told_of_points("ok", BOX, AT, NONE, SEEN, "ab").startswith("the means of these columns")
+    assert told_of_points("ok", BOX, AT, NONE, np.array([False, True]), "ab") == "ok"
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_columns_that_cells_say_nothing_about_are_at_no_bound(seed):
+    """Many points had the age 16, or 99, by noise: wider bounds would have been no help."""
+    bounds = ([16.0, 0.0], [99.0, 2e5])
+    model = sklearn_dp.DPCoreset(bounds=bounds, random_state=seed)
+    model.fit(np.column_stack([AGE, PAY]).clip(*bounds))
+    assert model.status_.endswith("it says nothing about them: x0")
