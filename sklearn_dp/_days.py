@@ -218,7 +218,11 @@ class BaseByDays(BaseDPEstimator):
         days = self._days_before(n_days, unit, weighs)
         if days is not None and day is not None:
             if days.last is not None and not _after(day, days.last):
-                raise ValueError("day: this day or a later one has already been read.")
+                raise ValueError(
+                    "day must be larger than the last day begun, `days_.last`. Texts are compared "
+                    "letter by letter ('fri' comes before 'mon'): use dates such as '2026-03-01', "
+                    "or numbers."
+                )
             days = replace(days, last=day)
         before = {**vars(self), **({} if days is None else {"days_": days})}
         self._today = _Today(days, n_days, keep, SimpleNamespace(**before))
@@ -302,6 +306,11 @@ class BaseByDays(BaseDPEstimator):
         return PrivacyBudget(rho=rho * _ROUNDING, delta=whole.delta)
 
     def _make_plan(self, n_features: int, unit: str, **public: Any) -> PrivacyPlan:
+        if self._later and n_features != self.n_features_in_:  # before bounds are blamed
+            raise ValueError(
+                f"X has {n_features} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input, as on the first day."
+            )
         today, plan = self._today, super()._make_plan(n_features, unit, **public)
         if today is None:
             return plan

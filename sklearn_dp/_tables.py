@@ -243,7 +243,7 @@ def _without_data(message: str, name: str) -> str:
         if message.startswith(start):
             return reworded.format(name)
     if message.startswith(f"Input {name} contains NaN"):
-        return f"Input {name} contains NaN. {_MISSING}"
+        return f"Input {name} contains NaN." + f" {_MISSING}" * (name == "X")  # private rows
     if message.startswith(_HARMLESS):
         return message if re.search(rf"\b{name}\b", message) else f"{name}: {message}"
     return f"{name} must be a dense, finite, numeric array of shape (n_samples, n_features)."

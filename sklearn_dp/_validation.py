@@ -11,7 +11,7 @@ import numpy as np
 from ._aggregate.kmeans.candidates import CRITERIA, MOST_CHOICES, Candidates
 from ._aggregate.one_cluster.search import MOST_POINTS
 from ._privacy._budget import PrivacyBudget
-from ._privacy._checks import check_choice, check_number, is_integer, is_real
+from ._privacy._checks import check_choice, check_delta, check_number, is_integer, is_real
 
 __all__ = [
     "DEFAULT_EPSILON",
@@ -197,6 +197,8 @@ def budget_of(epsilon: Any, delta: Any, rho: Any) -> PrivacyBudget:
     it was left out, and any other number is a contradiction. Errors name the parameter; delta is
     positive.
     """
+    if is_real(delta) and delta != 0:
+        check_delta("delta", delta)  # whose limits are those without zero
     if rho is None and epsilon is None:
         raise ValueError("epsilon and rho: set one of them; the default is epsilon=1.0.")
     if rho is None:

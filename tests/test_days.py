@@ -133,8 +133,10 @@ def test_a_pickle_goes_on_where_the_model_was():
 def test_no_day_is_fitted_twice():
     model = kmeans().partial_fit(rows_of(0), day="2026-03-01")
     centers = model.cluster_centers_
-    with pytest.raises(ValueError, match="^day: this day or a later one"):
+    with pytest.raises(ValueError, match="^day must be larger than the last day begun.*letter by"):
         model.partial_fit(rows_of(0), day="2026-03-01")
+    with pytest.raises(ValueError, match="^X has 2 features, but DPKMeans is expecting 3"):
+        model.partial_fit(np.zeros((5, 2)), day="2026-03-01b")
     assert model.cluster_centers_ is centers
     with pytest.raises(TypeError, match="^day must have the same type"):
         model.partial_fit(rows_of(1), day=2)
@@ -149,7 +151,7 @@ def test_a_day_that_fails_counts_as_begun_and_leaves_the_day_before(broken):
     with pytest.raises(ValueError):
         model.partial_fit(broken, day=2)
     assert {name: value for name, value in vars(model).items() if name != "days_"} == before
-    with pytest.raises(ValueError, match="^day:"):  # its rows have been looked at
+    with pytest.raises(ValueError, match="^day must be"):  # its rows have been looked at
         model.partial_fit(rows_of(1), day=2)
     assert model.partial_fit(rows_of(1), day=3).days_.number == 2
 

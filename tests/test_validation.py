@@ -67,6 +67,8 @@ def test_a_budget_is_epsilon_or_rho():
     for options in (*both, *small, (None, 1e-6, None)):
         with pytest.raises(ValueError, match="epsilon|delta|rho"):
             budget_of(*options)
+    with pytest.raises(ValueError, match=r"^delta must lie in .*, 1\), got 1.0$"):  # zero is none
+        budget_of(1.0, 1, None)
 
 
 def test_a_fraction_of_the_points_lies_between_zero_and_one():

@@ -143,9 +143,10 @@ class FileBook:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        name = os.fspath(path)
+        name = os.fspath(path) if isinstance(path, os.PathLike) else path
         if not isinstance(name, str):
-            raise TypeError("ledger must be a path of type str, not bytes")
+            kind = f"{type(name).__name__}; epsilon and delta: budget=PrivacyBudget(epsilon, delta)"
+            raise TypeError(f"path of a ledger must be a text or a path, got {kind}")
         self.path = Path(name).absolute()
 
     def create(self, terms: LedgerTerms) -> None:

@@ -241,7 +241,7 @@ class LedgerTerms:
     ) -> LedgerTerms:
         """Terms with the default composition filled in."""
         if not isinstance(budget, PrivacyBudget):
-            kind = type(budget).__name__
+            kind = f"{type(budget).__name__}; a file is opened with PrivacyLedger(path=...)"
             raise TypeError(f"budget of a ledger must be a PrivacyBudget, got {kind}")
         default = "basic" if budget.rho is None else "zcdp"
         return cls(budget, unit, default if composition is None else composition, relation)

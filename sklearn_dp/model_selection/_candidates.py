@@ -139,10 +139,12 @@ def candidate(
     search sets; for parameters that do not exist.
     """
     for name in params:
-        if name.rpartition("__")[2] in _OWN:
+        own = name.rpartition("__")[2]
+        if own in _OWN:
+            curve = " To compare budgets, use sklearn_dp.inspection.utility_curve on public rows."
             raise ValueError(
                 f"{grid} sets {name}: the search sets the budgets, the ledger and the noise of "
-                "its fits."
+                "its fits." + curve * (own in ("epsilon", "delta", "rho"))
             )
     if isinstance(estimator, Pipeline):
         named = _pipeline_steps(estimator, params, public_steps, grid)

@@ -105,6 +105,14 @@ def test_names_with_special_characters(tmp_path):
     assert os.listdir(tmp_path) == [name.name]
 
 
+@pytest.mark.parametrize("wrong", [1e-6, b"bytes"])
+def test_what_is_no_path_is_refused_by_name(wrong):
+    """A delta is taken for one by ``PrivacyLedger(1.0, 1e-6)``."""
+    for budget in (BUDGET, 1.0, None):
+        with pytest.raises(TypeError, match=r"^path of a ledger must.*budget=PrivacyBudget"):
+            PrivacyLedger(budget, wrong)
+
+
 def test_a_file_is_made_once_and_for_its_owner(path):
     PrivacyLedger(path=path).charge(QUARTER)
     with pytest.raises(LedgerError, match="cannot be created"):

@@ -225,6 +225,7 @@ def test_what_mixed_relations_would_have_claimed():
 @pytest.mark.parametrize(
     ("budget", "options", "error", "match"),
     [(None, {}, TypeError, "budget"), (1.0, {}, TypeError, "PrivacyBudget"),
+     ("study.sqlite", {}, TypeError, r"got str; a file is opened with PrivacyLedger\(path="),
      (BUDGET, {"unit": "user"}, ValueError, "unit"),
      (BUDGET, {"relation": "swap"}, ValueError, "relation"),
      (BUDGET, {"relation": UNTOLD}, ValueError, "relation"),

@@ -311,6 +311,7 @@ def test_replays_from_given_centers(epsilon):
 )
 def test_wrong_centers_are_refused_before_the_charge(init):
     ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-6))
-    with pytest.raises(ValueError, match="init"):
+    with pytest.raises(ValueError, match="init") as told:
         DPKMeans(2, init=init, ledger=ledger).fit(np.zeros((5, 2)))
+    assert "rows" not in str(told.value)  # advice about those of X
     assert not ledger.entries

@@ -41,7 +41,7 @@ BAD = {
     ),
     "budget in the grid": (
         lambda: DPGridSearch(DPKMeans(), {"epsilon": [1.0, 2.0]}),
-        "param_grid sets epsilon",
+        "param_grid sets epsilon.* use sklearn_dp.inspection.utility_curve",
     ),
     "not private": (lambda: DPGridSearch(KMeans(), GRID), "estimator must be"),
     "a step that learns": (
