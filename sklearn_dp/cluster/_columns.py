@@ -141,6 +141,8 @@ class ColumnsOfCenters:
             found = alike(result, self.columns if self.scales else None)
             found = found._replace(unknown=self.columns is None and centers.shape[1] > 1)
         found = found._replace(constant=found.constant | self.single)
+        if self.scales:  # without bounds nothing limits what the noise hides beside one value
+            found = found._replace(std_error=np.where(found.constant, np.inf, found.std_error))
         return result, found._replace(beyond=found.beyond + 1.0) if result.cut else found
 
 

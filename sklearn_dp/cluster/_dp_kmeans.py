@@ -99,7 +99,7 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
         released counts and spreads, in the unit of the column. It covers privacy noise, sampling
         variability, and about how far one more iteration would move the center. It does not cover
         the clipping of far rows in a small cluster with a long tail, whose center may be nearer to
-        the others.
+        the others. Infinite if, without bounds, only a single value is visible in the column.
     cluster_weights_std_error_ : ndarray of shape (n_clusters,)
         Standard error of each weight: its noise, and about how many rows have come to other centers
         since they were counted.

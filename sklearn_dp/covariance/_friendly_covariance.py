@@ -107,7 +107,8 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
     covariance_std_error_, location_std_error_, size_std_error_
         Standard errors of the three, of the same shapes: they cover the noise and, except for
         `size_`, the sampling of the units and the possible bias of clipping. Infinite if nothing
-        was found. With `assume_centered` the location is known.
+        was found, or if, without bounds, only a single value is visible in the column. With
+        `assume_centered` the location is known.
     column_scale_ : ndarray of shape (n_features,)
         The unit of each column for comparing lengths: half the side of a box, a released standard
         deviation, or 1 if columns are not scaled.
@@ -305,16 +306,19 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         self.location_ = location if centered else seen.to_table(location)
         self.column_scale_ = scale
         self.size_ = end.weight * table.units.unit_weight
-        second = np.where(seen.unseen, math.inf, end.errors.second)
+        codes = codes_of(end)
+        unknown = seen.unbounded(codes)
+        second = np.where(unknown, math.inf, end.errors.second)
         self.covariance_std_error_ = matrix_errors(self.covariance_, second, "full")
         least = np.finfo(np.float64).tiny  # errors may be infinite
         errors = end.errors.mean * np.sqrt(np.maximum(np.diag(self.covariance_), least))
-        self.location_std_error_ = np.zeros_like(errors) if centered else seen.errors(errors)
+        errors = np.where(unknown, math.inf, errors)
+        self.location_std_error_ = np.zeros_like(errors) if centered else errors
         self.size_std_error_ = end.errors.weight * table.units.unit_weight
         box = None if centered else columns.box
         place = self.location_, self.location_std_error_
         spreads = np.sqrt(np.diag(self.covariance_))
-        self.column_status_ = at_bound_codes(seen.codes(codes_of(end)), box, *place, spreads)
+        self.column_status_ = at_bound_codes(seen.codes(codes), box, *place, spreads)
         of_mean, _ = end.errors.clipped or np.zeros((2, len(spreads)))
         self._clip_bias, self._clip_variance = of_mean * spreads, end.noise_errors()[2]
         if self.status_ == "ok":

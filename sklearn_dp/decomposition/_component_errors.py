@@ -169,11 +169,10 @@ class BaseComponentErrors(BaseDPEstimator):
             codes = found.codes
             if domain is None and seen is not None:
                 codes = np.where(seen.known, np.where(seen.single, "constant", codes), "noise")
-                # One value of a column is known as well as that has been told from others.
-                value, error = seen.columns.origin, seen.columns.scale
-                better = seen.single & (error < self.mean_std_error_)
-                self.mean_ = np.where(better, value, self.mean_)
-                self.mean_std_error_ = np.where(better, error, self.mean_std_error_)
+                # Nearly all rows have the one value, and nothing limits what the others have.
+                better = seen.single & (seen.columns.scale < self.mean_std_error_)
+                self.mean_ = np.where(better, seen.columns.origin, self.mean_)
+                self.mean_std_error_ = np.where(better, math.inf, self.mean_std_error_)
             self.column_status_ = codes
         else:
             self._set_mean_codes(domain, variances)

@@ -115,7 +115,8 @@ class DPPCA(
     noise_variance_ : float
         Mean released variance of the directions that are left out; 0 if none is.
     mean_, mean_std_error_ : ndarray of shape (n_features,)
-        Released mean, and its standard error (noise, sampling, clips); infinite if none was found.
+        Released mean, and its standard error (noise, sampling, clips); infinite if none was found,
+        or if, without bounds, only a single value is visible in the column.
     n_components_ : int
         Chosen from the released spectrum if `n_components` is not an integer.
     noise_level_ : float

@@ -90,7 +90,8 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
     mean_std_error_ : ndarray of shape (n_features,)
         Standard error of `mean_` as an estimate of the mean of the population: the noise, the
         sampling of the units (with replacement), column by column, and an upper estimate of the
-        bias of the clip. Infinite if no mean could be found.
+        bias of the clip. Infinite if no mean could be found, or if, without bounds, only a single
+        value is visible in the column.
     column_scale_ : ndarray of shape (n_features,)
         The unit of each column: half the side of a box, a released standard deviation, or 1 if
         columns are not scaled.

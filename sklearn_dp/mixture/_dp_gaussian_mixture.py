@@ -113,7 +113,8 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
     means_std_error_, covariances_std_error_, weights_std_error_
         Standard errors of the three, of the same shapes: they cover the noise, the sampling of the
         units and, if these are not normal, the possible bias of clipping, treating the component of
-        each unit as known. Infinite if nothing was found.
+        each unit as known. Infinite if nothing was found, or if, without bounds, only a single
+        value is visible in the column.
     converged_ : bool
         Whether `status_` begins with "ok": by the releases, all components stand out from the
         noise.

@@ -62,7 +62,8 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
             parts = [np.array(part) for part in zip(*shapes, strict=True)]
         self.covariance_type_ = self.covariance_type
         self.covariances_, self.precisions_, self.precisions_cholesky_ = parts
-        spreads = self._keep_errors(result.errors, result.counted, result.columns)
+        unknown = result.columns.unbounded(result.codes)
+        spreads = self._keep_errors(result.errors, result.counted, unknown)
         means = self.means_, self.means_std_error_
         codes = at_bound_codes(result.codes, domain, *means, spreads)
         self.column_status_ = worst_codes(codes, 0)
@@ -74,14 +75,14 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         self.status_ = told_of_cuts(self.status_, *cut)
         self.converged_ = is_ok(self.status_)
 
-    def _keep_errors(self, errors, size, columns):
+    def _keep_errors(self, errors, size, unknown):
         """Set the standard errors of the released parameters, and return spreads (k, d) of columns.
 
         `errors` are those of the components, in their order; the released `size` is positive.
-        Columns that are not seen have errors of their own.
+        Those of `unknown` (k, d) columns are infinite.
         """
         form, k, d = self.covariance_type_, len(self.weights_), self.n_features_in_
-        seconds = [np.where(columns.unseen, np.inf, error.second) for error in errors]
+        seconds = np.where(unknown, np.inf, [error.second for error in errors])
         if form == "tied":
             self.covariances_std_error_ = matrix_errors(self.covariances_, seconds[0], form)
         else:
@@ -98,7 +99,7 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         means = np.array([error.mean for error in errors])
         least = np.finfo(np.float64).tiny  # errors may be infinite
         spreads = np.sqrt(np.broadcast_to(np.maximum(variances, least), (k, d)))
-        self.means_std_error_ = columns.errors(means * spreads)
+        self.means_std_error_ = np.where(unknown, np.inf, means * spreads)
         # A share w of counts of noise s each has d w = ((1 - w) e_j - w sum of the others) / size.
         w, noise = self.weights_, np.zeros(k)
         if k > 1:

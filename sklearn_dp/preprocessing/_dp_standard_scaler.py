@@ -78,7 +78,8 @@ class DPStandardScaler(Replacing, ColumnFit, StandardErrors, Scaling, BaseDPEsti
         hide; without bounds, or if nothing was found, 1.
     mean_std_error_ : ndarray of shape (n_features,)
         Standard errors of `mean_` as estimates of the means of a population: the noise, the
-        sampling of the units, and the possible bias of clipping. Infinite if nothing was found.
+        sampling of the units, and the possible bias of clipping. Infinite if nothing was found, or
+        if, without bounds, only a single value is visible in the column.
     var_std_error_, scale_std_error_ : ndarray of shape (n_features,) or None
         The same for `var_` and `scale_`.
     size_ : float

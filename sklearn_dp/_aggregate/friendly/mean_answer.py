@@ -50,7 +50,7 @@ def answer(
         columns = replace(columns, scale=seen.columns.scale)
         codes = np.where(seen.single, "constant", np.where(seen.known, codes, "noise"))
         mean = np.where(seen.unseen, 0.0, mean)
-        error = np.where(seen.known, np.where(seen.single, 1.0, error), math.inf)
+        error = np.where(seen.unseen, math.inf, error)
         spread = np.where(seen.unseen, 1.0, spread)
         spread_error = np.where(seen.unseen, math.inf, spread_error)
     elif seen is not None:

@@ -61,9 +61,9 @@ class SeenColumns:
         """Released points (..., d) in the units of the table; of unseen columns, their value."""
         return replace(self.columns, scale=self.scale).to_table(np.where(self.unseen, 0.0, points))
 
-    def errors(self, errors: np.ndarray) -> np.ndarray:
-        """Standard errors of points in the units of the table, with those of unseen columns."""
-        return np.where(self.lost, np.inf, np.where(self.single, self.scale, errors))
+    def unbounded(self, codes: np.ndarray) -> np.ndarray:
+        """Columns of infinite standard errors: nothing limits the values that the noise hides."""
+        return self.unseen | (codes == "constant") & (self.columns.box is None)
 
     def told(self, status: str, names: Sequence[object]) -> str:
         """The status, or which columns have not been found."""

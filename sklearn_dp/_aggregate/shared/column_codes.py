@@ -101,8 +101,8 @@ def _told_of_columns(found: RefinedCenters, names: Sequence[object]) -> str:
 
 
 def _lost(found: RefinedCenters) -> np.ndarray:
-    """Whether a coordinate is lost in its noise, of shape (k, d)."""
-    return found.std_error > _HIDDEN * found.spread
+    """Whether a coordinate is lost in its noise, of shape (k, d); not where one value is seen."""
+    return (found.std_error > _HIDDEN * found.spread) & ~found.constant
 
 
 def _numbered(number: np.ndarray, names: Sequence[object]) -> str:

@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from sklearn_dp import DPPCA, DPGaussianMixture, FriendlyCovariance
+from sklearn_dp import (
+    DPPCA,
+    DPGaussianMixture,
+    DPKMeans,
+    DPStandardScaler,
+    FriendlyCovariance,
+    FriendlyMean,
+)
 from sklearn_dp._aggregate.moments.ellipsoid import NARROWEST, Ellipsoid, Errors
 from sklearn_dp._aggregate.moments.seen_columns import (
     at_bound_codes,
@@ -60,6 +67,34 @@ def test_a_column_that_is_mostly_zero_takes_nothing_from_the_others():
         if model.column_status_[2] == "constant":
             assert model.location_[2] == 0 and np.isinf(model.covariance_std_error_[2]).all()
             assert np.isfinite(model.covariance_std_error_[:2, :2]).all()
+
+
+@pytest.mark.parametrize(
+    "cls, name, options",
+    [
+        (FriendlyMean, "mean_", {}),
+        (DPStandardScaler, "mean_", {}),
+        (FriendlyCovariance, "location_", {}),
+        (DPPCA, "mean_", {"n_components": 1}),
+        (DPKMeans, "cluster_centers_", {"n_clusters": 1}),
+        (DPGaussianMixture, "means_", {"n_components": 1}),
+    ],
+)
+def test_the_error_of_a_mean_allows_for_values_that_noise_hides(cls, name, options):
+    """Of a column that is mostly zero it was 5e-31, and no interval held the mean."""
+    X = persons(3000, 0)
+    rng = np.random.default_rng(0)
+    X = np.column_stack([X, rng.exponential(60, 3000) * (rng.random(3000) < 0.03)])
+    seen = 0
+    for seed in range(3):
+        model = cls(random_state=seed, **options).fit(X)
+        (mean,) = np.atleast_2d(getattr(model, name))
+        (error,) = np.atleast_2d(getattr(model, f"{name}std_error_"))
+        assert (np.abs(mean - X.mean(axis=0)) <= 3 * error)[2:].all()
+        (low,), (high,) = (np.atleast_2d(end) for end in model.confidence_interval(attribute=name))
+        assert not np.isnan([low, high]).any() and (low < X.mean(axis=0))[3] < high[3]
+        seen += model.column_status_[3] == "constant"
+    assert seen
 
 
 def test_a_column_of_one_value_about_the_origin_is_as_wide_as_it_is_far():
