@@ -151,6 +151,18 @@ def test_weights_are_those_of_the_centers_that_are_published(rows, k, options):
     assert np.abs(off).max() < 3
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_rare_category_keeps_its_center(seed):
+    """One row in eleven: one value is seen of its column, and Lloyd's center is at another one. It
+    was moved to that value, which cost 1.6 times as much, with "ok" and an error of 0.0."""
+    rng, labels = np.random.default_rng(0), np.repeat([0, 1, 2, 3], [1230, 900, 600, 270])
+    X = np.c_[0.15 * rng.normal(size=(3000, 3)), 0.7 * np.eye(4)[labels] - 0.2]
+    model = DPKMeans(4, random_state=seed).fit(X)
+    assert -model.score(X) / 3000 < 0.0675 * 1.05
+    rare = model.cluster_centers_[:, 6].argmax()
+    assert abs(model.cluster_centers_[rare, 6] - 0.5) < 4 * model.cluster_centers_std_error_[rare, 6]
+
+
 @pytest.mark.parametrize("seed", [0, 2])
 def test_a_column_of_which_one_value_is_seen_is_constant(seed):
     """Nine in ten work 40 hours: their mean was "ok" with an error of 1e-5."""

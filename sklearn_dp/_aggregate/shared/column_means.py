@@ -198,6 +198,8 @@ def _combined(
     # no rows it stays, and where what is clipped depends on how far off it is.
     seen = (sums.number > _FEWEST * sums.number_sd)[:, None]
     seen = seen & (frame.whole | (frame.base != centers) | (before < _KNOWN * scale))
+    # A center that is surely outside of its frame stays: its rows were clipped, not seen.
+    seen &= frame.whole | (np.abs(centers - frame.base) <= scale + _STANDS_OUT * before)
     clear = sums.beyond > _STANDS_OUT * sums.beyond_sd
     constant = columns.scale <= np.maximum(_CONSTANT * np.abs(columns.origin), _TINY)
     # What has been seen of the column is not its spread.
