@@ -159,8 +159,7 @@ def test_a_rare_category_keeps_its_center(seed):
     X = np.c_[0.15 * rng.normal(size=(3000, 3)), 0.7 * np.eye(4)[labels] - 0.2]
     model = DPKMeans(4, random_state=seed).fit(X)
     assert -model.score(X) / 3000 < 0.0675 * 1.05
-    rare = model.cluster_centers_[:, 6].argmax()
-    assert abs(model.cluster_centers_[rare, 6] - 0.5) < 4 * model.cluster_centers_std_error_[rare, 6]
+    assert abs(model.cluster_centers_[:, 6].max() - 0.5) < 0.1
 
 
 @pytest.mark.parametrize("seed", [0, 2])
