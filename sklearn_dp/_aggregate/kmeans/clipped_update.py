@@ -100,7 +100,14 @@ def clip_radius(
     if radius is None:
         radius = width or tuning.clip_default * context.radius
     radius = max(radius, width or 0.0)
-    last = quantile_from_histogram(counts, edges, tuning.certain_count_sd * sd, 0.0)
+    # Where noise alone may be half of the rows, half of them may be farther. There are no more rows
+    # than the histogram may hold: n may be that of larger days.
+    most = min(n, counts.sum() + tuning.certain_count_sd * sd * math.sqrt(n_bins))
+    last, half = (
+        quantile_from_histogram(counts, edges, tuning.certain_count_sd * sd, target)
+        for target in (0.0, most / 2)
+    )
+    last = None if last == half else last
     reach = np.minimum(tuning.spread_cap * (last or context.radius) * scales, context.radius)
     gain = _gain(counts, edges, radius, context.rows.n_features, min(tuning.inside))
     return Clip(radius * scales, gain, reach, seen)

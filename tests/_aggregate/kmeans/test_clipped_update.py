@@ -22,9 +22,13 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoi
 RADIUS = 2.0**16
 
 
-def clipped(distances, labels, *, rho=1e6, scales=(1.0, 1.0), n=None, d=2, width=None):
+def clipped(
+    distances, labels, *, rho=1e6, scales=(1.0, 1.0), n=None, d=2, width=None, random_state=0
+):
     distances = np.asarray(distances, dtype=float)
-    session = open_session(PlanEntry("lloyd distances", "gaussian", rho), rho=2 * rho)
+    session = open_session(
+        PlanEntry("lloyd distances", "gaussian", rho), rho=2 * rho, random_state=random_state
+    )
     context = LloydContext(
         session=session,
         rows=GridTable.of(Rows.of(np.zeros((len(distances), d)), RADIUS), Units(len(distances))),
@@ -46,7 +50,7 @@ def test_most_rows_are_within_and_the_far_ones_are_reached():
     clip = clipped(np.repeat([800.0, 8000.0], [950, 50]), np.arange(1000) % 2)
     assert clip.radius[0] == clip.radius[1]
     assert 800 <= clip.radius[0] <= 800 * 2 ** (1 / 3)
-    assert 8000 * TUNING.spread_cap <= clip.reach[0] <= RADIUS
+    assert 8000 * TUNING.spread_cap <= clip.reach[0] < RADIUS / 2
     # What is clipped moves by r / t times 1/2 in a plane; bins are a factor of 2^(1/3) wide.
     low, high = (0.95 + 0.05 * f * clip.radius[0] / 8000 / 2 for f in (2 ** (-1 / 3), 2 ** (1 / 3)))
     assert low < clip.gain < high
@@ -65,6 +69,14 @@ def test_where_noise_rules_the_radius_is_a_part_of_that_of_the_data(n):
     clip = clipped(np.full(n, 10.0), np.zeros(n), rho=1e-6, n=20.0)
     assert np.allclose(clip.radius, TUNING.clip_default * RADIUS)
     assert min(TUNING.inside) <= clip.gain <= 1 and (clip.reach > 0).all()
+
+
+@pytest.mark.parametrize("n, least", [(400, 20), (1600, 16)])
+def test_a_distance_that_most_rows_are_beyond_is_not_their_reach(n, least):
+    """Noise hides the 160 of 400 rows that are far; `n` may be that of a larger day."""
+    distances, labels = np.repeat([400.0, 16000.0], [240, 160]), np.arange(400) % 2
+    clips = [clipped(distances, labels, rho=1.25e-3, n=n, random_state=seed) for seed in range(20)]
+    assert sum(clip.reach[0] >= 16000 for clip in clips) >= least
 
 
 @pytest.mark.parametrize("width", [100.0, 1e6])
