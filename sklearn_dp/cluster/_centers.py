@@ -14,7 +14,7 @@ from sklearn.cluster import KMeans
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.kmeans.quality import told_of_cap
+from .._aggregate.kmeans.quality import told_of_inertia
 from .._aggregate.shared.column_codes import codes_by_column, codes_of_centers, told_by_column
 from .._aggregate.shared.narrow_bounds import told_of_outside
 from .._aggregate.shared.single_rows import for_rows, narrowed, row_guard
@@ -149,7 +149,7 @@ class BaseDPCenters(
         self.explained_, self.explained_std_error_ = quality.explained, quality.explained_sd
         codes = codes_of_centers(columns, result.weights, result.weights_sd)
         names = self._column_names
-        self.status_ = told_of_cap(told_by_column(self.status_, columns, codes, names), quality)
+        self.status_ = told_of_inertia(told_by_column(self.status_, columns, codes, names), quality)
         self.status_, cut = self._outside(result, columns, names)
         self._set_centers(X, columns.centers, unit_weight * result.weights)
         order = np.argsort(-result.weights, kind="stable")  # that of the centers

@@ -231,15 +231,23 @@ def beyond_cap(seen: NoisyNorms, cap: float, *, heavy: bool = False) -> float:
     return 2 * beyond * start**2 * length * float(exprel((2 - power) * length))
 
 
-def told_of_cap(status: str, quality: Quality) -> str:
-    """A status that is ok, with what the caps may have taken of the inertia where that is much."""
+def told_of_inertia(status: str, quality: Quality) -> str:
+    """A status that is ok, with the error of the inertia where that is much of it: by noise, or by
+    what the caps may have taken."""
+    least = _VISIBLE * max(quality.total, quality.total_sd)
     share = quality.taken / max(quality.inertia, quality.noise_sd, 1e-300)
+    part = quality.inertia_sd / max(quality.inertia, 1e-300)
     # Of rows that are at their centers nearly nothing is left, and much of that says little.
-    little = share <= _MUCH or quality.taken <= _VISIBLE * max(quality.total, quality.total_sd)
-    if not is_ok(status) or little:
+    if share > _MUCH and quality.taken > least:
+        growth = f"by up to {plain(100 * share, 2)} %" if share < 10 else "many times over"
+        words = f"rows beyond the cap on distances may increase inertia_ {growth}"
+    elif part > _MUCH and quality.inertia_sd > least:
+        times = f"about {plain(100 * part)} % of" if part < 10 else "many times"
+        words = f"the standard error of inertia_ is {times} its value"
+    else:
         return status
-    growth = f"by up to {plain(100 * share, 2)} %" if share < 10 else "many times over"
-    words = f"rows beyond the cap on distances may increase inertia_ {growth}"
+    if not is_ok(status):
+        return status
     return f"ok, but {words}" if status == "ok" else f"{status}; {words}"
 
 

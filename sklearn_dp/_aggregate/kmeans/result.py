@@ -172,6 +172,7 @@ def _signs(
         signs,
         loss=loss / max(seen.inertia, seen.inertia_sd),
         light=float(np.mean(final.counts < tuning.certain_count_sd * final.counts_sd)),
+        n_clusters=len(final.counts),
         uneven=_uneven(final, tuning),
         explained=seen.explained,
         explained_sd=seen.explained_sd,

@@ -30,7 +30,8 @@ class Signs:
     noise_share: float
     # part of the released sum of squares that noise of the centers is predicted to have added
     loss: float | None = None
-    light: float = 0.0  # part of the clusters that hold no more rows than the noise of a count
+    light: float = 0.0  # part of the clusters that hold no more rows than the noise of a count ...
+    n_clusters: int = 1  # ... and the number of all
     # part of the sum of squares that is in wide clusters, beyond what the others have
     uneven: float = 0.0
     explained: float = math.nan  # released part of the sum of squares that the clusters explain ...
@@ -136,8 +137,8 @@ def _trouble_of_clusters(signs: Signs, tuning: Tuning, shown: bool) -> str | Non
 
 def _rowless(signs: Signs) -> str:
     """How many clusters have no rows that show."""
-    part = _part(signs.light)
-    return f"{part} of the clusters have so few rows that noise alone could explain their counts"
+    k = signs.n_clusters
+    return f"noise alone could explain the counts of {round(signs.light * k)} of {k} clusters"
 
 
 def _part(part: float) -> str:

@@ -69,9 +69,16 @@ def _told_of_columns(found: RefinedCenters, names: Sequence[object]) -> str:
     k, spread = len(found.centers), found.spread
     lost = np.count_nonzero(_lost(found), axis=0)
     at_bound = np.count_nonzero(found.at_bound, axis=0)
+    share, rules = np.square(spread) / max(float(np.square(spread).sum()), 1e-300), []
+    first = int(np.argmax(share))
+    if share[first] > _RULES and len(share) > 1:
+        rules = [
+            f"{names[first]} has {100 * min(share[first], 0.999):.1f} % of the spread, so the "
+            "other columns hardly affect the clusters; to change that, scale the columns first"
+        ]
     useless = _numbered(np.where(lost > _USELESS * k, lost, 0), names)
     if useless:
-        return f"mostly noise in some columns: {useless} of {k} centers"
+        return "; ".join([f"mostly noise in some columns: {useless} of {k} centers", *rules])
     told = [
         (lost, f"noise hides some columns in a few centers: {{}} of {k} centers"),
         (
@@ -90,13 +97,7 @@ def _told_of_columns(found: RefinedCenters, names: Sequence[object]) -> str:
     if len(constant):
         where = listed(names, constant)
         words.append(f"only a single value is visible in these columns: {where}")
-    share = np.square(spread) / max(float(np.square(spread).sum()), 1e-300)
-    first = int(np.argmax(share))
-    if share[first] > _RULES and len(share) > 1:
-        words.append(
-            f"{names[first]} has {100 * min(share[first], 0.999):.1f} % of the spread, so the "
-            "other columns hardly affect the clusters; to change that, scale the columns first"
-        )
+    words += rules
     return f"ok, but {'; '.join(words)}" if words else "ok"
 
 

@@ -18,7 +18,7 @@ from sklearn_dp._aggregate.kmeans.quality import (
     measure_quality,
     missed_in_words,
     quality_entry,
-    told_of_cap,
+    told_of_inertia,
 )
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared import rows as shared_rows
@@ -369,22 +369,26 @@ def test_much_beyond_the_cap_is_told():
     for status, told in (
         ("ok", f"ok, but {words}"), ("ok, but x", f"ok, but x; {words}"), ("noise", "noise"),
     ):  # fmt: skip
-        assert told_of_cap(status, replace(found, taken=8.0)) == told
-        assert told_of_cap(status, replace(found, taken=4.0)) == status
+        assert told_of_inertia(status, replace(found, taken=8.0)) == told
+        assert told_of_inertia(status, replace(found, taken=4.0)) == status
     many = "ok, but rows beyond the cap on distances may increase inertia_ many times over"
-    assert told_of_cap("ok", replace(found, taken=200.0)) == many
+    assert told_of_inertia("ok", replace(found, taken=200.0)) == many
 
 
 def test_what_caps_take_is_seen_beside_the_noise():
     """An inertia below its noise is no measure: 10^11 % of it were told of in small data."""
     hidden = Quality(-3.0, 40.0, 200.0, 50.0, taken=30.0)
     assert hidden.inertia == 0
-    assert "may increase inertia_ by up to 75 %" in told_of_cap("ok", hidden)
-    assert told_of_cap("ok", replace(hidden, taken=15.0)) == "ok"
+    assert "may increase inertia_ by up to 75 %" in told_of_inertia("ok", hidden)
+    none = "ok, but the standard error of inertia_ is many times its value"
+    assert told_of_inertia("ok", replace(hidden, taken=15.0)) == none
+    assert told_of_inertia("ok", replace(hidden, near_sd=1.0, taken=0.4)) == "ok"  # of 200
+    noisy = told_of_inertia("ok, but x", Quality(10.0, 6.0, 20.0, 1.0))
+    assert noisy == "ok, but x; the standard error of inertia_ is about 60 % of its value"
 
 
 def test_what_is_next_to_nothing_of_the_total_is_not_told():
     """Rows that are all at one of two points: much of an inertia of zero is little all the same."""
-    assert told_of_cap("ok", Quality(0.0, 1e-6, 400.0, 1.0, taken=3.0)) == "ok"
-    assert told_of_cap("ok", Quality(0.0, 1e-6, 400.0, 1.0, taken=5.0)) != "ok"
-    assert told_of_cap("ok", Quality(0.0, 1e-6, 0.0, 1e-3, taken=9e-6)) == "ok"
+    assert told_of_inertia("ok", Quality(0.0, 1e-6, 400.0, 1.0, taken=3.0)) == "ok"
+    assert told_of_inertia("ok", Quality(0.0, 1e-6, 400.0, 1.0, taken=5.0)) != "ok"
+    assert told_of_inertia("ok", Quality(0.0, 1e-6, 0.0, 1e-3, taken=9e-6)) == "ok"

@@ -36,6 +36,10 @@ def test_what_a_status_tells_of_columns():
     assert told_by_column("ok", found._replace(std_error=error), FINE, names) == (
         "mostly noise in some columns: hours, in 2 of 4 centers"
     )
+    wide = found._replace(std_error=error, spread=np.array([10.0, 4000.0, 11.0]))
+    assert told_by_column("ok", wide, FINE, names).startswith(
+        "mostly noise in some columns: hours, in 2 of 4 centers; salary has 99.9 % of the spread"
+    )
     said = {
         "at_bound": (np.arange(12).reshape(4, 3) == 4, "rows: salary, in 1 of 4"),
         "beyond": (np.array([0.125, 0, 0]), "are clipped to them: age (12 %)"),
