@@ -176,6 +176,10 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, ParameterNames):
         most = plain(float(self.max_weight), 12)
         return (f"with sample_weight, a unit is a row of weight max_weight={most}",)
 
+    def _unit(self, grouped: bool) -> str:
+        """The unit of a fit, which is told which rows are of one group or is not."""
+        return "group" if grouped else "row"
+
     def _relation(self, unit: str) -> str:
         """What the neighbors of a fit do with a unit: one of `RELATIONS` of `_neighbors`."""
         return "add or remove"

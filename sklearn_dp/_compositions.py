@@ -60,7 +60,7 @@ def parts_of(steps: list[tuple[str, BaseDPEstimator]], width: int, grouped: Any)
     """
     parts = []
     for name, step in steps:
-        book, unit = open_ledger(step.ledger), "group" if grouped(name) else "row"
+        book, unit = open_ledger(step.ledger), step._unit(grouped(name))
         if book is None or not (is_real(step.rho) and is_real(step.delta)):
             continue
         rho, delta = float(step.rho), float(step.delta)

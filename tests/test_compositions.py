@@ -14,12 +14,14 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn_dp import (
     DPPCA,
     DPKMeans,
+    FederatedDPKMeans,
     FriendlyMean,
     PrivacyBudget,
     PrivacyLedger,
     privacy_report,
     privatize,
 )
+from sklearn_dp._compositions import parts_of
 from sklearn_dp._privacy._prepaid import Part, paid_together
 from sklearn_dp.exceptions import BudgetExceededError, ConversionWarning
 
@@ -156,3 +158,12 @@ def test_they_are_compositions_of_scikit_learn():
     union = FeatureUnion([("a", PCA(1)), ("b", PCA(1))], n_jobs=2)
     with pytest.warns(ConversionWarning, match="n_jobs .the steps are paid for together"):
         assert privatize(union).n_jobs is None
+
+
+def test_steps_are_charged_for_the_unit_of_their_fits():
+    """Of a federated step that protects rows, groups are only clients: a ledger of rows pays it."""
+    step = FederatedDPKMeans(2, bounds=1.0, epsilon=None, rho=0.01, privacy_unit="row")
+    parts = parts_of([("a", step.set_params(ledger=book(1.0)))], 2, lambda name: True)
+    assert [part.unit for part in parts] == ["row"]
+    parts = parts_of([("a", step.set_params(privacy_unit="auto"))], 2, lambda name: True)
+    assert [part.unit for part in parts] == ["group"]

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from ._checks import check_choice
 
-__all__ = ["RELATIONS", "UNITS", "check_relation", "check_unit", "in_words"]
+__all__ = ["RELATIONS", "UNITS", "check_relation", "check_unit", "in_words", "is_part_of"]
 
 UNITS = ("row", "group")
 
@@ -36,3 +36,15 @@ def check_relation(relation: object, choices: Sequence[str] = RELATIONS) -> None
 def in_words(relation: str, unit: str) -> str:
     """What neighbors do, for reports and errors."""
     return f"{relation} one {unit}"
+
+
+def is_part_of(inner: str, outer: str) -> bool:
+    """Whether a fit of a table for one relation may be part of a fit for another.
+
+    A fit of a table covers adding and removing a unit whatever else it is asked to cover: where it
+    covers replacing one too, by more noise, and a client that stays has no rows in the table.
+
+    >>> is_part_of("replace", "add or remove"), is_part_of("add or remove", "replace")
+    (True, False)
+    """
+    return inner == outer or outer == "add or remove"

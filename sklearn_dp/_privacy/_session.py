@@ -33,6 +33,7 @@ from ._disjoint import payers_in_words
 from ._ledger import open_ledger
 from ._ledger_terms import LedgerCharge
 from ._log import log_plan, log_release
+from ._neighbors import is_part_of
 from ._noise import NoiseSource
 from ._plan import Mechanism, PlanError, PrivacyPlan
 from ._prepaid import is_paid
@@ -149,6 +150,7 @@ class PrivacySession(Releases, AlgorithmicRandomness):
         what one release of that rho costs, see :mod:`sklearn_dp._privacy.mechanisms.fits`. The tag
         is that of :meth:`inside`.
         """
+        self._check_neighbors(plan)
         self._release(entry, fits.release(plan))
         return self.inside(plan, tag)
 
@@ -160,11 +162,17 @@ class PrivacySession(Releases, AlgorithmicRandomness):
         and with a seed the noise, are drawn from streams of that name, in whatever order fits run
         side by side.
         """
+        self._check_neighbors(plan)
         other = self._within(plan)
         other._draw_apart(tag)
         if self._source.seeded:
             other._source = self._source.branch(tag)
         return other
+
+    def _check_neighbors(self, plan: PrivacyPlan) -> None:
+        """Refuse a fit whose neighbors are others: what it costs is not what a unit here pays."""
+        if plan.unit != self.plan.unit or not is_part_of(plan.relation, self.plan.relation):
+            raise PlanError("a fit protects other neighbors than the one that it is part of")
 
     def nested(self, entry: str, plan: PrivacyPlan, *, epsilon: float, delta: float) -> Self:
         """Pay for a step as :meth:`step` does, whose draws follow a plan of their own.

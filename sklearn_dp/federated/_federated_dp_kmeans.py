@@ -239,8 +239,6 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
             If the remaining budget of `ledger` is too small. The data have not been read.
         """
         check_choice("privacy_unit", self.privacy_unit, UNITS)
-        if self.privacy_unit == "client" and groups is None:
-            raise ValueError("privacy_unit='client' needs groups: the client of each row.")
         refuse_clients(X)
         server = public_points(X_server)
         session = self._open_session(X, self._unit(unit_of(groups) == "group"), server=server)
@@ -353,8 +351,8 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         if X is None:
             del self.labels_
 
-    def _unit(self, told: bool) -> str:
-        return "group" if told and self.privacy_unit != "row" else "row"
+    def _unit(self, grouped: bool) -> str:
+        return "group" if grouped and self.privacy_unit != "row" else "row"
 
     def privacy_plan(
         self, n_features: int, *, unit: str = "row", X_server: ArrayLike | None = None
@@ -366,7 +364,7 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         n_features : int
             Number of features, public.
         unit : {"row", "group"}, default="row"
-            "group" for clients as the unit.
+            "group" for clients as the unit. It must not contradict `privacy_unit`.
         X_server : array-like of shape (m, n_features), optional
             Server points; the rounds with them differ from those without.
 

@@ -188,8 +188,16 @@ def relation_of(model: Any, unit: str) -> str:
 def plan_of(model: Any, target: PrivacyBudget, unit: str, rounds: tuple[str, ...]) -> PrivacyPlan:
     """What a fit with these kinds of rounds may release and spend.
 
-    A ValueError for a budget at which the proof of noise in shares does not hold.
+    A ValueError for a unit that no such fit has, and for a budget at which the proof of noise in
+    shares does not hold.
     """
+    if model.privacy_unit == "client" and unit == "row":
+        raise ValueError("privacy_unit='client' needs groups: the client of each row.")
+    if model.privacy_unit == "row" and unit == "group":
+        raise ValueError(
+            "privacy_unit='row' protects single rows, not groups: use privacy_unit='auto' to "
+            "protect all rows of a group."
+        )
     shared = model.n_honest is not None
     entries = entries_of(
         rounds,

@@ -194,6 +194,7 @@ def _charges(
     if steps and steps <= paid:
         return found
     if isinstance(estimator, BaseDPEstimator):
+        unit = estimator._unit(unit == "group")
         plans = [estimator.privacy_plan(each, unit=unit) for each in columns]
         charges = [LedgerCharge.of(plan, type(estimator).__name__) for plan in plans]
         return [(estimator.ledger, max(charges, key=attrgetter("epsilon")))]

@@ -8,6 +8,7 @@ from sklearn_dp._privacy._neighbors import (
     check_relation,
     check_unit,
     in_words,
+    is_part_of,
 )
 
 
@@ -27,3 +28,11 @@ def test_other_names_are_refused(value):
         check_relation(value)
     with pytest.raises(ValueError, match="relation must be one of 'replace'"):
         check_relation("add or remove", ("replace",))
+
+
+def test_a_part_covers_what_the_whole_does():
+    """Every fit of a table covers adding and removing; what else it covers, it says."""
+    for relation in RELATIONS:
+        assert is_part_of(relation, relation) and is_part_of(relation, "add or remove")
+    for whole in RELATIONS[1:]:
+        assert [part for part in RELATIONS if is_part_of(part, whole)] == [whole]

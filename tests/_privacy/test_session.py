@@ -256,6 +256,26 @@ def test_a_fit_that_is_paid_for_costs_nothing_more():
     assert (session.spent, inside.spent) == (0, 0.25)
 
 
+@pytest.mark.parametrize(
+    ("whole", "part"),
+    [
+        ({}, {"unit": "group"}),
+        ({"unit": "group"}, {}),
+        ({"relation": "replace"}, {}),
+        ({"relation": "replace"}, {"relation": "add or remove the rows of"}),
+    ],
+)
+def test_a_fit_inside_protects_the_neighbors_of_the_whole(whole, part):
+    """A unit may be many of the other kind, and pay for each of them."""
+    session = open_session(PlanEntry("fits", "gaussian", 1.0), **whole)
+    plan = make_plan(PlanEntry("a", "gaussian", 0.25), rho=0.25, **part)
+    for opened in (lambda: session.inner("fits", plan, "x"), lambda: session.inside(plan, "x")):
+        with pytest.raises(PlanError, match="other neighbors"):
+            opened()
+    assert session.spent == 0
+    session.inner("fits", make_plan(PlanEntry("a", "gaussian", 0.25), rho=0.25, **whole), "x")
+
+
 def drawn(session, tags):
     """Noise and algorithmic randomness of a fit for each tag."""
     return {

@@ -175,3 +175,13 @@ def test_one_row_does_not_decide_whether_rows_are_clients():
         refuse_clients(X)
     with pytest.raises(TypeError, match="fit_clients"):
         refuse_clients([table, table])
+
+
+def test_a_plan_has_the_unit_of_the_fit_that_it_is_for():
+    """A search, which asks for the plan of its groups, would promise what a fit of rows breaks."""
+    for unit, of_rows in (("row", True), ("client", False)):
+        model = FederatedDPKMeans(2, bounds=1.0, privacy_unit=unit)
+        own, other = ("row", "group") if of_rows else ("group", "row")
+        assert model.privacy_plan(2, unit=own).unit == own
+        with pytest.raises(ValueError, match=f"privacy_unit='{unit}'"):
+            model.privacy_plan(2, unit=other)

@@ -64,12 +64,15 @@ def audits(cls, calls, **options):
         st.sampled_from(["warn", "raise", "ignore"]),
     )
     def audits_of(model, X, kind, seed, grouped, errstate):
-        if run(model.privacy_plan, X.shape[1]).error is not None:
-            return  # parameters that do not go together
         if getattr(model, "values", None) is not None and not isinstance(model.by, int):
             return  # a key that is no column of an array
         if hasattr(model, "privacy_unit"):  # of rows, groups are clients and no units
             grouped = model.privacy_unit == "client"
+        if (
+            run(model.privacy_plan, X.shape[1], unit="group" if grouped else "row").error
+            is not None
+        ):
+            return  # parameters that do not go together
         groups = np.arange(len(X)) // 2 if grouped else None
         with np.errstate(all=errstate):
             pairs = list(neighboring_pairs(X, seed, kinds=[kind], groups=groups))

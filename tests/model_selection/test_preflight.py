@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import RobustScaler, StandardScaler
 
-from sklearn_dp import DPPCA, DPKMeans, privatize
+from sklearn_dp import DPPCA, DPKMeans, FederatedDPKMeans, privatize
 from sklearn_dp.exceptions import BudgetExceededError
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 from sklearn_dp.model_selection import preflight
@@ -186,3 +186,12 @@ def test_parts_side_by_side_are_counted():
     union = make_union(DPPCA(1, epsilon=0.1, ledger=ledger), DPPCA(2, epsilon=0.2, ledger=ledger))
     told = preflight(union, X)
     assert told.n_fits == 2 and told.epsilon == pytest.approx(0.3)
+
+
+def test_groups_that_are_no_units_are_charged_as_the_fit_charges_them():
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-6), unit="row")
+    model = FederatedDPKMeans(2, bounds=1.0, privacy_unit="row", ledger=ledger)
+    X, groups = np.zeros((20, 2)), np.arange(20) // 5
+    assert preflight(model, X, groups=groups).n_fits == 1
+    model.fit(X, groups=groups)
+    assert [charge.unit for charge in ledger.entries] == ["row"]

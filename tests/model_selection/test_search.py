@@ -6,7 +6,7 @@ from search_tools import corners, pipeline, search
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
-from sklearn_dp import DPKMeans
+from sklearn_dp import DPKMeans, FederatedDPKMeans, PrivacyBudget, PrivacyLedger
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.exceptions import SeededNoiseWarning
 from sklearn_dp.model_selection import (
@@ -67,6 +67,33 @@ def test_replay(selection, groups):
     result = replay_audit(estimator, X, groups=given, strangers=not groups)
     assert result.violations == []
     assert result.n_pairs >= 10
+
+
+def federated(unit):
+    """A search over a model whose groups are clients, and units or not."""
+    model = FederatedDPKMeans(2, bounds=2.0, privacy_unit=unit, method="sphere_packing")
+    return DPGridSearch(model, {"n_lloyd": [1, 2]}, epsilon=20.0, scoring="cost")
+
+
+@pytest.mark.parametrize(
+    ("unit", "groups"), [("auto", True), pytest.param("row", False, marks=pytest.mark.slow)]
+)
+def test_replay_where_groups_are_clients(unit, groups):
+    X = corners(30)
+    given = np.r_[np.arange(15), np.repeat([15, 16, 17], 5)] if groups else None
+    assert replay_audit(federated(unit), X, groups=given).violations == []
+
+
+@pytest.mark.parametrize(("unit", "groups"), [("row", np.arange(30) // 5), ("client", None)])
+def test_a_model_that_protects_another_unit_is_refused_before_the_charge(unit, groups):
+    """Groups of 5 rows moved each sum of a fit for rows by 5 times what the search claimed."""
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=30.0, delta=1e-5), unit="group")
+    model = federated(unit).set_params(ledger=ledger)
+    with pytest.raises(ValueError, match=f"privacy_unit='{unit}'"):
+        model.fit(corners(30), groups=groups)
+    assert ledger.entries == ()
+    with pytest.raises(ValueError, match=f"privacy_unit='{unit}'"):
+        model.privacy_plan(2, unit="row" if groups is None else "group")
 
 
 @pytest.mark.slow
