@@ -13,10 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..._privacy._aggregates import NoisyNorms
 from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
-from .bounds import radius_about, squares_outside, upper_bound_outside
+from .bounds import more_beyond, radius_about, squares_outside, upper_bound_outside
 from .centering import Weights, center_and_count, noise_sd
 from .rows import GridTable
 from .table import Table
@@ -88,11 +89,13 @@ def adaptive_center_radius(
 
     5. Widen the ball by `wider`, how much farther rows may reach, and put the rows on its grid.
 
-    A radius that is not found leaves the ball as it was. All decisions follow from releases.
+    A radius that is not found leaves the ball as it was, and so does one that most rows seem to lie
+    beyond. All decisions follow from releases.
     """
     known, center, most = domain, *_known(table, domain)
     ball = Domain(center, most)
     radius, first = radius_about(session, _BOUND, table, ball, known, fraction=0.999)
+    radius = _believed(radius, first, most)
     status = "ok" if radius is not None else _NOT_SEEN
     domain = _box(center, _least(radius, most))
     # A third of an entry for each round, and less by more than rounding could add up to.
@@ -108,6 +111,7 @@ def adaptive_center_radius(
         radius, norms = radius_about(
             session, _REACH, table, domain, known, rho=rho[1], fraction=fraction
         )
+        radius = _believed(radius, norms, 2 * before)
         domain = _box(domain.center, before if radius is None else min(radius, 2 * before))
         # The noise of the mean was proportional to the ball before: one that has hardly shrunk
         # has nothing more to give.
@@ -142,12 +146,18 @@ def about_origin(
     known, center, most = domain, *_known(table, domain)
     most, center = most + float(np.linalg.norm(center)), np.zeros(table.n_features)
     radius, norms = radius_about(session, _REACH, table, None, known, fraction=fraction)
+    radius = _believed(radius, norms, most)
     status = "ok" if radius is not None else _NOT_SEEN
     domain = _box(center, wider * _least(radius, most))
     rows = GridTable.quantize(table, domain, known)
     beyond = upper_bound_outside(norms, domain.radius, math.inf, math.inf)
     known_center, size = np.zeros(table.n_features), math.inf
     return CenterRadius(rows, domain, rows.ball / wider, size, status, beyond, known_center, size)
+
+
+def _believed(radius: float | None, norms: NoisyNorms, most: float) -> float | None:
+    """The radius, or None where noise was taken for rows, which are `most` away at most."""
+    return None if radius is None or more_beyond(norms, radius, most) else radius
 
 
 def _known(table: Table, domain: Domain | None) -> tuple[np.ndarray, float]:

@@ -122,6 +122,30 @@ def upper_bound_outside(norms: NoisyNorms, radius: float, size: float, size_sd: 
     return max(0.0, min(found))
 
 
+def more_beyond(norms: NoisyNorms, radius: float, most: float) -> bool:
+    """Whether more stands out of the noise farther out than a radius, up to `most`, than within.
+
+    Then one bin of noise has been taken for rows, whose own bins the noise hides one by one. All
+    windows of bins are compared, within only those that end at the radius.
+    """
+    inside, end = (
+        int(np.searchsorted(norms.edges, r * (1 + 1e-9), "right")) for r in (radius, most)
+    )
+    within, beyond = (
+        np.append(0.0, np.cumsum(norms.counts[part]))
+        for part in (slice(inside - 1), slice(inside - 1, end))
+    )
+    held = max(
+        float(within[-1] - within[max(len(within) - 1 - length, 0)]) / math.sqrt(length)
+        for length in _WINDOWS
+    )
+    return any(
+        float((beyond[length:] - beyond[:-length]).max()) / math.sqrt(length) > held
+        for length in _WINDOWS
+        if length < len(beyond)
+    )
+
+
 def squares_outside(
     norms: NoisyNorms,
     radius: float,

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from kernel_tools import open_session
 
+from sklearn_dp._aggregate.shared import adaptive_center
 from sklearn_dp._aggregate.shared.adaptive_center import (
     _least,
     about_origin,
@@ -79,6 +80,25 @@ def test_far_rows_go_to_the_border_and_near_ones_stay():
     assert ball.move_rows(X[:1]) is not None and np.array_equal(ball.move_rows(X[:1]), X[:1])
     box = Domain.from_bounds((0.0, 5.0), 2)
     assert box.move_rows(X).tolist() == [[3, 4], [5, 5], [5, 5], [0, 0]]
+
+
+@pytest.mark.parametrize("entry", ["bound", "reach"])
+def test_a_radius_that_rows_lie_beyond_leaves_the_ball_as_it_was(entry, monkeypatch):
+    """Noise was taken for rows, once in 700 tables of few rows, and all rows were clipped to it."""
+
+    def radius_about(session, name, *args, **options):
+        radius, norms = original(session, name, *args, **options)
+        return (1e-12 if name == entry else radius), norms
+
+    original = adaptive_center.radius_about
+    monkeypatch.setattr(adaptive_center, "radius_about", radius_about)
+    X, domain = np.random.default_rng(0).normal(size=(4000, 2)), Domain.from_bounds(8.0, 2)
+    found = located(X, domain)
+    assert 2 < found.domain.radius <= 8
+    assert (found.status == "ok") == (entry == "reach")
+    session = open_session(*center_radius_entries(10.0, 0.5, centered=True), rho=10.0)
+    about = about_origin(session, Table.in_memory(X, Units(4000)), domain)
+    assert 2 < about.domain.radius <= 8
 
 
 def test_the_smaller_radius_counts():

@@ -20,6 +20,7 @@ from sklearn_dp._aggregate.shared.bounds import (
     clipped_in_words,
     is_ok,
     known_or_paid,
+    more_beyond,
     squares_outside,
     upper_bound_outside,
 )
@@ -52,6 +53,19 @@ def test_a_public_domain_is_taken_as_it_is_and_nothing_is_spent():
     table = Table.in_memory(np.ones((9, 2)), Units(9))
     assert known_or_paid(session, "bound", table, domain) == (domain, "ok", None)
     assert session.spent == 0
+
+
+def test_one_bin_of_noise_is_not_where_most_rows_are():
+    """Rows of which no bin stands out may lie far beyond one that does."""
+    rng, edges = np.random.default_rng(0), np.append(0.0, 2.0 ** (np.arange(-200, 201) / 2))
+    for noise_bin in (3, 100, 170):
+        counts = rng.normal(0.0, 50.0, 401)
+        counts[noise_bin], counts[196:201] = 230.0, 160.0
+        norms = NoisyNorms(counts, edges, 50.0)
+        assert radius_from_bins(*norms, 0.99) == edges[noise_bin + 1]
+        for most in (8.0, math.inf):
+            assert more_beyond(norms, edges[noise_bin + 1], most)
+            assert not more_beyond(norms, edges[201], most)
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
