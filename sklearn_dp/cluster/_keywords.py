@@ -116,7 +116,7 @@ def keywords_of(text: Any, most: int, known: Any, left_out: frozenset[str]) -> l
     words: Any = ()
     if type(text) in (str, np.str_):
         words = _TOKEN.findall(text.lower())
-    elif type(text) in (list, tuple, np.ndarray):
+    elif type(text) in (list, tuple) or (type(text) is np.ndarray and text.ndim == 1):
         words = [str(word) for word in text if type(word) in (str, np.str_)]
     found: dict[str, None] = {}
     for word in words:

@@ -22,6 +22,8 @@ from sklearn_dp.cluster._keywords import (
         ("a b " + "x" * 65 + " day", ["day"]),
         (["Two words", "day", 3, None, "Two words", ""], ["Two words", "day"]),
         (("b", "a", "c", "d"), ["b", "a", "c"]),
+        (np.array(["b", "a"]), ["b", "a"]),
+        (np.array("no row may make a fit fail"), []),
         (np.array(["day"]), ["day"]),
         (np.str_("day"), ["day"]),
         *((other, []) for other in (None, np.nan, 3.0, b"day", {"day": 1}, object())),

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..._privacy._aggregates import NoisyNorms
+from ..shared.rows import row_slices
 from .coreset import Coreset, nearest_centers
 from .fit_context import Context
 
@@ -30,7 +31,8 @@ def changed_sides(before: np.ndarray, after: np.ndarray, counts: np.ndarray) -> 
     """About how many rows each center (k,) gains or loses where centers move: half of the rows of
     two clusters are spread evenly over the way between them, and the border moves by the mean."""
     way, most = np.linalg.norm(after - before, axis=1), np.maximum(counts, 0.0)
-    apart = np.linalg.norm(after[:, None] - after[None], axis=2)
+    slices = row_slices(len(after), after.size)
+    apart = np.concatenate([np.linalg.norm(after[each, None] - after, axis=2) for each in slices])
     both = way[:, None] / 2 + way[None] / 2
     # At most all rows of the two.
     part = both / np.maximum(np.maximum(apart, both / 2), 1e-300)

@@ -30,6 +30,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..._privacy._plan import PlanEntry
+from ..shared.rows import row_slices
 from ..shared.weighted_kmeans import weighted_kmeans
 from .candidates import Candidates, Choice, nothing_seen, with_status
 from .clipped_update import update
@@ -247,8 +248,9 @@ def _silhouette(surplus: SurplusCenters, labels: np.ndarray, k: int) -> float:
     member[labels, np.arange(len(counts))] = counts
     member /= member.sum(axis=1, keepdims=True)
     centers, noise = member @ surplus.centers, d * np.square(member) @ surplus.variance
-    away = np.square(surplus.centers[:, None] - centers).sum(axis=2)
-    away = np.maximum(away - d * surplus.variance[:, None] - noise, 0.0)
+    slices = row_slices(len(counts), centers.size)
+    away = [np.square(surplus.centers[each, None] - centers).sum(axis=2) for each in slices]
+    away = np.maximum(np.concatenate(away) - d * surplus.variance[:, None] - noise, 0.0)
     own = away[np.arange(len(labels)), labels]
     own[np.bincount(labels, minlength=k)[labels] == 1] = 0.0  # a center that is its cluster
     away[np.arange(len(labels)), labels] = np.inf

@@ -1,5 +1,6 @@
 """What iterations may do, from released sizes, and what is known of the centers between them."""
 
+import tracemalloc
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -148,3 +149,13 @@ def test_rows_that_a_border_passes():
     assert not changed_sides(after, after, weights).any()
     # Centers that are one, and a negative number of rows.
     assert changed_sides(after, 0 * after, np.array([100.0, -5.0])).tolist() == [100.0, 100.0]
+
+
+def test_many_centers_of_many_features_take_little_memory():
+    """All differences of pairs of them at once would be 128 MB."""
+    centers = np.random.default_rng(0).random((400, 100))
+    tracemalloc.start()
+    changed_sides(centers, centers[::-1], np.ones(400))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2e7
