@@ -146,7 +146,7 @@ class BaseDPCenters(
         costs = np.array([quality.inertia, quality.inertia_sd]) * unit_weight * self._distance.cost
         self.size_, self.size_std_error_ = unit_weight * result.size, unit_weight * result.size_sd
         self.inertia_, self.inertia_std_error_ = narrowed(costs, np.float64).tolist()
-        self.explained_, self.explained_std_error_ = quality.explained, quality.explained_sd
+        self.explained_, self.explained_std_error_ = result.explained
         codes = codes_of_centers(columns, result.weights, result.weights_sd)
         names = self._column_names
         self.status_ = told_of_inertia(told_by_column(self.status_, columns, codes, names), quality)

@@ -113,7 +113,7 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
     explained_, explained_std_error_ : float
         Released share, between 0 and 1, of the sum of squares around a single center that the
         clusters explain, and its standard error. Here, too, distances above a cap count as the
-        cap; rows far from every center are left out.
+        cap; rows far from every center are left out. Both are 0 if all centers are the same point.
     size_, size_std_error_ : float
         Released number of units (with `sample_weight`, their total weight), and the standard
         deviation of its noise.

@@ -65,6 +65,14 @@ class EngineResult:
     size: float = math.nan  # noisy number of units
     size_sd: float = math.nan
 
+    @property
+    def explained(self) -> tuple[float, float]:
+        """The part of the spread that the clusters explain, and its error; 0 of a single center,
+        by definition: noises and caps of the two sums differ."""
+        if self.quality is None or not np.ptp(self.centers, axis=0).any():
+            return 0.0, 0.0
+        return self.quality.explained, self.quality.explained_sd
+
     def chosen(self, choice: Choice | None) -> Self:
         """With the choice of k; its status counts where nothing else is wrong."""
         status = self.status

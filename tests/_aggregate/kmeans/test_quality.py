@@ -212,6 +212,7 @@ def test_fits_tell_how_good_they_are():
         )
         assert low <= fitted.explained_ + 4 * fitted.explained_std_error_
         assert fitted.explained_ - 4 * fitted.explained_std_error_ <= high
+    assert fitted.explained_ == fitted.explained_std_error_ == 0  # by definition, of one center
 
 
 class LongRows:
