@@ -7,6 +7,8 @@ the releases. Made of public shapes alone, before there are data.
 from dataclasses import dataclass
 from typing import Any
 
+from ._optional import extra
+
 __all__ = ["Pass", "CommunicationCost", "Workload"]
 
 _GIGABYTE = 1e9
@@ -97,7 +99,8 @@ class CommunicationCost:
 
     def to_frame(self) -> Any:
         """The table as a pandas DataFrame (needs pandas)."""
-        import pandas as pd
+        with extra("pandas"):
+            import pandas as pd
 
         return pd.DataFrame(self.rows())
 

@@ -26,6 +26,7 @@ from .._base import (
     check_integer,
 )
 from .._intervals import StandardErrors
+from .._privacy._optional import extra
 from .._privacy._randomness import sampling_rng
 from .._privacy._rounding import sum_down
 from .._sklearn_compat import with_callbacks
@@ -286,7 +287,8 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
         frame : DataFrame
             One row for each point: its features, by name, and the column "weight".
         """
-        import pandas as pd
+        with extra("pandas"):
+            import pandas as pd
 
         check_is_fitted(self)
         names = self._column_names

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from sklearn_dp import DPKMeans, FriendlyMean, PrivacyBudget, PrivacyLedger
+from sklearn_dp import DPCoreset, DPKMeans, FriendlyMean, PrivacyBudget, PrivacyLedger
 from sklearn_dp._privacy._optional import extra
 from sklearn_dp.federated import flower_client
 from sklearn_dp.inspection import utility_curve
@@ -20,6 +20,10 @@ def fitted():
     return FriendlyMean(bounds=1.0, random_state=0).fit(np.zeros((50, 2)))
 
 
+def coreset():
+    return DPCoreset(2, bounds=1.0, random_state=0).fit(np.zeros((50, 2)))
+
+
 def curve():
     return utility_curve(
         DPKMeans(2, bounds=1.0), n_units=50, n_features=2, epsilons=[1.0], n_repeats=1,
@@ -31,6 +35,7 @@ CALLS = {
     "plan": ("pandas", "pandas", lambda: DPKMeans(2).privacy_plan(2).to_frame),
     "report": ("pandas", "pandas", lambda: fitted().privacy_report_.to_frame),
     "summary": ("pandas", "pandas", lambda: fitted().summary().to_frame),
+    "coreset": ("pandas", "pandas", lambda: coreset().to_frame),
     "curve": ("pandas", "pandas", lambda: curve().to_frame),
     "ledger": ("dp_accounting", "accounting",
                lambda: PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-6)).to_dp_accounting),
