@@ -325,7 +325,8 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, ParameterNames):
         """Without bounds "ok" speaks of what lies inside those that were found."""
         if hasattr(self, "rows_beyond_") and self.bounds is None:
             name = "bound_" if hasattr(self, "bound_") else "radius_"
-            self.status_ = ok_inside(self.status_, self.rows_beyond_, name)
+            unit = self.privacy_report_.unit
+            self.status_ = ok_inside(self.status_, self.rows_beyond_, unit, name)
 
     def _tidy(self, dtype: Any) -> None:
         """Released arrays in the type of the rows, which is public, and without negative zeros."""

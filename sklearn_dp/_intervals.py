@@ -221,7 +221,7 @@ class StandardErrors:
             (
                 *self._beyond(),
                 f"status: {self.status_}",
-                f"({report.epsilon:.4g}, {report.delta:.3g})-DP for {report.neighbors}",
+                report.headline.partition(";")[0],
             ),
         )
 
@@ -230,12 +230,11 @@ class StandardErrors:
         if not hasattr(self, "rows_beyond_"):
             return ()
         name = "bound_" if hasattr(self, "bound_") else "radius_"
-        most, radius = math.ceil(self.rows_beyond_), getattr(self, name)
+        units, place = f"{self.privacy_report_.unit}s", f"{name} = {getattr(self, name):.4g}"
         if self.status_.startswith("ok inside"):  # and how many may be farther out
-            return (f"{name} = {radius:.4g}: units farther out are clipped to it",)
-        return (
-            f"at most {most} units (95 %) lie beyond {name} = {radius:.4g}; they are clipped to it",
-        )
+            return (f"{place}: {units} farther out are clipped to it",)
+        most = f"{math.ceil(self.rows_beyond_)} {units} (with 95 % confidence)"
+        return (f"at most {most} lie beyond {place}; they are clipped to it",)
 
     def _value_and_error(self, attribute: str) -> tuple[np.ndarray, np.ndarray]:
         """A fitted attribute and its standard error, as arrays of one shape."""

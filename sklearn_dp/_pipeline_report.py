@@ -48,7 +48,7 @@ def privacy_report(estimator: BaseEstimator) -> PrivacyReport:
     >>> from sklearn_dp import privacy_report, privatize
     >>> X = np.random.default_rng(0).normal(size=(2000, 4))
     >>> pipeline = privatize(make_pipeline(PCA(2), KMeans(1)), epsilon=1.0).fit(X)
-    >>> privacy_report(pipeline).headline.split(" for ")[0]
+    >>> privacy_report(pipeline).headline.split(" when ")[0]
     '(1, 1e-06)-DP'
     """
     steps = list(private_steps(estimator, fitted=True))

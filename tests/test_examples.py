@@ -38,7 +38,7 @@ SAYS = {
 }
 # By an interpreter without options.
 NOT_SHOWN = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)
-GUARANTEE = r"\((0\.9\d*|1), 1e-06\)-DP for add or remove one row;.*noise: system"
+GUARANTEE = r"\((0\.9\d*|1), 1e-06\)-DP when one row is added or removed;.*noise: system"
 
 
 def run(script, *options):

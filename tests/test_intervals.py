@@ -334,7 +334,7 @@ def test_the_summary_is_a_table(fitted):
     )
     assert ((frame["low"] <= frame["value"]) & (frame["value"] <= frame["high"])).all()
     text, html = repr(summary), summary._repr_html_()
-    for words in ("90 % low", "cluster_weights_[3]", "status: ok", "-DP for"):
+    for words in ("90 % low", "cluster_weights_[3]", "status: ok", "-DP when"):
         assert words in text and words in html
 
 

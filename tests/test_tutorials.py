@@ -19,7 +19,10 @@ from sklearn_dp.audit import all_estimators
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 # Figures, and words of the output that do not depend on noise.
 SHOWS = {
-    "tutorials/plot_1_from_kmeans": (3, ["(4, 1e-06)-DP for add or remove one row", "True False"]),
+    "tutorials/plot_1_from_kmeans": (
+        3,
+        ["(4, 1e-06)-DP when one row is added or removed", "True False"],
+    ),
     "tutorials/plot_2_study": (
         3,
         ["this needs epsilon 0.5 but nothing of 3 is left", "'epsilon': 3.0"],

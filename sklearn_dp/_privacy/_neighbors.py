@@ -15,7 +15,15 @@ from collections.abc import Sequence
 
 from ._checks import check_choice
 
-__all__ = ["RELATIONS", "UNITS", "check_relation", "check_unit", "in_words", "is_part_of"]
+__all__ = [
+    "RELATIONS",
+    "UNITS",
+    "check_relation",
+    "check_unit",
+    "condition_in_words",
+    "in_words",
+    "is_part_of",
+]
 
 UNITS = ("row", "group")
 
@@ -48,3 +56,13 @@ def is_part_of(inner: str, outer: str) -> bool:
     (True, False)
     """
     return inner == outer or outer == "add or remove"
+
+
+def condition_in_words(relation: str, unit: str) -> str:
+    """When a guarantee holds, to follow it.
+
+    >>> condition_in_words("add or remove the rows of", "group")
+    'when the rows of one group are added or removed'
+    """
+    what = f"the rows of one {unit} are" if relation.endswith("the rows of") else f"one {unit} is"
+    return f"when {what} {'added or removed' if relation.startswith('add') else 'replaced'}"

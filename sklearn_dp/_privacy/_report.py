@@ -25,7 +25,7 @@ from ._html import (
     times,
     unbroken,
 )
-from ._neighbors import in_words
+from ._neighbors import condition_in_words, in_words
 from ._optional import extra
 from ._parallel_composition import maximum_cost
 
@@ -161,7 +161,8 @@ class PrivacyReport:
     def headline(self) -> str:
         """The guarantee in one line, with neighbors, accounting and the source of the noise."""
         return (
-            f"({self.epsilon:.4g}, {self.delta:.3g})-DP for {self.neighbors}; "
+            f"({self.epsilon:.4g}, {self.delta:.3g})-DP "
+            f"{condition_in_words(self.relation, self.unit)}; "
             f"rho = {self.rho:.4g}, {self.accounting}, noise: {self.noise}"
         )
 

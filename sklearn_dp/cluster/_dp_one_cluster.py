@@ -246,8 +246,8 @@ default="auto"
     n_points_in_ : float
         Released noisy number of points in the ball.
     n_points_in_std_error_ : float
-        Standard deviation of its noise. (`center_` and `radius_` are choices, not estimates, and
-        have none.)
+        Standard deviation of its noise. (`center_` and `radius_` are chosen rather than
+        estimated, so they have no standard error.)
     n_points_target_ : int
         `n_points` if it is a number, otherwise that fraction of the released number of points.
     found_ : bool

@@ -55,8 +55,7 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
     epsilon : float, default=1.0
         Privacy budget of one fit.
     delta : float, default=1e-6
-        Probability that the limit set by epsilon may fail; keep it far below one over the number of
-        units.
+        Probability that the epsilon limit fails; keep it far below one over the number of units.
     rho : float, optional
         Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional

@@ -7,6 +7,7 @@ from sklearn_dp._privacy._neighbors import (
     UNITS,
     check_relation,
     check_unit,
+    condition_in_words,
     in_words,
     is_part_of,
 )
@@ -18,6 +19,8 @@ def test_all_names_are_accepted_and_read_as_sentences():
         for relation in RELATIONS:
             check_relation(relation)
             assert in_words(relation, unit) == f"{relation} one {unit}"
+    assert condition_in_words("add or remove", "group") == "when one group is added or removed"
+    assert condition_in_words("replace", "row") == "when one row is replaced"
 
 
 @pytest.mark.parametrize("value", ["person", "", None, 1, ["row"]])

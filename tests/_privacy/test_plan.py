@@ -34,7 +34,7 @@ def test_one_release_that_is_not_gaussian_makes_the_plan_zcdp():
 def test_the_plan_prints_what_will_be_released():
     plan = make_plan(notes=("a note",))
     for text in (repr(plan), plan._repr_html_()):
-        assert "sum" in text and "count" in text and "add or remove one row" in text
+        assert "sum" in text and "count" in text and "when one row is added or removed" in text
         assert "a note" in text and "planned" in text
     assert list(plan.to_frame()["release"]) == ["sum", "count"]
 

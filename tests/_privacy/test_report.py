@@ -25,7 +25,7 @@ def test_a_plan_prints_its_entries_and_a_fit_its_releases():
     frame = report.to_frame()
     assert isinstance(frame, pd.DataFrame) and len(frame) == 1
     for text in (repr(report), repr(plan)):
-        assert "count" in text and "add or remove one row" in text
+        assert "count" in text and "when one row is added or removed" in text
 
 
 def test_seeded_noise_is_the_first_note():

@@ -191,26 +191,26 @@ def is_ok(status: str) -> bool:
     return status.split(" ", 1)[0] in ("ok", "ok,")
 
 
-def ok_inside(status: str, most: float, name: str) -> str:
+def ok_inside(status: str, most: float, unit: str, name: str) -> str:
     """The status of a fit without public bounds: "ok" is what lies inside.
 
-    Rows farther out that are fewer than the noise show in no release, whatever they cost: up to
+    Units farther out that are fewer than the noise show in no release, whatever they cost: up to
     `most`, of `upper_bound_outside`. `name` is the attribute that holds the radius.
 
-    >>> ok_inside("ok", 338.2, "bound_")  # doctest: +NORMALIZE_WHITESPACE
-    'ok inside bound_: up to 339 units (95 %) may lie farther out, and their cost is unknown; pass
-    bounds= to remove this caveat'
-    >>> ok_inside("ok, but pay rules", 1.0, "bound_")[-22:]
+    >>> ok_inside("ok", 338.2, "row", "bound_")  # doctest: +NORMALIZE_WHITESPACE
+    'ok inside bound_: up to 339 rows (with 95 % confidence) may lie farther out, and how much
+    farther is not counted; pass bounds= to remove this caveat'
+    >>> ok_inside("ok, but pay rules", 1.0, "row", "bound_")[-22:]
     'this caveat; pay rules'
-    >>> ok_inside("mostly noise", 338.2, "bound_")
+    >>> ok_inside("mostly noise", 338.2, "row", "bound_")
     'mostly noise'
     """
     if not is_ok(status):
         return status
     more = status.removeprefix("ok").replace(", but ", "; ", 1)
     return (
-        f"ok inside {name}: up to {math.ceil(most)} units (95 %) may lie farther out, "
-        f"and their cost is unknown; pass bounds= to remove this caveat{more}"
+        f"ok inside {name}: up to {math.ceil(most)} {unit}s (with 95 % confidence) may lie farther "
+        f"out, and how much farther is not counted; pass bounds= to remove this caveat{more}"
     )
 
 
