@@ -31,6 +31,15 @@ def test_outliers_are_flagged_and_the_rest_is_kept():
     assert screen.predict(X).mean() == screen.score(X)
 
 
+def test_a_center_that_may_be_anywhere_needs_more_rows_than_noise_has():
+    """One row: a small ball far from it seemed to hold 65 and more in 3 of 150 fits, and was ok."""
+    one = DPOutlierScreen(bounds=10.0, random_state=17).fit([[3.0, 4.0]])
+    assert one.n_points_in_ > 2 * one.n_points_in_std_error_ and one.radius_ < 2
+    assert one.status_.startswith("few points in the ball: their number is lost in the noise")
+    X = 3 + 0.1 * np.random.default_rng(0).normal(size=(300, 2))
+    assert all(DPOutlierScreen(bounds=10.0, random_state=s).fit(X).found_ for s in range(5))
+
+
 def test_transformed_rows_lie_in_the_unit_ball_and_come_back():
     X = with_outliers(1)
     screen = DPOutlierScreen(epsilon=1.0, bounds=1000.0, random_state=0).fit(X)

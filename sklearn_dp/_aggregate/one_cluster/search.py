@@ -171,6 +171,7 @@ class Ball:
     status: str
     n_points_sd: float  # standard deviation of the noise of `n_points`
     error: np.ndarray  # (d,) of the center, for the noise; at most, see `_approach`
+    anywhere: bool = False  # whether that is as large as the domain, and no box told where to look
 
 
 class _Found(NamedTuple):
@@ -229,7 +230,9 @@ def fit_one_cluster(
     inside = count_inside(session, entry, counts[chosen])
     if status == "ok" and inside < _FEW * task.target:
         status = "few points in the ball"
-    return Ball(center, float(squares[chosen]), inside, task.target, status, inside_sd, error)
+    anywhere = search.center_method == "clip" and bool(np.linalg.norm(error) > rows.limit)
+    square = float(squares[chosen])
+    return Ball(center, square, inside, task.target, status, inside_sd, error, anywhere)
 
 
 def _counted(part: Part) -> tuple[Part, tuple[ByPart, int]]:
@@ -241,10 +244,12 @@ def _counted(part: Part) -> tuple[Part, tuple[ByPart, int]]:
 
 def seen_ball(ball: Ball, epsilon: float) -> str:
     """The status of a ball, not "ok" where the number of its points is lost in the noise."""
-    if ball.status != "ok" or ball.n_points > _SEEN * ball.n_points_sd:
+    # A center that may be anywhere needs more: a ball of no rows has as many by chance in 1 of 40.
+    least = (2 if ball.anywhere else 1) * _SEEN * ball.n_points_sd
+    if ball.status != "ok" or ball.n_points > least:
         return ball.status
     # The number that was looked for should be twice as much as can be told from none.
-    times = max(2.0, 2 * _SEEN * ball.n_points_sd / ball.target)
+    times = max(2.0, 2 * least / ball.target)
     words = advice(times, epsilon, ball.target, "points")
     return f"few points in the ball: their number is lost in the noise{words}"
 
