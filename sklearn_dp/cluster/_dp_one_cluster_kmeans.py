@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._aggregate.one_cluster.balls import ACTIVE, squared_distances
-from .._aggregate.one_cluster.search import fit_one_cluster, one_cluster_entries
+from .._aggregate.one_cluster.search import fit_one_cluster, one_cluster_entries, seen_ball
 from .._aggregate.shared.rows import ROWS
 from .._aggregate.shared.table import Table
 from .._base import MOST_CLUSTERS, Bounds, LedgerLike, RandomStateLike, check_integer
@@ -191,9 +191,8 @@ default="auto"
             balls.append(ball)
             progress(f"ball {i}")
         self.radius_ = domain.radius
-        self.status_ = next(
-            (text for text in (status, *(ball.status for ball in balls)) if text != "ok"), "ok"
-        )
+        found = (seen_ball(ball, session.plan.epsilon) for ball in balls)
+        self.status_ = next((text for text in (status, *found) if text != "ok"), "ok")
         weights = np.array([ball.n_points for ball in balls])
         radii = np.array([math.sqrt(ball.square) * rows.unit for ball in balls])
         order = np.argsort(-weights, kind="stable")  # of the centers
