@@ -13,7 +13,7 @@ from .._aggregate.friendly.column_moments import fit_column_means
 from .._aggregate.moments.seen_columns import at_bound_codes
 from .._aggregate.shared.adaptive_center import CenterRadius
 from .._aggregate.shared.advice import plain
-from .._aggregate.shared.bounds import is_ok
+from .._aggregate.shared.bounds import is_ok, with_caveat
 from .._aggregate.shared.column_means import unequal
 from .._aggregate.shared.columns import ReleasedColumns
 from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts, told_of_hidden
@@ -106,7 +106,7 @@ class BaseComponentErrors(BaseDPEstimator):
             f"{plain(100 * share, 1)} % of a variance; more rows or a larger epsilon would help"
         )
         if share < _LARGE:
-            return f"ok, but {words}" if status == "ok" else f"{status}; {words}"
+            return with_caveat(status, words)
         rest = status.removeprefix("ok").removeprefix(",").removeprefix(" but").strip()
         return f"{words}; {rest}" if rest else words
 

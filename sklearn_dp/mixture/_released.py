@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._aggregate.moments.ellipsoid import as_matrices, matrix_errors
 from .._aggregate.moments.seen_columns import at_bound_codes, worst_codes
 from .._aggregate.shared.bounds import is_ok
+from .._aggregate.shared.column_codes import told_of_single
 from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts
 from .._aggregate.shared.single_rows import row_guard, saturated
 from .._base import (
@@ -69,7 +70,8 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         self.column_status_ = worst_codes(codes, 0)
         self.component_status_ = worst_codes(np.where(codes == "constant", "ok", codes), 1)
         if is_ok(self.status_):
-            self.status_ = result.columns.told(self.status_, self._column_names)
+            status = told_of_single(self.status_, self.column_status_, self._column_names)
+            self.status_ = result.columns.told(status, self._column_names)
         self.status_ = at_bounds(self.status_, domain, *means, self._column_names)
         cut = codes, domain, self.means_, spreads, self._column_names
         self.status_ = told_of_cuts(self.status_, *cut)

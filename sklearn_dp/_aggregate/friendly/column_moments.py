@@ -24,6 +24,7 @@ from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..shared.adaptive_center import CenterRadius
 from ..shared.advice import listed
+from ..shared.bounds import with_caveat
 from ..shared.centering import Weights
 from ..shared.columns import Columns, ReleasedColumns, column_entries, look_at_columns
 from ..shared.table import Table
@@ -123,7 +124,7 @@ def fit_column_means(
     result = answer(session, end, Found(size, 0.0, method="columns"), columns, facts)
     mean, std_error = np.where(unseen, (center, error), (result.mean, result.std_error))
     status = result.status
-    if status == "ok" and unseen.any():
+    if unseen.any():
         where = listed(names or range(d), np.flatnonzero(unseen))
-        status = f"ok, but no spread is visible in these columns: {where}"
+        status = with_caveat(status, f"no spread is visible in these columns: {where}")
     return replace(result, mean=mean, std_error=std_error, status=status)

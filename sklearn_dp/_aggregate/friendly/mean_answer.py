@@ -18,6 +18,7 @@ from ..._privacy._domain import Domain
 from ..._privacy._session import PrivacySession
 from ..shared.advice import hidden_in_noise, listed
 from ..shared.bounds import is_ok
+from ..shared.column_codes import told_of_single
 from ..shared.columns import Columns, ReleasedColumns
 from ..shared.narrow_bounds import at_bounds_in_words, cut_by_bounds, told_of_cuts, told_of_hidden
 from .mean_facts import Found, FriendlyMeanResult, PublicFacts
@@ -146,8 +147,9 @@ def _in_words(
             f"the mean covers at most about {100 * (1 - end.hidden):.0f} % of the rows: the "
             "others are so spread out that the noise hides them, and were clipped"
         )
-    if status == "ok" and (end.bias > _MOSTLY * end.std_error).any():
-        part = f"{100 * float(np.max(end.bias / end.spread)):.0f} % of a spread"
+    single = codes == "constant"
+    if status == "ok" and (end.bias > _MOSTLY * end.std_error)[~single].any():
+        part = f"{100 * float(np.max((end.bias / end.spread)[~single])):.0f} % of a spread"
         status = (
             f"ok, but the noise may hide long tails, which could shift means by up to {part} "
             "inside the radius; standard errors allow for this, and medians (DPQuantiles) avoid it"
@@ -157,7 +159,4 @@ def _in_words(
             "ok, but the noise hides how long tails are, and rows far out may shift means by more "
             "than standard errors allow for; bounds or medians (DPQuantiles) avoid this"
         )
-    if status == "ok" and (codes == "constant").any():
-        where = listed(names, np.flatnonzero(codes == "constant"))
-        status = f"ok, but only a single value is visible in these columns: {where}"
-    return status
+    return told_of_single(status, codes, names)

@@ -25,7 +25,7 @@ from ..._privacy._grid import sum_type
 from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import round_up
 from ..shared.advice import plain
-from ..shared.bounds import is_ok, outside
+from ..shared.bounds import outside, with_caveat
 from ..shared.centering import noise_sd
 from ..shared.row_sums import ERROR_STEPS, nearest_in, square_sums
 from ..shared.rows import ROWS
@@ -246,9 +246,7 @@ def told_of_inertia(status: str, quality: Quality) -> str:
         words = f"the standard error of inertia_ is {times} its value"
     else:
         return status
-    if not is_ok(status):
-        return status
-    return f"ok, but {words}" if status == "ok" else f"{status}; {words}"
+    return with_caveat(status, words)
 
 
 def far_limits(

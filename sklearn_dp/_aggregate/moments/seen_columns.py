@@ -24,6 +24,7 @@ import numpy as np
 from ..._privacy._domain import Domain
 from ..._privacy._session import PrivacySession
 from ..shared.advice import listed
+from ..shared.column_codes import told_of_single
 from ..shared.columns import COLUMNS, Columns, look_at_columns
 from ..shared.narrow_bounds import cut_by_bounds, near_bounds
 from ..shared.table import Table
@@ -143,12 +144,8 @@ def moments_status(
 ) -> str:
     """The status of one component, of columns that the noise hides or that have one value by
     name."""
-    hidden, constant = (
-        listed(names, np.flatnonzero(codes == code)) for code in ("noise", "constant")
-    )
+    hidden = listed(names, np.flatnonzero(codes == "noise"))
     if not ellipsoid.seen:
         return f"{_UNSEEN}: {hidden}" if hidden else _UNSEEN
     status = ellipsoid.told("the rows in some direction", epsilon)
-    if status == "ok" and constant:
-        return f"ok, but only a single value is visible in these columns: {constant}"
-    return status
+    return told_of_single(status, codes, names)

@@ -191,6 +191,17 @@ def is_ok(status: str) -> bool:
     return status.split(" ", 1)[0] in ("ok", "ok,")
 
 
+def with_caveat(status: str, words: str) -> str:
+    """A status that has nothing to complain of, with one more limit; others stay.
+
+    >>> with_caveat("ok", "rows are few"), with_caveat("no mean found", "rows are few")
+    ('ok, but rows are few', 'no mean found')
+    """
+    if not is_ok(status):
+        return status
+    return f"ok, but {words}" if status == "ok" else f"{status}; {words}"
+
+
 def ok_inside(status: str, most: float, unit: str, name: str) -> str:
     """The status of a fit without public bounds: "ok" is what lies inside.
 

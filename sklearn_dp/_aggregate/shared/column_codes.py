@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .advice import listed
-from .bounds import is_ok
+from .bounds import is_ok, with_caveat
 from .column_means import RefinedCenters
 
 _HIDDEN = 0.5  # part of a column's spread that is noise
@@ -61,7 +61,14 @@ def told_by_column(
     words = f"mostly noise or hardly any rows in {empty} of {k} centers"
     if 2 * empty > k:
         return words if status == "ok" else f"{words}; {status.removeprefix('ok, but ')}"
-    return f"ok, but {words}" if status == "ok" else f"{status}; {words}"
+    return with_caveat(status, words)
+
+
+def told_of_single(status: str, codes: np.ndarray, names: Sequence[object]) -> str:
+    """The status, with the columns (d,) that have one value."""
+    where = listed(names, np.flatnonzero(codes == "constant"))
+    words = f"only a single value is visible in these columns: {where}"
+    return with_caveat(status, words) if where else status
 
 
 def _told_of_columns(found: RefinedCenters, names: Sequence[object]) -> str:

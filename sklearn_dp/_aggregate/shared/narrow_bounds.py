@@ -19,7 +19,7 @@ import numpy as np
 
 from ..._privacy._domain import Domain
 from .advice import listed, plain
-from .bounds import is_ok
+from .bounds import is_ok, with_caveat
 
 _NEAR, _SMALL = 2.0, 0.02  # standard errors from a bound, if they are small parts of the side
 _EQUAL = 1e-5  # of a side: what grids and whitening round by
@@ -142,7 +142,7 @@ def told_of_cuts(
         words = (
             f"many rows are at or next to a bound of these columns, and may lie beyond it: {where}"
         )
-    return status if words in status else _said_last(words, status)
+    return status if words in status else with_caveat(status, words)
 
 
 def told_of_hidden(
@@ -176,7 +176,7 @@ def told_of_hidden(
         f"noise hides the spreads of these columns, and their means may be noise, too: {where} "
         "(separate bounds for columns in different units would help)"
     )
-    return _said_last(words, status), np.where(hidden, "unknown", codes)
+    return with_caveat(status, words), np.where(hidden, "unknown", codes)
 
 
 def told_of_centers(
@@ -273,7 +273,7 @@ def told_of_outside(
         return _said_first(words, status), columns
     if beyond.any() or not is_ok(status):
         return status, columns
-    return _said_last(words, status), columns
+    return with_caveat(status, words), columns
 
 
 def _at_sides(domain: Domain, centers: np.ndarray, errors: np.ndarray) -> np.ndarray:
@@ -293,8 +293,3 @@ def _any_row(found: np.ndarray) -> np.ndarray:
 def _said_first(words: str, status: str) -> str:
     """What is wrong, before a status that has something else to complain of."""
     return words if is_ok(status) else f"{words}; {status}"
-
-
-def _said_last(words: str, status: str) -> str:
-    """What there is to say beside a status that has nothing to complain of."""
-    return f"ok, but {words}" if status == "ok" else f"{status}; {words}"

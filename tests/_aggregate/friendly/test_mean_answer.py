@@ -76,3 +76,16 @@ def test_what_a_long_tail_may_shift_is_told_where_it_is_most_of_the_error():
     status = _in_words(codes, near, long, facts, [0], 1.0)
     assert status.startswith("ok, but the noise may hide long tails")
     assert "9 % of a spread" in status
+
+
+def test_a_column_of_one_value_is_named_beside_other_limits_which_are_not_its_own():
+    facts, near = PublicFacts(1e3, 2, 20.0, 0.1, 0.0, None, names=["age", "gifts"]), [False] * 2
+    codes, near = np.array(["ok", "constant"]), np.array(near)
+    end = refined([0.0, 0.0], [0.03, 0.03], bias=0.0)
+    words = "only a single value is visible in these columns: gifts"
+    for bias in ([0.0, 0.029], [0.029, 0.2]):
+        status = _in_words(codes, near, end._replace(bias=np.array(bias)), facts, facts.names, 1.0)
+        assert status.startswith("ok, but ") and status.endswith(words)
+        assert ("9 % of a spread" in status) == (bias[0] > 0) == ("long tails" in status)
+    told = _in_words(codes, near, end._replace(open=True), facts, facts.names, 1.0)
+    assert "the noise hides how long tails are" in told and told.endswith(f"; {words}")

@@ -115,6 +115,7 @@ def test_columns_of_other_estimators_have_codes_too(cls, bounds):
     assert (np.abs(mean - persons(20_000, 0).mean(axis=0)) <= 6 * error + 1e-9).all()
     if cls is DPGaussianMixture:
         assert model.component_status_.tolist() == ["ok"]
+        assert model.status_.endswith("only a single value is visible in these columns: x2")
     X = np.random.default_rng(0).normal(size=(60, 3)) * 1e3
     lost = cls(bounds=bounds, random_state=0).fit(X)
     assert not lost.trustworthy_ and "noise" in lost.column_status_
@@ -174,6 +175,13 @@ def test_the_status_tells_what_noise_may_hide_of_variances(unseen, start):
     end = component([0.1, 0.1], [0.61, 0.61], unseen_second=np.array([0.0, unseen]))
     status = moments_status(end, codes_of(end), range(2), 1.0)
     assert status.startswith(start) and (status == "ok") == (start == "ok")
+
+
+def test_a_column_of_one_value_is_named_beside_what_noise_may_hide():
+    end = component([0.1, 0.1], [0.61, 0.61], (100.0, NARROWEST), unseen_second=np.array([0.3, 0]))
+    status = moments_status(end, codes_of(end), ["age", "gifts"], 1.0)
+    assert status.startswith("ok, but the noise may hide")
+    assert status.endswith("; only a single value is visible in these columns: gifts")
 
 
 def test_bounds_come_before_variances_and_after_noise():
