@@ -12,8 +12,9 @@ import numpy as np
 from .._aggregate.friendly.column_moments import fit_column_means
 from .._aggregate.moments.seen_columns import at_bound_codes
 from .._aggregate.shared.adaptive_center import CenterRadius
-from .._aggregate.shared.advice import plain
+from .._aggregate.shared.advice import listed, plain
 from .._aggregate.shared.bounds import is_ok, with_caveat
+from .._aggregate.shared.column_codes import told_of_rule
 from .._aggregate.shared.column_means import unequal
 from .._aggregate.shared.columns import ReleasedColumns
 from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts, told_of_hidden
@@ -45,6 +46,8 @@ class BaseComponentErrors(BaseDPEstimator):
     mean_std_error_: np.ndarray
     status_: str
     _total: tuple[float, Any, float, float, float]
+    _rule: list[str]  # which column has nearly all of the spread, in words
+    _status: str  # for any number of components
 
     def _set_components(self, eigen, unit):
         """Directions and variances, from eigenvalues and eigenvectors of the released sum of
@@ -107,8 +110,17 @@ class BaseComponentErrors(BaseDPEstimator):
         )
         if share < _LARGE:
             return with_caveat(status, words)
-        rest = status.removeprefix("ok").removeprefix(",").removeprefix(" but").strip()
-        return f"{words}; {rest}" if rest else words
+        return _said_first(words, status)
+
+    def _told_of_noise(self, status: str) -> str:
+        """A status that is ok, with the components that noise hides if their number was asked
+        for."""
+        hidden = np.flatnonzero(self.explained_variance_ < self.noise_level_)
+        if self.n_components is None or not len(hidden) or not is_ok(status):
+            return status
+        words = f"components hidden in the noise: {listed(range(self.n_components_), hidden)}"
+        advice = "fewer components, more rows or a larger epsilon would help"
+        return _said_first("; ".join([words, advice, *self._rule]), status)
 
     def _set_direction_errors(self, eigen, unit, mean_sd):
         """Standard errors of the directions and of the mean, from released values.
@@ -187,7 +199,9 @@ class BaseComponentErrors(BaseDPEstimator):
         codes = self.column_status_ = at_bound_codes(self.column_status_, domain, *mean, spreads)
         status = told_of_cuts(self.status_, codes, domain, self.mean_, spreads, names)
         status, self.column_status_ = told_of_hidden(status, codes, domain, variances, sd, names)
-        self.status_ = self._told_of_tails(status)
+        self._rule = told_of_rule(spreads, names, "components")
+        self._status = self._told_of_tails(status)
+        self.status_ = self._told_of_noise(self._status)
 
     def _column_noise(self):
         """Standard deviation of the noise of the variances of columns."""
@@ -205,6 +219,12 @@ class BaseComponentErrors(BaseDPEstimator):
         self.column_status_ = np.where(known, "ok", "noise").astype("<U8")
         mean = self.mean_, self.mean_std_error_
         self.status_ = at_bounds(self.status_, domain, *mean, self._column_names)
+
+
+def _said_first(words: str, status: str) -> str:
+    """What is wrong, before what a status that was ok has told."""
+    rest = status.removeprefix("ok").removeprefix(",").removeprefix(" but").strip()
+    return f"{words}; {rest}" if rest else words
 
 
 def _n_components(wanted, variance, noise_level):

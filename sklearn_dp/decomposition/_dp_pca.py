@@ -136,6 +136,7 @@ class DPPCA(
         large as half of the spread, or nothing was found; "unknown" as of `FriendlyMean`.
     status_ : str
         "ok", without `bounds` "ok inside `radius_`: ..." with `rows_beyond_`; or what is missing.
+        With `n_components` given, it is not "ok" if a component is below `noise_level_`.
     days_ : Days
         After `partial_fit`: the number of days, and what is kept for the next, all of it released.
         `radius_` and `rows_beyond_` are those of the first day.
@@ -323,6 +324,8 @@ class DPPCA(
         for name in (*of_each, "components_std_error_"):
             setattr(self, name, getattr(self, name)[:k])
         self._set_errors(*self._total)
+        self.status_ = self._told_of_noise(self._status)
+        self._tell_limit()
         return self
 
     @property

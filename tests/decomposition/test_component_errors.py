@@ -70,6 +70,20 @@ def test_fewer_components_have_the_errors_of_those_that_are_kept():
     assert "components_[0, 3]" in whole.summary().to_frame().index
 
 
+def test_a_component_that_noise_hides_is_not_ok_if_it_was_asked_for():
+    """Pay rules: the second direction was below the noise in 19 of 20 fits that said "ok"."""
+    X = np.random.default_rng(0).normal([45, 3e4], [15, 1e4], size=(20_000, 2))
+    model = DPPCA(2, random_state=0).fit(X)
+    assert model.explained_variance_[1] < model.noise_level_
+    assert model.status_.startswith("components hidden in the noise: 1; fewer components, more")
+    assert "; x1 has 99.9 % of the spread, so the other columns hardly affect" in model.status_
+    one, whole = DPPCA(1, random_state=0).fit(X), DPPCA(random_state=0).fit(X)
+    assert one.trustworthy_ and whole.trustworthy_
+    assert model._post_processed(1).status_ == one.status_
+    scaled = DPPCA(2, random_state=0).fit((X - [45, 3e4]) / [15, 1e4])
+    assert scaled.trustworthy_ and "hidden" not in scaled.status_
+
+
 def test_directions_of_the_same_variance_are_any():
     """A round law: each of six directions has entries of mean square about 1/6, up to 1."""
     X = np.random.default_rng(0).normal(size=(5000, 6))

@@ -76,13 +76,7 @@ def _told_of_columns(found: RefinedCenters, names: Sequence[object]) -> str:
     k, spread = len(found.centers), found.spread
     lost = np.count_nonzero(_lost(found), axis=0)
     at_bound = np.count_nonzero(found.at_bound, axis=0)
-    share, rules = np.square(spread) / max(float(np.square(spread).sum()), 1e-300), []
-    first = int(np.argmax(share))
-    if share[first] > _RULES and len(share) > 1:
-        rules = [
-            f"{names[first]} has {100 * min(share[first], 0.999):.1f} % of the spread, so the "
-            "other columns hardly affect the clusters; to change that, scale the columns first"
-        ]
+    rules = told_of_rule(spread, names, "clusters")
     useless = _numbered(np.where(lost > _USELESS * k, lost, 0), names)
     if useless:
         return "; ".join([f"mostly noise in some columns: {useless} of {k} centers", *rules])
@@ -106,6 +100,18 @@ def _told_of_columns(found: RefinedCenters, names: Sequence[object]) -> str:
         words.append(f"only a single value is visible in these columns: {where}")
     words += rules
     return f"ok, but {'; '.join(words)}" if words else "ok"
+
+
+def told_of_rule(spread: np.ndarray, names: Sequence[object], what: str) -> list[str]:
+    """That one column has nearly all of the spread (d,), if it does."""
+    share = np.square(spread) / max(float(np.square(spread).sum()), 1e-300)
+    first = int(np.argmax(share))
+    if not share[first] > _RULES or len(share) < 2:
+        return []
+    return [
+        f"{names[first]} has {100 * min(share[first], 0.999):.1f} % of the spread, so the "
+        f"other columns hardly affect the {what}; to change that, scale the columns first"
+    ]
 
 
 def _lost(found: RefinedCenters) -> np.ndarray:
