@@ -125,7 +125,7 @@ def told_of_cuts(
         least, most = _FILLED
         along = float(np.linalg.norm(means, axis=-1).min()) / domain.radius
         part = math.sqrt(float(np.square(means).sum(-1).max() + np.square(spreads).sum(-1).max()))
-        part /= domain.radius
+        part = max(part / domain.radius, _weighted_length(domain.radius, means, spreads))
         if not part > least:
             return status
         words = (
@@ -143,6 +143,20 @@ def told_of_cuts(
             f"many rows are at or next to a bound of these columns, and may lie beyond it: {where}"
         )
     return status if words in status else with_caveat(status, words)
+
+
+def _weighted_length(radius: float, means: np.ndarray, spreads: np.ndarray) -> float:
+    """The mean length of rows in parts of a ball, weighted by length, or less than that; 0 if the
+    rows are about the origin, or have several means.
+
+    Along the mean m, rows in the ball have t in [-R, R], and E t^2 / (R E t) is one where all are
+    at 0 or at R. Columns that go together have more of a variance along m than is counted here.
+    """
+    length = float(np.linalg.norm(means))
+    if means.ndim > 1 or not length > np.linalg.norm(spreads):
+        return 0.0
+    along = length**2 + float(np.square(means / length) @ np.square(spreads))
+    return along / (radius * length)
 
 
 def told_of_hidden(

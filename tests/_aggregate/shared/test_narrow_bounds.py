@@ -77,6 +77,16 @@ def test_a_ball_that_is_too_small_is_told(name, radius):
         assert not model.trustworthy_ and "beyond the bounds" in model.status_
 
 
+@pytest.mark.parametrize("name", ["FriendlyMean", "DPPCA", "FriendlyCovariance"])
+def test_a_ball_that_cuts_most_rows_is_told_where_the_others_are_at_zero(name):
+    """A mean of 700 of salaries of 30,000 was "ok": the mean and the spread are well inside."""
+    pay = np.where(np.arange(N) % 10 < 3, 0.0, 3e4 + 300 * (HOURS - 38))
+    X = np.column_stack([AGE, pay])
+    words = "% of the bound, so longer rows may have been clipped"
+    assert words in fitted(name, X, 1000.0).status_
+    assert words not in fitted(name, X, 1e5).status_
+
+
 @each_model
 @pytest.mark.parametrize("case", ["zeros", "within", "capped"])
 def test_columns_within_their_bounds_stay_ok(name, case):
