@@ -299,6 +299,26 @@ def test_groups_weights_and_sparse_rows():
     assert np.array_equal(sparse.cluster_centers_, dense.cluster_centers_)
 
 
+@pytest.mark.parametrize(
+    "estimator, name",
+    [
+        (FriendlyCovariance(bounds=5.0), "location_"),
+        (DPPCA(1, bounds=5.0), "mean_"),
+        (DPGaussianMixture(1, bounds=5.0), "means_"),
+    ],
+    ids=["covariance", "components", "mixture"],
+)
+def test_light_rows_of_the_first_day_make_no_later_error_smaller(estimator, name):
+    """Sampling variances of later days were those of a first one whose rows weigh .05: standard
+    errors were a third of what they should be."""
+    rng = np.random.default_rng(0)
+    model = clone(estimator).set_params(epsilon=20.0, max_weight=1.0, random_state=0)
+    for weight in (0.05, 1.0, 1.0, 1.0):
+        model.partial_fit(rng.normal(size=(4000, 2)), sample_weight=np.full(4000, weight))
+    error = getattr(model, f"{name}std_error_")
+    assert (error > 0.9 / np.sqrt(16_000)).all() and (error < 1.5 / np.sqrt(16_000)).all()
+
+
 def test_seeded_days_have_noise_of_their_own():
     model = kmeans().partial_fit(rows_of(0)).partial_fit(rows_of(1))
     first = model.size_

@@ -47,7 +47,6 @@ class MixtureDays:
 
     size: float  # units that count ...
     size_variance: float  # ... and the variance of its noise
-    square: float  # what weights multiply sampling variances by
     stream: clusters.Stream | None = None  # of clusters that still change
     moments: EarlierDays | None = None  # of components
     centers: np.ndarray | None = None  # that say which component a row is of; None: components do
@@ -110,7 +109,7 @@ class MixtureDays:
         if not is_ok(found.status) or not stream.settled:
             return ends, replace(days, stream=stream)
         known = [_unknown(end, stream.days) for end in ends]
-        moments = EarlierDays(known, self.square, rows.unit, domain.center)
+        moments = EarlierDays(known, rows.unit, domain.center)
         centers = np.array([end.center for end in ends])
         return ends, replace(days, stream=None, moments=moments, centers=centers)
 

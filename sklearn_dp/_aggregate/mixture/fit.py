@@ -35,7 +35,6 @@ from ..moments.seen_columns import SeenColumns, codes_of, seen_columns
 from ..shared.adaptive_center import CenterRadius, adaptive_center_radius
 from ..shared.advice import listed, plain
 from ..shared.bounds import is_ok
-from ..shared.centering import Weights
 from ..shared.rows import GridTable
 from ..shared.table import Table
 from .days import MixtureDays
@@ -91,17 +90,21 @@ def fit_mixture(
     ellipsoids, seen = _refined(parts, start, settings.form, place)
     progress("components")
     result = _told(session, place, parts, (ellipsoids, seen), columns)
-    days = MixtureDays(place.count, place.size_sd**2, place.weights.square)
+    days = MixtureDays(place.count, place.size_sd**2)
     if place.status == "ok" and (seen.all() or len(seen) == 1):
-        days = _day_of(ellipsoids, days, place.rows, place.domain)
+        days = _day_of(ellipsoids, days, place.rows, place.domain, place.weights.square)
     return dataclasses.replace(result, days=days)
 
 
 def _day_of(
-    ellipsoids: list[Ellipsoid], days: MixtureDays, rows: GridTable, domain: Domain
+    ellipsoids: list[Ellipsoid],
+    days: MixtureDays,
+    rows: GridTable,
+    domain: Domain,
+    square: float = 1.0,
 ) -> MixtureDays:
     """With the components that a first day has shown."""
-    moments = EarlierDays.of(ellipsoids, days.square, rows.unit, domain.center)
+    moments = EarlierDays.of(ellipsoids, square, rows.unit, domain.center)
     return dataclasses.replace(days, moments=moments)
 
 
@@ -155,7 +158,7 @@ def fit_from_others(
     progress("components")
     sd = math.sqrt(len(start)) * max(e.errors.weight for e in refined[0] if e.errors is not None)
     size = sum(e.weight for e in refined[0])
-    days = _day_of(refined[0], MixtureDays(size, sd**2, 1.0), rows, domain)
+    days = _day_of(refined[0], MixtureDays(size, sd**2), rows, domain)
     return _of_bounds(session, clipped, "segments", refined, days)
 
 
@@ -201,7 +204,7 @@ def _of_bounds(
 ) -> MixtureResult:
     """The result of rows that bounds alone have clipped, by what is known after their day."""
     columns, domain, rows = clipped
-    known = np.zeros(rows.n_features), math.sqrt(days.size_variance), Weights(days.square)
+    known = np.zeros(rows.n_features), math.sqrt(days.size_variance)
     place = CenterRadius(rows, domain, rows.ball, max(days.size, 1.0), "ok", 0.0, *known)
     parts = Parts(session, rows, np.array([e.center for e in refined[0]]), path)
     result = _told(session, place, parts, refined, columns)

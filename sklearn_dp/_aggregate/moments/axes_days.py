@@ -59,7 +59,6 @@ class AxesDays:
     means: Means
     noise: float  # that of privacy alone
     variance: float  # of the error of a variance by sampling, in parts of it
-    square: float  # what weights multiply sampling variances by
     taken: float  # about the most that clips take of the sum of variances, in parts of it
     unseen: float = math.inf  # the same of tails that noise may hide
     # with the ellipsoid of the first rows counted, and whether tails are seen
@@ -78,12 +77,13 @@ class AxesDays:
         square: float,
     ) -> Self:
         """Of a first day: second moments about an integer center, divided by `size`, and `noise`
-        that of an entry."""
+        that of an entry. Its weights multiply sampling variances by `square`; those of later days,
+        which are not known, by 1 at the most."""
         by, part = Ellipsoid.ball(center, 1.0), Part(first.size / size, first.size_sd / size)
         variance = max(float(np.trace(second)), 0.0) / len(center)
         level = math.hypot(noise, with_sampling(0.0, size, square) * variance)
         variance, means = 2 * square / size, Means.of_none(len(center)).and_one(first, 1.0)
-        count, errors = max(first.size, 1.0), (noise, variance, square, taken)
+        count, errors = max(first.size, 1.0), (noise, variance, taken)
         return cls(by, second, level, center, count, means, *errors, part=part)
 
     @cached_property
@@ -106,7 +106,7 @@ class AxesDays:
         mean, size = release.means[0], float(release.sizes[0])
         second, noise = release.seconds[0] + np.outer(mean, mean), float(release.noise[0])
         # What the day itself shows must not weigh it: a long tail would count less.
-        sampling = with_sampling(0.0, size, self.square) * (1 - guess.hidden / rows.n_features)
+        sampling = with_sampling(0.0, size, 1.0) * (1 - guess.hidden / rows.n_features)
         new, old = math.hypot(noise, sampling), self.level / math.sqrt(keep)
         second, share, before = averaged((self.by, self.second), guess, second, new, old)
         wider = (1 - share) * before / old  # what the noise of earlier days is multiplied by
@@ -129,7 +129,7 @@ class AxesDays:
             count=max(float(release.counts[0]), 1.0),
             means=means,
             noise=math.hypot(wider * self.noise, share * noise, of_mean),
-            variance=(1 - share) ** 2 * self.variance + share**2 * 2 * self.square / size,
+            variance=(1 - share) ** 2 * self.variance + share**2 * 2 / size,
             taken=(1 - share) * self.taken + share * taken,
             unseen=min(self.unseen, unseen),
             distances=(clips.distances, first, tails),
@@ -167,7 +167,7 @@ class AxesDays:
         if reach is None:  # how much noise may hide is known better of all days than of any
             means = replace(means, bias=np.minimum(means.bias, bias))
         square = np.square(release.mean_noise[0] * widths) + np.square(bias)
-        square += np.square(spread) * self.square / max(count, 1.0)
+        square += np.square(spread) / max(count, 1.0)
         center = guess.center + guess.factor @ within(release.means[0], clips.sums)
         day = DayMean(center, np.sqrt(square), bias, spread, count, release.count_noise)
         return means.and_one(day, keep)

@@ -109,18 +109,18 @@ class MomentDays:
 
 @dataclass(frozen=True)
 class EarlierDays:
-    """What a later day starts from, all of it released."""
+    """What a later day starts from, all of it released. The squares of its weights are not: 1
+    bounds what they multiply its sampling variances by."""
 
     days: list[MomentDays]  # of each component
-    square: float  # what weights multiply sampling variances by
     unit: float  # a step of the grid
     origin: np.ndarray  # that the grid is about
 
     @classmethod
     def of(cls, ends: list[Ellipsoid], square: float, unit: float, origin: np.ndarray) -> Self:
-        """Of the result of a fit."""
+        """Of the result of a fit; `square` is that of the weights of its rows."""
         days = [MomentDays.of(end, square, j) for j, end in enumerate(ends)]
-        return cls(days, square, unit, origin)
+        return cls(days, unit, origin)
 
     def and_one(
         self, rounds: MomentRounds, origin: np.ndarray, keep: float, *, by_label: bool = False
@@ -129,7 +129,7 @@ class EarlierDays:
         what the next one starts from. The rest is as in :func:`later_day`."""
         unit = rounds.rows.unit
         days = [each.on_grid(self.unit / unit, (self.origin - origin) / unit) for each in self.days]
-        ends, days = later_day(replace(rounds, square=self.square), days, keep, by_label)
+        ends, days = later_day(rounds, days, keep, by_label)
         return ends, replace(self, days=days, unit=unit, origin=origin)
 
 
