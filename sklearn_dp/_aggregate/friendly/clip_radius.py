@@ -29,6 +29,7 @@ _HIDDEN = 1.5  # standard deviations of noise that points may hide in
 _LEAST, _MOST = 1.25, 16.0  # powers of tails
 _STEEPER = 2.0  # times the power of the last half octave that the likely one is at the most
 _UPPER = 2.0  # standard deviations that all numbers may be too small by
+_SPIKE = 0.85  # of the points, in a single bin: they tell of no law
 _FEWEST = 15.0  # points, in standard deviations of a count, below which counts would not help
 
 
@@ -54,6 +55,7 @@ class Clip(NamedTuple):
     square_excess: float  # the same as `excess`, of squares
     likely_excess: float = 0.0  # and of squares by the likely tail
     open: bool = False  # whether the tail may fall more slowly than `excess` takes it to
+    spike: bool = False  # whether `square` is that of points in one place, in public bounds
 
     @classmethod
     def whole(cls, candidate: Candidate) -> Self:
@@ -203,19 +205,28 @@ def _chosen(
         of_normal = math.sqrt(FREE * math.sqrt(2 / n) * square / facts.d / of_squares)
         free = min(free, of_normal, _FREE_SQUARES * math.sqrt(square))
     radius = min(max(best, blob, free), candidate.ball)
-    whole = whole_bounds(candidate, facts)
-    if cost(whole, 0.0) <= costs.min():
+    whole, clipped = whole_bounds(candidate, facts), float(costs.min())
+    spike = tail.spike and facts.reach is not None
+    # Next to a single value, no law tells what else there is. A clip must then save more than the
+    # noisy numbers make it likely that there are points far out.
+    odds = math.exp(_seen_far(tail.likely, seen) ** 2 / 2) if spike else 0.0
+    if cost(whole, 0.0) - clipped <= odds * (clipped + square / n):
         radius = max(radius, whole * (1 + 1e-9))
     hidden = n - float(beyond[0]) - _SURELY * float(sd[0])
     most = beyond + _UPPER * sd
     least = min(radius, earlier)
     excess, of_square = (
-        min(_heaviest(law, most, edges, least, order), _at_most(most, edges, least, order)) / n
+        min(
+            math.inf if spike else _heaviest(law, most, edges, least, order),
+            _at_most(most, edges, least, order),
+        )
+        / n
         for order, law in ((1, tail.heavy), (2, tail.heavy_squares))
     )
     excess = max(excess, float(tail.likely.excess(least)) / n)  # noise may be far below zero
-    likely = min(float(tail.likely_squares.excess(least, 2)) / n, of_square)
-    return Clip(radius, square, excess, max(hidden / n, 0.0), of_square, likely, tail.open)
+    likely = math.inf if spike else float(tail.likely_squares.excess(least, 2)) / n
+    likely, hidden = min(likely, of_square), max(hidden / n, 0.0)
+    return Clip(radius, square, excess, hidden, of_square, likely, tail.open, spike)
 
 
 def tail_shares(fourths: np.ndarray, noise: float) -> np.ndarray:
@@ -260,6 +271,7 @@ class _Tail(NamedTuple):
 
     start: float
     open: bool  # whether the numbers allow for a heavier one than the heavy one
+    spike: bool  # whether nearly all points are in one bin: they tell of no law
     likely: PowerLaw
     heavy: PowerLaw
     likely_squares: PowerLaw  # with a third moment
@@ -301,7 +313,8 @@ def _tail(
     likely = min(octave + bent, _STEEPER * half, allowed(caution.likely))
     powers = (likely, 2.0), (heavy, _LEAST), (likely, 3.0), (heavy, 2.5)
     laws = (PowerLaw(start, far, min(max(power, least), _MOST), end) for power, least in powers)
-    return _Tail(start, heavy < _LEAST, *laws)
+    spike = float(np.max(-np.diff(fallen), initial=0.0)) > _SPIKE * float(fallen[0])
+    return _Tail(start, heavy < _LEAST, spike, *laws)
 
 
 def _heaviest(
@@ -311,6 +324,21 @@ def _heaviest(
     places = np.flatnonzero((edges[:-1] >= law.start) & (edges[:-1] <= 4 * law.start))
     laws = (law._replace(start=edges[i], beyond=max(beyond[i], 0.0)) for i in places)
     return min(float(each.excess(radius, order)) for each in (law, *laws))
+
+
+def _seen_far(law: PowerLaw, seen: Distances) -> float:
+    """Standard deviations of noise by which points are seen where a law has next to none: by a
+    filter matched to points in one bin, whichever shows most; 0 if none are."""
+    sd, places = np.sqrt(seen.variance), np.maximum(seen.edges[:-1], law.start)
+    far = np.flatnonzero(4 * law.beyond * (places / law.start) ** -law.power < sd)[::-1]
+    if not far.size:
+        return 0.0
+    # Numbers have the noise of bins, the farthest first, times a matrix. Without that, points in a
+    # bin are a column of the root of sums.
+    noise = prefix_noise(len(sd))[: far.size, : far.size]
+    root = np.linalg.solve(noise, np.tril(np.ones(noise.shape)))
+    matched = root.T @ np.linalg.solve(noise, seen.beyond[far]) / np.linalg.norm(root, axis=0)
+    return max(float(matched.max()) / float(sd[far[0]]), 0.0)
 
 
 def _at_most(beyond: np.ndarray, edges: np.ndarray, radius: float, order: int) -> float:

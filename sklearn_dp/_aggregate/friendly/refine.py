@@ -263,7 +263,7 @@ def refine(
     number_sd = 1 / (n * math.sqrt(2 * rho * weight))
     offset = end.center - candidate.center
     noise = area / (n * math.sqrt(2 * rho * powers[0]))
-    if spreads:
+    if spreads or clip.spike:
         own = np.maximum(squares - offset**2, noise)
     else:
         own = spreads_of(squares - offset**2, clip.square / facts.d, noise)
@@ -301,7 +301,8 @@ def about_middle(
     if facts.reach is None or whole_bounds(candidate, facts) >= clip.radius:
         return None
     middle, most = np.zeros(facts.d), facts.reach
-    return Candidate(middle, most, most, most**2), Clip(most, clip.square, 0.0, 0.0, 0.0)
+    whole = Clip(most, clip.square, 0.0, 0.0, 0.0, spike=clip.spike)
+    return Candidate(middle, most, most, most**2), whole
 
 
 def number_weight(miss: float, clip: float, d: int) -> float:
