@@ -21,7 +21,7 @@ from ._budget_split import BudgetSplit
 from ._candidates import Step, plan_of, with_budget
 from ._widths import widths
 
-__all__ = ["SCORE", "Fit", "Maker", "releases_are_gaussian"]
+__all__ = ["SCORE", "Fit", "Maker", "only_gaussian", "releases_are_gaussian"]
 
 SCORE = "score"
 
@@ -152,10 +152,15 @@ def _kept(step: Step) -> tuple[float, ...]:
 
 
 def releases_are_gaussian(step: Step, delta: float, columns: tuple[int, ...], unit: str) -> bool:
-    """Whether all that a step releases is Gaussian, whatever its budget and its number of columns.
+    """Whether all that a step releases is Gaussian, whatever its number of columns.
 
     A budget is set because a plan needs one; 1.0 is arbitrary. It is a copy whose budget is set, as
     the candidate gets its real one later.
     """
     budgeted = with_budget(deepcopy(step.estimator), 1.0, delta)
-    return all(plan_of(budgeted, width, unit).gaussian for width in columns)
+    return all(only_gaussian(plan_of(budgeted, width, unit)) for width in columns)
+
+
+def only_gaussian(plan: PrivacyPlan) -> bool:
+    """Whether a plan is Gaussian as a whole, as Theorem 1 needs it: without a failure."""
+    return plan.gaussian and not plan.delta_failure

@@ -6,8 +6,9 @@ How :func:`plan_search` goes, in order:
    here: a step that learns without privacy, a budget in the grid, a cache (`_candidates`).
 2. The leading steps that all candidates share are found. They are fitted once.
 3. The scorer is made from public limits of the rows (`_scorers`).
-4. Every private step is asked for a plan, to see whether all its releases are Gaussian. Only then
-   can the search release its best run alone, which is what Theorem 1 is about.
+4. Every private step is asked for a plan, to see whether all its releases are Gaussian, without a
+   probability of failure. Only then can the search release its best run alone, which is what
+   Theorem 1 is about. That plan has some budget; step 6 asks again, with the budgets of the fits.
 5. The budget is divided by public numbers (`_budget_split`): what the shared steps, each run and
    the last fit may spend.
 6. Each fit gets a `PrivacyPlan` (`_candidate_plan`): an entry for each private step, and one for
@@ -33,7 +34,7 @@ from .._privacy._plan import Mechanism, PrivacyPlan
 from .._privacy.mechanisms.fits import lump
 from .._validation import names_of
 from ._budget_split import BestOf, BudgetSplit, Shares, one_step, release_all, release_best
-from ._candidate_plan import Fit, Maker, releases_are_gaussian
+from ._candidate_plan import Fit, Maker, only_gaussian, releases_are_gaussian
 from ._candidates import (
     Candidate,
     Limits,
@@ -105,38 +106,53 @@ def plan_search(
         for step, columns in widths(each.steps, n_features)
         if step.private
     )
-    best_of = _selection(search, len(candidates), gaussian)
-    refit = _final(search, best_of)
     weights = [step_weights(each.private, shares.steps) for each in candidates]
     prefix_share = sum(weights[0][step.name] for step in candidates[0].steps[:size] if step.private)
-    if best_of is None:
-        # Fits of single steps: those of the candidates, the last fit and the shared ones.
-        n_fits = (len(candidates) + 1) * max(len(each.private) for each in candidates) + size
-        split = release_all(
-            target, len(candidates), prefix_share, shares, refit, 0 if gaussian else n_fits
-        )
-    else:
-        split = release_best(target, len(candidates), prefix_share, best_of, refit)
-    make = Maker(target, split, n_features, unit, shares.score)
+
+    def planned(gaussian: bool) -> SearchPlan:
+        """All plans, `gaussian` if nothing else is released: which the plans themselves confirm."""
+        best_of = _selection(search, len(candidates), gaussian)
+        refit = _final(search, best_of)
+        if best_of is None:
+            # Fits of single steps: those of the candidates, the last fit and the shared ones.
+            n_fits = (len(candidates) + 1) * max(len(each.private) for each in candidates) + size
+            split = release_all(
+                target, len(candidates), prefix_share, shares, refit, 0 if gaussian else n_fits
+            )
+        else:
+            split = release_best(target, len(candidates), prefix_share, best_of, refit)
+        make = Maker(target, split, n_features, unit, shares.score)
+        prefix, runs, refits = _fits(make, split, candidates, size, weights)
+        fits = [fit for fit in (prefix, *runs, *(refits or ())) if fit is not None]
+        if gaussian and not all(only_gaussian(fit.plan) for fit in fits):
+            return planned(False)  # what a step releases may depend on its budget
+        if best_of is None:
+            outer = _in_sequence(target, unit, prefix, runs, refits)
+        else:
+            outer = one_step(target, unit, (_note(split, prefix, len(runs), refits),))
+        return SearchPlan(candidates, prefix, runs, refits, split, scorer, outer, best_of)
+
+    return planned(gaussian)
+
+
+def _fits(
+    make: Maker,
+    split: BudgetSplit,
+    candidates: list[Candidate],
+    size: int,
+    weights: list[dict[str, float]],
+) -> tuple[Fit | None, list[Fit], list[Fit] | None]:
+    """The shared first steps, the run of each candidate, and the last fit of each."""
     prefix = make.prefix([each.steps[:size] for each in candidates], weights[0])
-    runs = [
-        make.fit(each.steps, size, weight, split.run, scored=True)
-        for each, weight in zip(candidates, weights, strict=True)
-        if several
-    ]
-    refits = (
-        [
-            make.fit(each.steps, size, weight, split.refit, scored=False)
+
+    def each_with(rho: float, scored: bool) -> list[Fit]:
+        return [
+            make.fit(each.steps, size, weight, rho, scored=scored)
             for each, weight in zip(candidates, weights, strict=True)
         ]
-        if split.refit
-        else None
-    )
-    if best_of is None:
-        outer = _in_sequence(target, unit, prefix, runs, refits)
-    else:
-        outer = one_step(target, unit, (_note(split, prefix, len(runs), refits),))
-    return SearchPlan(candidates, prefix, runs, refits, split, scorer, outer, best_of)
+
+    runs = each_with(split.run, True) if len(candidates) > 1 else []
+    return prefix, runs, each_with(split.refit, False) if split.refit else None
 
 
 def _scoring(scoring: Any, params: list[dict[str, Any]], final: Any) -> Any:
@@ -184,8 +200,9 @@ def _selection(search: Any, n_candidates: int, gaussian: bool) -> BestOf | None:
 
     The best of secretly many runs needs four things:
 
-    1. All releases of all candidates are Gaussian: Theorem 1 bounds the winner's loss by that of a
-       pair of normal laws, into which every run can be turned.
+    1. All releases of all candidates are Gaussian, and nothing can fail: Theorem 1 bounds the
+       winner's loss by that of a pair of normal laws, into which every run can be turned. A failure
+       of each of a random number of runs is not in it.
     2. A target in epsilon. The result is one (epsilon, delta)-DP step, no zCDP statement, so a
        target in rho cannot be met.
     3. A ledger that can add up such a step: not one of composition "gaussian".
@@ -209,8 +226,9 @@ def _selection(search: Any, n_candidates: int, gaussian: bool) -> BestOf | None:
         raise ValueError(_NOT_BOTH)
     if not gaussian:
         raise ValueError(
-            "selection='best' needs candidates whose releases are all Gaussian: use "
-            "selection='all'."
+            "selection='best' needs candidates whose releases are all Gaussian, with the budget of "
+            "one run and without a probability of failure: use selection='all', or give the "
+            "candidates bounds if they have none."
         )
     if composition == "gaussian":
         raise ValueError(

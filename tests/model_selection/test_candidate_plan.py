@@ -5,7 +5,7 @@ import math
 import pytest
 from sklearn.pipeline import make_pipeline
 
-from sklearn_dp import DPPCA, DPKMeans, DPKTupleKMeans
+from sklearn_dp import DPPCA, DPKMeans, DPKTupleKMeans, FriendlyMean
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import Mechanism
 from sklearn_dp._privacy.mechanisms.fits import lump
@@ -13,6 +13,7 @@ from sklearn_dp.model_selection._budget_split import BudgetSplit
 from sklearn_dp.model_selection._candidate_plan import (
     SCORE,
     Maker,
+    only_gaussian,
     releases_are_gaussian,
 )
 from sklearn_dp.model_selection._candidates import candidate, plan_of
@@ -36,6 +37,14 @@ def maker(score_share=0.25):
 def test_whether_releases_are_gaussian_is_read_from_the_plan(estimator, gaussian):
     step = steps_of(2, estimator(3, bounds=3.0))[1]
     assert releases_are_gaussian(step, 1e-6, (2,), "row") is gaussian
+
+
+def test_a_gaussian_release_that_may_fail_is_not_one_of_the_theorem():
+    """A random number of runs would each fail with a probability that nobody pays for."""
+    step = candidate(FriendlyMean(locate="cells"), {}, ()).steps[0]
+    plan = plan_of(step.estimator, 2, "row")
+    assert plan.gaussian and plan.delta_failure > 0 and not only_gaussian(plan)
+    assert not releases_are_gaussian(step, 1e-6, (2,), "row")
 
 
 def test_the_score_gets_its_share_and_the_steps_the_rest_by_weight():

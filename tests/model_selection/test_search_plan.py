@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from search_tools import GRID, corners, pipeline, search, spending
 
-from sklearn_dp import DPKMeans, DPKTupleKMeans
+from sklearn_dp import DPKMeans, DPKTupleKMeans, FriendlyMean
 from sklearn_dp.exceptions import LedgerError
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 from sklearn_dp.model_selection import (
+    BestOf,
     DPGridSearch,
+    PrivateScorer,
 )
 
 pytestmark = [
@@ -77,6 +79,41 @@ def test_candidates_that_are_not_gaussian_are_composed_as_zcdp():
     assert 0 < plan.delta_failure <= 0.5e-6
     assert plan.epsilon <= 60.0
     assert found.fit(corners(900)).best_params_["n_clusters"] in (2, 3, 4)
+
+
+def of_cells(number=3, **options):
+    """Candidates whose releases are Gaussian, and fail with a probability."""
+    return DPGridSearch(
+        FriendlyMean(locate="cells"),
+        {"diameter": [1.0 + i for i in range(number)]},
+        scoring=PrivateScorer(lambda model, X, y: np.zeros(len(X)), 0, 1),
+        **options,
+    )
+
+
+def test_candidates_that_may_fail_are_all_released_and_their_failures_paid_for():
+    """441 runs were expected of 50 candidates, each with a failure of half of delta for free."""
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=2.0, delta=1e-5))
+    for selection in ("best", BestOf(constant_time=True)):
+        search = of_cells(selection=selection, ledger=ledger)
+        with pytest.raises(ValueError, match="probability of failure: use selection='all'"):
+            search.fit(corners(30))
+    assert ledger.entries == ()
+    plan = of_cells(12)._planned(2, "row")  # "auto"
+    assert plan.best_of is None and len(plan.runs) == 12
+    assert sum(run.plan.delta_failure for run in plan.runs) <= plan.plan.delta_failure <= 0.5e-6
+
+
+def test_releases_have_to_be_gaussian_at_the_budget_of_a_run():
+    """These are at rho = 1 and are not at rho = 2.6, which (20, 1e-12) leaves to each of two."""
+    model = DPKTupleKMeans(3, aggregator="k_averages", sampling="with_replacement", bounds=1.0)
+    options = {"param_grid": {"fallback": ["coreset", "public"]}, "delta": 1e-12}
+    best = DPGridSearch(model, epsilon=20.0, selection="best", **options)
+    with pytest.raises(ValueError, match="with the budget of one run"):
+        best.privacy_plan(2)
+    assert best.set_params(epsilon=10.0).privacy_plan(2).one_step
+    plan = best.set_params(epsilon=60.0, selection="all").privacy_plan(2)
+    assert not plan.gaussian and 0 < plan.delta_failure <= 0.5e-12
 
 
 def test_auto_releases_few_and_hides_many():
