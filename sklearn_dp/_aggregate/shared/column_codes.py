@@ -81,7 +81,7 @@ def _told_of_columns(found: RefinedCenters, names: Sequence[object]) -> str:
     if useless:
         return "; ".join([f"mostly noise in some columns: {useless} of {k} centers", *rules])
     told = [
-        (lost, f"noise hides some columns in a few centers: {{}} of {k} centers"),
+        (lost, f"noise hides {{}} of {k} centers"),
         (
             at_bound,
             "coordinates are exactly at a bound, moved there by noise or distant rows: "
@@ -122,4 +122,4 @@ def _lost(found: RefinedCenters) -> np.ndarray:
 def _numbered(number: np.ndarray, names: Sequence[object]) -> str:
     """Columns by name with the least of their numbers, where there is any; "" otherwise."""
     places = np.flatnonzero(number)
-    return f"{listed(names, places)}, in {int(number[places].min())}" if len(places) else ""
+    return f"{listed(names, places)} in {int(number[places].min())}" if len(places) else ""

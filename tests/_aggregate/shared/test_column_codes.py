@@ -29,19 +29,19 @@ def test_what_a_status_tells_of_columns():
     assert told_by_column("ok", found, FINE, names) == "ok"
     error = found.std_error.copy()
     error[0, 2] = 6.0  # more than half of 11
-    assert "noise hides some columns in a few centers: hours, in 1 of 4 centers" in told_by_column(
+    assert "noise hides hours in 1 of 4 centers" in told_by_column(
         "ok", found._replace(std_error=error), FINE, names
     )
     error[1, 2] = 6.0
     assert told_by_column("ok", found._replace(std_error=error), FINE, names) == (
-        "mostly noise in some columns: hours, in 2 of 4 centers"
+        "mostly noise in some columns: hours in 2 of 4 centers"
     )
     wide = found._replace(std_error=error, spread=np.array([10.0, 4000.0, 11.0]))
     assert told_by_column("ok", wide, FINE, names).startswith(
-        "mostly noise in some columns: hours, in 2 of 4 centers; salary has 99.9 % of the spread"
+        "mostly noise in some columns: hours in 2 of 4 centers; salary has 99.9 % of the spread"
     )
     said = {
-        "at_bound": (np.arange(12).reshape(4, 3) == 4, "rows: salary, in 1 of 4"),
+        "at_bound": (np.arange(12).reshape(4, 3) == 4, "rows: salary in 1 of 4"),
         "beyond": (np.array([0.125, 0, 0]), "are clipped to them: age (12 %)"),
         "constant": (
             np.array([False, False, True]),
