@@ -12,7 +12,7 @@ No number here depends on data, so the whole division is known before the ledger
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -22,9 +22,9 @@ from .._privacy._checks import is_real
 from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._rounding import round_down
 from .._privacy._selection import selection_mu, selection_refit
-from .._privacy._selection_rules import Thin, choose_rule
+from .._privacy._selection_rules import choose_rule
 
-__all__ = ["BudgetSplit", "BestOf", "Shares", "longest", "one_step", "release_all", "release_best"]
+__all__ = ["BudgetSplit", "BestOf", "Shares", "one_step", "release_all", "release_best"]
 
 _HALF = 0.5
 """Part of the largest mu of a run that is used where a refit follows: the table of
@@ -68,7 +68,8 @@ class BestOf:
         In (1 / candidates, 1): probability that a given candidate is tried at all.
     constant_time : bool, default=False
         Always make the same number of runs and discard the surplus, so that the running time does
-        not reveal how many counted. Every search then takes as long as the longest one.
+        not reveal how many counted. The surplus is drawn like the runs that count (with up to five
+        candidates, each is run once). Every search then takes as long as the longest one.
 
     Notes
     -----
@@ -170,11 +171,3 @@ def one_step(target: PrivacyBudget, unit: str, notes: tuple[str, ...]) -> Privac
         "selection", Mechanism.APPROXIMATE, rho, delta, sensitivity="the best of secretly many fits"
     )
     return PrivacyPlan(target, (entry,), unit, notes)
-
-
-def longest(rule: Any) -> int:
-    """Runs that are made where the time must not tell: the most that a rule can draw.
-
-    A `Thin` rule draws each candidate once at most; the others have a cap.
-    """
-    return rule.m if isinstance(rule, Thin) else rule.cap

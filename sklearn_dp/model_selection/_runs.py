@@ -39,10 +39,10 @@ from .._aggregate.shared.suppress_output import attempt_silently, suppress_outpu
 from .._aggregate.shared.threads import ask_all, n_threads
 from .._base import fits_inside
 from .._privacy._plan import PrivacyPlan
+from .._privacy._selection_rules import CappedGeometric, Thin
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
 from .._sklearn_compat import without_callbacks
-from ._budget_split import longest
 from ._candidate_plan import SCORE, Fit
 from ._candidates import Step
 from ._fitted import Fitted, transformed
@@ -172,9 +172,8 @@ class Runner:
 
         1. Draw the numbers of the candidates to be run. By a geometric rule one may come several
            times.
-        2. With `constant_time`, add runs of candidate 0 up to the most that the rule can draw. They
-           are made like the others, and cut off before the choice: `counted` is the number that the
-           rule drew.
+        2. With `constant_time`, add runs up to the most that the rule can draw. They are made like
+           the others, and cut off before the choice: `counted` is the number that the rule drew.
         3. Make all runs and take the best of the counted ones.
         4. Keep its candidate's number, its model, its score. All other scores stay NaN.
 
@@ -185,7 +184,7 @@ class Runner:
         drawn = self._step.runs(rule).tolist()
         counted = len(drawn)
         if self._plan.best_of.constant_time:
-            drawn += [0] * (longest(rule) - counted)
+            drawn += self._surplus(drawn)
         sessions = [self._inner("", runs[j].plan, f"run {t}") for t, j in enumerate(drawn)]
         found = self._made(drawn, sessions)[:counted]
         best = int(np.argmax([score for score, _ in found]))  # of equal scores, the earliest run
@@ -194,6 +193,19 @@ class Runner:
         scores[index] = score
         return Outcome(index, winner, scores, None, _noise_of(sessions[best]))
 
+    def _surplus(self, drawn: list[int]) -> list[int]:
+        """Candidates of the runs that do not count: with them, which are run tells nothing.
+
+        Candidates take different times. Where each is drawn once at most, it is all others; where
+        each run draws one, these do too: the law of all is the same whatever number counts.
+        """
+        rule = self._plan.split.rule
+        if isinstance(rule, Thin):
+            return sorted({*range(rule.m)} - {*drawn})
+        rule = cast(CappedGeometric, rule)
+        surplus = self._session.rng("surplus").integers(rule.m, size=rule.cap)
+        return surplus[len(drawn) :].tolist()
+
     def _made(
         self, numbers: list[int], sessions: list[PrivacySession]
     ) -> list[tuple[float, Fitted | None]]:
@@ -201,11 +213,12 @@ class Runner:
 
         `numbers` are the candidates of the runs, and each run has its session. One task for each
         thread, with every `tasks`-th run, even if some get none. One task for each run would be
-        simpler, but then joblib would know a number that is secret. The order is that of the runs,
-        whoever made them.
+        simpler, but then joblib would know a number that is secret. They are made in the order of
+        their candidates, or the surplus would come last; answers are in the order of the runs.
         """
         tasks = n_threads(self._n_jobs)
-        shares = [range(first, len(numbers), tasks) for first in range(tasks)]
+        order = np.argsort(numbers, kind="stable").tolist()
+        shares = [order[first::tasks] for first in range(tasks)]
         answers = ask_all(
             lambda share: [self._attempt(numbers[t], sessions[t]) for t in share],
             shares,
