@@ -13,9 +13,11 @@ import numpy as np
 
 from ..shared.advice import listed
 from ..shared.bounds import is_ok
+from ..shared.column_codes import told_of_single
 from .mean_facts import MIDDLE_VARIANCE, FriendlyMeanResult
 
 _HIDDEN = 0.5  # part of its spread that a standard error is, above which little can be seen
+_SAME = 1e-9  # of a value, by which what is seen of it on two days may differ
 _LEAST = 1e-140  # of a standard error: squares of it are floats
 
 
@@ -97,15 +99,19 @@ def combined(
     known = means.precision > 0
     error = np.where(known, np.sqrt(means.variance + np.square(means.bias)), math.inf)
     hidden = ~(error <= _HIDDEN * means.spread)
-    codes = np.where(
-        np.isin(day.codes, ["ok", "noise"]), np.where(hidden, "noise", "ok"), day.codes
-    )
-    lost, status = np.flatnonzero(codes == "noise"), day.status
+    # A column of one visible value is one only where all days have shown that value.
+    other = known | ~np.isclose(before.mean, day.mean, rtol=_SAME, atol=0.0)
+    by_days = np.isin(day.codes, ["ok", "noise"]) | (day.codes == "constant") & other
+    codes = np.where(by_days, np.where(hidden, "noise", "ok"), day.codes)
+    of_day = told_of_single("ok", day.codes, names).removeprefix("ok, but ")
+    status = day.status.removesuffix(f", but {of_day}").removesuffix(f"; {of_day}")
+    lost = np.flatnonzero(codes == "noise")
     if len(lost):
         where = "" if len(lost) == len(codes) else f" of these columns: {listed(names, lost)}"
         status = f"noise hides the means{where} in all days so far; more days would help"
     elif (day.codes == "noise").any():
         status = "ok"
+    status = told_of_single(status, codes, names)
     size_sd = math.sqrt(means.size_variance)
     changed: dict[str, Any] = {
         "std_error": error,

@@ -93,3 +93,30 @@ def test_of_a_fit_before_all_error_may_be_bias():
     result, _ = combined(day(3.0, 0.1), means, 1.0, ["a", "b"])
     assert np.allclose(result.mean, [2.0, 3.0])
     assert np.allclose(result.std_error, [np.hypot(0.05, 0.05), 0.1])
+
+
+ONE_VALUE = "ok, but only a single value is visible in these columns: a, b"
+
+
+def test_a_day_of_one_visible_value_counts_only_where_all_days_show_it():
+    """It had no error, and fixed the mean of all later days: of rare values at 0, and "ok"."""
+    one = day(0.0, np.inf, spread=0.0, codes="constant", status=ONE_VALUE)
+    for days in ((one, day(2.0, 0.1)), (day(2.0, 0.1), one)):
+        result = together(*days)
+        assert np.allclose(result.mean, 2.0) and np.allclose(result.std_error, 0.1)
+        assert result.status == "ok" and result.codes.tolist() == ["ok", "ok"]
+    result = together(one, one)
+    assert not result.mean.any() and result.status == ONE_VALUE
+    assert np.isinf(result.std_error).all() and result.codes.tolist() == ["constant"] * 2
+    for other in (1.0, 1e-300):
+        result = together(one, replace(one, mean=np.full(2, other)))
+        assert result.codes.tolist() == ["noise"] * 2 and np.isinf(result.std_error).all()
+        assert result.status.startswith("noise hides the means in all days so far")
+
+
+def test_a_caveat_of_one_column_outlives_noise_in_another():
+    codes, error = np.array(["constant", "noise"]), np.array([np.inf, 0.8])
+    few = replace(day(0.0, 1.0), codes=codes, std_error=error, status="noise hides the rows")
+    result = together(few, few, few, few)
+    assert result.codes.tolist() == ["constant", "ok"]
+    assert result.status == "ok, but only a single value is visible in these columns: a"
