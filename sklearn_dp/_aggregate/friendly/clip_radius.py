@@ -206,11 +206,16 @@ def _chosen(
         free = min(free, of_normal, _FREE_SQUARES * math.sqrt(square))
     radius = min(max(best, blob, free), candidate.ball)
     whole, clipped = whole_bounds(candidate, facts), float(costs.min())
-    spike = tail.spike and facts.reach is not None
+    spike = tail.spike and (math.isfinite(whole) or facts.farthest <= candidate.ball)
     # Next to a single value, no law tells what else there is. A clip must then save more than the
     # noisy numbers make it likely that there are points far out.
     odds = math.exp(_seen_far(tail.likely, seen) ** 2 / 2) if spike else 0.0
-    if cost(whole, 0.0) - clipped <= odds * (clipped + square / n):
+    if spike:  # of its squares there is no spread to compare with
+        whole, edges = min(whole, facts.farthest), np.minimum(edges, facts.farthest)
+        dearer = (noise * whole) ** 2 - clipped
+    else:
+        dearer = cost(whole, 0.0) - clipped
+    if dearer <= odds * (clipped + square / n):
         radius = max(radius, whole * (1 + 1e-9))
     hidden = n - float(beyond[0]) - _SURELY * float(sd[0])
     most = beyond + _UPPER * sd

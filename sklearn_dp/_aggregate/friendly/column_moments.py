@@ -81,6 +81,9 @@ def fit_column_moments(
     facts = PublicFacts(
         max(size, 2.0), d, 2 * reach, session.remaining("mean"), 0.0, None, None, weights, names
     )
+    if box is not None and box.low is not None and box.high is not None:
+        corners = np.maximum(*(np.abs(columns.of_table(end)) for end in (box.low, box.high)))
+        facts = replace(facts, farthest=float(np.linalg.norm(corners)))
     candidate = Candidate(np.zeros(d), reach, reach, start)
     end = refine(session, points.within(columns), candidate, facts, spreads=spreads)
     found = Found(size, size_sd, method="columns")

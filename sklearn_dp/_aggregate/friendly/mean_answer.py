@@ -155,8 +155,9 @@ def _in_words(
             "inside the radius; standard errors allow for this, and medians (DPQuantiles) avoid it"
         )
     if status == "ok" and end.open:
+        bounds = "bounds or " if math.isinf(facts.farthest) else ""
         status = (
             "ok, but the noise hides how long tails are, and rows far out may shift means by more "
-            "than standard errors allow for; bounds or medians (DPQuantiles) avoid this"
+            f"than standard errors allow for; {bounds}medians (DPQuantiles) avoid this"
         )
     return told_of_single(status, codes, names)

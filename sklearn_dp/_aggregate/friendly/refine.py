@@ -282,7 +282,8 @@ def refine(
         unsure += (fourths * area**2 - own**2) * drawn
         spread_error = np.sqrt(unsure + excess**2) / (2 * spread)
     found = end.center, clip.radius, error, spread, end.size, end.least, clip.hidden, spread_error
-    return Refined(*found, bias, squares - offset**2, noise, clip.open and facts.reach is None)
+    far = clip.open and not clip.spike and facts.reach is None
+    return Refined(*found, bias, squares - offset**2, noise, far)
 
 
 def alike(end: Refined) -> bool:
