@@ -13,6 +13,16 @@ _LIBRARY = (
     "Library: sklearn-dp {}. Sums are exact integers, and noise is drawn on the same integer grid, "
     "so the guarantee holds for the floating-point program. Timing is not protected."
 )
+_ROWS = "Whoever runs the fits sees the rows."
+_CLIENTS = (
+    "Clients keep their rows, unless a fit had them in one table. Whoever adds up what they send "
+    "sees the sums without noise, unless clients add the noise under secure aggregation."
+)
+_NOISE = {
+    "system": "",
+    "seeded": " The noise can be reproduced: no guarantee against anyone who knows the seed.",
+    "planned": " This is a plan: no fit has been made.",
+}
 _COMPOSED = "Adaptive composition of all releases: {}."
 
 
@@ -80,7 +90,7 @@ def deployment_entry(source: PrivacyReport | PrivacyLedger) -> dict[str, Any]:
             },
             "dp_variant": {
                 "variant_name": _variant(known["parameters"]),
-                "data_domain": "Tables with any number of rows; the number is protected.",
+                "data_domain": "Tables with " + known["domain"],
                 "unprotected_quantities": "Parameters of the fits, bounds among them, and the "
                 "names and the number of columns.",
             },
@@ -91,8 +101,8 @@ def deployment_entry(source: PrivacyReport | PrivacyLedger) -> dict[str, Any]:
                 "privacy_parameters_details": known["accounting"],
             },
             "deployment_model": {
-                "model_name": "Central",
-                "trust_assumptions": "Whoever runs the fits sees the rows.",
+                "model_name": "Federated" if known["federated"] else "Central",
+                "trust_assumptions": (_CLIENTS if known["federated"] else _ROWS) + known["noise"],
                 "release_type": known["releases"],
                 "data_source_type": "",
                 "access_type": "Non-interactive",
@@ -115,11 +125,21 @@ def _variant(parameters: dict[str, float]) -> str:
     return "Approximate DP" if parameters["delta"] > 0 else "Pure DP"
 
 
+def _domain(relation: str, unit: str) -> str:
+    """Whether the number of units is protected, by what neighbors do with one."""
+    if relation == "add or remove":
+        return f"any number of {unit}s; the number is protected."
+    return f"a public number of {unit}s."
+
+
 def _of_report(report: PrivacyReport) -> dict[str, Any]:
     lines = {f"- {row['release']}: {row['mechanism']}" for row in report.releases}
     return {
         "parameters": {"epsilon": report.epsilon, "delta": report.delta},
         "unit": report.unit,
+        "domain": _domain(report.relation, report.unit),
+        "federated": any("server's points" in note for note in report.notes),
+        "noise": _NOISE[report.noise],
         "neighbors": report.neighbors,
         "accounting": f"{report.accounting}, rho = {report.rho:.6g}",
         "releases": "One release",
@@ -135,6 +155,9 @@ def _of_ledger(ledger: PrivacyLedger) -> dict[str, Any]:
     return {
         "parameters": {name: cost for name, cost in state.spent.items() if name != "delta_failure"},
         "unit": terms.unit,
+        "domain": _domain(terms.relation, terms.unit),
+        "federated": any("Federated" in charge.label for charge in charges),
+        "noise": "",
         "neighbors": in_words(terms.relation, terms.unit),
         "accounting": budget + (f"; probability of a failure: {failure:.3g}" if failure else ""),
         "releases": "Many releases" if len(charges) > 1 else "One release",

@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from sklearn_dp import FriendlyMean, PrivacyBudget, PrivacyLedger
+from sklearn_dp import FederatedDPKMeans, FriendlyMean, PrivacyBudget, PrivacyLedger
+from sklearn_dp._privacy._ledger_terms import LedgerCharge
 from sklearn_dp.accounting import deployment_entry
 
 # What the registry's schema allows (commit 057e5d8 of its data): the fields of each section, and
@@ -76,6 +77,32 @@ def test_a_ledger_tells_its_total(ledger):
     assert sections["dp_variant"]["variant_name"] == "Approximate DP"
     assert sections["deployment_model"]["release_type"] == "Many releases"
     assert "FriendlyMean" in sections["implementation"]["mechanisms"]
+
+
+@pytest.mark.parametrize(
+    ("relation", "words"),
+    [("add or remove", "any number of rows; the number is protected"), ("replace", "a public num")],
+)
+def test_whether_the_number_of_rows_is_protected_is_said_by_the_relation(relation, words):
+    budget = PrivacyBudget(epsilon=3.0, delta=1e-5)
+    ledger = PrivacyLedger(budget, relation=relation)
+    model = FederatedDPKMeans(2, bounds=1.0, relation=relation, ledger=ledger)
+    plan = model.privacy_plan(2).report()
+    ledger.charge(LedgerCharge.of(model.privacy_plan(2), "FederatedDPKMeans"))
+    for source in (plan, ledger):
+        sections = checked(source)
+        assert words in sections["dp_variant"]["data_domain"]
+        assert sections["deployment_model"]["model_name"] == "Federated"
+        assert "Clients keep their rows" in sections["deployment_model"]["trust_assumptions"]
+    assert "no fit has been made" in checked(plan)["deployment_model"]["trust_assumptions"]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+def test_noise_of_a_seed_is_no_guarantee(ledger):
+    for seed, told in ((None, False), (0, True)):
+        report = fitted(ledger, random_state=seed, epsilon=0.5).privacy_report_
+        model = checked(report)["deployment_model"]
+        assert ("seed" in model["trust_assumptions"]) is told and model["model_name"] == "Central"
 
 
 def test_a_ledger_in_rho_is_concentrated():
