@@ -139,6 +139,7 @@ class BaseByDays(BaseDPEstimator):
     days_: Days
     _today: Any = None  # a _Today, while a day is fitted
     _charged: tuple[str, Payers] | None = None  # on the first day: which ledger, and whom in it
+    _first: dict[str, Any] | None = None  # its parameters
     _weighs: float | None = None  # on the first day: what a unit does; None without weights
 
     def _no_days(self) -> str | None:
@@ -257,7 +258,8 @@ class BaseByDays(BaseDPEstimator):
         report, days = self.privacy_report_, vars(self).get("days_")
         if days is None:  # `fit` was the first day, with all of its budget
             cost = report.epsilon, report.delta, report.rho
-            days = Days(1, None, 1, report.unit, cost, self._kept_parameters())
+            first = self._kept_parameters() if self._first is None else self._first
+            days = Days(1, None, 1, report.unit, cost, first)
         parameters = self._kept_parameters() | {"n_days": n_days, "groups": unit == "group"}
         known = days.parameters | {"n_days": days.n_days, "groups": days.unit == "group"}
         for name, value in parameters.items():
@@ -348,6 +350,7 @@ class BaseByDays(BaseDPEstimator):
     def _start_session(self, plan: PrivacyPlan) -> PrivacySession:
         session = super()._start_session(plan)
         if not self._later:
+            self._first = self._kept_parameters()
             self._charged = payers_of(self.ledger) if session.report().ledger else None
         return session
 

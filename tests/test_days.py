@@ -260,10 +260,21 @@ def test_a_segment_goes_on_by_days():
         one.set_params(ledger=PrivacyLedger(PrivacyBudget(1.0, 1e-6))).partial_fit(rows_of(3))
 
 
-def test_a_larger_budget_than_that_of_the_fit_before_is_refused():
-    model = kmeans(epsilon=0.5).fit(rows_of(0)).set_params(epsilon=1.0)
-    with pytest.raises(ValueError, match="budget of a day"):
-        model.partial_fit(rows_of(1))
+@pytest.mark.parametrize(
+    "model, change",
+    [
+        (kmeans(epsilon=0.5), {"epsilon": 1.0}),
+        (FriendlyCovariance(), {"bounds": 1.0}),
+        (FriendlyCovariance(bounds=1.0, method="gram"), {"method": "whiten"}),
+    ],
+    ids=["budget", "bounds", "method"],
+)
+def test_what_a_fit_before_has_cost_and_meant_does_not_change(model, change):
+    """It counts as a day, whose result another bound or method would have dropped."""
+    model = clone(model).fit(rows_of(0)).set_params(**change)
+    for later in (model, evening(model)):
+        with pytest.raises(ValueError, match=f"^{list(change)[0]} must not change"):
+            later.partial_fit(rows_of(1))
 
 
 def test_a_person_of_several_days():
