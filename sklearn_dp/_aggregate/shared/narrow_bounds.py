@@ -117,7 +117,7 @@ def told_of_cuts(
     >>> ball = Domain.from_bounds(60.0, 2)
     >>> place = np.array([40.0, 20.0]), np.array([30.0, 14.0])
     >>> told_of_cuts("ok", np.array(["ok", "ok"]), ball, *place, ["pay", "age"])
-    'ok, but a typical row reaches 93 % of the bound, so longer rows may have been clipped'
+    'ok, but a typical row reaches 100 % of the bound, so longer rows may have been clipped'
     """
     if domain is None or not is_ok(status):
         return status
