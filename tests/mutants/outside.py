@@ -42,7 +42,7 @@ from sklearn_dp.ensemble import SampleAndAggregate, _output_units
 from sklearn_dp.ensemble._aggregation import Aggregation
 from sklearn_dp.federated import _client, _round_sensitivities
 from sklearn_dp.federated._engines import LocalEngine
-from sklearn_dp.model_selection import _scorers
+from sklearn_dp.model_selection import _candidate_plan, _scorers
 from sklearn_dp.model_selection._runs import Runner
 
 __all__ = ["OUTSIDE", "Edit"]
@@ -50,21 +50,10 @@ __all__ = ["OUTSIDE", "Edit"]
 
 @dataclass(frozen=True)
 class Edit:
-    """One edit of the text of a function.
+    """One edit of the text of a function, of a class or a module; the name says what is wrong.
 
-    Attributes
-    ----------
-    name : str
-        In words: what is wrong.
-    owner : class or module
-    attribute : str
-        Of the owner: the function.
-    old, new : str
-        `old` stands in it once.
-    test : str
-        ``path::function`` below `tests/`: the test that has to fail.
-    arguments : dict
-        Of that test, but for `monkeypatch`.
+    `old`, which stands there once, becomes `new`. Then `test`, ``path::function`` below `tests/`,
+    has to fail with these arguments, beside `monkeypatch`.
     """
 
     name: str
@@ -331,11 +320,37 @@ OUTSIDE = [
     Edit(
         "a search that is padded to one run less",
         Runner,
-        "_best",
-        "longest(rule) - counted",
-        "longest(rule) - counted - 1",
+        "_surplus",
+        "- {*drawn})",
+        "- {*drawn})[1:]",
         "model_selection/test_runs.py::test_padding_runs_are_no_candidates",
         {"drawn": [1], "winner": 1},
+    ),
+    Edit(
+        "surplus runs of the first candidate",
+        Runner,
+        "_surplus",
+        ".integers(rule.m, size=rule.cap)",
+        ".integers(1, size=rule.cap)",
+        "model_selection/test_runs.py::test_surplus_runs_are_drawn_like_those_that_count",
+        {"counted": 1},
+    ),
+    Edit(
+        "the best of many runs that may fail",
+        _candidate_plan,
+        "only_gaussian",
+        " and not plan.delta_failure",
+        "",
+        "model_selection/test_candidate_plan.py::test_a_gaussian_release_that_may_fail_is_not_one_of_the_theorem",
+    ),
+    Edit(
+        "a fit that protects a row inside one that protects a group",
+        PrivacySession,
+        "_check_neighbors",
+        "plan.unit != self.plan.unit or ",
+        "",
+        "_privacy/test_session.py::test_a_fit_inside_protects_the_neighbors_of_the_whole",
+        {"whole": {"unit": "group"}, "part": {}},
     ),
     Edit(
         "a status from the true number of blocks that worked",
