@@ -208,8 +208,8 @@ def _chosen(
     whole, clipped = whole_bounds(candidate, facts), float(costs.min())
     spike = tail.spike and (math.isfinite(whole) or facts.farthest <= candidate.ball)
     # Next to a single value, no law tells what else there is. A clip must then save more than the
-    # noisy numbers make it likely that there are points far out.
-    odds = math.exp(_seen_far(tail.likely, seen) ** 2 / 2) if spike else 0.0
+    # noisy numbers make it likely that there are points far out: at 10 standard deviations, surely.
+    odds = math.exp(min(_seen_far(tail.likely, seen), 10.0) ** 2 / 2) if spike else 0.0
     if spike:  # of its squares there is no spread to compare with
         whole, edges = min(whole, facts.farthest), np.minimum(edges, facts.farthest)
         dearer = (noise * whole) ** 2 - clipped

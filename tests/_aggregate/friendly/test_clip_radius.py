@@ -159,6 +159,15 @@ def test_a_rare_value_is_in_the_interval(share, n):
     assert np.mean(np.abs(off) < 1.96) >= 0.75
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_part_of_a_row_at_a_huge_budget_is_no_error(seed):
+    """Half of a row was far more than the noise: the odds of that were too large for a number."""
+    X, weights = np.zeros((20_000, 1)), np.ones(20_000)
+    X[0], weights[0] = 1.0, 0.49
+    model = FriendlyMean(epsilon=3e4, bounds=([0.0], [1.0]), max_weight=1.0, random_state=seed)
+    assert 0 <= model.fit(X, sample_weight=weights).mean_[0] < 1e-3
+
+
 def test_a_rare_value_is_in_the_standard_deviation_of_a_scaler():
     """That of 1 % ones among zeros was .013, and trusted: .0995."""
     off = []
