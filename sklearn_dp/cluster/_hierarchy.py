@@ -43,9 +43,10 @@ class ClusterLevel:
     loss : float
         How much the sum of squared distances of the rows to their centers (of cosine distances)
         grows by the merging, estimated from released numbers. Add it to `inertia_` of the fit. If
-        the centers have standard errors, what their noise adds is subtracted.
+        the centers have standard errors, what their noise adds is subtracted, where it is known.
     loss_std_error : float or None
-        Its standard error.
+        Its standard error. Infinite if it is due to coordinates whose error is; not if merged
+        centers agree in these, as they do in a column of one visible value.
     hierarchy : ClusterHierarchy
         The tree that this is a level of.
     """
@@ -345,8 +346,15 @@ DPTopics
             # Of clusters without weight, beside others that have some, nothing enters.
             counts = (self._mass > 0) | (total(self._mass, labels)[labels] == 0)
             errors = np.where(counts[:, None], errors, 0.0)
-        loss, loss_error = added_loss(mass, labels, points - centers[labels], errors, noise)
+        apart, known = points - centers[labels], errors
         if errors is not None:
+            # Of a column of one visible value nothing is known but that the centers are there.
+            lost = np.isinf(_rescaled(errors, 1.0))
+            known = np.where(lost, 0.0, errors)
+            lost &= np.abs(apart) > _ROUNDED * np.abs(points)
+        loss, loss_error = added_loss(mass, labels, apart, known, noise)
+        if errors is not None:
+            loss_error = np.inf if lost.any() else loss_error
             # The variance of a total of drawn units is at most that of heavy ones.
             sd = np.sqrt(min(self.max_weight / self._heaviest, _LOST) * self._mass)
             sd = sd if noise is None else np.hypot(sd, noise)

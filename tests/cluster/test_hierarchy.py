@@ -185,6 +185,35 @@ def test_weights_that_noise_has_taken():
         none.merge_small(1)
 
 
+def test_a_column_of_one_visible_value_does_not_hide_the_loss():
+    """Its centers have infinite errors, which were taken for noise: every loss was 0 +- 1e107."""
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 4, 4000)
+    X = rng.normal(size=(4000, 2)) + np.array([[0, 0], [20, 20], [40, 0], [60, 20]])[label]
+    X = np.column_stack([X, np.full(4000, 40.0)])
+    tree = ClusterHierarchy.from_estimator(DPKMeans(4, epsilon=4.0, random_state=0).fit(X))
+    assert np.isinf(tree.centers_std_error[:, 2]).all()
+    options = {"weights_std_error": tree.weights_std_error}
+    without = ClusterHierarchy(
+        tree.centers[:, :2], tree.weights, centers_std_error=tree.centers_std_error[:, :2],
+        **options,
+    )  # fmt: skip
+    for level, same in (
+        (tree.cut(2), without.cut(2)),
+        (tree.merge([0, 0, 1, 2]), without.merge([0, 0, 1, 2])),
+    ):
+        assert 0 < level.loss_std_error < 0.1 * level.loss
+        assert np.isinf(level.centers_std_error).all(axis=0).tolist() == [False, False, True]
+        assert level.loss == pytest.approx(same.loss, rel=1e-6)
+        assert level.loss_std_error == pytest.approx(same.loss_std_error, rel=1e-6)
+    rare = tree.centers.copy()  # a center elsewhere, and nobody knows how far off it is
+    rare[0, 2] = 90.0
+    level = ClusterHierarchy(
+        rare, tree.weights, centers_std_error=tree.centers_std_error, **options
+    ).cut(1)
+    assert level.loss > 0 and np.isinf(level.loss_std_error)
+
+
 def test_one_cluster_is_a_tree():
     tree = ClusterHierarchy([[1.0, 2.0]], [5.0])
     assert tree.children_.shape == (0, 2) and tree.linkage_.shape == (0, 4)
