@@ -67,6 +67,7 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         spreads = self._keep_errors(result.errors, result.counted, unknown)
         means = self.means_, self.means_std_error_
         codes = at_bound_codes(result.codes, domain, *means, spreads)
+        self._flat = unknown & (codes == "constant")
         self.column_status_ = worst_codes(codes, 0)
         self.component_status_ = worst_codes(np.where(codes == "constant", "ok", codes), 1)
         if is_ok(self.status_):

@@ -17,9 +17,15 @@ _UNKNOWN = 0.5
 
 
 def moved_numbers(
-    values: np.ndarray, errors: np.ndarray, common: np.ndarray, common_error: np.ndarray
+    values: np.ndarray,
+    errors: np.ndarray,
+    common: np.ndarray,
+    common_error: np.ndarray,
+    fixed: np.ndarray | bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Empirical Bayes: released values (S, ...), moved toward common ones (...), with their errors.
+
+    What is `fixed` stays as it is, and its error infinite.
 
     >>> five = np.array([[1.0], [3.0], [1.0], [3.0], [2.0]])
     >>> moved_numbers(five, np.ones((5, 1)), np.array([2.0]), np.zeros(1))[0].ravel().tolist()
@@ -31,7 +37,8 @@ def moved_numbers(
     variance = np.square(np.maximum(errors / unit, 1e-150))
     given, after = _given(apart, variance, 1, np.square(common_error / unit))
     given = np.where(np.isfinite(variance), given, 1.0)  # also where hardly a segment is known
-    return values + given * (common - values), np.sqrt(after) * unit
+    moved = np.where(fixed, values, values + given * (common - values))
+    return moved, np.where(fixed, np.inf, np.sqrt(after) * unit)
 
 
 def moved_covariances(
@@ -186,7 +193,7 @@ def _matched(models: Sequence[Any], common: Any) -> list[np.ndarray]:
 def _in_order(models: Sequence[Any], orders: Sequence[np.ndarray], form: str) -> None:
     """Put the components of each mixture in an order."""
     names = ["means_", "weights_", *(["covariances_"] if form != "tied" else [])]
-    names += [f"{name}std_error_" for name in names] + ["component_status_"]
+    names += [f"{name}std_error_" for name in names] + ["component_status_", "_flat"]
     names += ["precisions_", "precisions_cholesky_"] if form != "tied" else []
     for model, order in zip(models, orders, strict=True):
         for name in names:
@@ -204,7 +211,9 @@ def _moved(models: Sequence[Any], name: str, common: Any) -> tuple[np.ndarray, n
     if not name.startswith("covariance"):
         noise = np.array([_noise_of_components(model) for model in models])
         unseen = noise[..., None] if name == "means_" else np.any(noise, axis=1)[:, None]
-        values, errors = moved_numbers(values, np.where(unseen, np.inf, errors), *target)
+        fixed: Any = [model._flat for model in models] if name == "means_" else False
+        errors = np.where(unseen | fixed, np.inf, errors)
+        values, errors = moved_numbers(values, errors, target[0], target[1], fixed)
         if name == "weights_":
             values = np.maximum(values, 0.0)
             values /= values.sum(axis=1, keepdims=True)

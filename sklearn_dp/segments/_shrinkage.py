@@ -12,15 +12,17 @@ __all__ = ["matched_centers", "share_centers", "share_means", "shrunk"]
 _MEANS = ("mean_", "location_")
 
 
-def shrunk(values: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def shrunk(
+    values: np.ndarray, errors: np.ndarray, fixed: np.ndarray | bool = False
+) -> tuple[np.ndarray, np.ndarray]:
     """Empirical Bayes: released values (S, ...) of S segments, moved toward their mean.
 
     Also returns their standard errors then. Entry by entry, segments are taken for normal about a
     common mean, with the variance between segments by moments (DerSimonian and Laird 1986), at
     least 0. A segment gives up the part of its distance from the mean that is likely to be error,
     less (S - 1 - 2) / (S - 1), and its error grows by what is not known of that part (Morris 1983).
-    So up to three segments stay as they are. One whose error is infinite gets the mean. Of released
-    values only, so it costs nothing.
+    So up to three segments stay as they are. One whose error is infinite gets the mean; what is
+    `fixed` stays, and tells nothing of others. Of released values only, so it costs nothing.
 
     >>> four, errors = shrunk(np.array([[1.0], [3.0], [2.0], [2.0]]), np.ones((4, 1)))
     >>> four.ravel().round(2).tolist()
@@ -35,7 +37,7 @@ def shrunk(values: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarr
     mean, mean_variance = _mean(values, variance + between)
     known = np.isfinite(variance)
     free = known.sum(axis=0) - 3
-    enough = free > 0
+    enough = (free > 0) & (known | ~np.asarray(fixed))
     part = np.where(known, variance, 0.0) / np.where(known, variance + between, 1.0)
     given = np.where(known, part * free.clip(0) / np.maximum(free + 2, 1), enough)
     doubt = 2 / np.maximum(free, 1) * np.square(given * (values - mean)) * known
@@ -63,6 +65,11 @@ def _between(offsets: np.ndarray, variance: np.ndarray) -> np.ndarray:
     return np.where((free > 0) & (scale > 0), excess.clip(0) / np.maximum(scale, 1e-300), 0.0)
 
 
+def _of_one_value(codes: object, errors: np.ndarray) -> np.ndarray:
+    """Released numbers that are the one visible value, beside which nobody knows what else is."""
+    return np.isinf(errors) & (np.asarray(codes) == "constant")
+
+
 def share_means(models: Sequence[Any]) -> None:
     """Move the means of the segments toward their common one, with the errors they have then.
 
@@ -75,7 +82,9 @@ def share_means(models: Sequence[Any]) -> None:
             )
             bias = [getattr(model, "_clip_bias", np.zeros_like(sd[0])) for model in models]
             own = np.where(np.isfinite(sd), np.minimum(bias, sd), 0.0)
-            moved, sd = shrunk(values, np.sqrt(np.square(sd) - np.square(own)))
+            codes = [getattr(model, "column_status_", "") for model in models]
+            fixed = [_of_one_value(*pair) for pair in zip(codes, sd, strict=True)]
+            moved, sd = shrunk(values, np.sqrt(np.square(sd) - np.square(own)), np.array(fixed))
             for model, value, each in zip(models, moved, np.hypot(sd, own), strict=True):
                 setattr(model, name, value.astype(getattr(model, name).dtype))
                 setattr(model, error, each.astype(getattr(model, error).dtype))
@@ -104,8 +113,11 @@ def matched_centers(models: Sequence[Any], pooled: np.ndarray) -> tuple[np.ndarr
 
 def share_centers(models: Sequence[Any], pooled: np.ndarray) -> None:
     """The same of centers, each of which belongs to one of `pooled` (k, d)."""
-    *both, orders = matched_centers(models, pooled)
+    centers, errors, orders = matched_centers(models, pooled)
     names = ("cluster_centers_", "cluster_centers_std_error_")
-    for name, released in zip(names, shrunk(*both), strict=True):
+    codes = [getattr(model, "cluster_centers_status_", "") for model in models]
+    codes = [np.broadcast_to(c, pooled.shape)[o] for c, o in zip(codes, orders, strict=True)]
+    moved = shrunk(centers, errors, _of_one_value(codes, errors))
+    for name, released in zip(names, moved, strict=True):
         for model, order, values in zip(models, orders, released, strict=True):
             getattr(model, name)[order] = values

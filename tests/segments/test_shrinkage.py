@@ -5,6 +5,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from sklearn_dp import (
+    DPPCA,
+    DPBySegment,
+    DPGaussianMixture,
+    DPKMeans,
+    DPStandardScaler,
+    FriendlyCovariance,
+    FriendlyMean,
+)
 from sklearn_dp.segments._shrinkage import share_centers, share_means, shrunk
 
 
@@ -87,3 +96,44 @@ def test_centers_are_matched_before_they_are_moved():
         np.std(firsts, axis=0).max()
         < np.std([o[i % 2] for i, o in enumerate(before)], axis=0).max()
     )
+
+
+def test_what_is_fixed_stays_and_does_not_count():
+    """An infinite error stands for one visible value too, which is no unknown one."""
+    rng = np.random.default_rng(0)
+    values, errors = rng.normal(size=(6, 1)), np.ones((6, 1))
+    values[5], errors[5] = 40.0, np.inf
+    moved, after = shrunk(values, errors, np.isinf(errors))
+    assert moved[5] == 40.0 and np.isinf(after[5])
+    for some, all_of_them in zip(shrunk(values[:5], errors[:5]), (moved, after), strict=True):
+        np.testing.assert_allclose(all_of_them[:5], some, rtol=1e-12)
+
+
+@pytest.mark.filterwarnings(
+    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
+@pytest.mark.parametrize(
+    ("estimator", "name"),
+    [
+        (FriendlyMean(), "mean_"),
+        (DPStandardScaler(), "mean_"),
+        (FriendlyCovariance(), "location_"),
+        (DPPCA(1), "mean_"),
+        (DPGaussianMixture(2), "means_"),
+        (DPKMeans(2), "cluster_centers_"),
+    ],
+)
+def test_the_one_visible_value_of_a_segment_is_released(estimator, name):
+    """Hours are 40 for everybody in one of six segments, and 30 +- 5 in the others."""
+    rng, key = np.random.default_rng(0), np.repeat(np.arange(6), 2000)
+    X = np.c_[rng.normal(size=len(key)), rng.normal(30, 5, len(key))]
+    X[:, 0] += 20 * (rng.random(len(key)) < 0.4)
+    X[key == 5, 1] = 40.0
+    model = DPBySegment(estimator, epsilon=20.0, values=range(6), random_state=0).fit(X, by=key)
+    found, errors = (
+        np.array([getattr(each, end) for each in model.estimators_.values()])[..., 1]
+        for end in (name, f"{name}std_error_")
+    )
+    assert np.abs(found[5] - 40).max() < 0.1 and np.isinf(errors[5]).all()
+    assert np.abs(found[:5] - 30).max() < 1 and np.isfinite(errors[:5]).all()
