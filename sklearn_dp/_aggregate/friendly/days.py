@@ -43,6 +43,7 @@ class Means:
     spread: np.ndarray
     size: float
     size_variance: float
+    single: np.ndarray | None = None  # of means that are shown: see `_single`
 
     @classmethod
     def of_none(cls, d: int) -> Self:
@@ -64,6 +65,7 @@ class Means:
             np.full(len(error), math.inf),
             fitted.size_ / weight,
             (fitted.size_std_error_ / weight) ** 2,
+            _single(np.asarray(fitted.mean_, dtype=np.float64), fitted.column_status_),
         )
 
     def and_one(self, day: FriendlyMeanResult | DayMean, keep: float) -> Self:
@@ -94,14 +96,19 @@ def combined(
     """The result of all days, and what is kept of it for the next; `before` None on the first
     day."""
     means = (Means.of_none(len(day.mean)) if before is None else before).and_one(alone(day), keep)
+    single = _single(day.mean, day.codes)
     if before is None:
-        return day, means
+        return day, replace(means, single=single)
+    shown = before.mean if before.single is None else before.single
+    differs = ~(np.isnan(single) | np.isclose(shown, single, rtol=_SAME, atol=0.0))
+    single = np.where(np.isnan(shown), single, np.where(differs, math.inf, shown))
+    means = replace(means, single=single)
     known = means.precision > 0
     error = np.where(known, np.sqrt(means.variance + np.square(means.bias)), math.inf)
     hidden = ~(error <= _HIDDEN * means.spread)
-    # A column of one visible value is one only where all days have shown that value.
-    other = known | ~np.isclose(before.mean, day.mean, rtol=_SAME, atol=0.0)
-    by_days = np.isin(day.codes, ["ok", "noise"]) | (day.codes == "constant") & other
+    # A column of one visible value is one only where no day has shown another value.
+    other = (day.codes == "constant") & (known | np.isinf(single))
+    by_days = np.isin(day.codes, ["ok", "noise"]) | other
     codes = np.where(by_days, np.where(hidden, "noise", "ok"), day.codes)
     of_day = told_of_single("ok", day.codes, names).removeprefix("ok, but ")
     status = day.status.removesuffix(f", but {of_day}").removesuffix(f"; {of_day}")
@@ -120,6 +127,15 @@ def combined(
         "status": status,
     }
     return replace(day, mean=means.mean, size=means.size, size_sd=size_sd, **changed), means
+
+
+def _single(mean: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """The one value that is visible of each column: NaN where none is, infinite where several are.
+
+    >>> _single(np.array([40.0, 1.0, 2.0]), np.array(["constant", "noise", "ok"])).tolist()
+    [40.0, nan, inf]
+    """
+    return np.where(codes == "constant", mean, np.where(codes == "noise", math.nan, math.inf))
 
 
 def alone(day: FriendlyMeanResult) -> FriendlyMeanResult:

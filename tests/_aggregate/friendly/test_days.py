@@ -85,8 +85,9 @@ def test_what_is_forgotten_counts_less():
 
 def test_of_a_fit_before_all_error_may_be_bias():
     fitted = SimpleNamespace(
-        mean_=np.ones(2), mean_std_error_=np.array([0.1, np.inf]), size_=50.0, size_std_error_=6.0
-    )
+        mean_=np.ones(2), mean_std_error_=np.array([0.1, np.inf]), size_=50.0, size_std_error_=6.0,
+        column_status_=np.array(["ok", "noise"]),
+    )  # fmt: skip
     means = Means.of(fitted, 2.0)
     assert means.bias.tolist() == [0.1, 0.0] and means.precision[1] == 0
     assert (means.size, means.size_variance) == (25.0, 9.0)
@@ -112,6 +113,26 @@ def test_a_day_of_one_visible_value_counts_only_where_all_days_show_it():
         result = together(one, replace(one, mean=np.full(2, other)))
         assert result.codes.tolist() == ["noise"] * 2 and np.isinf(result.std_error).all()
         assert result.status.startswith("noise hides the means in all days so far")
+
+
+def test_values_that_differ_are_not_forgotten():
+    """Days of 40, 41 and 41 were "constant" again: only the last day was compared."""
+    forty, other = (
+        day(value, np.inf, spread=0.0, codes="constant", status=ONE_VALUE) for value in (40.0, 41.0)
+    )
+    nothing = day(17.0, np.inf, spread=0.0, codes="noise", status="no location found")
+    hidden = day(17.0, 0.1, status="the mean covers at most about 83 %")
+    for days in ((forty, other, other), (forty, nothing, other, other), (hidden, forty, forty)):
+        assert together(*days).codes.tolist() == ["noise"] * 2
+    for days in ((forty, nothing, forty), (nothing, forty, forty)):  # a lost day shows no value
+        result = together(*days)
+        assert result.codes.tolist() == ["constant"] * 2 and result.mean.tolist() == [40.0] * 2
+    _, means = combined(forty, None, 1.0, ["a", "b"])
+    old = vars(means).copy()
+    del old["single"]  # of a pickle from before
+    object.__setattr__(means, "__dict__", old)
+    assert combined(forty, means, 1.0, ["a", "b"])[0].codes.tolist() == ["constant"] * 2
+    assert combined(other, means, 1.0, ["a", "b"])[0].codes.tolist() == ["noise"] * 2
 
 
 def test_a_caveat_of_one_column_outlives_noise_in_another():
