@@ -192,7 +192,10 @@ def plan_of(model: Any, target: PrivacyBudget, unit: str, rounds: tuple[str, ...
     shares does not hold.
     """
     if model.privacy_unit == "client" and unit == "row":
-        raise ValueError("privacy_unit='client' needs groups: the client of each row.")
+        raise ValueError(
+            "privacy_unit='client' needs groups, the client of each row, in fit; and unit='group' "
+            "in privacy_plan."
+        )
     if model.privacy_unit == "row" and unit == "group":
         raise ValueError(
             "privacy_unit='row' protects single rows, not groups: use privacy_unit='auto' to "

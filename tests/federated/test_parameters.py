@@ -92,6 +92,13 @@ def test_the_relation_that_a_plan_states(options, unit, relation):
     assert len(plan.notes) == 1 + ("n_honest" in options)
 
 
+def test_a_plan_for_rows_of_a_model_for_clients_says_what_to_pass():
+    model = FederatedDPKMeans(2, bounds=1.0, privacy_unit="client")
+    with pytest.raises(ValueError, match="needs groups, .* in fit; and unit='group' in privacy_p"):
+        model.privacy_plan(2)
+    assert model.privacy_plan(2, unit="group").unit == "group"
+
+
 def test_noise_in_shares_is_refused_where_its_proof_does_not_hold():
     model, rounds = FederatedDPKMeans(2, n_honest=2), setup().rounds
     with pytest.raises(ValueError, match="too large for n_honest"):
