@@ -54,18 +54,19 @@ def moved_covariances(
     In coordinates where the common matrix is the identity, the logarithm of a matrix has about the
     relative error of its variances in each of its d (d + 1) / 2 numbers. A segment gives up one
     part of that logarithm. One that does not know its variances within a half is all noise, which
-    makes them too large: it gets the common matrix. What a clip may have taken of its variances,
-    the part `clipped` (S, d), is in the errors, and no noise. So it is of the common ones.
+    makes them too large: it gets the common matrix. Columns of infinite errors, as of one visible
+    value, say nothing of that. What a clip may have taken of its variances, the part `clipped`
+    (S, d), is in the errors, and no noise. So it is of the common ones.
     """
     d, full = len(common), common.ndim == 2
     numbers = d * (d + 1) // 2 if full else d
     relative = _diagonals(errors, full) / _diagonals(values, full)
     clipped = np.minimum(clipped, relative)
     relative = np.sqrt(np.square(relative) - np.square(clipped))
-    variance = np.square(relative).mean(axis=1)
-    variance = np.where(_unknown(relative), np.inf, np.maximum(variance, 1e-300))
+    variance = np.maximum(_mean_of_known(np.square(relative)), 1e-300)
+    variance = np.where(_unknown(relative), np.inf, variance)
     least = np.square(_diagonals(common_error, full) / _diagonals(common, full))
-    least = np.maximum(least - np.square(common_clipped), 0.0).mean()
+    least = _mean_of_known(np.maximum(least - np.square(common_clipped), 0.0))
     powers, apart = _logarithms(values, common)
     given, after = _given(apart / numbers, variance, numbers, least)
     known = np.isfinite(variance)
@@ -80,7 +81,15 @@ def moved_covariances(
 
 def _unknown(relative: np.ndarray, most: float = _UNKNOWN) -> np.ndarray:
     """Whether variances (..., d) of these relative errors are all noise."""
-    return ~(np.square(relative).mean(axis=-1) < most**2)
+    return ~(_mean_of_known(np.square(relative)) < most**2)
+
+
+def _mean_of_known(squares: np.ndarray) -> np.ndarray:
+    """Means over columns (..., d) of those that are finite; infinite where none is."""
+    known = ~np.isinf(squares)
+    number = known.sum(axis=-1)
+    total = np.where(known, squares, 0.0).sum(axis=-1)
+    return np.where(number > 0, total / np.maximum(number, 1), np.inf)
 
 
 def _diagonals(values: np.ndarray, full: bool) -> np.ndarray:
@@ -183,11 +192,10 @@ def _set(models: Sequence[Any], name: str, values: Any) -> None:
 
 def _matched(models: Sequence[Any], common: Any) -> list[np.ndarray]:
     """The order in which the components of each model are those of the common one."""
-    spread = np.ptp(common.means_, axis=0) + 1e-150
-    return [
-        linear_sum_assignment(cdist(common.means_ / spread, model.means_ / spread))[1]
-        for model in models
-    ]
+    means, *others = (np.asarray(each.means_, dtype=np.float64) for each in (common, *models))
+    spread = np.ptp(means, axis=0)
+    spread = np.where(spread > 0, spread, np.inf)  # equal means tell no component from another
+    return [linear_sum_assignment(cdist(means / spread, each / spread))[1] for each in others]
 
 
 def _in_order(models: Sequence[Any], orders: Sequence[np.ndarray], form: str) -> None:
