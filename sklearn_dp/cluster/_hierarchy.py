@@ -351,7 +351,8 @@ DPTopics
             # Of a column of one visible value nothing is known but that the centers are there.
             lost = np.isinf(_rescaled(errors, 1.0))
             known = np.where(lost, 0.0, errors)
-            lost &= np.abs(apart) > _ROUNDED * np.abs(points)
+            rounded = np.finfo(np.float32).eps * np.abs(points)
+            lost &= np.abs(apart) > np.maximum(rounded, _NO_WEIGHT)
         loss, loss_error = added_loss(mass, labels, apart, known, noise)
         if errors is not None:
             loss_error = np.inf if lost.any() else loss_error

@@ -185,12 +185,13 @@ def test_weights_that_noise_has_taken():
         none.merge_small(1)
 
 
-def test_a_column_of_one_visible_value_does_not_hide_the_loss():
+@pytest.mark.parametrize("value", [0.0, 40.0])
+def test_a_column_of_one_visible_value_does_not_hide_the_loss(value):
     """Its centers have infinite errors, which were taken for noise: every loss was 0 +- 1e107."""
     rng = np.random.default_rng(0)
     label = rng.integers(0, 4, 4000)
     X = rng.normal(size=(4000, 2)) + np.array([[0, 0], [20, 20], [40, 0], [60, 20]])[label]
-    X = np.column_stack([X, np.full(4000, 40.0)])
+    X = np.column_stack([X, np.full(4000, value)])
     tree = ClusterHierarchy.from_estimator(DPKMeans(4, epsilon=4.0, random_state=0).fit(X))
     assert np.isinf(tree.centers_std_error[:, 2]).all()
     options = {"weights_std_error": tree.weights_std_error}
