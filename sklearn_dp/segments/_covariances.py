@@ -55,18 +55,27 @@ def moved_covariances(
     relative error of its variances in each of its d (d + 1) / 2 numbers. A segment gives up one
     part of that logarithm. One that does not know its variances within a half is all noise, which
     makes them too large: it gets the common matrix. Columns of infinite errors, as of one visible
-    value, say nothing of that. What a clip may have taken of its variances, the part `clipped`
-    (S, d), is in the errors, and no noise. So it is of the common ones.
+    value, say nothing of that; where the common ones are finite, such a segment stays as it is, and
+    does not count. What a clip may have taken of its variances, the part `clipped` (S, d), is in
+    the errors, and no noise. So it is of the common ones.
     """
     d, full = len(common), common.ndim == 2
     numbers = d * (d + 1) // 2 if full else d
     relative = _diagonals(errors, full) / _diagonals(values, full)
     clipped = np.minimum(clipped, relative)
     relative = np.sqrt(np.square(relative) - np.square(clipped))
+    of_common = _diagonals(common_error, full) / _diagonals(common, full)
+    alone = (np.isinf(relative) & np.isfinite(of_common)).any(axis=1) & ~_unknown(relative)
+    if alone.any():
+        moved, after, rest = values.astype(np.float64), errors.astype(np.float64), ~alone
+        both, part = (values[rest], errors[rest], common, common_error), np.asarray(clipped)[rest]
+        if rest.any():
+            moved[rest], after[rest] = moved_covariances(*both, part, common_clipped)
+        return moved, after
     variance = np.maximum(_mean_of_known(np.square(relative)), 1e-300)
     variance = np.where(_unknown(relative), np.inf, variance)
-    least = np.square(_diagonals(common_error, full) / _diagonals(common, full))
-    least = _mean_of_known(np.maximum(least - np.square(common_clipped), 0.0))
+    least = np.maximum(np.square(of_common) - np.square(common_clipped), 0.0)
+    least = _mean_of_known(least)
     powers, apart = _logarithms(values, common)
     given, after = _given(apart / numbers, variance, numbers, least)
     known = np.isfinite(variance)

@@ -93,6 +93,17 @@ def test_a_column_of_infinite_errors_hides_no_other(form):
         np.testing.assert_allclose(after[0], errors[0], rtol=0.1)
 
 
+def test_a_constant_column_of_one_segment_keeps_no_other_from_borrowing():
+    truth, common = matrices(6, 0.1, np.random.default_rng(0))
+    errors, exact = with_errors(truth, 0.2), np.zeros((3, 3))
+    few = moved_covariances(truth[:5], errors[:5], common, exact)
+    truth[5, 1], truth[5, :, 1], errors[5, 1], errors[5, :, 1] = 0.0, 0.0, np.inf, np.inf
+    truth[5, 1, 1] = 1e-30
+    moved = moved_covariances(truth, errors, common, exact)
+    for found, some, own in zip(moved, few, (truth, errors), strict=True):
+        assert np.array_equal(found[:5], some) and np.array_equal(found[5], own[5])
+
+
 def test_what_clips_take_of_the_common_variances_is_nothing_between_segments():
     truth, common = matrices(6, 0.1, np.random.default_rng(0))
     errors, clipped = with_errors(truth, 0.5), np.full(3, 0.4)
