@@ -24,6 +24,7 @@ but for files and real tables.
   pairs         benchmarks/choice.py: ten clusters, in five pairs `gap` apart
   heavy tails   `heavy_tails`: t of 2.5 degrees of freedom about each center
   unbalanced    `unbalanced`: two thirds of the rows in one cluster, 19 small ones
+  rare flag     `rare_flag`: a column of zeros and few ones beside columns of normal numbers
   census        `census`: near-discrete columns, 148 rows with the largest gain there is
   issue         what an issue complained of: blobs of few rows in many features, digits at a tenth
                 of the budget, 64 rows a cluster in 128 features, word counts (tf-idf; 10 fits), 38
@@ -117,6 +118,14 @@ def unbalanced(n, seed):
     scale = choice.smallest_distance(centers) / 10
     labels = np.repeat(np.arange(20), sizes)
     return setting.into_ball(centers[labels] + scale * rng.normal(size=(n, 2))), centers
+
+
+def rare_flag(n, d, seed):
+    """A column that is one in a row of twenty, else zero, beside others that know nothing of it."""
+    rng = np.random.default_rng([seed, n, d])
+    flag = (rng.random(n) < 0.05) - 0.5
+    X = setting.into_ball(np.column_stack([0.1 * rng.normal(size=(n, d - 1)), flag]))
+    return X, np.array([X[flag == value].mean(axis=0) for value in (-0.5, 0.5)])
 
 
 def census(seed):
@@ -230,6 +239,10 @@ def all_cells():
         for d in (2, 10, 50)
     ]
     cells += [Cell(f"unbalanced n={n} d=2 k=20", 20, partial(unbalanced, n)) for n in (13467, 3738)]
+    cells += [
+        Cell(f"rare flag n={n} d={d} k=2", 2, partial(rare_flag, n, d))
+        for n, d in ((2000, 3), (4000, 4), (4000, 8))
+    ]
     digits = setting.Cell("real", 1797, 64, 10, 0.1, "digits")
     return [
         *cells,

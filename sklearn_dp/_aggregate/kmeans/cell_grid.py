@@ -11,6 +11,7 @@ rows that no leaf holds are counted once more, in cells that grow with their dis
 (`doc/development/kmeans_engine.md`, "Far rows").
 """
 
+import math
 from functools import cached_property
 from typing import Protocol
 
@@ -18,6 +19,7 @@ import numpy as np
 
 from ..._privacy._rounding import bounded_integers, exact_integers
 from ..shared.axes import Axes
+from ..shared.centering import Size
 from ..shared.rows import Rows
 from .tuning import Tuning
 
@@ -115,13 +117,18 @@ class TailCells(Protocol):
 
 
 def tail_cells(
-    axes: Axes, grid: CellGrid, first_depth: int, limit: float, tuning: Tuning
+    axes: Axes, grid: CellGrid, first_depth: int, size: Size, limit: float, tuning: Tuning
 ) -> TailCells:
-    """Coarser cells of the tree's grid where axes are the coordinates, rays where they are
-    measured."""
-    if axes.basis is None:
+    """Rays from where the searched box ends; where axes are the coordinates, coarser cells of the
+    tree's grid, or in small data rays from where a round cluster ends."""
+    if axes.basis is not None:
+        return _Rays(axes.half_widths, limit, tuning, searched=False)
+    if not size.small:
         return _Prefixes(grid, max(1, round(tuning.first_depth * first_depth)))
-    return _Rays(axes.spread, limit, tuning)
+    # A coordinate of a round cluster: the median distance over the root of the features.
+    spread = axes.limit / size.tail / math.sqrt(len(axes.spread))
+    start = np.full(len(axes.spread), tuning.box_reach * spread)
+    return _Rays(start, limit, tuning, searched=True)
 
 
 class _Prefixes(TailCells):
@@ -142,34 +149,38 @@ class _Prefixes(TailCells):
 
 class _Rays(TailCells):
     """Along which axis a row is farthest out, on which side, and in which shell: a far cluster
-    stays in one piece. Rows in a shell, beyond the searched box, are not counted by the tree."""
+    stays in one piece, where a grid divides it by the signs of the other coordinates.
 
-    def __init__(self, spread: np.ndarray, limit: float, tuning: Tuning) -> None:
-        self.n_shells = tuning.shells
-        self.spread, self.limit, self.ratio = spread, limit, tuning.shell_ratio
-        self.edges = tuning.box_reach * self.ratio ** np.arange(self.n_shells)
-        self.n_cells = 2 * len(spread) * self.n_shells
+    Shells begin at `start` (q,). Unless their place is `searched` by the tree, it does not count
+    the rows in them.
+    """
+
+    def __init__(self, start: np.ndarray, limit: float, tuning: Tuning, *, searched: bool) -> None:
+        self.start, self.limit, self.searched = start, limit, searched
+        self.n_shells, self.ratio = tuning.shells, tuning.shell_ratio
+        self.edges = self.ratio ** np.arange(self.n_shells)
+        self.n_cells = 2 * len(start) * self.n_shells
 
     def codes(self, points: np.ndarray) -> np.ndarray:
-        # Elementwise: a function of each point and of the released spread.
-        far = np.abs(points) / self.spread
+        # Elementwise: a function of each point and of released lengths.
+        far = np.abs(points) / self.start
         axis, at = far.argmax(axis=1), np.arange(len(points))
         shell = np.searchsorted(self.edges, far[at, axis], side="right") - 1
         side = 2 * axis + (points[at, axis] > 0)
         return np.where(shell < 0, -1, side * self.n_shells + shell)
 
     def beyond(self, codes: np.ndarray) -> np.ndarray:
-        return codes >= 0
+        return (codes >= 0) & (not self.searched)
 
     def boxes(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         # Along its axis a cell reaches from its shell to the next one, and the last shell to the
         # limit; across it, as wide as the cone of the points nearest to that axis may be.
         shell, side = codes % self.n_shells, codes // self.n_shells
         axis, at = side // 2, np.arange(len(codes))
-        inner = np.minimum(self.edges[shell] * self.spread[axis], self.limit)
+        inner = np.minimum(self.edges[shell] * self.start[axis], self.limit)
         outer = np.where(shell == self.n_shells - 1, self.limit, self.ratio * inner)
         outer = np.maximum(np.minimum(outer, self.limit), 1.001 * inner + 1)
-        widths = np.minimum(2 * self.ratio * self.edges[shell][:, None] * self.spread, self.limit)
+        widths = np.minimum(2 * self.ratio * self.edges[shell][:, None] * self.start, self.limit)
         centers = np.zeros_like(widths)
         centers[at, axis] = np.where(side % 2 == 1, 1.0, -1.0) * (inner + outer) / 2
         widths[at, axis] = outer - inner

@@ -62,7 +62,7 @@ def build_coreset(context: Context, axes: Axes, rho: float, far_rho: float = 0.0
     rho = math.nextafter(rho / len(depths), 0.0)  # rounded down: the levels sum to at most rho
     shells = None
     if far_rho > 0:
-        shells = tail_cells(axes, grid, depths[0], context.rows.limit, context.tuning)
+        shells = tail_cells(axes, grid, depths[0], context.size, context.rows.limit, context.tuning)
     context.rows.update(coded, axes, grid, shells)
     leaves = grow(context, grid, depths, rho)
     if shells is not None:

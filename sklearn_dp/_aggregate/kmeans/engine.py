@@ -48,7 +48,7 @@ from ..shared.table import Table
 from .candidates import Candidates, Choice
 from .cell_tree import CELLS
 from .coreset import MEANS, Coreset, build_coreset, solved_start
-from .fit_context import Context, Run, lost_in_noise, only_one, without_moves
+from .fit_context import Context, Run, long_tail, lost_in_noise, only_one, without_moves
 from .lloyd import lloyd, lloyd_budget, lloyd_entries
 from .lloyd_state import LloydResult
 from .location import CENTER, MOMENT, RADIUS, axes_of, located
@@ -306,11 +306,15 @@ def _cell_shares(context: Context, axes: Axes, fraction: float) -> tuple[float, 
 
 def far_look_pays(context: Context, axes: Axes, rho: float) -> bool:
     """Whether to look once more, with coarse cells, at rows that are in no cell: those of a tail
-    that is longer than the searched box. Without measured axes coarse cells mix what is close by,
-    and pay only for large clusters.
+    that is longer than that of one round cluster. Without measured axes the cells of the tree are
+    as coarse as it takes, but for large clusters, or small data in space.
     """
-    size, tuning = context.size, context.tuning
+    size, tuning, d = context.size, context.tuning, context.rows.n_features
+    if axes.basis is not None and d <= tuning.wide_features:
+        return long_tail(context)
+    if size.tail <= tuning.box_reach:
+        return False
+    if axes.basis is not None:
+        return not size.small
     large = size.n / context.n_clusters > tuning.far_rows * noise_sd(rho / 4)
-    return bool(
-        (axes.basis is not None or large) and size.tail > tuning.box_reach and not size.small
-    )
+    return d == 3 if size.small else large

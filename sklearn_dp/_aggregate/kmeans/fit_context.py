@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import gammaincinv, ndtri
 
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import UnitFacts
@@ -77,6 +77,14 @@ def coarse_pays(run: Run, size: Size) -> bool:
     """
     few = run.n_clusters == 1 or size.signal < run.tuning.useless_signal
     return size.small and (run.rows.n_features > 3 or few)
+
+
+def long_tail(context: Context) -> bool:
+    """Whether the last rows are farther out, in median distances, than those of a round cluster:
+    their squared lengths have the law of gamma."""
+    half_d = context.rows.n_features / 2
+    round_tail = gammaincinv(half_d, max(context.tuning.inside)) / gammaincinv(half_d, 0.5)
+    return context.size.tail**2 > round_tail
 
 
 def residual_sums(

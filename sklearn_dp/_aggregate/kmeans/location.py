@@ -55,7 +55,8 @@ def mean_radius(context: Run, count: float, count_variance: float, mu: float) ->
     (exact,) = rows.sums(_length_counts, edges)
     counts = noisy_counts(context.session, context.name(RADIUS), exact, context.units, rho)
     size = _pooled_size(count, count_variance, counts.sum(), n_bins * sd**2, mu)
-    size = replace(size, tail=_tail(counts, edges, sd, size.n, tuning))
+    far, tail = _tail(counts, edges, sd, size.n, tuning)
+    size = replace(size, far=far, tail=tail)
     if sd * math.sqrt(n_bins) > tuning.bins_noise * size.n:
         return rows.ball / 2, size  # nothing but noise: half of the public radius
     target = _outside(context, size) * size.n
@@ -75,11 +76,13 @@ def _length_counts(part: Part, edges: np.ndarray) -> tuple[Part, tuple]:
     return part, (counted(bins, len(squares), part.units, len(edges) - 1),)
 
 
-def _tail(counts: np.ndarray, edges: np.ndarray, sd: float, n: float, tuning: Tuning) -> float:
-    """How far out the last rows are, in median distances; 1 where the noise hides it."""
+def _tail(
+    counts: np.ndarray, edges: np.ndarray, sd: float, n: float, tuning: Tuning
+) -> tuple[float, float]:
+    """How far out the last rows are, and that in median distances; (0, 1) where noise hides it."""
     parts = 1 - max(tuning.inside), 0.5
     far, half = (quantile_from_histogram(counts, edges, sd, part * n) for part in parts)
-    return far / half if far and half else 1.0
+    return (far, far / half) if far and half else (0.0, 1.0)
 
 
 def _outside(run: Run, size: Size) -> float:

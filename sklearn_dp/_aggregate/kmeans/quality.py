@@ -288,9 +288,15 @@ def weighted_quantile(values: np.ndarray, weights: np.ndarray, part: float) -> f
 
 
 def missed_in_words(
-    far: FarRows, near: tuple[float, float], n: float, light: bool, tuning: Tuning
+    far: FarRows,
+    near: tuple[float, float],
+    n: float,
+    light: bool,
+    tuning: Tuning,
+    lost: float | None = None,
 ) -> str | None:
-    """What is said of far rows where they are few, seen, and cost a part of what the others do.
+    """What is said of far rows where they are few, seen, and cost a part of what the others do; or
+    of rows at the distance `lost` from the middle, in reach of no center.
 
     `near` is the released sum of the squares of all others, and its standard deviation; `n` the
     released number of units. `light`: whether some of the clusters that were found are light: then
@@ -298,11 +304,20 @@ def missed_in_words(
     """
     bar = tuning.certain_count_sd if light else tuning.far_sure
     few = bar * far.sd < far.count < tuning.far_part * n
-    if not few or far.cost <= tuning.far_part * (near[0] - 2 * near[1]):
+    if few and far.cost > tuning.far_part * (near[0] - 2 * near[1]):
+        seen = (
+            f"about {plain(far.count)} units are at least {plain(far.distance)} from every center "
+            f"and add at least {plain(far.cost)} to the cost, compared with {plain(near[0])} for "
+            "all others"
+        )
+    elif lost is not None:
+        seen = (
+            f"rows are seen about {plain(lost)} from the mean of all, more than twice as far as "
+            "any cluster reaches"
+        )
+    else:
         return None
     return (
-        f"clusters may be missing: about {plain(far.count)} units are at least "
-        f"{plain(far.distance)} from every center and add at least {plain(far.cost)} to the "
-        f"cost, compared with {plain(near[0])} for all others; these are outliers, or small "
-        "clusters that were not found"
+        f"clusters may be missing: {seen}; these are outliers, or small clusters that were not "
+        "found"
     )

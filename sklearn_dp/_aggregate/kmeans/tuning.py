@@ -50,6 +50,7 @@ class Tuning:
     points_noise: float = 0.16  # noise of a center, in radii, above which points are noise there
     far_part: float = 0.25  # few far rows: at most this part of all, that cost at least as much
     far_least: float = 6.0  # least distance of far rows, in root mean squares of a cluster
+    unreached: float = 2.0  # distance of the last rows that are seen, over the reach of all centers
 
     # -- radius of the data ---------------------------------------------------------------------
     radius_bins: int = 28  # bins of the histogram of lengths, each 2**(1/4) wider than the last

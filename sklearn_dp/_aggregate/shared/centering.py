@@ -80,7 +80,8 @@ class Size:
 
     n: float  # released number of units, positive
     mu: float  # GDP parameter of the whole fit
-    # distance that few units are beyond, over the median distance; 1 where it is not known
+    far: float = 0.0  # distance from the center that few units are beyond; 0 where it is not known
+    # the same, over the median distance; 1 where it is not known
     tail: float = 1.0
     sd: float = math.inf  # standard deviation of the number
     weights: Weights = Weights()  # what was released of the weights of rows

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn_dp._aggregate.kmeans.cell_grid import CellGrid, tail_cells
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.axes import Axes, plain_axes
+from sklearn_dp._aggregate.shared.centering import Size
 
 
 def test_a_cell_holds_its_points_and_its_children():
@@ -63,11 +64,12 @@ def test_the_code_of_a_row_ignores_the_other_rows():
 
 
 SPREAD = np.array([10.0, 1.0, 2.0])
+LARGE, SMALL = Size(1e6, 0.25, tail=4.0), Size(2000.0, 0.25, tail=4.0)
 
 
 def rays(limit=1e6):
     axes = Axes(np.eye(3), SPREAD, 3 * SPREAD, limit)
-    return tail_cells(axes, None, 4, limit, TUNING)
+    return tail_cells(axes, None, 4, LARGE, limit, TUNING)
 
 
 def test_a_row_is_in_the_cell_of_its_farthest_axis_in_standard_deviations():
@@ -101,6 +103,29 @@ def test_a_far_cluster_stays_in_one_piece():
     assert len(np.unique(rays().codes(points))) == 1
 
 
+def test_in_small_data_shells_begin_where_the_narrower_box_ends():
+    axes = Axes(np.eye(3), SPREAD, 1.5 * SPREAD, 1e6)
+    cells = tail_cells(axes, None, 4, SMALL, 1e6, TUNING)
+    points = np.array([[14.0, 0, 0], [16.0, 0, 0], [0, -2.2, 0]])
+    codes = cells.codes(points)
+    assert codes[0] == -1 and (codes[1:] % 8).tolist() == [0, 0]
+    assert cells.beyond(codes).tolist() == [False, True, True]
+
+
+def test_small_data_in_space_has_rays_inside_the_box_that_the_tree_searches():
+    """A cluster above the middle of all, which a grid divides in four."""
+    grid = CellGrid(np.full(3, 64.0), 12)
+    cells = tail_cells(plain_axes(3, 64.0), grid, 7, SMALL, 64.0, TUNING)
+    rng = np.random.default_rng(0)
+    points = np.trunc(np.array([0.0, 0.0, 52.0]) + 3 * rng.normal(size=(500, 3)))
+    codes = cells.codes(points)
+    assert len(np.unique(grid.codes(points) >> 9)) == 4
+    assert np.bincount(codes + 1).max() > 450
+    assert not cells.beyond(codes).any()  # the tree counts them, too
+    # A round cluster of the same median distance, 16, ends three of its deviations out.
+    assert (cells.codes(np.array([[0.0, 0, 27.0], [0.0, 0, 28.5]])) < 0).tolist() == [True, False]
+
+
 def test_codes_are_a_function_of_the_row_alone():
     rng = np.random.default_rng(2)
     points = rng.normal(size=(1000, 3)) * SPREAD * 5
@@ -111,7 +136,7 @@ def test_codes_are_a_function_of_the_row_alone():
 
 def test_without_axes_far_cells_are_prefixes_of_the_tree():
     grid = CellGrid(np.full(2, 64.0), 12)
-    cells = tail_cells(plain_axes(2, 64.0), grid, 10, 64.0, TUNING)
+    cells = tail_cells(plain_axes(2, 64.0), grid, 10, LARGE, 64.0, TUNING)
     assert cells.n_cells == 2**6
     points = np.array([[-63.0, -63.0], [63.0, 63.0], [0.5, 0.5]])
     assert np.array_equal(cells.codes(points), grid.codes(points) >> 6)

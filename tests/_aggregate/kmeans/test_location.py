@@ -42,6 +42,7 @@ def test_in_few_features_a_small_cluster_far_out_is_kept():
     radius, size = measured(LENGTHS, 3)
     assert FAR <= radius <= BALL
     assert 0.5 * FAR / NEAR < size.tail < 2 * FAR / NEAR
+    assert FAR / 2**0.25 < size.far <= BALL
 
 
 def test_rows_of_one_length_have_no_tail():

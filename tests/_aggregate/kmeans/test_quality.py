@@ -299,6 +299,13 @@ def test_nobody_looked():
     assert missed_in_words(FarRows(), (1.0, 0.1), 100.0, True, TUNING) is None
 
 
+def test_rows_in_reach_of_no_center_are_told():
+    words = missed_in_words(FarRows(), (1.0, 0.1), 100.0, False, TUNING, lost=3.14159)
+    assert words is not None and words.startswith(
+        "clusters may be missing: rows are seen about 3.1 from the mean of all, more than twice"
+    )
+
+
 def test_a_missed_cluster_is_told_and_a_long_tail_is_not():
     """Two heavy clusters and one of 150 rows that two centers cannot have; and tails of both."""
     rng = np.random.default_rng(0)

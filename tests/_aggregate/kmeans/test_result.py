@@ -252,3 +252,33 @@ def test_errors_of_directions_are_those_of_noisy_means(d, noise):
     found = np.sqrt(np.square(points - true).mean(axis=0))
     ratio = np.sqrt(np.square(claimed).mean(axis=0)) / found
     assert (ratio > 0.8).all() and (ratio < 1.3).all()
+
+
+def rare_flag(n, d, seed):
+    """A column of zeros and few ones beside others that know nothing of it."""
+    rng = np.random.default_rng([seed, n, d])
+    flag = (rng.random(n) < 0.05).astype(float)
+    return np.column_stack([rng.normal(0, 0.15, (n, d - 1)), flag])
+
+
+@pytest.mark.parametrize("d", [4, 6, 8])
+def test_a_rare_flag_is_a_cluster(d):
+    """200 rows, 7 widths from all others: in finer cells than that none of them stands out."""
+    found = 0
+    for seed in range(10):
+        X = rare_flag(4000, d, seed)
+        model = DPKMeans(2, epsilon=1.0, bounds=1.2, random_state=seed).fit(X)
+        found += np.ptp(model.cluster_centers_[:, -1]) > 0.5
+    assert found >= 9
+
+
+def test_a_flag_that_noise_hides_is_told():
+    """50 rows, seen in the histogram of lengths alone: inertia_ and the status know of them."""
+    held = told = missed = 0
+    for seed in range(20):
+        X = rare_flag(1000, 2, seed)
+        model = DPKMeans(2, epsilon=1.0, bounds=1.2, random_state=seed).fit(X)
+        missed += np.ptp(model.cluster_centers_[:, -1]) < 0.5
+        held += abs(model.inertia_ + model.score(X)) < 2 * model.inertia_std_error_
+        told += model.status_ != "ok"
+    assert missed >= 10 and held >= 14 and told >= 16
