@@ -123,7 +123,6 @@ OF_MISSED = (  # of the last release, and what it tells of clusters that were mi
     "far_sure",
     "far_part",
     "far_least",
-    "unreached",
 )
 OF_ERRORS = ("one_center_reach",)
 PIECES, NUMBERS, CHOICE = "## Pieces", "## Numbers", "## Numbers of the choice"

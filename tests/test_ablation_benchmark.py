@@ -39,6 +39,7 @@ NOT_TUNED = {  # constants of modules that are no numbers to choose
     "projection._TIMES": "where a projection may pay is public: features over those of it",
     "quality._OUTSIDE": "of the last release: no center depends on it",
     "quality._CLEAR": "of errors: no center depends on it",
+    "quality._SEEN": "follows from the number of windows that are tried",
     "quality._HEAVY_POWER": "the same",
     "quality._LEAST_POWER": "the same",
     "quality._LIKELY_POWER": "the same",

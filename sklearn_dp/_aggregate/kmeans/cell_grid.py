@@ -119,16 +119,17 @@ class TailCells(Protocol):
 def tail_cells(
     axes: Axes, grid: CellGrid, first_depth: int, size: Size, limit: float, tuning: Tuning
 ) -> TailCells:
-    """Rays from where the searched box ends; where axes are the coordinates, coarser cells of the
-    tree's grid, or in small data rays from where a round cluster ends."""
+    """Where axes are measured, rays from where the searched box ends. Where they are the
+    coordinates, rays from where a round cluster ends, if data is small; else coarser cells of the
+    tree's grid."""
     if axes.basis is not None:
         return _Rays(axes.half_widths, limit, tuning, searched=False)
     if not size.small:
         return _Prefixes(grid, max(1, round(tuning.first_depth * first_depth)))
     # A coordinate of a round cluster: the median distance over the root of the features.
-    spread = axes.limit / size.tail / math.sqrt(len(axes.spread))
+    spread = size.median / math.sqrt(len(axes.spread))
     start = np.full(len(axes.spread), tuning.box_reach * spread)
-    return _Rays(start, limit, tuning, searched=True)
+    return _Rays(start, axes.limit, tuning, searched=True)
 
 
 class _Prefixes(TailCells):
@@ -157,7 +158,9 @@ class _Rays(TailCells):
 
     def __init__(self, start: np.ndarray, limit: float, tuning: Tuning, *, searched: bool) -> None:
         self.start, self.limit, self.searched = start, limit, searched
-        self.n_shells, self.ratio = tuning.shells, tuning.shell_ratio
+        self.ratio = tuning.shell_ratio
+        shells = math.log(max(limit / float(start.min()), 1.0)) / math.log(self.ratio)
+        self.n_shells = min(tuning.shells, 1 + int(shells))
         self.edges = self.ratio ** np.arange(self.n_shells)
         self.n_cells = 2 * len(start) * self.n_shells
 

@@ -305,9 +305,11 @@ def _cell_shares(context: Context, axes: Axes, fraction: float) -> tuple[float, 
 
 
 def far_look_pays(context: Context, axes: Axes, rho: float) -> bool:
-    """Whether to look once more, with coarse cells, at rows that are in no cell: those of a tail
-    that is longer than that of one round cluster. Without measured axes the cells of the tree are
-    as coarse as it takes, but for large clusters, or small data in space.
+    """Whether to look once more, with coarse cells, at rows that are in no cell.
+
+    Where axes are measured, that pays where the tail is longer than that of one round cluster. In
+    more than `wide_features` it has to be longer than the searched box, and the data not small.
+    Where none are measured, it takes such a tail and large clusters, or 3 features of small data.
     """
     size, tuning, d = context.size, context.tuning, context.rows.n_features
     if axes.basis is not None and d <= tuning.wide_features:

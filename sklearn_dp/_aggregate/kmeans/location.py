@@ -8,7 +8,7 @@ post-processing,
 1. the number of rows, averaged with an earlier release;
 2. the radius that all but a small part of the rows are within: later steps clip to it, so their
    noise is proportional to it;
-3. the tail: how far out the last rows are, in median distances. A round blob has at most 3.
+3. the tail: how far out the last rows are, in median distances.
 
 The axes come from a released second moment. The cell tree affords at most 2 log2(signal) splits,
 about 20 where there is much data: in many features not even one across each. Separated clusters
@@ -22,7 +22,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..._privacy._aggregates import noisy_counts, quantile_from_histogram
+from ..._privacy._aggregates import NoisyNorms, noisy_counts, quantile_from_histogram
 from ..shared.axes import BASIS_BITS, Axes, plain_axes, second_moment
 from ..shared.centering import Size, bins_of, center_and_count, geometric_edges, noise_sd
 from ..shared.row_sums import counted
@@ -55,8 +55,8 @@ def mean_radius(context: Run, count: float, count_variance: float, mu: float) ->
     (exact,) = rows.sums(_length_counts, edges)
     counts = noisy_counts(context.session, context.name(RADIUS), exact, context.units, rho)
     size = _pooled_size(count, count_variance, counts.sum(), n_bins * sd**2, mu)
-    far, tail = _tail(counts, edges, sd, size.n, tuning)
-    size = replace(size, far=far, tail=tail)
+    tail, median = _tail(counts, edges, sd, size.n, tuning)
+    size = replace(size, tail=tail, median=median, lengths=NoisyNorms(counts, edges, sd))
     if sd * math.sqrt(n_bins) > tuning.bins_noise * size.n:
         return rows.ball / 2, size  # nothing but noise: half of the public radius
     target = _outside(context, size) * size.n
@@ -79,10 +79,11 @@ def _length_counts(part: Part, edges: np.ndarray) -> tuple[Part, tuple]:
 def _tail(
     counts: np.ndarray, edges: np.ndarray, sd: float, n: float, tuning: Tuning
 ) -> tuple[float, float]:
-    """How far out the last rows are, and that in median distances; (0, 1) where noise hides it."""
+    """How far out the last rows are, in median distances, and the median; (1, 0) where noise hides
+    it."""
     parts = 1 - max(tuning.inside), 0.5
     far, half = (quantile_from_histogram(counts, edges, sd, part * n) for part in parts)
-    return (far, far / half) if far and half else (0.0, 1.0)
+    return (far / half, half) if far and half else (1.0, 0.0)
 
 
 def _outside(run: Run, size: Size) -> float:

@@ -36,6 +36,7 @@ from .tuning import Tuning
 
 QUALITY = "quality"
 _CLEAR = 3.0  # standard deviations of noise, that rows beyond a cap stand out by
+_SEEN = 3.5  # the same of the outermost of all, for which many windows are tried
 _LEAST_POWER, _LIKELY_POWER = 2.0, 3.0  # of tails that stand out, and of those in noise
 _HEAVY_POWER = 1.0  # of tails where clusters farther out are wider, as those of incomes are
 _MUCH, _VISIBLE = 0.5, 0.01  # of the inertia, and of the total, that caps may have taken
@@ -215,6 +216,8 @@ def beyond_cap(seen: NoisyNorms, cap: float, *, heavy: bool = False) -> float:
     twice as far with what noise may hide there, and farther out where rows stand out together.
     `heavy`: whether the tail may be a long one, whatever the numbers say.
     """
+    if cap >= seen.edges[-1]:
+        return 0.0
     first, half, last = np.searchsorted(seen.edges[:-2], (cap, cap / 2, 2 * cap)).tolist()
     first = max(first, 1)  # the first bin begins at zero
     noise = seen.sd * np.sqrt(np.maximum([last - first, len(seen.counts) - first], 1))
@@ -229,6 +232,31 @@ def beyond_cap(seen: NoisyNorms, cap: float, *, heavy: bool = False) -> float:
     # The integral of 2 r times the number beyond r, from the start to the end.
     length = math.log(end / start)
     return 2 * beyond * start**2 * length * float(exprel((2 - power) * length))
+
+
+def seen_beyond(lengths: NoisyNorms | None, reach: float) -> tuple[float, float] | None:
+    """The lengths between which rows are seen farthest out, beyond a reach; None: nowhere.
+
+    That is, of windows of 1, 2, 4, ... bins, the outermost that no noise comes up to.
+
+    >>> lengths = NoisyNorms(np.array([900.0, 2.0, 0.0, 30.0, 40.0, 1.0]), np.arange(7.0), 10.0)
+    >>> seen_beyond(lengths, 2.0), seen_beyond(lengths, 4.5)
+    ((4.0, 5.0), None)
+    """
+    if lengths is None:
+        return None
+    first = int(np.searchsorted(lengths.edges[:-1], reach))
+    sums = np.concatenate([[0.0], np.cumsum(lengths.counts[first:])])
+    best, width = (-1, -1), 1
+    while width < len(sums):
+        found = np.flatnonzero(sums[width:] - sums[:-width] > _SEEN * lengths.sd * math.sqrt(width))
+        if found.size and found[-1] > best[0]:
+            best = int(found[-1]), int(found[-1]) + width
+        width *= 2
+    if best[0] < 0:
+        return None
+    low, high = lengths.edges[first + np.array(best)]
+    return float(low), float(high)
 
 
 def told_of_inertia(status: str, quality: Quality) -> str:
@@ -296,7 +324,7 @@ def missed_in_words(
     lost: float | None = None,
 ) -> str | None:
     """What is said of far rows where they are few, seen, and cost a part of what the others do; or
-    of rows at the distance `lost` from the middle, in reach of no center.
+    of rows at least `lost` from the middle, in reach of no center.
 
     `near` is the released sum of the squares of all others, and its standard deviation; `n` the
     released number of units. `light`: whether some of the clusters that were found are light: then
@@ -312,8 +340,8 @@ def missed_in_words(
         )
     elif lost is not None:
         seen = (
-            f"rows are seen about {plain(lost)} from the mean of all, more than twice as far as "
-            "any cluster reaches"
+            f"rows are seen about {plain(lost)} or more from the center of all, more than twice as "
+            "far as any cluster reaches"
         )
     else:
         return None

@@ -23,7 +23,7 @@ from ..shared.bounds import NO_BOUND, clipped_in_words, upper_bound_outside
 from ..shared.centering import Size, noise_sd
 from ..shared.rows import GridGeometry
 from .candidates import Choice
-from .fit_context import Context, long_tail
+from .fit_context import Context
 from .lloyd_state import LloydResult, certain_counts, changed_sides
 from .quality import (
     QUALITY,
@@ -32,6 +32,7 @@ from .quality import (
     far_limits,
     measure_quality,
     missed_in_words,
+    seen_beyond,
     weighted_quantile,
 )
 from .status import Signs, in_words
@@ -100,7 +101,7 @@ class Measured(NamedTuple):
     points: np.ndarray  # (k, d), in lengths
     quality: Quality
     loss: float  # squared steps that noise is expected to have added to the sum of squares
-    # distance from the middle where rows are seen, far beyond what any center reaches
+    # least distance from the middle at which rows are seen, far beyond what any center reaches
     lost: float | None = None
 
 
@@ -224,19 +225,21 @@ def measured(
     # Rounded to the grid: what is measured is what is released, up to half a step.
     steps = np.rint((points - domain.center) / rows.unit) - rows.origin
     # The caps: a center that was shrunk is farther from its rows, by the way that it went.
-    far = tuning.one_center_reach * context.size.far
-    most = max(tuning.one_center_reach * context.radius, far)
+    most, lengths = tuning.one_center_reach * context.radius, context.size.lengths
+    if (seen := seen_beyond(lengths, most)) is not None:
+        most = min(seen[1], 2.0 * rows.ball)
     way = np.linalg.norm(final.centers - centers, axis=1)
     if isinstance(domain, Sphere):  # and so is one that was moved to the sphere
         mean, middle = middle, _steps(_points(middle, rows, domain), rows, domain)
         most = min(most + float(np.linalg.norm(middle - mean)), 2 * rows.ball)
         way = np.linalg.norm(final.centers - steps, axis=1)
     caps = np.minimum(final.reach + way, most)
-    seen = far if long_tail(context) else context.size.far / 2**0.25
-    reached = float(np.max(np.linalg.norm(steps, axis=1) + caps))
-    if seen > reached:
-        # Rows are seen that are in reach of no center.
-        caps = np.maximum(caps, min(far, most))
+    reached, lost = float(np.max(np.linalg.norm(steps, axis=1) + caps)), None
+    if (seen := seen_beyond(lengths, reached)) is not None:
+        # Rows are seen that are in reach of no center; one center cannot miss a cluster.
+        caps = np.maximum(caps, min(seen[1], most))
+        if len(steps) > 1 and seen[0] > 2 * reached:
+            lost = seen[0] * rows.unit
     counts = certain_counts(final.counts, final.counts_sd, tuning.certain_count_sd)
     loss = centers.shape[1] * float(counts @ final.variance)
     count_sd = noise_sd(context.left(QUALITY))
@@ -248,7 +251,6 @@ def measured(
     if final.distances is not None:
         cap, heavy = float(np.median(caps)), _one_is_wide(final, tuning)
         found = replace(found, taken=beyond_cap(final.distances, cap, heavy=heavy) * rows.unit**2)
-    lost = context.size.far * rows.unit if seen > tuning.unreached * reached else None
     return Measured(points, found, loss, lost)
 
 

@@ -50,7 +50,6 @@ class Tuning:
     points_noise: float = 0.16  # noise of a center, in radii, above which points are noise there
     far_part: float = 0.25  # few far rows: at most this part of all, that cost at least as much
     far_least: float = 6.0  # least distance of far rows, in root mean squares of a cluster
-    unreached: float = 2.0  # distance of the last rows that are seen, over the reach of all centers
 
     # -- radius of the data ---------------------------------------------------------------------
     radius_bins: int = 28  # bins of the histogram of lengths, each 2**(1/4) wider than the last
@@ -63,7 +62,8 @@ class Tuning:
     axes_edge: float = 1.9  # noise of an eigenvalue that does not count, in sd sqrt(d / 2)
     most_axes: int = 8
     # Half width of the searched box, in standard deviations of the rows; half of it in small data
-    # of 4 to 10 features. A longer tail, in median distances, is looked at with far cells ...
+    # of 4 to 10 features. A longer tail, in median distances, is looked at with far cells in fewer
+    # or more features, and there one that is longer than that of a round cluster ...
     box_reach: float = 3.0
     far_rows: float = 120.0  # ... from so many rows of a cluster, in sd, where no axes are measured
 

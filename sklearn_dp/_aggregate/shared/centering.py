@@ -24,6 +24,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..._privacy._aggregates import NoisyNorms
 from ..._privacy._grid import sum_type
 from ..._privacy._rounding import exact_integers, round_up
 from ..._privacy._session import PrivacySession
@@ -80,9 +81,10 @@ class Size:
 
     n: float  # released number of units, positive
     mu: float  # GDP parameter of the whole fit
-    far: float = 0.0  # distance from the center that few units are beyond; 0 where it is not known
-    # the same, over the median distance; 1 where it is not known
+    # distance that few units are beyond, over the median distance; 1 where it is not known
     tail: float = 1.0
+    median: float = 0.0  # that distance; 0 where it is not known
+    lengths: NoisyNorms | None = None  # where the units are; None where it was not released
     sd: float = math.inf  # standard deviation of the number
     weights: Weights = Weights()  # what was released of the weights of rows
 

@@ -64,7 +64,7 @@ def test_the_code_of_a_row_ignores_the_other_rows():
 
 
 SPREAD = np.array([10.0, 1.0, 2.0])
-LARGE, SMALL = Size(1e6, 0.25, tail=4.0), Size(2000.0, 0.25, tail=4.0)
+LARGE, SMALL = Size(1e6, 0.25), Size(2000.0, 0.25, tail=4.0, median=16.0)
 
 
 def rays(limit=1e6):

@@ -42,7 +42,8 @@ def test_in_few_features_a_small_cluster_far_out_is_kept():
     radius, size = measured(LENGTHS, 3)
     assert FAR <= radius <= BALL
     assert 0.5 * FAR / NEAR < size.tail < 2 * FAR / NEAR
-    assert FAR / 2**0.25 < size.far <= BALL
+    assert NEAR / 2**0.25 <= size.median <= NEAR * 2**0.25 and size.lengths is not None
+    assert size.lengths.counts.sum() == pytest.approx(10_000, abs=1)
 
 
 def test_rows_of_one_length_have_no_tail():

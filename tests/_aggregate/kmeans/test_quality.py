@@ -18,6 +18,7 @@ from sklearn_dp._aggregate.kmeans.quality import (
     measure_quality,
     missed_in_words,
     quality_entry,
+    seen_beyond,
     told_of_inertia,
 )
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
@@ -299,11 +300,30 @@ def test_nobody_looked():
     assert missed_in_words(FarRows(), (1.0, 0.1), 100.0, True, TUNING) is None
 
 
-def test_rows_in_reach_of_no_center_are_told():
+def test_rows_in_reach_of_no_center_are_in_the_words():
     words = missed_in_words(FarRows(), (1.0, 0.1), 100.0, False, TUNING, lost=3.14159)
     assert words is not None and words.startswith(
-        "clusters may be missing: rows are seen about 3.1 from the mean of all, more than twice"
+        "clusters may be missing: rows are seen about 3.1 or more from the center of all, more than"
     )
+
+
+def test_noise_is_seldom_seen():
+    """28 empty bins: of 2,000 histograms of noise, 75 windows each, few show any rows at all. A
+    normal number beyond 3.5 has the chance 2.3e-4, so 35 are expected at most."""
+    rng = np.random.default_rng(0)
+    seen = [
+        seen_beyond(NoisyNorms(20.0 * rng.normal(size=28), np.arange(29.0), 20.0), 0.0)
+        for _ in range(2000)
+    ]
+    assert sum(each is not None for each in seen) < 60
+
+
+def test_rows_in_several_bins_are_seen_together():
+    counts = np.zeros(16)
+    counts[8:12] = 40.0  # each two standard deviations, all of them four
+    assert seen_beyond(NoisyNorms(counts, np.arange(17.0), 20.0), 3.0) == (8.0, 12.0)
+    assert seen_beyond(NoisyNorms(counts, np.arange(17.0), 20.0), 10.0) is None
+    assert seen_beyond(None, 3.0) is None
 
 
 def test_a_missed_cluster_is_told_and_a_long_tail_is_not():
