@@ -63,7 +63,7 @@ def unnamed(estimator: Any, X: Any) -> Any:
 
     Cluster centers have none. Scikit-learn's scalers scale them back without a warning.
     """
-    if hasattr(X, "columns"):
+    if hasattr(type(X), "columns"):  # a lazy frame looks for its own, with a warning
         return estimator
     found = copy(estimator)
     found.__dict__.pop("feature_names_in_", None)

@@ -54,3 +54,13 @@ def test_by_hand():
 
     assert Known().transform([[5.0, 10.0]]).tolist() == [[1.0, 2.0]]
     assert Known().inverse_transform([[1.0, 2.0]]).tolist() == [[5.0, 10.0]]
+
+
+@pytest.mark.parametrize("cls", [DPStandardScaler, DPRobustScaler])
+@pytest.mark.filterwarnings("error::polars.exceptions.PerformanceWarning")
+def test_a_lazy_frame_is_refused_without_looking_into_it(cls):
+    polars = pytest.importorskip("polars")
+    X = np.random.default_rng(0).normal(size=(2000, 3))
+    scaler = cls(bounds=5.0, random_state=0).fit(X)
+    with pytest.raises(TypeError, match="X must be in memory here, not LazyFrame"):
+        scaler.inverse_transform(polars.DataFrame(X).lazy())
