@@ -83,7 +83,7 @@ class Size:
     mu: float  # GDP parameter of the whole fit
     # distance that few units are beyond, over the median distance; 1 where it is not known
     tail: float = 1.0
-    median: float = 0.0  # that distance; 0 where it is not known
+    median: float = 0.0  # the median distance; 0 where it is not known
     lengths: NoisyNorms | None = None  # where the units are; None where it was not released
     sd: float = math.inf  # standard deviation of the number
     weights: Weights = Weights()  # what was released of the weights of rows

@@ -21,6 +21,7 @@ from sklearn_dp._aggregate.kmeans.result import (
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.centering import Size, Weights
 from sklearn_dp._privacy._domain import Domain, unit_rows
+from sklearn_dp.audit import replay_audit
 
 CENTERS = np.array([[-10.0, 0.0], [10.0, 0.0], [0.0, 10.0], [0.0, -10.0]])
 
@@ -282,6 +283,15 @@ def test_inertia_has_rows_that_are_seen_far_from_every_center(n, d, k):
         held += abs(model.inertia_ + model.score(X)) < 2 * model.inertia_std_error_
         told |= {"missing" in model.status_}
     assert held >= 16 and told == {False}  # noise hides less than a cluster, or k is one
+
+
+@pytest.mark.parametrize("d", [3, 5])
+def test_neighbors_of_small_data_with_a_look_at_far_rows_are_within_every_claim(d):
+    X = rare_flag(900, d, 0)
+    model = DPKMeans(2, epsilon=3.0, bounds=1.2, random_state=0)
+    frame = model.fit(X).privacy_report_.to_frame()
+    assert frame[frame["release"] == "cells"]["rho"].nunique() == 2  # the tree, and the look
+    assert replay_audit(model, X).violations == []
 
 
 def test_rows_in_reach_of_no_center_are_told():
