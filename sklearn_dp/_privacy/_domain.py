@@ -45,6 +45,11 @@ class Domain:
         if is_real(bounds):
             return cls._ball(bounds, n_features)
         pair = isinstance(bounds, (tuple, list)) or (isinstance(bounds, np.ndarray) and bounds.ndim)
+        if pair and _by_columns(bounds, n_features):
+            raise ValueError(
+                "bounds look like a pair (low, high) for each column; give all lower ends, then "
+                "all upper ends: (lows, highs). Leave out a column that is known to be constant."
+            )
         if not pair or len(bounds) != 2:
             raise TypeError(
                 "bounds must be None, a positive radius, or a pair (low, high) of numbers or of "
@@ -154,6 +159,21 @@ class Domain:
         scaled = (points / largest).reshape(-1, points.shape[-1])
         norms = safe_norms(scaled).reshape(largest.shape)
         return points * np.minimum(1.0, self.radius / largest / np.maximum(norms, 1e-300))
+
+
+def _by_columns(bounds: Any, n_features: int) -> bool:
+    """Whether bounds are a pair (low, high) for each column, in place of all lows, then all highs.
+
+    Two pairs may be either. They are taken for one pair of each column where that gives both sides
+    a length, and the other way leaves one without.
+    """
+    try:
+        ends = real_array(bounds)
+    except (OverflowError, TypeError, ValueError):
+        return False
+    if ends.shape != (n_features, 2):
+        return False
+    return n_features != 2 or bool((ends[:, 0] < ends[:, 1]).all() and (ends[0] == ends[1]).any())
 
 
 class Sphere(Domain):

@@ -80,6 +80,37 @@ def test_bad_bounds_are_refused_by_name(bounds, error):
         Domain.from_bounds(bounds, 2)
 
 
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        [(0, 100), (0, 120)],  # as (lows, highs), the first column is from 0 to 0
+        ((0, 9), (5, 9)),
+        np.array([[0, 1], [0, 1]]),
+        [(0, 100), (0, 120), (-1, 1)],
+        [(0, 100)],
+    ],
+    ids=str,
+)
+def test_a_pair_for_each_column_is_refused(bounds):
+    with pytest.raises(ValueError, match=r"pair .* for each column; .* \(lows, highs\)"):
+        Domain.from_bounds(bounds, len(bounds))
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        ([0, 5], [100, 120]),
+        ([0, 5], [10, 5]),  # the second column is known; 10 to 5 is no pair
+        ([0, 0], [0, 1]),  # either way the same
+        ([3, 3], [3, 3]),
+    ],
+    ids=str,
+)
+def test_lows_and_highs_of_two_columns_are_no_pairs(bounds):
+    domain = Domain.from_bounds(bounds, 2)
+    assert np.array_equal(domain.low, bounds[0]) and np.array_equal(domain.high, bounds[1])
+
+
 def test_the_sphere_and_points_on_it():
     """Released points have length 1, one at the origin too; rows there stay."""
     sphere = Sphere.of(3)
