@@ -54,3 +54,31 @@ def test_every_holder_of_an_option_imports_a_variant():
 def test_every_paper_has_a_room_with_a_home():
     rooms = {path.stem for path in (ROOT / "_published").iterdir() if path.stem[0] != "_"}
     assert rooms == {wing.split(".")[1] for wing in WINGS if wing.count(".") == 1} | {"halves"}
+
+
+def test_any_module_may_be_imported_first():
+    """A module is incomplete while what it imports runs, which therefore must not need it.
+
+    That runs the packages above it first, unless they have begun to run already.
+    """
+    modules = {module.name: module for module in package_modules()}
+    runs = {
+        name: {
+            package
+            for item in module_imports(module)
+            if not item.lazy and under(item.target, [PACKAGE])
+            for package in _and_above(item.target.removeprefix(f"{PACKAGE}.")) & modules.keys()
+            if package not in _and_above(name)
+        }
+        for name, module in modules.items()
+    }
+    while runs:
+        complete = {name for name, needed in runs.items() if not needed & runs.keys()}
+        assert complete, f"a circle among {sorted(runs)}"
+        runs = {name: needed for name, needed in runs.items() if name not in complete}
+
+
+def _and_above(name):
+    """The module and the packages that it lies in, below `sklearn_dp`."""
+    parts = name.split(".")
+    return {".".join(parts[: n + 1]) for n in range(len(parts))}

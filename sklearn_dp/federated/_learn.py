@@ -173,7 +173,8 @@ def _learn_weights(
     if state.setup.candidates is not None:
         state = _with_number(state, sd, session)
     if not state.setup.residuals:
-        return paper_start(state, session, sd, total)
+        k, start = state.n_clusters, paper_start(state, session, sd)
+        return replace(state, anchors=inside(state, start), counts=np.full(k, total / k))
     points, used = state.points, posterior_weights(weights, sd)
     flat = weighted_kmeans(points, used, state.n_clusters, session.rng("proxy"))
     if state.proxy is not None:
@@ -226,7 +227,8 @@ def _learn_average(
     sums, counts = (name for name in ANSWERS[state.kind])
     total, number = released[sums].reshape(state.anchors.shape), released[counts]
     if not state.setup.residuals:
-        return paper_average(state, total, number, noise[counts])
+        mean = paper_average(state, total, number, noise[counts])
+        return replace(state, anchors=inside(state, mean), counts=number)
     known = number  # without server data nothing says what to expect, and one may hold all
     if state.setup.server is not None:
         expected = np.ones(len(number)) if state.counts is None else np.maximum(state.counts, 0.0)

@@ -12,41 +12,38 @@ References
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..._aggregate.shared.weighted_kmeans import weighted_kmeans
 from ..._privacy._session import PrivacySession
-from ...federated._state import State, inside
+
+if TYPE_CHECKING:  # `federated` imports this file, which would be incomplete if it came first
+    from ...federated._state import State
 
 __all__ = ["paper_average", "paper_start"]
 
 _LEAST_WEIGHT = 5.0  # of a server point, in rows: the paper's code
 
 
-def paper_start(state: State, session: PrivacySession, sd: float, total: float) -> State:
-    """Centers of the points with weights above their noise `sd`, in the subspace.
-
-    `total`, the sum of the weights, not negative, is dealt out to the clusters in equal parts.
-    """
+def paper_start(state: State, session: PrivacySession, sd: float) -> np.ndarray:
+    """Centers (k, d) of the points with weights above their noise `sd`, in the subspace."""
     weights, points, k = state.weights, state.points, state.n_clusters
     keep = weights >= max(2 * sd, 0.0 if state.setup.per_client else _LEAST_WEIGHT)
     if np.count_nonzero(keep) < k:
         keep = np.argsort(np.argsort(-weights, kind="stable")) < 3 * k
     floor = np.maximum(weights[keep], 1e-3 * max(float(np.abs(weights).max()), 1e-300))
     flat = weighted_kmeans(points[keep], floor, k, session.rng("proxy"))
-    lifted = flat if state.basis is None else flat @ state.subspace
-    return replace(state, anchors=inside(state, lifted), counts=np.full(k, total / k))
+    return flat if state.basis is None else flat @ state.subspace
 
 
-def paper_average(state: State, total: np.ndarray, number: np.ndarray, sd: float) -> State:
-    """Means about the public center; a count within its noise leaves its center where it was.
+def paper_average(state: State, total: np.ndarray, number: np.ndarray, sd: float) -> np.ndarray:
+    """Means (k, d) about the public center; a count within its noise leaves its center in place.
 
     `total` are noisy sums (k, d) about the public center, `number` noisy counts (k,), `sd` is the
     noise of a count.
     """
     sure = number >= max(3 * sd, 0.0 if state.setup.per_client else 1.0)
     mean = total / np.where(sure, number, 1.0)[:, None]
-    anchors = np.where(sure[:, None], mean, state.anchors)
-    return replace(state, anchors=inside(state, anchors), counts=number)
+    return np.where(sure[:, None], mean, state.anchors)
