@@ -82,4 +82,5 @@ def privacy_report(estimator: BaseEstimator) -> PrivacyReport:
         notes=tuple(dict.fromkeys(note for each in reports for note in each.notes)),
         relation=first.relation,
         payers=first.payers if len({each.payers for each in reports}) == 1 else "",
+        federated=any(each.federated for each in reports),
     )

@@ -139,6 +139,8 @@ class PrivacyPlan:
         What neighboring data sets do with a unit: one of `RELATIONS`.
     communication_cost : callable, optional
         What :meth:`cost` asks for the passes; no part of what is promised.
+    federated : bool
+        Whether the plan is of a fit to clients that keep their rows.
 
     Notes
     -----
@@ -165,6 +167,7 @@ class PrivacyPlan:
     communication_cost: Callable[[Workload], CommunicationCost] | None = field(
         default=None, compare=False, repr=False
     )
+    federated: bool = False
 
     def __post_init__(self) -> None:
         check_unit(self.unit)

@@ -64,6 +64,8 @@ class PrivacyReport:
         the total of the ledger. Empty without a ledger.
     payers : str
         Which units the ledger has charged, such as "region = 'north'"; empty for all of them.
+    federated : bool
+        Whether it is about a fit to clients that keep their rows.
     """
 
     epsilon: float
@@ -78,6 +80,7 @@ class PrivacyReport:
     relation: str = "add or remove"
     ledger: tuple[tuple[str, float, float], ...] = ()
     payers: str = ""
+    federated: bool = False
 
     @classmethod
     def from_plan(cls, plan: Any, log: Sequence[dict[str, Any]], noise: str) -> Self:
@@ -116,6 +119,7 @@ class PrivacyReport:
             releases=releases,
             notes=tuple(plan.notes),
             relation=plan.relation,
+            federated=plan.federated,
         )
 
     @property

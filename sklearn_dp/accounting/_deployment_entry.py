@@ -138,7 +138,7 @@ def _of_report(report: PrivacyReport) -> dict[str, Any]:
         "parameters": {"epsilon": report.epsilon, "delta": report.delta},
         "unit": report.unit,
         "domain": _domain(report.relation, report.unit),
-        "federated": any("server's points" in note for note in report.notes),
+        "federated": report.federated,
         "noise": _NOISE[report.noise],
         "neighbors": report.neighbors,
         "accounting": f"{report.accounting}, rho = {report.rho:.6g}",

@@ -217,7 +217,7 @@ def plan_of(model: Any, target: PrivacyBudget, unit: str, rounds: tuple[str, ...
             f"Clients add the noise: at least {model.n_honest} of those that answer, "
             "besides the one in question, must keep their shares secret.",
         )
-    plan = PrivacyPlan(target, entries, unit, notes, relation_of(model, unit))
+    plan = PrivacyPlan(target, entries, unit, notes, relation_of(model, unit), federated=True)
     if shared and plan.epsilon > _MOST_EPSILON:
         raise ValueError("epsilon or rho is too large for n_honest: noise in shares.")
     return plan

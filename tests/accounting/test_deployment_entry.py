@@ -1,6 +1,7 @@
 """Entries of the DP Deployments Registry, from reports and ledgers."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -95,6 +96,13 @@ def test_whether_the_number_of_rows_is_protected_is_said_by_the_relation(relatio
         assert sections["deployment_model"]["model_name"] == "Federated"
         assert "Clients keep their rows" in sections["deployment_model"]["trust_assumptions"]
     assert "no fit has been made" in checked(plan)["deployment_model"]["trust_assumptions"]
+
+
+@pytest.mark.parametrize("notes", [(), ("The server's points are public.",)])
+def test_notes_do_not_decide_whether_a_fit_is_federated(notes):
+    for model, name in ((FederatedDPKMeans(2), "Federated"), (FriendlyMean(), "Central")):
+        plan = replace(model.set_params(bounds=1.0).privacy_plan(2), notes=notes)
+        assert checked(plan.report())["deployment_model"]["model_name"] == name
 
 
 @pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
