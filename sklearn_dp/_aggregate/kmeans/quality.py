@@ -30,7 +30,7 @@ from ..shared.centering import noise_sd
 from ..shared.row_sums import ERROR_STEPS, nearest_in, square_sums
 from ..shared.rows import ROWS
 from ..shared.table import Part
-from .fit_context import Run
+from .fit_context import Context, Run
 from .lloyd_state import LloydResult
 from .tuning import Tuning
 
@@ -232,6 +232,30 @@ def beyond_cap(seen: NoisyNorms, cap: float, *, heavy: bool = False) -> float:
     # The integral of 2 r times the number beyond r, from the start to the end.
     length = math.log(end / start)
     return 2 * beyond * start**2 * length * float(exprel((2 - power) * length))
+
+
+def caps_of(
+    context: Context, steps: np.ndarray, reach: np.ndarray, moved: float | None
+) -> tuple[np.ndarray, float, float | None]:
+    """The caps (k,) on distances to the centers `steps` (k, d) and that to one center of all; and
+    the least length of rows that are seen, far beyond what any center reaches.
+
+    Rows are known within `reach` (k,) of their centers. The one center was `moved` to the sphere;
+    None: it was not.
+    """
+    rows, lengths = context.rows, context.size.lengths
+    most = context.tuning.one_center_reach * context.radius
+    if (seen := seen_beyond(lengths, most)) is not None:
+        most = min(seen[1], 2.0 * rows.ball)
+    if moved is not None:
+        most = min(most + moved, 2 * rows.ball)
+    caps = np.minimum(reach, most)
+    reached = float(np.max(np.linalg.norm(steps, axis=1) + caps))
+    if (seen := seen_beyond(lengths, reached)) is None:
+        return caps, most, None
+    # Rows are seen that are in reach of no center; one center cannot miss a cluster.
+    lost = seen[0] * rows.unit if len(steps) > 1 and seen[0] > 2 * reached else None
+    return np.maximum(caps, min(seen[1], most)), most, lost
 
 
 def seen_beyond(lengths: NoisyNorms | None, reach: float) -> tuple[float, float] | None:

@@ -29,10 +29,10 @@ from .quality import (
     QUALITY,
     Quality,
     beyond_cap,
+    caps_of,
     far_limits,
     measure_quality,
     missed_in_words,
-    seen_beyond,
     weighted_quantile,
 )
 from .status import Signs, in_words
@@ -214,44 +214,42 @@ def measured(
     n_leaves: int | None,
     bounds: Domain | None,
 ) -> Measured:
-    """Release the quality of centers.
-
-    Noise that moves a center by e adds n |e|^2 to the sum of squares about a mean: in expectation n
-    d times the variance of a coordinate.
-    """
+    """Release the quality of centers."""
     rows, tuning = context.rows, context.tuning
     centers, middle, _ = toward_one(final, n_leaves, tuning)
     points = _points(centers, rows, domain)
     # Rounded to the grid: what is measured is what is released, up to half a step.
     steps = np.rint((points - domain.center) / rows.unit) - rows.origin
-    # The caps: a center that was shrunk is farther from its rows, by the way that it went.
-    most, lengths = tuning.one_center_reach * context.radius, context.size.lengths
-    if (seen := seen_beyond(lengths, most)) is not None:
-        most = min(seen[1], 2.0 * rows.ball)
+    # A center that was shrunk is farther from its rows, by the way that it went.
     way = np.linalg.norm(final.centers - centers, axis=1)
+    moved: float | None = None
     if isinstance(domain, Sphere):  # and so is one that was moved to the sphere
         mean, middle = middle, _steps(_points(middle, rows, domain), rows, domain)
-        most = min(most + float(np.linalg.norm(middle - mean)), 2 * rows.ball)
         way = np.linalg.norm(final.centers - steps, axis=1)
-    caps = np.minimum(final.reach + way, most)
-    reached, lost = float(np.max(np.linalg.norm(steps, axis=1) + caps)), None
-    if (seen := seen_beyond(lengths, reached)) is not None:
-        # Rows are seen that are in reach of no center; one center cannot miss a cluster.
-        caps = np.maximum(caps, min(seen[1], most))
-        if len(steps) > 1 and seen[0] > 2 * reached:
-            lost = seen[0] * rows.unit
-    counts = certain_counts(final.counts, final.counts_sd, tuning.certain_count_sd)
-    loss = centers.shape[1] * float(counts @ final.variance)
+        moved = float(np.linalg.norm(middle - mean))
+    caps, most, lost = caps_of(context, steps, final.reach + way, moved)
     count_sd = noise_sd(context.left(QUALITY))
     limits = way + far_limits(final, context.size.n, count_sd, context.radius, tuning)
     caps = np.minimum(caps, limits)
     found = measure_quality(
         context, np.vstack([steps, middle]), np.append(caps, most), limits, bounds
     )
-    if final.distances is not None:
-        cap, heavy = float(np.median(caps)), _one_is_wide(final, tuning)
-        found = replace(found, taken=beyond_cap(final.distances, cap, heavy=heavy) * rows.unit**2)
-    return Measured(points, found, loss, lost)
+    found = replace(found, taken=_taken(final, caps, tuning) * rows.unit**2)
+    return Measured(points, found, _loss(final, tuning), lost)
+
+
+def _loss(final: LloydResult, tuning: Tuning) -> float:
+    """What noise is expected to have added to the sum of squares: where it moves the mean of n rows
+    by e, n |e|^2, which is n d times the variance of a coordinate."""
+    counts = certain_counts(final.counts, final.counts_sd, tuning.certain_count_sd)
+    return final.centers.shape[1] * float(counts @ final.variance)
+
+
+def _taken(final: LloydResult, caps: np.ndarray, tuning: Tuning) -> float:
+    """About the most that caps (k,) take of the sum of squares; 0 where no distances are known."""
+    if final.distances is None:
+        return 0.0
+    return beyond_cap(final.distances, float(np.median(caps)), heavy=_one_is_wide(final, tuning))
 
 
 def toward_one(
