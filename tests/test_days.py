@@ -130,6 +130,23 @@ def test_a_pickle_goes_on_where_the_model_was():
     assert not hasattr(clone(model), "days_")
 
 
+def test_later_days_know_where_rows_were_seen_far_out():
+    """One row in twenty is far from the only center: on every day they are half of the cost."""
+    held = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        flag = (rng.random((3, 4000, 1)) < 0.05) * 1.0
+        X = np.concatenate([rng.normal(0, 0.15, flag.shape), flag], axis=2)
+        model = DPKMeans(1, bounds=1.2, random_state=seed).fit(X[0])
+        for day in (1, 2):  # which the second one keeps for the third
+            model = evening(model).partial_fit(X[day])
+            cost = -model.score(np.concatenate(X[: day + 1]))
+            held += abs(model.inertia_ - cost) < 2 * model.inertia_std_error_
+    assert held >= 10
+    del model.days_.state.lengths  # as in a pickle of an earlier version
+    assert evening(model).partial_fit(X[0]).inertia_ < 0.8 * -model.score(np.concatenate(X))
+
+
 def test_no_day_is_fitted_twice():
     model = kmeans().partial_fit(rows_of(0), day="2026-03-01")
     centers = model.cluster_centers_

@@ -310,6 +310,7 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
             callback=progress,
             once_sized=columns.look(session, table),
         )
+        self._lengths = result.lengths  # for later days
         result, found = columns.finish(session, table, result)
         self._store(table, result, found, table.units.unit_weight)
 

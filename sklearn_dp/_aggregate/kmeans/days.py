@@ -28,6 +28,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
+from ..._privacy._aggregates import NoisyNorms
 from ..._privacy._domain import Domain
 from ..._privacy._grid import Grid
 from ..._privacy._plan import PlanEntry
@@ -103,6 +104,7 @@ class Stream:
     window_days: int = 0
     window_n: float = 0.0  # ... and of how many units they are
     distances: Distances | None = None
+    lengths: tuple[NoisyNorms, np.ndarray] | None = None  # of units on the first day, about a point
     now: LloydState = field(init=False)  # with what the window has shown so far
 
     @classmethod
@@ -130,11 +132,13 @@ class Stream:
             (fitted.size_std_error_ / weight) ** 2,
             _Sums(squares, size, noise),
             quiet=_QUIET if is_ok(fitted.status_) else 0,
+            lengths=getattr(fitted, "_lengths", None),
         )
 
     @classmethod
     def of_result(cls, found: EngineResult, domain: Domain) -> Self:
-        """The same of what the engine has found, quality and all."""
+        """The same of what the engine has found, quality and all. Where rows were seen far out is
+        left out: components have no inertia, and wait until a status is "ok"."""
         quality = cast("Quality", found.quality)
         errors = np.broadcast_to(np.asarray(found.centers_sd).T, found.centers.T.shape).T
         fitted = SimpleNamespace(
@@ -233,6 +237,9 @@ def _context(
 ) -> LloydContext:
     """A day is about as large as earlier ones: its own number of rows is known in the end."""
     size = Size(max(stream.size / stream.days, 1.0), math.sqrt(2 * session.remaining()))
+    if stream.lengths is not None:
+        norms, middle = stream.lengths
+        size = replace(size, lengths=norms, middle=middle - rows.origin)
     context = Context(
         session=session,
         rows=rows,

@@ -250,7 +250,7 @@ def caps_of(
     if moved is not None:
         most = min(most + moved, 2 * rows.ball)
     caps = np.minimum(reach, most)
-    reached = float(np.max(np.linalg.norm(steps, axis=1) + caps))
+    reached = float(np.max(np.linalg.norm(steps - context.size.middle, axis=1) + caps))
     if (seen := seen_beyond(lengths, reached)) is None:
         return caps, most, None
     # Rows are seen that are in reach of no center; one center cannot miss a cluster.

@@ -65,6 +65,8 @@ class EngineResult:
     square: float = 1.0  # what weights of rows multiply sampling variances by
     size: float = math.nan  # noisy number of units
     size_sd: float = math.nan
+    # where units are seen, in steps, about a point that is so many steps from the public center
+    lengths: tuple[NoisyNorms, np.ndarray] | None = None
 
     @property
     def explained(self) -> tuple[float, float]:
@@ -137,6 +139,7 @@ def assembled(
     points = _points(final.centers, context.rows, domain) if found is None else found.points
     signs = _signs(context, final, points, n_leaves, found)
     told = in_words(signs, status, context.tuning, context.session.plan.epsilon)
+    lengths = context.size.lengths
     result = EngineResult(
         points,
         final.counts,
@@ -147,6 +150,7 @@ def assembled(
         square=context.size.weights.square,
         size=context.size.n,
         size_sd=context.size.sd,
+        lengths=lengths and (lengths, context.rows.origin + context.size.middle),
     )
     if found is None:
         return result

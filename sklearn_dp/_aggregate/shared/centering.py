@@ -85,6 +85,7 @@ class Size:
     tail: float = 1.0
     median: float = 0.0  # the median distance; 0 where it is not known
     lengths: NoisyNorms | None = None  # where the units are; None where it was not released
+    middle: np.ndarray | float = 0.0  # that the lengths are about, from the origin of the rows
     sd: float = math.inf  # standard deviation of the number
     weights: Weights = Weights()  # what was released of the weights of rows
 
