@@ -41,15 +41,21 @@ def nearest_point(X: Any, points: np.ndarray) -> np.ndarray:
     where all other points are farther by more than what rounding can do. Other rows are compared by
     sums of their squared differences, in a fixed order.
     """
+    labels = np.empty(len(X), dtype=np.int32)
+    for part, _, found in _with_labels(X, points):
+        labels[part] = found
+    return labels
+
+
+def _with_labels(X: Any, points: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+    """A few rows at a time, where they are among all, and the label of each; under the guard."""
     points = saturated(narrowed(points, X.dtype).astype(np.float64))
     kinds: list[Any] = [np.float32, np.float64]
     if X.dtype == np.float64 and X.shape[1] > _WIDE:
         del kinds[0]
     products = [_ByProduct(points, kind) for kind in kinds]
-    labels = np.empty(len(X), dtype=np.int32)
     for part, rows in _pieces(X, 4 * len(points), kinds[0]):  # scores are read again and again
-        labels[part] = _labels(rows, points, products)
-    return labels
+        yield part, rows, _labels(rows, points, products)
 
 
 def _labels(rows: np.ndarray, points: np.ndarray, products: list["_ByProduct"]) -> np.ndarray:
@@ -65,16 +71,17 @@ def _labels(rows: np.ndarray, points: np.ndarray, products: list["_ByProduct"]) 
     return labels
 
 
+@row_guard
 def squares_to_nearest(X: Any, points: np.ndarray) -> np.ndarray:
     """The squared distance of each finite row to the nearest of some released points."""
-    squares, labels = np.empty(len(X)), nearest_point(X, points)
-    points = narrowed(points, X.dtype)
-    for part, rows in _pieces(X, len(points), X.dtype, _ROWS // 4):  # and as many offsets
-        rows, offsets = _saturated(rows, X.dtype), points.take(labels[part], axis=0)
-        offsets -= rows
-        squares[part] = _squares(offsets)
-        if not 1e-30 < squares[part].sum() < 1e30:  # then float32 may overflow, or round to zero
-            squares[part] = _squares(points.take(labels[part], axis=0) - rows.astype(np.float64))
+    squares, near = np.empty(len(X)), narrowed(points, X.dtype)
+    for part, rows, labels in _with_labels(X, points):
+        for few, own in _pieces(rows, len(near), X.dtype, _ROWS // 4):  # and as many offsets
+            offsets, found = near.take(labels[few], axis=0), squares[part][few]
+            offsets -= own
+            found[:] = _squares(offsets)
+            if not 1e-30 < found.sum() < 1e30:  # then float32 may overflow, or round to zero
+                found[:] = _squares(near.take(labels[few], axis=0) - _saturated(own, np.float64))
     return squares
 
 
