@@ -32,6 +32,7 @@ __all__ = [
     "quantile_from_histogram",
     "radius_from_bins",
     "safe_norms",
+    "scaled_columns",
     "vector_sum",
     "weighted_bincount",
 ]
@@ -195,7 +196,8 @@ def exact_gram(
     total = np.zeros((n_features, n_features), dtype=sum_type(units.n_rows, 30))
     products = Products(n_features)
     for place, rows, squares in parts:
-        rows = np.trunc(clip_integer_rows(rows, limit, squares) * (1 / coarse))
+        rows = clip_integer_rows(rows, limit, squares) * (1 / coarse)
+        np.trunc(rows, out=rows)
         if units.weights is not None:
             # The root of the weight scales the row, rounded toward zero: the rows of a unit then
             # have squared norms of sum at most limit^2.
@@ -284,19 +286,24 @@ def safe_norms(X: np.ndarray) -> np.ndarray:
     """Norms of rows; each a function of its row alone, elementwise in a fixed order."""
     norms, step = np.empty(len(X)), max(1, _CHUNK_ENTRIES // X.shape[1])
     for start in range(0, len(X), step):
-        # One long line after the other: short rows are slow.
-        columns = np.array(X[start : start + step].T, dtype=np.float64, order="C")
-        largest = np.maximum(np.abs(columns.max(axis=0)), np.abs(columns.min(axis=0)))
-        # Scaled first, so that no square overflows.
-        columns /= np.where(largest > 0, largest, 1.0)
-        np.square(columns, out=columns)
-        # Lines are added one by one. A line of one number is none, and would be added pairwise.
-        one = columns.shape[1] == 1
-        total = np.cumsum(columns)[-1:] if one else columns.sum(axis=0)
+        _, largest, squares = scaled_columns(X[start : start + step])
         # The root is between 1 and that of the number of columns: no product overflows.
         most = _LONGEST / math.sqrt(X.shape[1])
-        norms[start : start + step] = np.minimum(largest, most) * np.sqrt(total)
+        norms[start : start + step] = np.minimum(largest, most) * np.sqrt(squares)
     return norms
+
+
+def scaled_columns(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows over their largest entries, as columns (d, n); these entries; and squared lengths of the
+    columns, which cannot overflow. Each is a function of its row alone, in a fixed order."""
+    # One long line after the other: short rows are slow.
+    columns = np.array(X.T, dtype=np.float64, order="C")
+    largest = np.maximum(np.abs(columns.max(axis=0)), np.abs(columns.min(axis=0)))
+    columns /= np.where(largest > 0, largest, 1.0)
+    squares = np.square(columns)
+    # Lines are added one by one. A line of one number is none, and would be added pairwise.
+    one = columns.shape[1] == 1
+    return columns, largest, np.cumsum(squares)[-1:] if one else squares.sum(axis=0)
 
 
 def _octave_halves(squares: np.ndarray) -> np.ndarray:

@@ -15,8 +15,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from ._aggregates import norm_places, safe_norms
+from ._aggregates import norm_places, safe_norms, scaled_columns
 from ._checks import is_real, real_array
+from ._grid import rows_minus
 
 __all__ = ["Domain", "Sphere", "unit_rows"]
 
@@ -116,7 +117,7 @@ class Domain:
             # Two numbers tell most tables that lie inside, faster than a clip of each short row.
             if not (self.low.max() <= X.min(initial=0.0) and X.max(initial=0.0) <= self.high.min()):
                 X = np.clip(X, self.low, self.high)
-        return X - self.center if self.center.any() else X
+        return rows_minus(X, self.center) if self.center.any() else X
 
     def move_rows(self, X: np.ndarray) -> np.ndarray:
         """Finite rows moved into the region, each on its own, elementwise in a fixed order.
@@ -132,18 +133,22 @@ class Domain:
         near = np.flatnonzero(~(squares < self.radius**2 * (1 - 1e-6)))
         if near.size == 0:
             return X
+        # And so are those that seem to be well outside.
+        outside = squares[near] > self.radius**2 * (1 + 1e-6)
+        unsure = np.flatnonzero(~outside)
         # One edge, the radius: a norm that exceeds it is in the second place.
-        far = near[norm_places(X[near], np.array([self.radius]), "left") > 0]
+        edge = np.array([self.radius])
+        outside[unsure] = norm_places(X[near[unsure]], edge, "left") > 0
+        far = near[outside]
         if far.size == 0:
             return X
         # Scaled first, so that no norm overflows.
-        moved = X[far].astype(np.float64)
-        moved /= np.abs(moved).max(axis=1)[:, None]
-        moved *= (self.radius / safe_norms(moved))[:, None]
+        moved, _, squares = scaled_columns(X if far.size == len(X) else X[far])
+        moved *= self.radius / np.sqrt(squares)
         if far.size == len(X):
-            return moved
+            return np.ascontiguousarray(moved.T)
         X = X.astype(np.float64)
-        X[far] = moved
+        X[far] = moved.T
         return X
 
     def clip_points(self, points: np.ndarray) -> np.ndarray:

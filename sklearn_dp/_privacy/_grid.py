@@ -26,6 +26,7 @@ __all__ = [
     "clip_integer_columns",
     "clip_integer_rows",
     "row_norms_squared",
+    "rows_minus",
     "sum_type",
 ]
 
@@ -34,6 +35,8 @@ LIMIT = 2**24
 
 MOST_COLUMNS = 2**14
 """LIMIT**2 * MOST_COLUMNS < 2**63: norms before the clip are exact in int64."""
+
+_LINE = 640  # entries
 
 
 def sum_type(n_rows: int, bits: int) -> Any:
@@ -57,21 +60,38 @@ def row_norms_squared(rows: np.ndarray, largest: float | None = None) -> np.ndar
     return np.einsum("ij,ij->i", rows, rows)
 
 
+def rows_minus(rows: np.ndarray, point: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """Rows (n, d) minus a point, elementwise, as float64; into `out`, which may be the rows."""
+    out = np.empty(rows.shape) if out is None else out
+    # Rows side by side, as many as make a line of some length: short ones are slow.
+    several = max(1, _LINE // len(point))
+    whole = len(rows) // several * several if rows.flags.c_contiguous else 0
+    lines, made = (a[:whole].reshape(-1, several * len(point)) for a in (rows, out))
+    np.subtract(lines, np.tile(point, several), out=made)
+    np.subtract(rows[whole:], point, out=out[whole:])
+    return out
+
+
 def clip_integer_rows(
-    rows: np.ndarray, limit: float | np.ndarray, norms_squared: np.ndarray | None = None
+    rows: np.ndarray,
+    limit: float | np.ndarray,
+    norms_squared: np.ndarray | None = None,
+    *,
+    own: bool = False,
 ) -> np.ndarray:
     """Shrink integer rows to norm at most `limit` (steps), toward zero, each row on its own.
 
     ``|row|^2 <= limit^2`` then holds exactly. Rows (n, d) are float64, before and after. `limit` is
     positive, may be fractional and may differ from row to row. `norms_squared` saves computing them
-    again.
+    again; rows of the caller's `own` are written into.
     """
     norms = row_norms_squared(rows) if norms_squared is None else norms_squared
     norms, limit = norms.astype(np.float64, copy=False), np.asarray(limit, dtype=np.float64)
     over = np.flatnonzero(norms > np.square(limit) * (1 - 2.0**-50))
     if over.size == 0:
         return rows
-    clipped, limit = rows.copy(order="K"), np.broadcast_to(limit, norms.shape)[over]
+    clipped = rows if own else rows.copy(order="K")
+    limit = np.broadcast_to(limit, norms.shape)[over]
     # The factor is rounded down by far more than the error of sqrt and division, so truncation
     # toward zero leaves a vector whose real norm is at most limit.
     factor = np.minimum(1.0, limit / np.sqrt(norms[over]) * (1 - 2.0**-48))
@@ -91,7 +111,7 @@ def clip_integer_columns(columns: np.ndarray, limit: int) -> np.ndarray:
     if far.size:
         columns[:, far] = np.trunc(columns[:, far] / largest[far] * limit)
     norms = np.einsum("ij,ij->j", columns, columns)
-    return clip_integer_rows(columns.T, limit, norms).T
+    return clip_integer_rows(columns.T, limit, norms, own=True).T
 
 
 @dataclass(frozen=True)
@@ -135,4 +155,4 @@ class Grid:
         steps = radius / self.unit
         # No entry is above either but by the rounding of a division and a product.
         norms = row_norms_squared(rows, 1.001 * min(longest, radius) / self.unit)
-        return clip_integer_rows(rows, min(steps, LIMIT), norms)
+        return clip_integer_rows(rows, min(steps, LIMIT), norms, own=True)

@@ -286,7 +286,7 @@ class DPPCA(
         d = table.n_features
         seen = look_at_columns(session, table) if self._unequal(d) else None
         seen = seen if seen is not None and seen.known.any() else None
-        place = adaptive_center_radius(session, table, self._domain(d))
+        place = adaptive_center_radius(session, table, self._domain(d), kept=False)
         self.mean_, self.radius_ = place.domain.center, place.domain.radius
         self.rows_beyond_ = place.beyond * table.units.unit_weight
         progress("location")

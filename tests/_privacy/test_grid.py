@@ -13,6 +13,7 @@ from sklearn_dp._privacy._grid import (
     clip_integer_columns,
     clip_integer_rows,
     row_norms_squared,
+    rows_minus,
 )
 
 FINITE = st.floats(-1e300, 1e300, allow_nan=False, allow_subnormal=True)
@@ -84,6 +85,27 @@ def test_clip_accepts_a_limit_for_each_row():
     assert np.array_equal(
         clip_integer_rows(rows, np.array([100.0, 10.0])), [[30.0, 40.0], [5.0, 7.0]]
     )
+
+
+def test_own_rows_are_clipped_in_place_and_others_are_not():
+    rows = np.array([[3.0, 4.0], [30.0, 40.0]])
+    kept = rows.copy()
+    clipped = clip_integer_rows(rows, 5.0)
+    assert np.array_equal(rows, kept) and not np.shares_memory(rows, clipped)
+    assert clip_integer_rows(rows, 5.0, own=True) is rows
+    assert np.array_equal(rows, clipped)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("shape", [(0, 3), (5, 3), (213, 3), (500, 3), (3, 700)])
+def test_a_point_is_taken_off_all_rows(shape, order):
+    rows = np.random.default_rng(0).normal(size=shape)
+    point, own = np.arange(1.0, shape[1] + 1), np.array(rows, order=order)
+    assert np.array_equal(rows_minus(own, point), rows - point)
+    assert rows_minus(own, point, own) is own
+    assert np.array_equal(own, rows - point)
+    narrow = rows.astype(np.float32)
+    assert np.array_equal(rows_minus(narrow, point), narrow - point)
 
 
 def test_distances_on_the_grid_do_not_depend_on_how_they_are_computed():

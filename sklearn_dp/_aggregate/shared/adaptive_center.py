@@ -73,6 +73,7 @@ def adaptive_center_radius(
     *,
     fraction: float = 0.99,
     wider: float = 1.0,
+    kept: bool = True,
 ) -> CenterRadius:
     """Find a ball about the mean that holds most of the rows.
 
@@ -87,7 +88,8 @@ def adaptive_center_radius(
     4. If it is at most a quarter of the one before, the mean was noisy: go on with 2; three rounds
     at most.
 
-    5. Widen the ball by `wider`, how much farther rows may reach, and put the rows on its grid.
+    5. Widen the ball by `wider`, how much farther rows may reach, and put the rows on its grid,
+    `kept` for more than one pass.
 
     A radius that is not found leaves the ball as it was, and so does one that most rows seem to lie
     beyond. All decisions follow from releases.
@@ -120,7 +122,7 @@ def adaptive_center_radius(
     if count < 5 * max(sd, noise_sd(rho[1])) and status == "ok":
         status = "too few rows for this budget: the answer is mostly noise"
     domain = _box(domain.center, wider * domain.radius)
-    rows = GridTable.quantize(table, domain, known)
+    rows = GridTable.quantize(table, domain, known, kept=kept)
     # Rows beyond twice the ball before were moved toward it, before their norms were taken.
     beyond = upper_bound_outside(norms, min(domain.radius, 2 * before), count, sd)
     shift = float(np.linalg.norm(domain.center - center))

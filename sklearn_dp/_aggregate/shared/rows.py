@@ -26,7 +26,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..._privacy._domain import Domain
-from ..._privacy._grid import Grid
+from ..._privacy._grid import Grid, rows_minus
 from ..._privacy._rounding import bounded_integers
 from ..._privacy._units import Units
 from .sparse_rows import CommonRows, SparseRows
@@ -34,7 +34,6 @@ from .table import ArraySource, LocalEngine, Part, PartSource, Table
 
 MOST_ROWS = 2**16  # rows of a chunk: 2**16 terms of at most 2**37 sum exactly in float64
 _CHUNK_ENTRIES = 2**18  # entries of a chunk, and of what is computed from it
-_LINE = 640  # entries
 _STORED_ENTRIES = 2**24  # beyond this size rows are read and made anew in each pass
 _STORED_SPARSE = 2**21  # and rows that came sparse beyond this one, or entries of these that differ
 _STORED_ARRAY = 2**25  # bytes of integers of a float32 array; float64 takes twice that itself
@@ -222,9 +221,12 @@ class Rows(GridGeometry):
         read, origin = self._read(), self.origin
         if not origin.any():
             return read
-        # Rows side by side, as many as make a line of some length: short ones are slow.
-        line = np.tile(origin, max(1, _LINE // len(origin)))
-        return lambda part: _less(read(part), origin, line)
+
+        def less(part: slice) -> np.ndarray:
+            rows = read(part)
+            return rows_minus(rows, origin, rows)
+
+        return less
 
     def _read(self) -> _Reader:
         """A function from slices to new arrays of rows about the first origin."""
@@ -251,18 +253,6 @@ class Rows(GridGeometry):
             deque(self.squared_chunks(), maxlen=0)
         assert self._squares is not None
         return self._squares
-
-
-def _less(rows: np.ndarray, origin: np.ndarray, line: np.ndarray) -> np.ndarray:
-    """Rows minus an origin, in place; `line` repeats it."""
-    n_lines = rows.size // len(line)
-    if n_lines and rows.flags.c_contiguous:
-        lines = rows.reshape(-1)[: n_lines * len(line)].reshape(n_lines, -1)
-        lines -= line
-        rows[n_lines * len(line) // len(origin) :] -= origin
-    else:
-        rows -= origin
-    return rows
 
 
 class _Quantized:
