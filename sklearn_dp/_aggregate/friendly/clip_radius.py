@@ -22,13 +22,15 @@ from .mean_facts import Candidate, PublicFacts
 FREE = 0.2
 """Part of the sampling error that noise may be and add next to nothing to: 2 % in all."""
 
+UPPER = 2.0
+"""Standard deviations that all numbers may be too small by."""
+
 _DEAR = 0.5  # the same, from which on noise is saved at the expense of rows that are seldom
 _FREE_SQUARES = 8.0  # root mean squares of distances: the farthest radius that is free
 _SURELY = 4.0  # standard deviations of noise, beyond which points are missing from the numbers
 _HIDDEN = 1.5  # standard deviations of noise that points may hide in
 _LEAST, _MOST = 1.25, 16.0  # powers of tails
 _STEEPER = 2.0  # times the power of the last half octave that the likely one is at the most
-_UPPER = 2.0  # standard deviations that all numbers may be too small by
 _SPIKE = 0.85  # of the points, in a single bin: they tell of no law
 _FEWEST = 15.0  # points, in standard deviations of a count, below which counts would not help
 
@@ -56,6 +58,7 @@ class Clip(NamedTuple):
     likely_excess: float = 0.0  # and of squares by the likely tail
     open: bool = False  # whether the tail may fall more slowly than `excess` takes it to
     spike: bool = False  # whether `square` is that of points in one place, in public bounds
+    beyond: float = 1.0  # share of the points that the numbers leave room for beyond the radius
 
     @classmethod
     def whole(cls, candidate: Candidate) -> Self:
@@ -218,7 +221,7 @@ def _chosen(
     if dearer <= odds * (clipped + square / n):
         radius = max(radius, whole * (1 + 1e-9))
     hidden = n - float(beyond[0]) - _SURELY * float(sd[0])
-    most = beyond + _UPPER * sd
+    most = beyond + UPPER * sd
     least = min(radius, earlier)
     excess, of_square = (
         min(
@@ -229,9 +232,9 @@ def _chosen(
         for order, law in ((1, tail.heavy), (2, tail.heavy_squares))
     )
     excess = max(excess, float(tail.likely.excess(least)) / n)  # noise may be far below zero
-    likely = math.inf if spike else float(tail.likely_squares.excess(least, 2)) / n
-    likely, hidden = min(likely, of_square), max(hidden / n, 0.0)
-    return Clip(radius, square, excess, hidden, of_square, likely, tail.open, spike)
+    likely = of_square if spike else float(tail.likely_squares.excess(least, 2)) / n
+    taken = excess, max(hidden / n, 0.0), of_square, min(likely, of_square), tail.open, spike
+    return Clip(radius, square, *taken, float(most[edges[:-1] <= radius][-1]) / n)
 
 
 def tail_shares(fourths: np.ndarray, noise: float) -> np.ndarray:

@@ -29,7 +29,7 @@ from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
 from ..shared.rows import ROWS, GridTable, Rows
 from ..shared.table import Part
-from .clip_radius import FREE, Clip, clip_radius, tail_shares, whole_bounds
+from .clip_radius import FREE, UPPER, Clip, clip_radius, tail_shares, whole_bounds
 from .mean_facts import Candidate, PublicFacts
 from .points import Points
 
@@ -270,8 +270,13 @@ def refine(
     drawn = facts.weights.square / n  # one over the effective number of points
     # Powers about the old center: those about the mean are no larger, but for noise.
     fourths = np.clip(fourths, np.square(own / area), own / area)
-    longest = tail_shares(fourths, 1 / (n * math.sqrt(2 * rho * powers[-1])))
+    fourths_noise = 1 / (n * math.sqrt(2 * rho * powers[-1]))
+    longest = tail_shares(fourths, fourths_noise)
     bias, wide = BIAS * clip.excess * longest, own + clip.likely_excess * longest
+    if facts.reach is not None and facts.d > 1:
+        box = points.columns.domain
+        rare = taken_of_rare(box, candidate, end, of_powers, fourths_noise, clip.beyond)
+        bias = np.maximum(bias, rare)
     variance = end.variance + wide * drawn + np.square(offset * number_sd) + np.square(bias)
     error, spread = np.sqrt(variance), np.sqrt(wide)
     spread_error = np.full(facts.d, math.inf)
@@ -284,6 +289,40 @@ def refine(
     found = end.center, clip.radius, error, spread, end.size, end.least, clip.hidden, spread_error
     far = clip.open and not clip.spike and facts.reach is None
     return Refined(*found, bias, squares - offset**2, noise, far)
+
+
+def taken_of_rare(
+    box: Domain | None,
+    clipped: Candidate,
+    end: Candidate,
+    powers: np.ndarray,
+    noise: float,
+    beyond: float,
+) -> np.ndarray | float:
+    """What the clip may take from the means (d,) of columns that have a few rows at the far end of
+    a box, which no law of distances tells: as of a flag that is zero in nearly all rows.
+
+    Of how many rows it can be, the squares and the fourth powers tell, and the mean, which is as
+    far from the near end as these rows alone take it. Where that is no more than may be `beyond`
+    the clip, all of the column may be that, and the upper ends of what is released count; elsewhere
+    what is surely there.
+    """
+    if box is None or box.low is None or box.high is None:
+        return 0.0
+    radius = clipped.clip
+    sides = np.abs([box.low - clipped.center, box.high - clipped.center]) / radius
+    far = np.maximum(sides.max(axis=0), 1e-9)
+    squares, corner = np.maximum(powers[0], 0.0), np.square(far)
+    others = np.minimum(squares.sum() - squares, corner.sum() - corner)
+    kept = far * np.minimum(1 / np.sqrt(corner + others), 1.0)
+    near = np.where(sides[0] < sides[1], end.center - box.low, box.high - end.center)
+    near = (near + math.sqrt(end.variance)) / radius
+    most = near / (kept + sides.min(axis=0))
+    alone = most <= beyond
+    for order, power in enumerate(powers, 1):
+        sure = power + np.where(alone, UPPER, -1.0) * noise
+        most = np.minimum(most, sure / kept ** (2 * order))
+    return radius * np.where(alone, 1.0, BIAS) * (far - kept) * np.clip(most, 0.0, 1.0)
 
 
 def alike(end: Refined) -> bool:
