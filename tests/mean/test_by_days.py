@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from sklearn_dp import FriendlyMean
+from sklearn_dp._aggregate.friendly.days import combined
+from sklearn_dp.mean import _by_days
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
@@ -26,6 +28,32 @@ def test_a_fit_before_is_a_day():
     model.partial_fit(rng.normal(1.0, size=(100, 2)))
     assert (np.abs(model.mean_ - 1.0) < 5 * model.mean_std_error_).all()
     assert (model.mean_std_error_ < 2 * error).all()
+
+
+@pytest.mark.parametrize("bounds", [None, 20.0])
+def test_days_whose_weights_are_cut_off_count(bounds):
+    """Rows that the noise hides are another matter: nothing is known of these."""
+    rng, errors = np.random.default_rng(0), []
+    model = FriendlyMean(bounds=bounds, max_weight=1.0, random_state=0)
+    for _ in range(4):
+        model.partial_fit(rng.normal(5.0, 1.0, (2000, 2)), sample_weight=rng.exponential(size=2000))
+        errors.append(model.mean_std_error_.max())
+    assert max(errors[1], 1.2 * errors[3]) < errors[0] and model.status_.startswith(
+        "weights are cut off"
+    )
+    assert (np.abs(model.mean_ - 5.0) < 4 * model.mean_std_error_).all()
+
+
+def test_a_day_says_whether_rows_are_hidden(monkeypatch):
+    found = []
+    monkeypatch.setattr(
+        _by_days, "combined", lambda day, *given: found.append(day) or combined(day, *given)
+    )
+    for seed in range(12):
+        X = np.random.default_rng(seed).standard_t(1, (400, 1))
+        FriendlyMean(random_state=seed).partial_fit(X)
+    told = ["covers at most" in day.status for day in found]
+    assert [day.hidden for day in found] == told and set(told) == {True, False}
 
 
 @pytest.mark.parametrize("bounds", [50.0, (-50.0, 50.0)])

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from ..shared.advice import listed
-from ..shared.bounds import is_ok
 from ..shared.column_codes import told_of_single
 from .mean_facts import MIDDLE_VARIANCE, FriendlyMeanResult
 
@@ -115,7 +114,8 @@ def combined(
     lost = np.flatnonzero(codes == "noise")
     if len(lost):
         where = "" if len(lost) == len(codes) else f" of these columns: {listed(names, lost)}"
-        status = f"noise hides the means{where} in all days so far; more days would help"
+        more = "more days" if known[lost].any() else "days with more rows"
+        status = f"noise hides the means{where} in all days so far; {more} would help"
     elif (day.codes == "noise").any():
         status = "ok"
     status = told_of_single(status, codes, names)
@@ -144,7 +144,7 @@ def alone(day: FriendlyMeanResult) -> FriendlyMeanResult:
     if rows were likely to be there: by the part e^2 of the square of that distance, for an error e
     that is what is left of it. It is drawn to the same point every day, so that is a bias."""
     error, box = day.std_error, day.columns.box
-    hidden = not is_ok(day.status) and bool(np.all(day.codes == "ok"))
+    hidden = day.hidden and bool(np.all(day.codes == "ok"))
     error = np.where(hidden | (day.spread == 0), np.inf, error)
     if box is None or box.low is None or not day.columns.scaled:
         return replace(day, std_error=error)

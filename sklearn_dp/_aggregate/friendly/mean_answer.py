@@ -72,8 +72,8 @@ def answer(
         known = end.variance, end.variance_noise, names
         status, codes = told_of_hidden(status, codes, columns.box, *known)
     ends, told = (error, spread, spread_error), (columns, codes, end.bias)
-    moments = end.size, end.variance, end.variance_noise
-    return FriendlyMeanResult(mean, end.clip, *found, status, *ends, *told, moments).in_table()
+    rest = (end.size, end.variance, end.variance_noise), bool(end.hidden > _LEFT_OUT)
+    return FriendlyMeanResult(mean, end.clip, *found, status, *ends, *told, *rest).in_table()
 
 
 def _codes(end: Refined, columns: Columns, facts: PublicFacts) -> tuple[np.ndarray, np.ndarray]:

@@ -109,6 +109,7 @@ class FriendlyMeanResult:
     # the number that the mean is one of; in coordinates of the columns, their variances (d,), as
     # noisy as they are, and that noise
     moments: tuple[float, np.ndarray, float] | None = None
+    hidden: bool = False  # whether rows were clipped that the noise hides: by no known length
 
     @classmethod
     def missing(cls, columns: Columns, found: Found, missing: str) -> FriendlyMeanResult:
