@@ -86,6 +86,30 @@ def test_days_of_fewer_rows_than_noise_make_no_covariance_smaller():
         assert model.status_.startswith("ok")
 
 
+@pytest.mark.parametrize("n_lost", [0, 1, 3])
+def test_days_that_show_no_covariance_are_said_to_be_left_out(n_lost):
+    """All before the first that shows one, however often the model is pickled since."""
+    rng = np.random.default_rng(0)
+    model = FriendlyCovariance(bounds=10.0, random_state=0)
+    for _ in range(n_lost):
+        model.partial_fit(rng.normal(size=(20, 2)))
+        assert not model.trustworthy_
+    words = {0: "", 1: "day shows no covariance and is", 3: "3 days show no covariance and are"}
+    told = f"ok, but the first {words[n_lost]} left out" if n_lost else "ok"
+    for days in (1, 2, 3):
+        model = pickle.loads(pickle.dumps(model)).partial_fit(rng.normal(size=(3000, 2)))
+        assert model.status_ == told
+        assert abs(model.size_ - 3000 * days) < 5 * model.size_std_error_
+
+
+def test_a_fit_before_days_may_be_left_out():
+    rng = np.random.default_rng(0)
+    model = FriendlyCovariance(bounds=10.0, random_state=0).fit(rng.normal(size=(20, 2)))
+    model.partial_fit(rng.normal(size=(3000, 2)))
+    assert model.status_.startswith("ok, but the first day shows no covariance")
+    assert "left out" not in model.fit(rng.normal(size=(3000, 2))).status_
+
+
 def test_covariances_that_drift_are_followed():
     rng = np.random.default_rng(0)
     models = [FriendlyCovariance(bounds=60.0, random_state=0) for _ in range(2)]
@@ -176,4 +200,4 @@ def test_a_day_without_a_location_is_a_first_day():
     model.partial_fit(rng.normal(size=(3, 2)))
     assert not model.status_.startswith("ok")
     model.partial_fit(rng.normal(size=(20_000, 2)) + 7)
-    assert model.status_ == "ok" and off(model, np.eye(2)) < 0.2 and model.days_.number == 2
+    assert model.trustworthy_ and off(model, np.eye(2)) < 0.2 and model.days_.number == 2

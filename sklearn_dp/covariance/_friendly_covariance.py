@@ -327,4 +327,4 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
             self.status_ = seen.told(status, self._column_names)
         self.status_ = at_bounds(self.status_, box, *place, self._column_names)
         cut = self.column_status_, box, self.location_, spreads, self._column_names
-        self.status_ = told_of_cuts(self.status_, *cut)
+        self.status_ = self._told_of_days(told_of_cuts(self.status_, *cut))

@@ -15,6 +15,7 @@ from .._aggregate.moments.days import EarlierDays
 from .._aggregate.moments.ellipsoid import Ellipsoid
 from .._aggregate.moments.rounds import MomentRounds, fit_gram, refine, rows_in_bounds
 from .._aggregate.shared.adaptive_center import about_origin, adaptive_center_radius
+from .._aggregate.shared.bounds import with_caveat
 from .._aggregate.shared.rows import GridTable
 from .._days import BaseByDays
 
@@ -68,6 +69,19 @@ class BaseRoutes(BaseByDays):
         self.path_, self.status_ = today.fitted.path_, "ok"
         self.radius_, self.rows_beyond_ = today.fitted.radius_, today.fitted.rows_beyond_
         return end, rows, domain.center
+
+    def _told_of_days(self, status):
+        """The status, with how many days are left out: all before the first that shows a
+        covariance, as they leave nothing to go on from."""
+        today = self._today
+        if not self._later:
+            return status
+        today.state = today.days.number if self._earlier() is None else today.days.state
+        if not today.state:
+            return status
+        several = f"{today.state} days show no covariance and are"
+        words = several if today.state > 1 else "day shows no covariance and is"
+        return with_caveat(status, f"the first {words} left out")
 
     def _by_others(self, columns, table, domain, session, progress):
         """Rounds from the mean and covariance of other rows."""
