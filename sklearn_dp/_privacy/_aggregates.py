@@ -7,14 +7,14 @@ so by the triangle inequality whatever bounds the contribution of a row bounds t
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.sparse import csc_array
 
 from ._grid import clip_integer_rows, sum_type
-from ._products import MOST_SUMMED, Products
+from ._products import MOST_SUMMED, NearRows, Products
 from ._rounding import exact_integers, round_up
 from ._session import PrivacySession
 from ._units import UnitFacts, Units
@@ -181,7 +181,7 @@ def gram(
 
 
 def exact_gram(
-    parts: Iterable[tuple[slice, np.ndarray, np.ndarray | None]],
+    parts: Iterable[tuple[slice, Any, np.ndarray | None]],
     n_features: int,
     limit: float,
     coarse: float,
@@ -191,13 +191,16 @@ def exact_gram(
 
     A part is at most 2**16 integer-valued rows, clipped here to norm `limit`, which is at most
     2**15 coarse steps: where they are among all rows, the rows, and their squared norms where these
-    are known.
+    are known. Without weights the rows may also be `NearRows`.
     """
     total = np.zeros((n_features, n_features), dtype=sum_type(units.n_rows, 30))
     products = Products(n_features)
-    for place, rows, squares in parts:
-        rows = clip_integer_rows(rows, limit, squares) * (1 / coarse)
-        np.trunc(rows, out=rows)
+    for place, rows, squares in _near_apart(parts, limit):
+        if isinstance(rows, NearRows):
+            rows = rows.in_steps(1 / coarse)
+        else:
+            rows = clip_integer_rows(rows, limit, squares) * (1 / coarse)
+            np.trunc(rows, out=rows)
         if units.weights is not None:
             # The root of the weight scales the row, rounded toward zero: the rows of a unit then
             # have squared norms of sum at most limit^2.
@@ -209,6 +212,26 @@ def exact_gram(
         products.add(rows)
     total += products.total()
     return total
+
+
+def _near_apart(
+    parts: Iterable[tuple[slice, Any, np.ndarray | None]], limit: float
+) -> Iterator[tuple[slice, Any, np.ndarray | None]]:
+    """The parts, of near rows those that a clip leaves as they are; the others dense."""
+    for place, rows, squares in parts:
+        if not isinstance(rows, NearRows):
+            yield place, rows, squares
+            continue
+        squares = rows.squares() if squares is None else squares
+        # As in `clip_integer_rows`. Entries of the common row are bounded like those of the rows.
+        over = squares > limit**2 * (1 - 2.0**-50)
+        over |= rows.long() | (np.abs(rows.base).max() > limit)
+        if not over.all():
+            yield place, rows[~over] if over.any() else rows, None
+        others, step = np.flatnonzero(over), max(1, _CHUNK_ENTRIES // len(rows.base))
+        for start in range(0, len(others), step):
+            own = others[start : start + step]
+            yield place, rows[own].dense(), squares[own]
 
 
 def quantile_from_histogram(

@@ -10,7 +10,7 @@ of a sum follows from its l2 sensitivity: the radius of the box about its center
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -118,6 +118,11 @@ class Domain:
             if not (self.low.max() <= X.min(initial=0.0) and X.max(initial=0.0) <= self.high.min()):
                 X = np.clip(X, self.low, self.high)
         return rows_minus(X, self.center) if self.center.any() else X
+
+    def at(self, columns: np.ndarray) -> Self:
+        """The box, or the center of a ball, in some of the columns."""
+        low, high = (side if side is None else side[columns] for side in (self.low, self.high))
+        return replace(self, center=self.center[columns], low=low, high=high)
 
     def move_rows(self, X: np.ndarray) -> np.ndarray:
         """Finite rows moved into the region, each on its own, elementwise in a fixed order.

@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from scipy.sparse import csr_array
 
+from ._products import NearRows
 from ._rounding import bounded_integers, largest_of
 
 __all__ = [
@@ -156,3 +158,28 @@ class Grid:
         # No entry is above either but by the rounding of a division and a product.
         norms = row_norms_squared(rows, 1.001 * min(longest, radius) / self.unit)
         return clip_integer_rows(rows, min(steps, LIMIT), norms, own=True)
+
+    def quantize_entries(
+        self, zeros: np.ndarray, entries: csr_array, radius: float
+    ) -> tuple[NearRows, np.ndarray] | None:
+        """The same of sparse rows, whose other entries are those of a row `zeros`, and which of
+        them are to be quantized as above instead: all that may be clipped. None: each of them."""
+        if len(zeros) > MOST_COLUMNS:
+            raise ValueError(f"n_features must be at most {MOST_COLUMNS}.")
+        base = np.trunc(zeros * (1.0 / self.unit))
+        values = np.trunc(entries.data * (1.0 / self.unit))
+        most, square = min(self.steps(radius), LIMIT) ** 2 * (1 - 2.0**-50), base @ base
+        if not (largest_of(zeros) <= radius and square <= most):
+            return None
+        common, rows = base[entries.indices], np.arange(entries.shape[0])
+        rows = rows.repeat(np.diff(entries.indptr))
+        # Integers, exact up to 2**53, and not below 2**52 where a part of the sum exceeds that.
+        with np.errstate(over="ignore"):
+            terms = np.square(values) - np.square(common)
+            squares = np.bincount(rows, terms, entries.shape[0])
+        over = ~(squares + square <= most)
+        over[rows[~(np.abs(entries.data) <= radius)]] = True
+        values -= common
+        values[over[rows]] = 0.0
+        places = entries.indices.copy(), entries.indptr.copy()
+        return NearRows(base, csr_array((values, *places), shape=entries.shape)), over

@@ -22,6 +22,7 @@ rows holds of projected ones, with the same entries of the plan. "Projection" in
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -57,7 +58,7 @@ class Projection:
     basis: np.ndarray  # (d, q), integers: steps of 2**-20; no vector becomes longer but by rounding
     limit: float  # of the norm of a projected row, in steps
 
-    def project(self, rows: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    def project(self, rows: Any, squares: np.ndarray) -> np.ndarray:
         """Integer rows (m, d), of norm at most 2**25, to (m, q), each on its own."""
         # At most 2**25 times 2**20: exact products and sums, whatever BLAS does.
         found = np.floor(rows @ self.basis * 2.0**-BASIS_BITS)

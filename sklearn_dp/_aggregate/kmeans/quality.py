@@ -27,7 +27,7 @@ from ..._privacy._rounding import round_up
 from ..shared.advice import plain
 from ..shared.bounds import outside, with_caveat
 from ..shared.centering import noise_sd
-from ..shared.row_sums import ERROR_STEPS, nearest_in, square_sums
+from ..shared.row_sums import ERROR_STEPS, lines, nearest_in, square_sums
 from ..shared.rows import ROWS
 from ..shared.table import Part
 from .fit_context import Context, Run
@@ -188,11 +188,11 @@ def _capped_sums(
     unit adds `ERROR_STEPS` at the most, and far rows are in neither. With `bounds`, a fourth
     number: rows beyond them.
     """
-    rows, X = part[ROWS], None if bounds is None else part.source.read()
+    rows = part[ROWS]
     totals = np.zeros(3 if bounds is None else 4, dtype=sum_type(rows.n_rows, 26))
     lengths, directions = np.einsum("ij,ij->i", points, points)[:, None], -2.0 * points
-    for place, x, squares in rows.squared_chunks(len(points)):
-        scores = directions @ x.T
+    for place, x, squares in rows.squared_chunks(len(points), near=True):
+        scores = lines(directions, x)
         scores += lengths
         labels, best = nearest_in(scores[:-1])
         squared, units = squares + best, part.units.take(place)
@@ -201,11 +201,13 @@ def _capped_sums(
         steps = square_sums(far, np.minimum(squared, caps[labels]), largest[0], 2, units)[:1]
         others = square_sums(far, squares + scores[-1], largest[1], 2, units)[:1]
         counts = square_sums(far, np.ones(len(x)), 1.0, 2, units)[1:]
-        found = [steps, others, counts]
-        if bounds is not None and X is not None:
-            beyond = outside(bounds, X[place]).astype(np.int32, casting="same_kind")
-            found.append(square_sums(beyond, np.ones(len(x)), 1.0, 2, units)[1:])
-        totals = totals + np.concatenate(found)
+        totals[:3] += np.concatenate([steps, others, counts])
+    if bounds is not None:
+        X = part.source.read()
+        for place in rows.parts():
+            beyond, units = outside(bounds, X[place]), part.units.take(place)
+            beyond = beyond.astype(np.int32, casting="same_kind")
+            totals[3:] += square_sums(beyond, np.ones(len(beyond)), 1.0, 2, units)[1:]
     return part, (totals,)
 
 

@@ -6,12 +6,14 @@ Cells are cut along few axes (:class:`Axes`). Rows are integers, and so is the b
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
 from ..._privacy._aggregates import exact_gram, gram
 from ..._privacy._grid import clip_integer_rows
+from ..._privacy._products import NearRows
 from ..._privacy._session import PrivacySession
 from .rows import ROWS, GridTable
 from .table import Part
@@ -31,10 +33,11 @@ class Axes:
     limit: float  # rows are clipped to this norm where there is no basis
     rest: float = 0.0  # released mean squared length off these axes
 
-    def project(self, rows: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    def project(self, rows: Any, squares: np.ndarray) -> np.ndarray:
         """Integer rows (m, d), of norm at most 2**25, to integer coordinates (m, q) on the axes.
         Far rows stay far where there is a basis: clipped, they would mix with others."""
         if self.basis is None:
+            rows = rows.dense() if isinstance(rows, NearRows) else rows
             return clip_integer_rows(rows, self.limit, squares)
         # At most 2**25 times 2**20: exact products and sums, whatever BLAS does.
         return np.floor(rows @ self.basis * 2.0**-BASIS_BITS)
@@ -80,8 +83,9 @@ def second_moment(
 
 
 def _gram(part: Part, limit: float, coarse: float) -> tuple[Part, tuple]:
-    rows = part[ROWS]
-    return part, (exact_gram(rows.squared_chunks(), rows.n_features, limit, coarse, part.units),)
+    rows, units = part[ROWS], part.units
+    chunks = rows.squared_chunks(near=units.weights is None)
+    return part, (exact_gram(chunks, rows.n_features, limit, coarse, units),)
 
 
 def normal_points(rng: np.random.Generator, n: int, spread: np.ndarray) -> np.ndarray:

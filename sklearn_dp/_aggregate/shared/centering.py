@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike
 
 from ..._privacy._aggregates import NoisyNorms
 from ..._privacy._grid import sum_type
+from ..._privacy._products import NearRows
 from ..._privacy._rounding import exact_integers, round_up
 from ..._privacy._session import PrivacySession
 from .rows import ROWS, GridTable
@@ -162,11 +163,14 @@ def exact_totals(part: Part) -> tuple[Part, tuple]:
     """Unreleased: the sum of the rows as integers of shape (d,), and the totals of the units."""
     rows, units = part[ROWS], part.units
     total = np.zeros(rows.n_features, dtype=sum_type(rows.n_rows, 25))
-    for place, x in rows.chunks():
+    for place, x in rows.near_chunks() if units.weights is None else rows.chunks():
         if units.weights is not None:
             x = np.trunc(x * (units.weights[place] * units.step)[:, None])  # never lengthens
         # Integers of at most 2**25, at most 2**16 of them: exact sums, also those of a product.
-        total += exact_integers(np.ones(len(x)) @ x)
+        if isinstance(x, NearRows):
+            total += exact_integers(x.sums(np.zeros(len(x), dtype=np.int32), np.ones(len(x)), 1)[0])
+        else:
+            total += exact_integers(np.ones(len(x)) @ x)
     return part, (total, units.totals)
 
 

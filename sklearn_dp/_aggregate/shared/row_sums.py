@@ -12,6 +12,7 @@ from scipy.sparse import csc_array
 
 from ..._privacy._aggregates import weighted_bincount
 from ..._privacy._grid import sum_type
+from ..._privacy._products import NearRows
 from ..._privacy._rounding import exact_integers
 from ..._privacy._units import Units
 from .rows import MOST_ROWS, Rows, row_slices
@@ -26,12 +27,19 @@ def nearest(rows: Rows, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     labels, squared = np.empty(rows.n_rows, dtype=np.int32), np.empty(rows.n_rows)
     # |x - c|^2 = |x|^2 + (|c|^2 - 2 x.c), every term an integer of at most 2**51.
     lengths, directions = np.einsum("ij,ij->i", centers, centers)[:, None], -2.0 * centers
-    for part, x, squares in rows.squared_chunks(len(centers)):
-        scores = directions @ x.T
+    for part, x, squares in rows.squared_chunks(len(centers), near=True):
+        scores = lines(directions, x)
         scores += lengths
         labels[part], best = nearest_in(scores)
         squared[part] = squares + best
     return labels, squared
+
+
+def lines(directions: np.ndarray, x: np.ndarray | NearRows) -> np.ndarray:
+    """Products of integer directions (k, d) with rows, a line of all rows for each."""
+    if isinstance(x, NearRows):
+        return np.ascontiguousarray((x @ directions.T).T)
+    return directions @ x.T
 
 
 def nearest_in(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -73,7 +81,8 @@ def clipped_sums(
     # Rounded down by more than the errors of the square root and the division: the factor times
     # the length of the residual is at most limit 2**WEIGHT_BITS.
     below = limits * (1 - 2.0**-48)
-    for part, x in rows.chunks():
+    near = units.weights is None and squared is not None
+    for part, x in rows.near_chunks() if near else rows.chunks():
         label, inside = labels[part], labels[part] >= 0
         whole = inside.all()
         if not whole:
@@ -93,6 +102,9 @@ def clipped_sums(
             shrink *= weight * (units.step * 2.0**WEIGHT_BITS)
             x = np.trunc((x - centers[label]) * shrink[:, None])
             factor = np.ones(len(x))
+        if isinstance(x, NearRows):
+            sums += exact_integers(x.sums(label, factor, len(centers)))
+            continue
         ends = np.arange(len(x) + 1, dtype=np.int32)
         pick = csc_array((factor, label, ends), shape=(len(centers), len(x)))
         sums += exact_integers(pick @ x)

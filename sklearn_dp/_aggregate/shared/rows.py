@@ -26,20 +26,23 @@ from typing import Any, Self
 import numpy as np
 
 from ..._privacy._domain import Domain
-from ..._privacy._grid import Grid, rows_minus
+from ..._privacy._grid import Grid
+from ..._privacy._products import NearRows
 from ..._privacy._rounding import bounded_integers
 from ..._privacy._units import Units
+from .quantized import About, Quantized
 from .sparse_rows import CommonRows, SparseRows
 from .table import ArraySource, LocalEngine, Part, PartSource, Table
 
 MOST_ROWS = 2**16  # rows of a chunk: 2**16 terms of at most 2**37 sum exactly in float64
 _CHUNK_ENTRIES = 2**18  # entries of a chunk, and of what is computed from it
 _STORED_ENTRIES = 2**24  # beyond this size rows are read and made anew in each pass
+_NEAR_ENTRIES = 2**19  # the same, of rows near one row
 _STORED_SPARSE = 2**21  # and rows that came sparse beyond this one, or entries of these that differ
 _STORED_ARRAY = 2**25  # bytes of integers of a float32 array; float64 takes twice that itself
 _STORED_OF_ARRAY = 2**20  # entries of the first rows of a larger one
 _SERVED = 2**23  # entries of an array that is also kept about the origin: 64 MB
-_Reader = Callable[[slice], np.ndarray]
+_Reader = Callable[[slice], np.ndarray]  # may have a method `near`, where it has a `width`
 ROWS = "rows"
 """Name of the integer rows in the state of a part."""
 _WHOLE = "whole rows"
@@ -117,7 +120,7 @@ class Rows(GridGeometry):
         """The rows of a part of a table, moved into the public bounds `within` first, as by
         `quantize`. What is kept in memory is limited for all `n_parts` together; nothing is, unless
         `kept`, of rows that one pass reads."""
-        grid, begin = Grid.for_radius(domain.radius), _Quantized(source, domain, within)
+        grid, begin = Grid.for_radius(domain.radius), Quantized(source, domain, within)
         d = len(domain.center)
         rows = cls(begin, n_rows, d, grid.steps(domain.radius), grid.unit)
         if not kept:
@@ -131,7 +134,7 @@ class Rows(GridGeometry):
         elif entries <= most:
             rows.store(n_rows)
         elif source.sparse:
-            rows._common = CommonRows.of(begin(), rows.parts(), most // n_parts)
+            rows._common = CommonRows.of((x for _, x in rows.near_chunks()), most // n_parts)
         return rows
 
     @classmethod
@@ -160,8 +163,9 @@ class Rows(GridGeometry):
         most: int | None = None,
     ) -> "Rows":
         """Rows of `n_features` integers made of these by a function of (rows, squared norms), each
-        row on its own, of about the same norms at the most: `limit` is passed on. Up to `most`
-        entries are kept; by default as many as of sparse rows."""
+        row on its own, of about the same norms at the most: `limit` is passed on. Those that came
+        sparse may be `NearRows`. Up to `most` entries are kept; by default as many as of sparse
+        rows."""
         mapped = Rows(_Mapped(self, function), self.n_rows, n_features, self.limit, self.unit)
         # A few coordinates of some rows are less than the rows, and are read several times.
         if self.n_rows * n_features <= (_STORED_SPARSE if most is None else most):
@@ -191,12 +195,37 @@ class Rows(GridGeometry):
         for part in self.parts(width):
             yield part, read(part)
 
-    def squared_chunks(self, width: int = 1) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-        """Yield (slice, rows, squared norms), of which the first pass keeps the latter."""
+    def near_chunks(self, width: int = 1) -> Iterator[tuple[slice, Any]]:
+        """The same, where rows that came sparse may be `NearRows`."""
+        return self.begin_near(width)(slice(0, self.n_rows))
+
+    def begin_near(self, width: int = 1) -> Callable[[slice], Iterator[tuple[slice, Any]]]:
+        """Begin a pass: a function from a slice to such chunks of it."""
+        read: Any = self.begin()
+        wide, few = max(width, self.n_features), getattr(read, "width", 0)
+
+        def chunks(part: slice) -> Iterator[tuple[slice, Any]]:
+            step = max(1, min(_NEAR_ENTRIES // max(width, few), MOST_ROWS)) if few else part.stop
+            for start in range(part.start, part.stop, max(1, step)):
+                place = slice(start, min(start + step, part.stop))
+                if few and (rows := read.near(place)) is not None:
+                    yield place, rows
+                else:
+                    yield from ((own, read(own)) for own in row_slices(place.stop, wide, start))
+
+        return chunks
+
+    def squared_chunks(
+        self, width: int = 1, *, near: bool = False
+    ) -> Iterator[tuple[slice, Any, np.ndarray]]:
+        """Yield (slice, rows, squared norms), of which the first pass keeps the latter. Where
+        `near`, rows that came sparse may be `NearRows`."""
         known = self._squares  # another pass may find them before this one ends
         squares = np.empty(self.n_rows) if known is None else known
-        for part, rows in self.chunks(width):
-            if known is None:
+        for part, rows in self.near_chunks(width) if near else self.chunks(width):
+            if known is None and isinstance(rows, NearRows):
+                squares[part] = rows.squares()
+            elif known is None:
                 np.einsum("ij,ij->i", rows, rows, out=squares[part])
             yield part, rows, squares[part]
         self._squares = squares
@@ -216,17 +245,8 @@ class Rows(GridGeometry):
 
     def _begun(self) -> _Reader:
         """The same, of rows that are made anew."""
-        if self._common is not None:
-            return self._common.about(self.origin)
-        read, origin = self._read(), self.origin
-        if not origin.any():
-            return read
-
-        def less(part: slice) -> np.ndarray:
-            rows = read(part)
-            return rows_minus(rows, origin, rows)
-
-        return less
+        read = self._common or self._read()
+        return About(read, self.origin) if self.origin.any() else read
 
     def _read(self) -> _Reader:
         """A function from slices to new arrays of rows about the first origin."""
@@ -235,6 +255,8 @@ class Rows(GridGeometry):
             return lambda part: stored[part].astype(np.float64)
         assert self._begin is not None
         anew = self._begin()
+        if not held:
+            return anew
 
         def read(part: slice) -> np.ndarray:
             if part.start >= held:
@@ -250,26 +272,9 @@ class Rows(GridGeometry):
     def squares(self) -> np.ndarray:
         """Squared norms, exact: at most 2**50."""
         if self._squares is None:
-            deque(self.squared_chunks(), maxlen=0)
+            deque(self.squared_chunks(near=True), maxlen=0)
         assert self._squares is not None
         return self._squares
-
-
-class _Quantized:
-    """Begins a pass over the rows of a source, on a grid."""
-
-    def __init__(self, source: PartSource, domain: Domain, within: Domain | None) -> None:
-        self.source, self.domain, self.within = source, domain, within
-
-    def __call__(self) -> _Reader:
-        X, domain, within = self.source.read(), self.domain, self.within
-        grid = Grid.for_radius(domain.radius)
-
-        def read(part: slice) -> np.ndarray:
-            rows = X[part] if within is None else within.move_rows(X[part])
-            return grid.quantize(domain.center_rows(rows), domain.radius)
-
-        return read
 
 
 class _Mapped:
@@ -280,12 +285,11 @@ class _Mapped:
 
     def __call__(self) -> _Reader:
         rows, function = self.rows, self.function
-        read = rows.begin()
+        chunks = rows.begin_near()
 
         def mapped(part: slice) -> np.ndarray:
             # A part of rows with few entries may be many rows of these.
-            places = row_slices(part.stop, rows.n_features, part.start)
-            found = [function(read(place), rows.squares[place]) for place in places]
+            found = [function(x, rows.squares[place]) for place, x in chunks(part)]
             return found[0] if len(found) == 1 else np.concatenate(found)
 
         return mapped

@@ -16,14 +16,15 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from ..._privacy._products import common_row
+from ..._privacy._products import NearRows, common_row
 from ..._privacy._rounding import bounded_integers
-from .single_rows import narrowed, saturated
+from .single_rows import LARGEST, narrowed, saturated
 
 _CHUNK_ENTRIES = 2**18
 # A matrix product goes through rows in blocks that divide this: what it makes of a row is the same,
 # bit for bit, in chunks of so many rows as in the table at once.
 _BLOCK = 256
+_FEW = 8  # one entry in so many is stored of rows that are not made dense: with more, it is faster
 
 
 class SparseRows:
@@ -31,6 +32,11 @@ class SparseRows:
     numbers are finite. `size` counts the entries of the dense copy that nobody makes."""
 
     def __init__(self, table: csr_array) -> None:
+        if not table.has_canonical_format:
+            # Entries that are stored twice add up, in their order, which columns keep.
+            table = table.tocsc()
+            table.sum_duplicates()
+            table = table.tocsr()
         self._table, self.shape, self.dtype = table, table.shape, table.dtype
         self.size = table.shape[0] * table.shape[1]
 
@@ -41,8 +47,20 @@ class SparseRows:
         """A dense chunk for a slice; for a mask or indices, these rows, sparse as before."""
         if not isinstance(rows, slice):
             return SparseRows(self._table[rows])
-        # Entries that are stored twice add up, so a sum may be larger than any of them.
+        # Entries that were stored twice have added up, so they may be larger than any of them.
         return saturated(self._table[rows].toarray())
+
+    @property
+    def width(self) -> int:
+        """Stored entries of a row, about; 0 where they are too many to be read without zeros."""
+        few = self._table.nnz * _FEW <= self.size and self.size > 0
+        return 1 + self._table.nnz // len(self) if few else 0
+
+    def entries(self, rows: slice) -> csr_array:
+        """What is stored of some rows, as float64, in a new table."""
+        table = csr_array(self._table[rows], dtype=np.float64)
+        table.data = saturated(table.data, min(LARGEST, float(np.finfo(self.dtype).max)))
+        return table
 
     def times(self, factors: np.ndarray) -> csr_array:
         """These rows with their columns multiplied, sparse, in their type and finite.
@@ -87,46 +105,42 @@ class CommonRows:
     ) -> None:
         # (n + 1,): the entries of row i are those from ends[i] to ends[i + 1]
         self._common, self._ends, self._columns, self._values = common, ends, columns, values
+        few = len(values) * _FEW <= (len(ends) - 1) * len(common)
+        self.width = 1 + len(values) // max(1, len(ends) - 1) if few else 0
 
     @classmethod
-    def of(
-        cls, read: Callable[[slice], np.ndarray], parts: Iterable[slice], most: int
-    ) -> Self | None:
-        """Rows that a function gives for slices, one after the other, where they and the entries
-        that differ are at most so many; None for others. Nothing shows which of the two it is: what
-        is read later has the same bits."""
+    def of(cls, chunks: Iterable[np.ndarray | NearRows], most: int) -> Self | None:
+        """Rows, chunk by chunk, where they and the entries that differ are at most so many; None
+        for others. Nothing shows which of the two it is: what is read later has the same bits."""
         common, counts, columns, values = None, [np.zeros(1, dtype=np.int64)], [], []
-        for part in parts:
-            rows = read(part)
-            common = common_row(rows) if common is None else common
+        for rows in chunks:
+            if common is None:
+                common = rows.base if isinstance(rows, NearRows) else common_row(rows)
             if common is None:
                 return None
-            differ = rows != common
-            where = np.flatnonzero(differ)
-            most -= len(where) + len(rows)
+            if not isinstance(rows, NearRows):
+                rows = NearRows(common, csr_array(rows - common))
+            elif not np.array_equal(rows.base, common):
+                return None  # not of one pass
+            most -= rows.few.nnz + len(rows)
             if most < 0:
                 return None
-            counts.append(np.count_nonzero(differ, axis=1))
-            columns.append(bounded_integers(where % len(common), np.int32))
-            # As they are: nothing is computed from them, and none is above 2**25.
-            values.append(bounded_integers(rows.ravel()[where], np.int32))
+            counts.append(np.diff(rows.few.indptr))
+            columns.append(bounded_integers(rows.few.indices, np.int32))
+            # As they are: none is above 2**26.
+            values.append(bounded_integers(rows.few.data, np.int32))
         if common is None:
             return None
         ends = np.cumsum(np.concatenate(counts))
         return cls(common, ends, np.concatenate(columns), np.concatenate(values))
 
-    def about(self, origin: np.ndarray) -> Callable[[slice], np.ndarray]:
-        """A function from slices to new arrays of the rows minus an integer origin."""
-        common = self._common - origin
+    def near(self, part: slice) -> NearRows:
+        """Some of the rows."""
+        ends = self._ends[part.start : part.stop + 1]
+        inside = slice(ends[0], ends[-1])
+        entries = self._values[inside].astype(np.float64), self._columns[inside], ends - ends[0]
+        return NearRows(self._common, csr_array(entries, shape=(len(ends) - 1, len(self._common))))
 
-        def read(part: slice) -> np.ndarray:
-            ends = self._ends[part.start : part.stop + 1]
-            inside = slice(ends[0], ends[-1])
-            columns = self._columns[inside]
-            rows = np.empty((len(ends) - 1, len(common)))
-            rows[:] = common
-            places = np.repeat(np.arange(len(rows)), np.diff(ends))
-            rows[places, columns] = self._values[inside] - origin[columns]
-            return rows
-
-        return read
+    def __call__(self, part: slice) -> np.ndarray:
+        """The same in a new array."""
+        return self.near(part).dense()

@@ -221,7 +221,7 @@ class LongRows:
 
     n_rows = 2**40
 
-    def squared_chunks(self, width):
+    def squared_chunks(self, width, *, near):
         for start in (0, 2):
             yield slice(start, start + 2), np.ones((2, 1)), np.ones(2)
 

@@ -206,7 +206,9 @@ def test_sums_of_more_rows_than_int64_holds_do_not_wrap():
     rows = SimpleNamespace(
         n_rows=2**29,
         n_features=2,
-        chunks=lambda: ((slice(i, i + 1), np.array([[2.0**42, -(2.0**42)]])) for i in range(2**13)),
+        near_chunks=lambda: (
+            (slice(i, i + 1), np.array([[2.0**42, -(2.0**42)]])) for i in range(2**13)
+        ),
     )
     labels = np.broadcast_to(np.int32(0), 2**13)
     sums = clipped_sums(

@@ -182,10 +182,10 @@ def test_sparse_rows_are_kept_and_read_as_they_are(middle, monkeypatch):
 def test_rows_with_little_in_common_are_not_kept(density):
     X = sparse_table(density=density).toarray()
     kept, parts = np.count_nonzero(X) + 900, row_slices(900, D, 0)
-    assert CommonRows.of(X.__getitem__, parts, kept - 1) is None
-    found = CommonRows.of(X.__getitem__, parts, kept)
+    assert CommonRows.of(map(X.__getitem__, parts), kept - 1) is None
+    found = CommonRows.of(map(X.__getitem__, parts), kept)
     assert (found is None) == (density > 0.1)
-    assert CommonRows.of(X.__getitem__, [], 10**9) is None
+    assert CommonRows.of([], 10**9) is None
 
 
 def test_the_parts_of_a_table_share_what_may_be_kept(monkeypatch):
