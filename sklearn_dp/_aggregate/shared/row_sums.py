@@ -32,6 +32,7 @@ def nearest(rows: Rows, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         scores += lengths
         labels[part], best = nearest_in(scores)
         squared[part] = squares + best
+        del x, scores  # before the next are made
     return labels, squared
 
 
@@ -108,6 +109,7 @@ def clipped_sums(
         ends = np.arange(len(x) + 1, dtype=np.int32)
         pick = csc_array((factor, label, ends), shape=(len(centers), len(x)))
         sums += exact_integers(pick @ x)
+        del x, pick  # before the next are made
     return sums - mass[:, None] * exact_integers(centers)
 
 

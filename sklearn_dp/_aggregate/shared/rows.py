@@ -228,6 +228,7 @@ class Rows(GridGeometry):
             elif known is None:
                 np.einsum("ij,ij->i", rows, rows, out=squares[part])
             yield part, rows, squares[part]
+            del rows  # before the next are made
         self._squares = squares
 
     def begin(self) -> _Reader:
