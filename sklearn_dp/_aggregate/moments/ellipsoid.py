@@ -145,8 +145,12 @@ class Ellipsoid:
         # A row has at most 2**14 features (see `Grid.quantize`): its sum of squares is below 2**53.
         farthest = _FARTHEST if len(products) < 2**13 else _FARTHEST / 2
         white = self.whitened(products, _FINE)
-        np.clip(white, -farthest, farthest, out=white)
-        return np.einsum("ij,ij->j", white, white) * (1.0 / _FINE**2)
+        squares = np.einsum("ij,ij->j", white, white)
+        # No sum is less than what it is of: as long as all are small, no coordinate is farther.
+        if not squares.max(initial=0.0) <= farthest**2:
+            np.clip(white, -farthest, farthest, out=white)
+            squares = np.einsum("ij,ij->j", white, white)
+        return squares * (1.0 / _FINE**2)
 
     def told(self, what: str, epsilon: float) -> str:
         """The status: what hides it (`what` it is, in words), or that long tails are clipped."""

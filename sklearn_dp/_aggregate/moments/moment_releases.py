@@ -56,7 +56,6 @@ _DISTANCE_SHARE = 0.04
 _FOURTHS = 0.05  # of the second moments, in squared sensitivity, where fourth powers are released
 FOURTH_NOISE = math.sqrt(1 / _FOURTHS - 1)
 """Noise of fourth powers over that of squares, in squared radii."""
-_AT_ONCE = 8  # arrays as large as a chunk, that products with axes take
 _FINE = 2.0**-15  # what squares are rounded by before they are squared
 
 
@@ -107,26 +106,21 @@ def exact_moments(
     counts, sums = np.zeros(k, dtype=exact), np.zeros((k, d), dtype=exact)
     moments = np.zeros((k, _n_moments(d, form)), dtype=exact)
     powers = np.zeros((k, d), dtype=exact)
-    for place, x in rows.chunks(max(k, k * d // _AT_ONCE)):
-        products = []
+    for place, x in rows.chunks(k):
         if labeled:
             weights = _whole(part[LABELS][place], k)
         elif known is not None:
             weights = np.multiply(known[place], LEVEL, dtype=np.int32)
         else:
-            # What a weight and a moment are made of, once for both.
-            products = [ellipsoid.products(x) for ellipsoid in ellipsoids]
-            squares = (e.squares(own) for e, own in zip(ellipsoids, products, strict=True))
+            squares = (ellipsoid.squares(ellipsoid.products(x)) for ellipsoid in ellipsoids)
             weights = component_weights(len(x), squares, ellipsoids)
         share = row_weights(weights, units, place)
         for j, ellipsoid in enumerate(ellipsoids):
-            weight, own, among = share[:, j], x, products[j] if products else None
-            inside = np.flatnonzero(weight)
+            weight, own = share[:, j], x
+            inside = np.flatnonzero(weight > 0)  # several times as fast as of floats
             if len(inside) < len(x):
-                weight, own = weight[inside], x[inside]
-                among = None if among is None else among.take(inside, axis=1)
-            among = ellipsoid.products(own) if among is None else among
-            near, white = _clipped(ellipsoid, among, radii)
+                weight, own = weight[inside], x.take(inside, axis=0)
+            near, white = _clipped(ellipsoid, ellipsoid.products(own), radii)
             counts[j] += int(weight.sum())
             # Rounding toward zero: |weighted row| <= weight |row|.
             sums[j] += exact_integers(_times(near, weight / WEIGHT_STEPS).sum(axis=1))
@@ -193,9 +187,9 @@ def _whole(labels: np.ndarray, k: int) -> np.ndarray:
     array([[0., 1.],
            [1., 0.]])
     """
-    weights = np.zeros((len(labels), k), dtype=np.int32)
-    weights[np.arange(len(labels)), labels] = WEIGHT_STEPS
-    return weights
+    weights = np.zeros((k, len(labels)), dtype=np.int32)  # rows of a component side by side
+    weights[labels, np.arange(len(labels))] = WEIGHT_STEPS
+    return weights.T
 
 
 def _n_moments(d: int, form: str) -> int:

@@ -305,7 +305,7 @@ def _distance_counts(
             held[:, place] = weights.T // LEVEL
         share = row_weights(weights, units, place)
         for j, square in enumerate(squares):
-            inside = np.flatnonzero(share[:, j])
+            inside = np.flatnonzero(share[:, j] > 0)
             cell = np.searchsorted(np.square(edges[1:-1]), square[inside], side="right")
             # Integers of at most 2**20, at most 2**16 of them: exact sums.
             counts[j] += exact_integers(np.bincount(cell, share[inside, j], minlength=bins))

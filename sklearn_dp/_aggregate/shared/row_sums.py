@@ -57,7 +57,7 @@ def to_centers(rows: Rows, centers: np.ndarray, labels: np.ndarray) -> np.ndarra
     """Squared distance to the integer center of each label, exactly; 0 for a negative label."""
     squared = np.zeros(rows.n_rows)
     for part, x in rows.chunks():
-        residual = x - centers[labels[part]]
+        residual = x - centers.take(labels[part], axis=0)
         squared[part] = np.where(labels[part] < 0, 0.0, np.einsum("ij,ij->i", residual, residual))
     return squared
 
@@ -84,12 +84,13 @@ def clipped_sums(
     below = limits * (1 - 2.0**-48)
     near = units.weights is None and squared is not None
     for part, x in rows.near_chunks() if near else rows.chunks():
-        label, inside = labels[part], labels[part] >= 0
-        whole = inside.all()
+        label, inside = labels[part], np.flatnonzero(labels[part] >= 0)
+        whole = len(inside) == len(label)
         if not whole:
-            label, x = label[inside], x[inside]
+            label = label[inside]
+            x = x[inside] if isinstance(x, NearRows) else x.take(inside, axis=0)
         if squared is None:
-            residual = x - centers[label]
+            residual = x - centers.take(label, axis=0)
             square = np.einsum("ij,ij->i", residual, residual)
         else:
             square = squared[part] if whole else squared[part][inside]
@@ -101,7 +102,7 @@ def clipped_sums(
         else:
             weight = units.weights[part] if whole else units.weights[part][inside]
             shrink *= weight * (units.step * 2.0**WEIGHT_BITS)
-            x = np.trunc((x - centers[label]) * shrink[:, None])
+            x = np.trunc((x - centers.take(label, axis=0)) * shrink[:, None])
             factor = np.ones(len(x))
         if isinstance(x, NearRows):
             sums += exact_integers(x.sums(label, factor, len(centers)))
