@@ -147,6 +147,21 @@ def test_later_days_know_where_rows_were_seen_far_out():
     assert evening(model).partial_fit(X[0]).inertia_ < 0.8 * -model.score(np.concatenate(X))
 
 
+def test_rows_that_are_forgotten_are_not_said_to_be_missed():
+    told = 0
+    for seed in range(6):
+        rng = np.random.default_rng([seed, 1500, 2])
+        flag = rng.random(1500) < 0.05
+        first = np.column_stack([rng.normal(0, 0.15, 1500), flag])
+        model = DPKMeans(2, bounds=1.2, random_state=seed).partial_fit(first)
+        told += "rows are seen" in model.status_
+        for _ in range(3):
+            rest = np.column_stack([rng.normal(0, 0.15, 1500), np.zeros(1500)])
+            model.partial_fit(rest, half_life=0.5)
+        assert "rows are seen" not in model.status_
+    assert told >= 2
+
+
 def test_no_day_is_fitted_twice():
     model = kmeans().partial_fit(rows_of(0), day="2026-03-01")
     centers = model.cluster_centers_

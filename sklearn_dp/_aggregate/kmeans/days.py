@@ -202,6 +202,8 @@ def fit_day(
     final = _final(stream, likely)
     final = replace(final, distances=seen.clip.norms(likely))
     known = measured(day, final, domain, len(centers), domain)
+    if keep < 1:  # rows that the first day has shown far out may be forgotten
+        known = known._replace(lost=None)
     stream.sums = stream.sums.added(fade, known.quality, likely)
     size = max(stream.size, math.sqrt(stream.size_variance), 1.0)
     mu, sd = context.size.mu / math.sqrt(stream.days), math.sqrt(stream.size_variance)
