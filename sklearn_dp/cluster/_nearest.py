@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from scipy.spatial.distance import cdist
 
 from .._aggregate.shared.row_sums import ERROR_STEPS, nearest, square_sums
 from .._aggregate.shared.rows import ROWS, GridTable
 from .._aggregate.shared.single_rows import narrowed, row_guard, saturated
+from .._aggregate.shared.sparse_rows import SparseRows
 from .._aggregate.shared.table import Part
 from .._privacy._domain import Domain
 
@@ -41,10 +43,34 @@ def nearest_point(X: Any, points: np.ndarray) -> np.ndarray:
     where all other points are farther by more than what rounding can do. Other rows are compared by
     sums of their squared differences, in a fixed order.
     """
+    if not isinstance(X, SparseRows) or not X.width:
+        return _of_dense(X, points)
+    labels, unsure = _of_entries(X, points)
+    if len(unsure):
+        labels[unsure] = _of_dense(X[unsure], points)
+    return labels
+
+
+def _of_dense(X: Any, points: np.ndarray) -> np.ndarray:
     labels = np.empty(len(X), dtype=np.int32)
     for part, _, found in _with_labels(X, points):
         labels[part] = found
     return labels
+
+
+def _of_entries(X: SparseRows, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Labels of sparse rows by products with their entries, and the places that may be wrong."""
+    labels = np.empty(len(X), dtype=np.int32)
+    product = _ByProduct(saturated(narrowed(points, X.dtype).astype(np.float64)), np.float64)
+    unsure, step = (
+        [np.zeros(0, dtype=np.int64)],
+        max(1, _BYTES // (8 * (4 * len(points) + X.width))),
+    )
+    for start in range(0, len(X), step):
+        place = slice(start, start + step)
+        labels[place], found = product(X.entries(place))
+        unsure.append(start + found)
+    return labels, np.concatenate(unsure)
 
 
 def _with_labels(X: Any, points: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
@@ -121,9 +147,10 @@ class _ByProduct:
         self.numbers = np.arange(len(points), dtype=np.min_scalar_type(len(points)))[:, None]
         self.reach = [np.linalg.norm(each, axis=1).max() for each in (offsets, sums, points)]
 
-    def __call__(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Indices for rows of that type, and the places of those that may be wrong."""
-        scores = self.directions @ rows.T
+    def __call__(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Indices for rows of that type, or sparse ones, and the places of those that may be
+        wrong."""
+        scores = np.ascontiguousarray(self.directions @ rows.T)
         scores += self.lengths
         limit = scores.min(axis=0)
         limit += self.type.dtype.type(self._error(rows))
@@ -131,7 +158,7 @@ class _ByProduct:
         labels = np.multiply(near, self.numbers, dtype=kind).sum(axis=0, dtype=kind)
         return labels, np.flatnonzero(near.sum(axis=0, dtype=kind) != 1)
 
-    def _error(self, rows: np.ndarray) -> float:
+    def _error(self, rows: Any) -> float:
         """More than by how much two scores, or two sums of squares, may be off together.
 
         With unit roundoff u, the score of a row of length r, which may have been rounded itself, is
@@ -141,7 +168,8 @@ class _ByProduct:
         """
         d = rows.shape[1]
         if self.type.bits == 64:  # the fastest bound; that of float32 must not be so loose
-            r = float(np.sqrt(np.vdot(rows, rows)))
+            entries = rows.data if issparse(rows) else rows
+            r = float(np.sqrt(np.vdot(entries, entries)))
         else:
             r = np.sqrt(d) * max(float(rows.max()), -float(rows.min()))
         offsets, sums, points = self.reach

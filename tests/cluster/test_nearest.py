@@ -64,6 +64,24 @@ def test_labels_are_those_of_differences_in_any_company(dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("d", [40, 200])
+@row_guard
+def test_labels_of_sparse_rows_are_found_by_their_entries(dtype, d, monkeypatch):
+    """But for ties, and for chunks in which a row is so long that all of them are unsure."""
+    rng = np.random.default_rng(0)
+    rows = np.where(rng.random((500, d)) < 0.03, rng.normal(size=(500, d)), 0.0).astype(dtype)
+    points = rng.normal(size=(4, d)).astype(dtype)
+    monkeypatch.setattr("sklearn_dp.cluster._nearest._BYTES", 2**14)
+    far, tied = rows.copy(), np.concatenate([points, points])
+    far[7, 3], far[8] = 1e30, 0
+    expected = [nearest_point(*each) for each in ((far, tied), (rows, points))]
+    assert np.array_equal(nearest_point(SparseRows(csr_array(far)), tied), expected[0])
+    assert expected[0].max() < 4  # the lower index counts
+    monkeypatch.delattr(SparseRows, "__getitem__")
+    assert np.array_equal(nearest_point(SparseRows(csr_array(rows)), points), expected[1])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_long_rows_take_no_copy_of_the_others(dtype):
     """One among so many makes most of them unsure in float32."""
     rng = np.random.default_rng(0)

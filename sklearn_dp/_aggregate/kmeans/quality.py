@@ -25,10 +25,11 @@ from ..._privacy._grid import sum_type
 from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import round_up
 from ..shared.advice import plain
-from ..shared.bounds import outside, with_caveat
+from ..shared.bounds import with_caveat
 from ..shared.centering import noise_sd
+from ..shared.quantized import beyond
 from ..shared.row_sums import ERROR_STEPS, lines, nearest_in, square_sums
-from ..shared.rows import ROWS
+from ..shared.rows import ROWS, row_slices
 from ..shared.table import Part
 from .fit_context import Context, Run
 from .lloyd_state import LloydResult
@@ -204,10 +205,10 @@ def _capped_sums(
         totals[:3] += np.concatenate([steps, others, counts])
     if bounds is not None:
         X = part.source.read()
-        for place in rows.parts():
-            beyond, units = outside(bounds, X[place]), part.units.take(place)
-            beyond = beyond.astype(np.int32, casting="same_kind")
-            totals[3:] += square_sums(beyond, np.ones(len(beyond)), 1.0, 2, units)[1:]
+        for place in row_slices(rows.n_rows, getattr(X, "width", 0) or rows.n_features):
+            found, units = beyond(bounds, X, place), part.units.take(place)
+            found = found.astype(np.int32, casting="same_kind")
+            totals[3:] += square_sums(found, np.ones(len(found)), 1.0, 2, units)[1:]
     return part, (totals,)
 
 

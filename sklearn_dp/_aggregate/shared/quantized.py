@@ -6,14 +6,16 @@ seen in nothing.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from ..._privacy._domain import Domain, Sphere
-from ..._privacy._grid import Grid, rows_minus
+from ..._privacy._grid import MOST_COLUMNS, Grid, rows_minus
 from ..._privacy._products import NearRows
+from .bounds import outside
 from .sparse_rows import SparseRows
 from .table import PartSource
 
@@ -50,15 +52,24 @@ class QuantizedRows:
         """Near rows; None where many of them have to be dense."""
         assert isinstance(self.X, SparseRows)
         table = self.X.entries(part)
-        moved = moved_entries(table, self.within, self.domain)
-        found = moved and self.grid.quantize_entries(*moved, self.domain.radius)
-        if not found:
+        moved, radius = moved_entries(table, self.within, self.domain), self.domain.radius
+        if moved is None:
+            return None
+        zeros, table = moved
+        if not zeros.any() and len(zeros) <= MOST_COLUMNS:
+            quantize = partial(self.grid.quantize, radius=radius)
+            table.data = without_zeros(table, quantize)
+            few = table.copy()  # the places are not its own
+            few.eliminate_zeros()
+            return NearRows(zeros, few)
+        found = self.grid.quantize_entries(zeros, table, radius)
+        if found is None:
             return None
         rows, clipped = found[0], np.flatnonzero(found[1])
         if len(clipped) * table.shape[1] > _MOST_CLIPPED:
             return None
         if len(clipped):
-            others = self._quantized(SparseRows(table[clipped])[:]) - rows.base
+            others = self._quantized(self.X.entries(part)[clipped].toarray()) - rows.base
             at, columns = np.nonzero(others)
             entries = others[at, columns], (clipped[at], columns)
             rows.few = rows.few + csr_array(entries, shape=table.shape)
@@ -83,16 +94,30 @@ def moved_entries(
         elif line[:d].any():
             return None
         else:
-            line[d:] = _without_zeros(table.indptr, line[d:], getattr(region, name))
-    entries = line[d:], table.indices, table.indptr
-    return line[:d], csr_array(entries, shape=table.shape)
+            line[d:] = without_zeros(_with(table, line[d:]), getattr(region, name))
+    return line[:d], _with(table, line[d:])
 
 
-def _without_zeros(
-    ends: np.ndarray, data: np.ndarray, function: Callable[[np.ndarray], np.ndarray]
-) -> np.ndarray:
+def _with(table: csr_array, data: np.ndarray) -> csr_array:
+    """Other entries in the same places."""
+    return csr_array((data, table.indices, table.indptr), shape=table.shape)
+
+
+def beyond(domain: Domain, X: np.ndarray | SparseRows, part: slice) -> np.ndarray:
+    """Which of some rows are outside a domain."""
+    if not isinstance(X, SparseRows) or not X.width or domain.low is not None:
+        return outside(domain, X[part])
+    table = X.entries(part)
+    # Each entry tells of its row; without any, a row is the center of the ball.
+    found = without_zeros(table, lambda rows: outside(domain, rows)[:, None] & (rows == rows))
+    rows = np.arange(table.shape[0]).repeat(np.diff(table.indptr))
+    return np.bincount(rows, found, table.shape[0]) > 0
+
+
+def without_zeros(table: csr_array, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     """New entries of sparse rows, by a function of dense ones to which zeros mean nothing and which
     leaves them what they are: it gets the entries of each row side by side."""
+    ends, data = table.indptr, table.data
     found, counts = np.empty(len(data)), np.diff(ends)
     step = max(1, 2**18 // max(1, int(counts.max(initial=0))))
     for start in range(0, len(counts), step):

@@ -1,22 +1,21 @@
-"""Sparse rows, read as dense chunks: the table is never dense as a whole.
+"""Sparse rows, read by their entries or as dense chunks: the table is never dense as a whole.
 
 A fit reads its rows chunk by chunk, and everything that it makes of them is a function of each row
 alone (see :mod:`.rows`). So it does not matter whether a chunk is cut out of an array or made from
 a few entries: a fit on sparse rows has the bits of one on their dense copy. What is dense at a time
 is a chunk; how many entries are stored is no fact that a fit could show.
 
-As integers about any origin (:class:`CommonRows`) they are read many times in a fit. Making a dense
-chunk from what differs from one row takes a tenth of the time that quantizing its rows again would,
-and little memory.
+As integers that differ from one row in few entries (:class:`CommonRows`) they are read many times
+in a fit. Most passes are made of these entries, whatever the origin; the others make dense chunks.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array, issparse, vstack
 
-from ..._privacy._products import NearRows, common_row
+from ..._privacy._products import NearRows
 from ..._privacy._rounding import bounded_integers
 from .single_rows import LARGEST, narrowed, saturated
 
@@ -38,7 +37,7 @@ class SparseRows:
             table.sum_duplicates()
             table = table.tocsr()
         self._table, self.shape, self.dtype = table, table.shape, table.dtype
-        self.size = table.shape[0] * table.shape[1]
+        self.size, self.width = table.shape[0] * table.shape[1], _width(table)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -50,15 +49,9 @@ class SparseRows:
         # Entries that were stored twice have added up, so they may be larger than any of them.
         return saturated(self._table[rows].toarray())
 
-    @property
-    def width(self) -> int:
-        """Stored entries of a row, about; 0 where they are too many to be read without zeros."""
-        few = self._table.nnz * _FEW <= self.size and self.size > 0
-        return 1 + self._table.nnz // len(self) if few else 0
-
     def entries(self, rows: slice) -> csr_array:
-        """What is stored of some rows, as float64, in a new table."""
-        table = csr_array(self._table[rows], dtype=np.float64)
+        """What is stored of some rows, as float64; not to be written into."""
+        table = _part(self._table, rows)
         table.data = saturated(table.data, min(LARGEST, float(np.finfo(self.dtype).max)))
         return table
 
@@ -98,49 +91,47 @@ def of_chunks(X: Table, function: Callable[[np.ndarray], np.ndarray]) -> np.ndar
 
 
 class CommonRows:
-    """One row, and the columns and values where others have another entry."""
+    """One row, and the columns and values where others differ from it, as integers of 32 bits."""
 
-    def __init__(
-        self, common: np.ndarray, ends: np.ndarray, columns: np.ndarray, values: np.ndarray
-    ) -> None:
-        # (n + 1,): the entries of row i are those from ends[i] to ends[i + 1]
-        self._common, self._ends, self._columns, self._values = common, ends, columns, values
-        few = len(values) * _FEW <= (len(ends) - 1) * len(common)
-        self.width = 1 + len(values) // max(1, len(ends) - 1) if few else 0
+    def __init__(self, common: np.ndarray, few: csr_array) -> None:
+        self._common, self._few = common, few
+        self.width = _width(few)
 
     @classmethod
     def of(cls, chunks: Iterable[np.ndarray | NearRows], most: int) -> Self | None:
-        """Rows, chunk by chunk, where they and the entries that differ are at most so many; None
-        for others. Nothing shows which of the two it is: what is read later has the same bits."""
-        common, counts, columns, values = None, [np.zeros(1, dtype=np.int64)], [], []
+        """Rows of one pass, chunk by chunk, where all are `NearRows` and they and the entries that
+        differ are at most so many; None for others. Nothing shows which of the two it is: what is
+        read later has the same bits."""
+        common, found = None, []
         for rows in chunks:
-            if common is None:
-                common = rows.base if isinstance(rows, NearRows) else common_row(rows)
-            if common is None:
-                return None
             if not isinstance(rows, NearRows):
-                rows = NearRows(common, csr_array(rows - common))
-            elif not np.array_equal(rows.base, common):
-                return None  # not of one pass
-            most -= rows.few.nnz + len(rows)
+                return None
+            common, few, most = rows.base, rows.few, most - rows.few.nnz - len(rows)
             if most < 0:
                 return None
-            counts.append(np.diff(rows.few.indptr))
-            columns.append(bounded_integers(rows.few.indices, np.int32))
             # As they are: none is above 2**26.
-            values.append(bounded_integers(rows.few.data, np.int32))
-        if common is None:
-            return None
-        ends = np.cumsum(np.concatenate(counts))
-        return cls(common, ends, np.concatenate(columns), np.concatenate(values))
+            entries = bounded_integers(few.data, np.int32), few.indices, few.indptr
+            found.append(csr_array(entries, shape=few.shape))
+        return None if common is None else cls(common, vstack(found, format="csr"))
 
     def near(self, part: slice) -> NearRows:
         """Some of the rows."""
-        ends = self._ends[part.start : part.stop + 1]
-        inside = slice(ends[0], ends[-1])
-        entries = self._values[inside].astype(np.float64), self._columns[inside], ends - ends[0]
-        return NearRows(self._common, csr_array(entries, shape=(len(ends) - 1, len(self._common))))
+        return NearRows(self._common, _part(self._few, part))
 
     def __call__(self, part: slice) -> np.ndarray:
         """The same in a new array."""
         return self.near(part).dense()
+
+
+def _part(table: csr_array, rows: slice) -> csr_array:
+    """Some of the rows, as float64; places are shared."""
+    ends = table.indptr[rows.start : rows.stop + 1]
+    inside = slice(ends[0], ends[-1])
+    entries = table.data[inside].astype(np.float64, copy=False), table.indices[inside]
+    return csr_array((*entries, ends - ends[0]), shape=(len(ends) - 1, table.shape[1]))
+
+
+def _width(table: csr_array) -> int:
+    """Stored entries of a row, about; 0 where they are too many to be read without zeros."""
+    size = table.shape[0] * table.shape[1]
+    return 1 + table.nnz // table.shape[0] if size and table.nnz * _FEW <= size else 0

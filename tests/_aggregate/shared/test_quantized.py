@@ -8,8 +8,9 @@ from sklearn_dp import DPPCA, DPKMeans
 from sklearn_dp._aggregate.shared import quantized, sparse_rows
 from sklearn_dp._aggregate.shared import rows as shared_rows
 from sklearn_dp._aggregate.shared.axes import _gram
+from sklearn_dp._aggregate.shared.bounds import outside
 from sklearn_dp._aggregate.shared.centering import exact_totals
-from sklearn_dp._aggregate.shared.quantized import QuantizedRows
+from sklearn_dp._aggregate.shared.quantized import QuantizedRows, beyond
 from sklearn_dp._aggregate.shared.row_sums import clipped_sums, lines, nearest
 from sklearn_dp._aggregate.shared.rows import ROWS, Rows
 from sklearn_dp._aggregate.shared.sparse_rows import SparseRows, as_rows
@@ -110,6 +111,19 @@ def test_where_zeros_do_not_stay_zeros_rows_are_made_dense():
     wide = SparseRows(sparse.csr_array((3, 2**14 + 1)))
     with pytest.raises(ValueError, match="at most 16384"):
         QuantizedRows(wide, Domain.from_bounds(1.0, 2**14 + 1), None).near(slice(0, 3))
+
+
+@pytest.mark.parametrize("bounds", [2.0, (-1.0, 2.0), (0.5, 1.0)])
+def test_rows_beyond_bounds_are_those_of_the_dense_table(bounds, monkeypatch):
+    domain, X = Domain.from_bounds(bounds, D), table()
+    X[9, :3], X[10, :3] = np.array([2.0, 1.0, 2.0]) / 1.5, np.array([2.0, 1.0, 2.0]) / 1.499
+    expected = outside(domain, X)
+    held = as_rows(sparse.csr_array(X))
+    if bounds == 2.0:
+        monkeypatch.delattr(SparseRows, "__getitem__")
+    assert np.array_equal(beyond(domain, held, slice(5, 45)), expected[5:45])
+    assert np.array_equal(beyond(domain, X, slice(0, N)), expected)
+    assert len(set(expected[5:45])) == (2 if bounds != (0.5, 1.0) else 1)
 
 
 def test_entries_stored_several_times_add_up_in_their_order():
