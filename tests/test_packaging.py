@@ -221,8 +221,10 @@ assert not [name for name in sys.modules if name.startswith("sklearn_dp.")]
 assert sklearn_dp.exceptions.PrivacyWarning and sklearn_dp.DPKMeans
 assert sklearn_dp.mean.FriendlyMean is sklearn_dp.FriendlyMean
 assert not [name for name in sys.modules if name.startswith("sklearn_dp.segments")]
+assert not {"sklearn_dp.cluster._dp_topics", "sklearn.feature_extraction.text"} & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", code], check=True)
-    for name in sklearn_dp.__all__:
-        assert getattr(sklearn_dp, name).__name__ == name and name in dir(sklearn_dp)
-    assert not hasattr(sklearn_dp, "no_such_name")
+    for package in (sklearn_dp, sklearn_dp.cluster):
+        for name in package.__all__:
+            assert getattr(package, name).__name__ == name and name in dir(package)
+        assert not hasattr(package, "no_such_name")
