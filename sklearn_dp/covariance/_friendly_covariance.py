@@ -17,9 +17,9 @@ from .._aggregate.moments.ellipsoid import matrix_errors, symmetric
 from .._aggregate.moments.moment_releases import DISTANCES, moment_entries
 from .._aggregate.moments.seen_columns import (
     at_bound_codes,
-    codes_of,
     moments_status,
     seen_columns,
+    told_of_rare,
 )
 from .._aggregate.shared.adaptive_center import (
     center_radius_entries,
@@ -306,24 +306,25 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         self.location_ = location if centered else seen.to_table(location)
         self.column_scale_ = scale
         self.size_ = end.weight * table.units.unit_weight
-        codes = codes_of(end)
+        found, codes = seen.with_rare(end, rows, origin)
         unknown = seen.unbounded(codes)
-        second = np.where(unknown, math.inf, end.errors.second)
+        second = np.where(unknown, math.inf, found.second)
         self.covariance_std_error_ = matrix_errors(self.covariance_, second, "full")
         least = np.finfo(np.float64).tiny  # errors may be infinite
-        errors = end.errors.mean * np.sqrt(np.maximum(np.diag(self.covariance_), least))
+        errors = found.mean * np.sqrt(np.maximum(np.diag(self.covariance_), least))
         errors = np.where(unknown, math.inf, errors)
         self.location_std_error_ = np.zeros_like(errors) if centered else errors
         self.size_std_error_ = end.errors.weight * table.units.unit_weight
         box = None if centered else columns.box
         place = self.location_, self.location_std_error_
         spreads = np.sqrt(np.diag(self.covariance_))
-        self.column_status_ = at_bound_codes(seen.codes(codes), box, *place, spreads)
+        self.column_status_ = at_bound_codes(codes, box, *place, spreads)
         of_mean, _ = end.errors.clipped or np.zeros((2, len(spreads)))
         self._clip_bias, self._clip_variance = of_mean * spreads, end.noise_errors()[2]
         if self.status_ == "ok":
             names = self._column_names
             status = moments_status(end, self.column_status_, names, session.plan.epsilon)
+            status = told_of_rare(status, self.column_status_, found.second, names)
             self.status_ = seen.told(status, self._column_names)
         self.status_ = at_bounds(self.status_, box, *place, self._column_names)
         cut = self.column_status_, box, self.location_, spreads, self._column_names

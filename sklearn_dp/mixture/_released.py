@@ -15,7 +15,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.moments.ellipsoid import as_matrices, matrix_errors
-from .._aggregate.moments.seen_columns import at_bound_codes, worst_codes
+from .._aggregate.moments.seen_columns import at_bound_codes, told_of_rare, worst_codes
 from .._aggregate.shared.bounds import is_ok
 from .._aggregate.shared.column_codes import told_of_single
 from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts
@@ -71,7 +71,9 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         self.column_status_ = worst_codes(codes, 0)
         self.component_status_ = worst_codes(np.where(codes == "constant", "ok", codes), 1)
         if is_ok(self.status_):
-            status = told_of_single(self.status_, self.column_status_, self._column_names)
+            seconds = np.max([error.second for error in result.errors], axis=0)
+            status = told_of_rare(self.status_, self.column_status_, seconds, self._column_names)
+            status = told_of_single(status, self.column_status_, self._column_names)
             self.status_ = result.columns.told(status, self._column_names)
         self.status_ = at_bounds(self.status_, domain, *means, self._column_names)
         cut = codes, domain, self.means_, spreads, self._column_names

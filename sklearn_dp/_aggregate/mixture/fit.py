@@ -31,7 +31,7 @@ from ..kmeans.candidates import Choice
 from ..moments.days import EarlierDays
 from ..moments.ellipsoid import Ellipsoid, Errors
 from ..moments.rounds import MomentRounds, refine, rows_in_bounds
-from ..moments.seen_columns import SeenColumns, codes_of, seen_columns
+from ..moments.seen_columns import SeenColumns, seen_columns
 from ..shared.adaptive_center import CenterRadius, adaptive_center_radius
 from ..shared.advice import listed, plain
 from ..shared.bounds import is_ok
@@ -295,15 +295,15 @@ def _result(
     counts = np.array([e.weight for e in ellipsoids])
     centers = np.array([e.center for e in ellipsoids])
     errors = _errors(ellipsoids, place)
-    codes = [
-        columns.codes(codes_of(dataclasses.replace(e, errors=error)))
+    found = [
+        columns.with_rare(dataclasses.replace(e, errors=error), rows, place.domain.center)
         for e, error in zip(ellipsoids, errors, strict=True)
     ]
     return MixtureResult(
         counts / counts.sum(),
         columns.to_table(place.domain.center + rows.unit * centers),
         *_shapes(ellipsoids, rows.unit, columns.scale),
-        errors,
+        [error for error, _ in found],
         float(counts.sum()),
         place.size,
         place.domain.radius,
@@ -311,7 +311,7 @@ def _result(
         status,
         path,
         columns,
-        np.array(codes),
+        np.array([codes for _, codes in found]),
     )
 
 

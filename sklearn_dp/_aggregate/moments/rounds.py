@@ -298,7 +298,8 @@ class MomentRounds:
             errors = self.tail_errors(release, j, wider, reach, clips.moments)
         # Values of a column are known to a grid step, and no better.
         step = NARROWEST / end.deviations
-        errors = replace(errors, mean=np.maximum(errors.mean, step))
+        left = clips.left(j, ellipsoid)
+        errors = replace(errors, mean=np.maximum(errors.mean, step), clips=left)
         if end.constant.any():
             errors = replace(errors, second=np.where(end.constant, 1.0, errors.second))
         guess = replace(end, axes=shape.wide[0], scales=shape.wide[1], errors=errors)

@@ -24,11 +24,14 @@ import numpy as np
 from ..._privacy._domain import Domain
 from ..._privacy._session import PrivacySession
 from ..shared.advice import listed
+from ..shared.bounds import with_caveat
 from ..shared.column_codes import told_of_single
 from ..shared.columns import COLUMNS, Columns, look_at_columns
 from ..shared.narrow_bounds import cut_by_bounds, near_bounds
+from ..shared.rows import GridTable
 from ..shared.table import Table
-from .ellipsoid import DOUBTED, Ellipsoid
+from .ellipsoid import DOUBTED, Ellipsoid, Errors
+from .tails import with_rare
 
 _DIGITS, _TINY = 1e-10, 1e-28  # of a value, and at all: less is no standard deviation
 _CODES = ("ok", "constant", "variance", "bound", "noise")  # from good to bad
@@ -65,6 +68,20 @@ class SeenColumns:
     def unbounded(self, codes: np.ndarray) -> np.ndarray:
         """Columns of infinite standard errors: nothing limits the values that the noise hides."""
         return self.unseen | (codes == "constant") & (self.columns.box is None)
+
+    def with_rare(
+        self, end: Ellipsoid, rows: GridTable, origin: np.ndarray
+    ) -> tuple[Errors, np.ndarray]:
+        """Errors of a component of rows on a grid about the origin, and its codes, which allow for
+        what noise hides at the far ends of a box."""
+        codes, box = self.codes(codes_of(end)), self.columns.domain
+        assert end.errors is not None
+        if box is None or box.low is None or box.high is None:
+            return end.errors, codes
+        ends = (np.array([box.low, box.high]) - origin) / rows.unit
+        errors = with_rare(end, ends, rows.ball)
+        wider = errors.second > np.hypot(end.errors.second, DOUBTED)
+        return errors, np.where(wider & (codes == "ok"), "variance", codes)
 
     def told(self, status: str, names: Sequence[object]) -> str:
         """The status, or which columns have not been found."""
@@ -149,3 +166,13 @@ def moments_status(
         return f"{_UNSEEN}: {hidden}" if hidden else _UNSEEN
     status = ellipsoid.told("the rows in some direction", epsilon)
     return told_of_single(status, codes, names)
+
+
+def told_of_rare(
+    status: str, codes: np.ndarray, second: np.ndarray, names: Sequence[object]
+) -> str:
+    """The status, with the columns (d,) whose errors of variances are larger than these: noise that
+    is as large is told before, so these are rows that it may hide."""
+    where = listed(names, np.flatnonzero((codes == "variance") & (second > 1.0)))
+    words = f"the noise may hide rare values in these columns: {where}"
+    return with_caveat(status, words) if where else status

@@ -9,6 +9,7 @@ Which of the two it is, noisy counts of whitened distances tell: one release of 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,14 @@ from ..friendly.clip_radius import FREE, PowerLaw
 from ..shared.centering import noise_sd
 from ..shared.rows import ROWS, GridTable
 from ..shared.table import Part
-from .ellipsoid import LEVEL, WEIGHT_STEPS, Ellipsoid, component_weights, normal_quantile
+from .ellipsoid import (
+    LEVEL,
+    WEIGHT_STEPS,
+    Ellipsoid,
+    Errors,
+    component_weights,
+    normal_quantile,
+)
 from .moment_releases import DISTANCES, TAIL_SUMS, WEIGHTS, noise_entries, row_weights
 
 _QUANTILES = (0.5, 0.9, 0.99, 0.999)  # of a normal law, that the edges of the first bins are
@@ -43,6 +51,7 @@ _MOST_HIDDEN = 0.1  # of the rows
 _INDICES = (2.0, 16.0)  # of power laws of tails: those of smaller ones have no variance
 _LIKELY = 0.7, 0.5  # of what a power law says, for means of normal laws and for squares
 _HEAVY = 3.0  # index of a power law up to which variances are uncertain
+_PILED = 0.5  # standard deviations from a bound: as far as the mean of a flag of 20 % is
 _MUCH = 0.15  # of a variance: from here on they are, whatever index the noisy counts have
 _BIAS = 0.7, 0.25  # standard deviations of noise that one of a power law is worth
 _MOMENTS = 0.7  # of the last round, about
@@ -87,6 +96,12 @@ class Clips(NamedTuple):
     unseen: list[tuple[float, float]]  # as the excesses of a reach, where noise may hide the tail
     distances: Distances | None = None
     tails: list[PowerLaw | None] = []  # of components, or one of all
+    beyond: list[float] = []  # which part of each component may be rows beyond the clips
+
+    def left(self, j: int, by: Ellipsoid) -> tuple[float, np.ndarray, np.ndarray]:
+        """What :class:`.ellipsoid.Errors` have of the clips of a component whitened `by`."""
+        part = self.beyond[j] if self.beyond else _MOST_HIDDEN
+        return part, by.center, np.outer(self[:2], by.deviations)
 
 
 def last_clips(
@@ -123,7 +138,8 @@ def last_clips(
         squares = _unseen_squares(rows, ellipsoids, sd, radius, seen[0])
         unseen_of = [(_unseen(e.weight, sd, radius), squares) for e in ellipsoids]
         return Clips(radius, radius, [None] * k, unseen_of, distances)
-    of_each, noise, seen_of_each = counts, sd, seen
+    each, noise = [*zip(ellipsoids, counts, seen, strict=True)], sd
+    beyond = [_share_beyond(e.weight, row, edges, sd, radius, of) for e, row, of in each]
     if form == "tied":
         counts, sd, seen = counts.sum(axis=0, keepdims=True), sd * math.sqrt(k), [max(seen)]
     sizes = np.maximum(counts.sum(axis=1), _FEWEST / 2 * sd)
@@ -137,14 +153,14 @@ def last_clips(
     def unseen(sums: float, moments: float, near: float) -> list[tuple[float, float]]:
         squares = _unseen_squares(rows, ellipsoids, noise, moments, seen[0])
         squares *= max(more / _HIDDEN, 1.0)
-        each = zip(ellipsoids, of_each, seen_of_each, strict=True)
         return [
             (_unseen(e.weight, noise, sums, _held(row, edges, noise, sums, near, of)), squares)
             for e, row, of in each
         ]
 
     if all(tail is None for tail in tails):
-        return Clips(radius, radius, [None] * k, unseen(radius, radius, _NEAR[0]), distances)
+        hidden = unseen(radius, radius, _NEAR[0])
+        return Clips(radius, radius, [None] * k, hidden, distances, [], beyond)
     # A tail tells what lies beyond its start.
     start = max(radius, *(tail.start for tail in tails if tail is not None))
     choices = edges[edges >= start * (1 - 1e-9)]
@@ -160,7 +176,7 @@ def last_clips(
         reach and reach._replace(excess=max(reach.excess, hidden[j][0]))
         for j, reach in enumerate(reaches * (k // len(reaches)))
     ]
-    return Clips(sums, moments, found, hidden, distances, tails)
+    return Clips(sums, moments, found, hidden, distances, tails, beyond)
 
 
 def _unseen(size: float, sd: float, radius: float, held: float = 0.0) -> float:
@@ -188,6 +204,39 @@ def _held(
     if clear[end, start] > _TOGETHER:
         last = max(last, int(end))
     return max(float(more[:last] @ middle[:last]), 0.0)
+
+
+def _share_beyond(
+    size: float, counts: np.ndarray, edges: np.ndarray, sd: float, radius: float, d: int
+) -> float:
+    """Which part of a component may be rows beyond a radius, where its normal law has none: with
+    those that noise hides, as many as the outer bins hold, however many of them."""
+    normal = _normal_counts(counts, edges, d)
+    more = (counts - normal)[(edges[1:] > radius) & (normal < sd)]
+    seen = float(np.cumsum(more[::-1]).max(initial=0.0))
+    hidden = min(_HIDDEN * math.sqrt(2) * sd, _MOST_HIDDEN * size)
+    return min((hidden + seen) / max(size, 1.0), 1.0)
+
+
+def with_rare(end: Ellipsoid, ends: np.ndarray, ball: float) -> Errors:
+    """Errors that allow for rows at the far one of the `ends` (2, d) of a box, which no law tells.
+
+    Of columns of one value, and of those with nearly all rows at the near end, such as a flag: what
+    is seen of them says nothing of how far out the others are. No row is kept beyond the `ball`.
+    """
+    errors, spread = end.errors, end.deviations
+    assert errors is not None
+    if errors.clips is None:
+        return errors
+    part, center, kept = errors.clips
+    far, near = np.abs(ends - center).max(axis=0), np.abs(ends - end.center).min(axis=0)
+    piled = part * (end.constant | (near <= _PILED * spread))
+    mean, second = (
+        piled * np.maximum(far**order - of**order, 0.0) / spread**order
+        for order, of in enumerate(np.minimum(kept, ball), 1)
+    )
+    wider = {"mean": np.hypot(errors.mean, mean), "second": np.hypot(errors.second, second)}
+    return replace(errors, **wider)
 
 
 def _unseen_squares(
