@@ -336,18 +336,24 @@ def _octave_halves(squares: np.ndarray) -> np.ndarray:
 
 
 def norm_places(
-    X: np.ndarray,
+    X: Any,
     edges: np.ndarray,
     side: Literal["left", "right"],
     guess: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> np.ndarray:
     """`np.searchsorted(edges, safe_norms(X), side)`, from norms that are seldom computed so.
 
-    A `guess` of places from squares is faster than a search, and need not be right.
+    A `guess` of places from squares is faster than a search, and need not be right. `X` may also
+    be what has a shape, gives rows for indices and tells their `squares`, and how far these may be
+    off.
     """
     with np.errstate(over="ignore", under="ignore"):
-        squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
-        norms = np.sqrt(squares)
+        if isinstance(X, np.ndarray):
+            squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+            low = norms = np.sqrt(squares)
+        else:
+            squares, error = X.squares()
+            low, norms = np.sqrt(np.maximum(squares - error, 0.0)), np.sqrt(squares + error)
     places = np.searchsorted(edges, norms, side) if guess is None else guess(squares)
     # d products and sums, and a root, in whatever order: off by less than d + 2 places, and so is
     # the safe norm by d + 6 (a quotient, squared, as well). No edge may be between the two; beyond
@@ -356,8 +362,10 @@ def norm_places(
     least = np.maximum(np.append(0.0, edges * (1 + off)), 1e-140)
     most = np.minimum(np.append(edges * (1 - off), np.inf), 1e140)
     # The last bits of a product may depend on other rows, and decide nothing.
-    unsure = np.flatnonzero(~((norms > least[places]) & (norms < most[places])))
-    places[unsure] = np.searchsorted(edges, safe_norms(X[unsure]), side)
+    unsure = np.flatnonzero(~((low > least[places]) & (norms < most[places])))
+    step = max(1, _CHUNK_ENTRIES // X.shape[1])
+    for own in (unsure[start : start + step] for start in range(0, len(unsure), step)):
+        places[own] = np.searchsorted(edges, safe_norms(X[own]), side)
     return places
 
 

@@ -25,9 +25,8 @@ from ..._privacy._grid import sum_type
 from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import round_up
 from ..shared.advice import plain
-from ..shared.bounds import with_caveat
+from ..shared.bounds import beyond, with_caveat
 from ..shared.centering import noise_sd
-from ..shared.quantized import beyond
 from ..shared.row_sums import ERROR_STEPS, lines, nearest_in, square_sums
 from ..shared.rows import ROWS, row_slices
 from ..shared.table import Part

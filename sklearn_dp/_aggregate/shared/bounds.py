@@ -32,12 +32,15 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 from scipy.stats import norm
 
 from ..._privacy._aggregates import NoisyNorms, norm_counts, private_radius, safe_norms
 from ..._privacy._domain import Domain
 from ..._privacy._session import PrivacySession
 from .advice import plain
+from .quantized import moved_entries, without_zeros
+from .sparse_rows import SparseRows
 from .table import Part, Table
 
 NO_BOUND = "no bound found: the unit ball is used; public bounds, or more rows, would help"
@@ -80,7 +83,49 @@ def _norm_counts(part: Part, center: Domain | None, within: Domain | None) -> tu
         rows = rows if within is None else within.move_rows(rows)
         return rows if center is None else center.center_rows(rows)
 
-    return part, (norm_counts(part.source.read(), part.units, prepared),)
+    X = part.source.read()
+    if not isinstance(X, SparseRows) or not X.width:
+        return part, (norm_counts(X, part.units, prepared),)
+
+    def near(table: csr_array) -> Any:
+        moved = moved_entries(table, within, center)
+        return prepared(table.toarray()) if moved is None else _Near(table, prepared, *moved)
+
+    return part, (norm_counts(_Entries(X), part.units, near),)
+
+
+class _Entries:
+    """Sparse rows, in slices as sparse as they are."""
+
+    def __init__(self, X: SparseRows) -> None:
+        self._X, self.shape = X, (len(X), X.width)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, part: slice) -> csr_array:
+        return self._X.entries(slice(part.start, min(part.stop, len(self))))
+
+
+class _Near:
+    """Sparse rows that have been prepared: about their squared norms, and some of them dense."""
+
+    def __init__(self, table: csr_array, prepared: Any, zeros: np.ndarray, moved: csr_array):
+        self._table, self._prepared, self.shape = table, prepared, table.shape
+        self._zeros, self._moved = zeros, moved
+
+    def __getitem__(self, rows: np.ndarray) -> np.ndarray:
+        return self._prepared(self._table[rows].toarray())
+
+    def squares(self) -> tuple[np.ndarray, np.ndarray]:
+        """What their squared norms are, and more than by how much these are off."""
+        n, d = self.shape
+        rows = np.arange(n).repeat(np.diff(self._moved.indptr))
+        common, own = np.square(self._zeros), np.square(self._moved.data)
+        whole, there = common.sum(), common[self._moved.indices]
+        # At most 2 d additions of products, each off by a unit in the last place of what is below.
+        largest = whole + np.bincount(rows, own + there, n)
+        return whole + np.bincount(rows, own - there, n), (d + 8) * 2.0**-50 * largest
 
 
 def ball_of(radius: float | None, n_features: int) -> tuple[Domain, str]:
@@ -102,6 +147,17 @@ def outside(domain: Domain, X: np.ndarray) -> np.ndarray:
     # The last bits of a product may depend on other rows, and decide nothing.
     found[unsure] = safe_norms(rows[unsure]) > far
     return found
+
+
+def beyond(domain: Domain, X: np.ndarray | SparseRows, part: slice) -> np.ndarray:
+    """Which of some rows are outside a domain."""
+    if not isinstance(X, SparseRows) or not X.width or domain.low is not None:
+        return outside(domain, X[part])
+    table = X.entries(part)
+    # Each entry tells of its row; without any, a row is the center of the ball.
+    found = without_zeros(table, lambda rows: outside(domain, rows)[:, None] & (rows == rows))
+    rows = np.arange(table.shape[0]).repeat(np.diff(table.indptr))
+    return np.bincount(rows, found, table.shape[0]) > 0
 
 
 def upper_bound_outside(norms: NoisyNorms, radius: float, size: float, size_sd: float) -> float:

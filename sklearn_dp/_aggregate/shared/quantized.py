@@ -15,7 +15,6 @@ from scipy.sparse import csr_array
 from ..._privacy._domain import Domain, Sphere
 from ..._privacy._grid import MOST_COLUMNS, Grid, rows_minus
 from ..._privacy._products import NearRows
-from .bounds import outside
 from .sparse_rows import SparseRows
 from .table import PartSource
 
@@ -101,17 +100,6 @@ def moved_entries(
 def _with(table: csr_array, data: np.ndarray) -> csr_array:
     """Other entries in the same places."""
     return csr_array((data, table.indices, table.indptr), shape=table.shape)
-
-
-def beyond(domain: Domain, X: np.ndarray | SparseRows, part: slice) -> np.ndarray:
-    """Which of some rows are outside a domain."""
-    if not isinstance(X, SparseRows) or not X.width or domain.low is not None:
-        return outside(domain, X[part])
-    table = X.entries(part)
-    # Each entry tells of its row; without any, a row is the center of the ball.
-    found = without_zeros(table, lambda rows: outside(domain, rows)[:, None] & (rows == rows))
-    rows = np.arange(table.shape[0]).repeat(np.diff(table.indptr))
-    return np.bincount(rows, found, table.shape[0]) > 0
 
 
 def without_zeros(table: csr_array, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:

@@ -8,13 +8,13 @@ from sklearn_dp import DPPCA, DPKMeans
 from sklearn_dp._aggregate.shared import quantized, sparse_rows
 from sklearn_dp._aggregate.shared import rows as shared_rows
 from sklearn_dp._aggregate.shared.axes import _gram
-from sklearn_dp._aggregate.shared.bounds import outside
+from sklearn_dp._aggregate.shared.bounds import _norm_counts, beyond, outside
 from sklearn_dp._aggregate.shared.centering import exact_totals
-from sklearn_dp._aggregate.shared.quantized import QuantizedRows, beyond
+from sklearn_dp._aggregate.shared.quantized import QuantizedRows, moved_entries
 from sklearn_dp._aggregate.shared.row_sums import clipped_sums, lines, nearest
 from sklearn_dp._aggregate.shared.rows import ROWS, Rows
 from sklearn_dp._aggregate.shared.sparse_rows import SparseRows, as_rows
-from sklearn_dp._aggregate.shared.table import Part, PartSource
+from sklearn_dp._aggregate.shared.table import ArraySource, Part, PartSource
 from sklearn_dp._privacy._domain import Domain, Sphere
 from sklearn_dp._privacy._products import NearRows
 from sklearn_dp._privacy._units import Units
@@ -111,6 +111,34 @@ def test_where_zeros_do_not_stay_zeros_rows_are_made_dense():
     wide = SparseRows(sparse.csr_array((3, 2**14 + 1)))
     with pytest.raises(ValueError, match="at most 16384"):
         QuantizedRows(wide, Domain.from_bounds(1.0, 2**14 + 1), None).near(slice(0, 3))
+
+
+@pytest.mark.parametrize("name", [None, *DOMAINS])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_norms_are_counted_where_those_of_dense_rows_are(name, dtype, monkeypatch):
+    """Also next to the edges of bins, where a few rows are made dense."""
+    center, within = (None, None) if name is None else DOMAINS[name]
+    X = table(dtype)
+    base = np.zeros(D) if center is None else center.center
+    X[100:140] = base + np.eye(D)[:40] * 2.0 ** np.arange(-20, 20)[:, None]  # about on the edges
+    X[140:150], X[150, 0] = base, np.nextafter(dtype(2.0), dtype(3.0))
+    X[60:90, 0] = 2.0 ** np.arange(-15, 15)
+    units = Units(N)
+    expected = _norm_counts(Part(ArraySource(X), units), center, within)[1][0]
+    monkeypatch.setattr(sparse_rows, "_FEW", 1)
+    held = Part(ArraySource(SparseRows(sparse.csr_array(X))), units)
+    monkeypatch.delattr(SparseRows, "__getitem__")
+    assert np.array_equal(_norm_counts(held, center, within)[1][0], expected)
+
+
+def test_moved_entries_are_those_of_moved_rows():
+    X = table()
+    for domain, within in DOMAINS.values():
+        rows = X if within is None else within.move_rows(X)
+        expected = domain.center_rows(rows)
+        zeros, entries = moved_entries(sparse.csr_array(X), within, domain)
+        assert np.array_equal(entries.data, expected[X != 0])
+        assert np.array_equal(np.broadcast_to(zeros, X.shape)[X == 0], expected[X == 0])
 
 
 @pytest.mark.parametrize("bounds", [2.0, (-1.0, 2.0), (0.5, 1.0)])
