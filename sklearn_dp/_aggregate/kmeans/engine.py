@@ -275,10 +275,13 @@ def _coreset(context: Context, axes: Axes | None = None) -> Coreset:
 
 
 def _initial_budget_fraction(context: Context) -> float:
-    """Part of the start's shares to spend: less where the noise of Lloyd's iterations rules."""
+    """Part of the start's shares to spend: less where the noise of Lloyd's iterations rules, but
+    not so little that a cluster of the mean size is lost in the noise of the cells."""
     if context.coarse:
         return 1.0
-    return min(1.0, context.tuning.lean_noise / _noise_of_center(context))
+    tuning = context.tuning
+    faint = tuning.level_signal * context.n_clusters / context.size.signal
+    return min(1.0, max(context.lean, faint**2 / tuning.cells_share))
 
 
 def _misleads(context: Context, start: Start) -> bool:
@@ -287,12 +290,8 @@ def _misleads(context: Context, start: Start) -> bool:
     A misplaced center costs what half a cluster does or more, an own start what the noise hides: as
     much where the noise is so large that looking for it gets the least (`lean_noise`).
     """
-    return _noise_of_center(context) <= 2 * context.tuning.lean_noise * math.sqrt(start.misplaced)
-
-
-def _noise_of_center(context: Context) -> float:
-    """The noise of a center that has all of the budget, in radii of the data."""
-    return math.sqrt(context.rows.n_features) * context.n_clusters / context.size.signal
+    most = 2 * context.tuning.lean_noise * math.sqrt(start.misplaced)
+    return context.noise_of_center <= most
 
 
 def _cell_shares(context: Context, axes: Axes, fraction: float) -> tuple[float, float]:

@@ -8,6 +8,7 @@ What is known grows in three steps, each a frozen class: a :class:`Run` has rows
 :class:`.lloyd_state.LloydContext` also has what Lloyd's iterations start from.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -66,6 +67,16 @@ class Context(Run):
     def coarse(self) -> bool:
         """Whether coarser choices pay, see `coarse_pays`."""
         return coarse_pays(self, self.size)
+
+    @property
+    def noise_of_center(self) -> float:
+        """The noise of a center that has all of the budget, in radii of the data."""
+        return math.sqrt(self.rows.n_features) * self.n_clusters / self.size.signal
+
+    @property
+    def lean(self) -> float:
+        """One, and less where the noise of Lloyd's iterations rules."""
+        return min(1.0, self.tuning.lean_noise / self.noise_of_center)
 
 
 def coarse_pays(run: Run, size: Size) -> bool:

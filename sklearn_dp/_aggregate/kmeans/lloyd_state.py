@@ -73,8 +73,10 @@ class LloydContext(Context):
 
     @property
     def most_iterations(self) -> int:
-        """The number of iterations after which the centers are final."""
-        return self.tuning.few_iterations if self.size.small else self.tuning.most_iterations
+        """The number of iterations after which the centers are final: the fewer, the more of what
+        each could see is noise."""
+        few, most = self.tuning.few_iterations, self.tuning.most_iterations
+        return few if self.size.small else few + round((most - few) * min(1.0, 2 * self.lean))
 
     @property
     def share(self) -> float:

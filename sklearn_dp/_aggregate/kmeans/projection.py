@@ -130,16 +130,20 @@ def _mapped(rows: GridTable, basis: np.ndarray) -> GridTable:
 
 
 def _in_common(values: np.ndarray, noise: float, n_clusters: int, tuning: Tuning) -> bool:
-    """Whether axes of mean squares (q,) are more uneven than the centers of clusters make them.
+    """Whether axes of mean squares (q,) are more uneven, and more so to one side, than the centers
+    of clusters make them.
 
     The logarithm of their mean over their geometric mean is about half of their relative variance.
     That of k - 1 random directions is q / (k - 1) (Marchenko and Pastur 1967), times the square of
-    the part that lies between clusters. A matrix of `noise`, the standard deviation of its
-    diagonal, adds q / 2 times its square.
+    the part that lies between clusters; whatever that part is, their skewness is the root of q /
+    (k - 1), up to a few 1 / q. A matrix of `noise`, the standard deviation of its diagonal, adds
+    q / 2 times its square to that variance.
     """
     mean, q = float(values.mean()), len(values)
     uneven = math.log(mean) - float(np.log(values).mean()) - q / 4 * (noise / mean) ** 2
-    return uneven > tuning.projection_uneven * q / (n_clusters - 1)
+    skewness = float(np.mean((values - mean) ** 3)) / float(np.var(values)) ** 1.5
+    ratio = q / (n_clusters - 1)
+    return uneven > tuning.projection_uneven * ratio and skewness > math.sqrt(ratio) + 3 / q
 
 
 def _axes(spread: np.ndarray, radius: float, tuning: Tuning) -> Axes:

@@ -3,6 +3,7 @@
 import warnings
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
 from sklearn_dp._aggregate.kmeans import location as _location
 from sklearn_dp._aggregate.kmeans import passes as _passes
 from sklearn_dp._aggregate.kmeans.engine import engine_entries, fit_engine
+from sklearn_dp._aggregate.kmeans.fit_context import Context
 from sklearn_dp._aggregate.shared import centering as _centering
 from sklearn_dp._aggregate.shared.centering import Size
 from sklearn_dp._aggregate.shared.row_sums import ERROR_STEPS
@@ -446,6 +448,27 @@ def test_a_fit_spends_its_plan_and_no_more(n, d, k):
         session = case.session()
         case.fit(session)
         assert session.plan.rho * (1 - 1e-9) <= session.spent <= session.plan.rho
+
+
+@pytest.mark.parametrize(
+    ("signal", "k", "d", "fraction"),
+    [
+        (1e5, 10, 64, 1.0),  # no noise to speak of
+        (2000.0, 20, 100, 0.05 * 2000 / (10 * 20)),  # it rules, and clusters are seen all the same
+        (1300.0, 64, 64, (7.5 * 64 / 1300) ** 2 / 0.2),  # no less, or they were not
+        (1300.0, 100, 64, 1.0),
+        (900.0, 2, 100, 1.0),  # small data
+    ],
+)
+def test_the_start_has_less_where_noise_rules_but_enough_for_a_cluster(signal, k, d, fraction):
+    context = Context(
+        session=None,
+        rows=SimpleNamespace(n_features=d),
+        n_clusters=k,
+        size=Size(signal, 1.0),
+        radius=1.0,
+    )
+    assert _engine._initial_budget_fraction(context) == pytest.approx(fraction)
 
 
 def test_later_entries_of_a_plan_keep_their_shares():

@@ -111,11 +111,11 @@ def test_counts_are_averaged_over_iterations():
     assert np.isclose(state.count[0], 500)
 
 
-def context(signal=1e5, n_clusters=3):
+def context(signal=1e5, n_clusters=3, n_features=2):
     nothing = SimpleNamespace()
     return LloydContext(
         session=nothing,
-        rows=nothing,
+        rows=SimpleNamespace(n_features=n_features),
         n_clusters=n_clusters,
         size=Size(signal, 1.0),
         radius=1.0,
@@ -129,6 +129,17 @@ def test_small_data_get_other_numbers_of_iterations(signal, small):
     found = context(signal)
     assert found.most_iterations == (TUNING.few_iterations if small else TUNING.most_iterations)
     assert found.share * (found.most_iterations + 1) == pytest.approx(1.0)  # the last has two
+
+
+@pytest.mark.parametrize(
+    ("n_clusters", "n_iterations"), [(10, 8), (13, 8), (20, 6), (50, 5), (200, 4)]
+)
+def test_fewer_iterations_where_their_noise_rules(n_clusters, n_iterations):
+    found = context(1000.0, n_clusters, n_features=64)
+    noise = 8 * n_clusters / 1000  # of a center, in radii
+    assert found.noise_of_center == pytest.approx(noise)
+    assert found.lean == pytest.approx(min(1.0, TUNING.lean_noise / noise))
+    assert found.most_iterations == n_iterations
 
 
 def test_spread_is_asked_for_early_and_where_two_clusters_can_be_merged():

@@ -143,8 +143,19 @@ def test_axes_in_common_are_more_uneven_than_centers_make_them():
         long = np.arange(1, 33) ** -2.0
         assert _in_common(of_centers + long[::-1] / long.mean(), 0.0, k, TUNING)
     noisy = rng.normal(size=(32, 32)) * 0.05 / math.sqrt(2)
-    values = np.linalg.eigvalsh(np.eye(32) + (noisy + noisy.T) / math.sqrt(2))
+    one_axis = np.diag([1.6] + [1.0] * 31)
+    values = np.linalg.eigvalsh(one_axis + (noisy + noisy.T) / math.sqrt(2))
     assert not _in_common(values, 0.05, 800, TUNING) and _in_common(values, 0.0, 800, TUNING)
+
+
+def test_axes_of_distinct_clusters_are_uneven_and_not_in_common():
+    rng, taken = np.random.default_rng(3), 0
+    for _ in range(40):
+        values = np.linalg.eigvalsh(np.cov(rng.normal(size=(64, 32)).T)) + 0.05
+        uneven = np.log(values.mean()) - np.log(values).mean()
+        assert uneven > TUNING.projection_uneven * 32 / 63
+        taken += _in_common(values, 0.0, 64, TUNING)
+    assert taken < 20  # with their unevenness alone, all of them
 
 
 @pytest.mark.parametrize("bounds_known", [False, True])
