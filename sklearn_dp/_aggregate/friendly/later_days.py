@@ -39,6 +39,7 @@ from .refine import (
     released_sums,
     rows_about,
     spreads_of,
+    taken_of_rare,
 )
 
 _SURELY = 2.0  # standard deviations of noise that the spread of rows stands out by
@@ -251,7 +252,10 @@ def later_day(
     radius = old.radius ** (1 - share) * (clip.radius / unit) ** share
     bias = (1 - share) * old.bias
     if math.isfinite(excess):  # of the days before, two bounds are known
-        taken = BIAS * excess * _tails(new.offsets, pooled)
+        taken = np.maximum(
+            BIAS * excess * _tails(new.offsets, pooled),
+            _rare(new, candidate, clip, points.columns, unit),
+        )
         bias = np.minimum(bias, (1 - share) * taken) + share * taken
     new = replace(new, radius=radius, bias=bias, distances=distances)
     end = _refined(new, clip, pooled, weights, unit)
@@ -268,6 +272,22 @@ def _of_both(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, flo
 def _spreads(known: Offsets, pooled: float) -> np.ndarray:
     """Variances of columns."""
     return spreads_of(known.variances, pooled, math.sqrt(known.square_variance) / known.least)
+
+
+def _rare(
+    days: MeanDays, clipped: Candidate, clip: Clip, columns: Columns, unit: float
+) -> np.ndarray | float:
+    """What the clip of a day may take of rare values. The first day keeps no fourth powers."""
+    if len(days.center) == 1:
+        return 0.0
+    known, radius = days.offsets, clip.radius / unit
+    squares = known.squares / known.least + np.square(days.center - clipped.center / unit)
+    fourths = known.fourths / known.least * (days.days / days.later)
+    noise = math.sqrt(known.square_variance) / known.least
+    variance = float(np.mean(known.error(np.zeros(len(squares)))))
+    end = replace(clipped, center=unit * days.center, variance=unit**2 * variance)
+    parts = np.array([squares / radius**2, fourths / radius**4]), noise / radius**2, clip.beyond
+    return taken_of_rare(columns.domain, clipped, end, *parts) / unit
 
 
 def _tails(known: Offsets, pooled: float) -> np.ndarray:

@@ -98,3 +98,18 @@ def test_a_later_day_that_is_not_clipped_is_seen(monkeypatch):
     recording = recorded(estimator, days)
     pairs = neighboring_pairs(days[1], 1, kinds=["far", "remove"])
     assert any(problems(estimator, days, recording, 1, pair) for pair in pairs)
+
+
+def test_rare_values_of_all_days_are_in_the_interval():
+    """Of 1 % ones beside five other columns, as those of one day: in 4 of 10 intervals."""
+    held, others = [], []
+    high = np.append(np.full(5, 100.0), 1.0)
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        model = FriendlyMean(epsilon=1.0, bounds=(0 * high, high), random_state=seed)
+        for _ in range(3):
+            X = np.column_stack([rng.normal(45, 15, (4000, 5)), rng.random(4000) < 0.01])
+            model.partial_fit(X)
+        held.append(abs(model.mean_[-1] - 0.01) < 1.96 * model.mean_std_error_[-1])
+        others.append(model.mean_std_error_[:-1] * np.sqrt(12_000) / 15)
+    assert np.mean(held) > 0.8 and np.median(others) < 1.4
