@@ -14,7 +14,9 @@ from sklearn.cluster import KMeans
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import Normalizer
 
+from .._aggregate.shared.quantized import without_zeros
 from .._aggregate.shared.single_rows import distances
+from .._aggregate.shared.sparse_rows import SparseRows
 from .._privacy._checks import check_choice
 from .._privacy._domain import Domain, Sphere, unit_rows
 from .._sklearn_compat import kmeans_of
@@ -63,9 +65,13 @@ class Cosine(Euclidean):
         """The unit sphere."""
         return Sphere.of(n_features)
 
-    def rows(self, X: Any) -> "UnitRows":
-        """Directions of rows."""
-        return UnitRows(X)
+    def rows(self, X: Any) -> Any:
+        """Directions of rows; sparse ones stay sparse."""
+        if not isinstance(X, SparseRows) or not X.width:
+            return UnitRows(X)
+        table = X.entries(slice(0, len(X)))
+        table.data = without_zeros(table, unit_rows).astype(X.dtype)
+        return SparseRows(table)
 
     def centers(self, means: np.ndarray) -> np.ndarray:
         """Directions of means."""

@@ -11,10 +11,11 @@ from sklearn.metrics.pairwise import cosine_distances
 from sklearn.model_selection import GridSearchCV
 
 from sklearn_dp import DPBySegment, DPKMeans, PrivacyBudget, PrivacyLedger
+from sklearn_dp._aggregate.shared.sparse_rows import SparseRows
 from sklearn_dp._privacy import _grid
 from sklearn_dp._privacy._domain import Sphere, unit_rows
 from sklearn_dp.audit import replay_audit
-from sklearn_dp.cluster._metric import UnitRows
+from sklearn_dp.cluster._metric import Cosine, UnitRows
 from sklearn_dp.inspection import utility_curve
 from sklearn_dp.model_selection import DPGridSearch, PrivateScorer
 
@@ -168,6 +169,20 @@ def test_a_view_reads_like_the_scaled_array():
     view = UnitRows(X.astype(np.float32))
     assert len(view) == 50 and view.shape == (50, 3) and view[:9].dtype == np.float32
     assert np.array_equal(view[np.array([4, 2])][:], view[:][[4, 2]])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_directions_of_sparse_rows_stay_sparse(dtype):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 90)) * 10.0 ** rng.integers(-30, 30, size=(300, 1))
+    X = np.where(rng.random(X.shape) < 0.05, X, 0.0).astype(dtype)
+    X[7] = 0.0
+    held = sparse.csr_array(X)
+    found, known = Cosine().rows(SparseRows(held)), Cosine().rows(X)
+    assert isinstance(found, SparseRows) and found.dtype == dtype
+    assert np.array_equal(found[0:300], known[0:300]) and np.array_equal(held.toarray(), X)
+    model = cosine().fit(X)
+    assert np.array_equal(model.predict(held), model.predict(X))
 
 
 # -- privacy ---------------------------------------------------------------------------------------

@@ -137,8 +137,7 @@ def ball_of(radius: float | None, n_features: int) -> tuple[Domain, str]:
 def outside(domain: Domain, X: np.ndarray) -> np.ndarray:
     """Which rows are beyond public bounds, by more than rounding: of each row alone."""
     if domain.low is not None and domain.high is not None:
-        off = _EQUAL * (domain.high - domain.low)
-        return np.any((domain.low - off > X) | (domain.high + off < X), axis=1)
+        return np.any(_outside_box(domain, X), axis=1)
     far = domain.radius * (1 + _EQUAL)
     rows = np.asarray(X, dtype=np.float64)
     with np.errstate(over="ignore", under="ignore"):
@@ -151,13 +150,26 @@ def outside(domain: Domain, X: np.ndarray) -> np.ndarray:
 
 def beyond(domain: Domain, X: np.ndarray | SparseRows, part: slice) -> np.ndarray:
     """Which of some rows are outside a domain."""
-    if not isinstance(X, SparseRows) or not X.width or domain.low is not None:
+    if not isinstance(X, SparseRows) or not X.width:
         return outside(domain, X[part])
     table = X.entries(part)
-    # Each entry tells of its row; without any, a row is the center of the ball.
-    found = without_zeros(table, lambda rows: outside(domain, rows)[:, None] & (rows == rows))
-    rows = np.arange(table.shape[0]).repeat(np.diff(table.indptr))
-    return np.bincount(rows, found, table.shape[0]) > 0
+    n, d = table.shape
+    zeros = np.zeros(d)
+    if domain.low is None:  # each entry tells of its row
+        found = without_zeros(table, lambda rows: outside(domain, rows)[:, None] & (rows == rows))
+    else:
+        own = domain.at(np.append(np.arange(d), table.indices))
+        line = _outside_box(own, np.append(zeros, table.data)).astype(np.float64)
+        zeros, found = line[:d], line[d:]
+    rows = np.arange(n).repeat(np.diff(table.indptr))
+    # What is stored of a row, and the zeros of all columns but these.
+    return np.bincount(rows, found - zeros[table.indices], n) + zeros.sum() > 0
+
+
+def _outside_box(domain: Any, X: np.ndarray) -> np.ndarray:
+    """Which entries are beyond a box, by more than rounding."""
+    off = _EQUAL * (domain.high - domain.low)
+    return (domain.low - off > X) | (domain.high + off < X)
 
 
 def upper_bound_outside(norms: NoisyNorms, radius: float, size: float, size_sd: float) -> float:
