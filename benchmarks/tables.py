@@ -15,7 +15,7 @@ from textwrap import wrap
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
-from tables_answers import status, weighted
+from tables_answers import rare, status, weighted
 
 from sklearn_dp import DPPCA, DPGaussianMixture, DPKMeans, FriendlyCovariance, FriendlyMean
 from sklearn_dp.preprocessing import DPQuantiles, DPStandardScaler
@@ -292,6 +292,18 @@ def parts(runs, tables):
         "sampling errors.",
         ("", "column", "n", "bounds", "coverage", "bias", "error"),
         together(runs),
+    )
+    yield (
+        "Rare values",
+        "A flag that is 1 in 1 % of the rows, beside 1 or 5 columns of ages, in a box: coverage of "
+        "95 % intervals of its mean and of its variance, and of the means of the ages; the root "
+        "mean squared error of its mean and the median of the standard errors, in its spreads; and "
+        "the share of fits in which its code is ok.",
+        (
+            *("", "ages", "n", "epsilon", "mean", "variance", "ages' means"),
+            *("error", "standard error", "ok"),
+        ),
+        rare(runs),
     )
     yield (
         "Weights",

@@ -17,7 +17,7 @@ from sklearn_dp import (
     FriendlyMean,
 )
 
-__all__ = ["status", "weighted"]
+__all__ = ["rare", "status", "weighted"]
 
 LARGEST = 300
 
@@ -68,6 +68,46 @@ def weighted(runs, n=20_000):
             float(np.mean(off)),
             float(held.min()),
         )
+
+
+# -- rare values -----------------------------------------------------------------------------------
+
+RARE = 0.01
+
+
+def _moments(model):
+    """Means, variances, or None, and their errors."""
+    if isinstance(model, FriendlyMean):
+        return (model.mean_, model.mean_std_error_), None
+    spreads = np.diag(model.covariance_), np.diag(model.covariance_std_error_)
+    return (model.location_, model.location_std_error_), spreads
+
+
+def rare(runs, sizes=(2000, 10_000)):
+    """Of a flag beside ages in a box: shares of 95 % intervals that hold, and errors in spreads."""
+    spread = np.sqrt(RARE * (1 - RARE))
+    for cls in (FriendlyMean, FriendlyCovariance):
+        for ages in (1, 5):
+            high = np.append(np.full(ages, 100.0), 1.0)
+            for n in sizes:
+                for epsilon in (0.5, 1.0, 2.0):
+                    held, off, told = [], [], []
+                    for seed in range(runs):
+                        rng = np.random.default_rng([n, seed])
+                        X = np.column_stack([rng.normal(50, 15, (n, ages)), rng.random(n) < RARE])
+                        model = cls(epsilon=epsilon, bounds=(0 * high, high), random_state=seed)
+                        (means, errors), seconds = _moments(model.fit(np.clip(X, 0, high)))
+                        near = np.abs(means - np.append(np.full(ages, 50.0), RARE)) < 1.96 * errors
+                        of_square = np.nan
+                        if seconds is not None:
+                            apart = abs(seconds[0][-1] - spread**2)
+                            of_square = float(apart < 1.96 * seconds[1][-1])
+                        held.append((near[-1], of_square, near[:-1].mean()))
+                        off.append(((means[-1] - RARE) / spread, errors[-1] / spread))
+                        told.append(model.column_status_[-1] == "ok")
+                    error = np.sqrt(np.mean(np.square(off), axis=0))[0], np.median(off, axis=0)[1]
+                    shares = *np.mean(held, axis=0), *error, np.mean(told)
+                    yield cls.__name__, ages, n, epsilon, *shares
 
 
 # -- what is called "ok" ---------------------------------------------------------------------------
