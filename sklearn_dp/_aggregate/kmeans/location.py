@@ -1,13 +1,13 @@
 """Where the rows are: their center, how many there are, how far they reach, and along which axes.
 
 The center is about the noisy mean. A histogram of the distances from it has public bins: their
-edges fall from the bound of the rows by 2^(1/4) each, 28 of them to a hundredth of it (8, to a
-third, in small data); the first bin takes all that is nearer. From the noisy counts follow, as
-post-processing,
+edges fall from the bound of the rows by 2^(1/4) each, 28 of them to a hundredth of it; the first
+bin takes all that is nearer. From the noisy counts follow, as post-processing,
 
 1. the number of rows, averaged with an earlier release;
 2. the radius that all but a small part of the rows are within: later steps clip to it, so their
-   noise is proportional to it;
+   noise is proportional to it. In small data the inner bins count as one for it, from a fifth of
+   the bound on: noise of many bins would hide whole clusters beyond a tight one;
 3. the tail: how far out the last rows are, in median distances.
 
 The axes come from a released second moment. The cell tree affords at most 2 log2(signal) splits,
@@ -49,14 +49,17 @@ def mean_radius(context: Run, count: float, count_variance: float, mu: float) ->
     """A radius that holds nearly all rows, in steps, and the size, averaged with an earlier
     `count`. `mu` is the GDP parameter of the whole fit."""
     rows, tuning, rho = context.rows, context.tuning, context.left(RADIUS)
-    n_bins = tuning.small_radius_bins if Size(count, mu).small else tuning.radius_bins
+    n_bins, sd = tuning.radius_bins, noise_sd(rho)
     edges = geometric_edges(rows.limit, n_bins, 2**0.25)
-    sd = noise_sd(rho)
     (exact,) = rows.sums(_length_counts, edges)
     counts = noisy_counts(context.session, context.name(RADIUS), exact, context.units, rho)
     size = _pooled_size(count, count_variance, counts.sum(), n_bins * sd**2, mu)
     tail, median = _tail(counts, edges, sd, size.n, tuning)
     size = replace(size, tail=tail, median=median, lengths=NoisyNorms(counts, edges, sd))
+    if size.small:
+        n_bins = tuning.small_radius_bins
+        counts = np.append(counts[: 1 - n_bins].sum(), counts[1 - n_bins :])
+        edges = np.append(0.0, edges[-n_bins:])
     if sd * math.sqrt(n_bins) > tuning.bins_noise * size.n:
         return rows.ball / 2, size  # nothing but noise: half of the public radius
     target = _outside(context, size) * size.n

@@ -211,12 +211,13 @@ def _capped_sums(
     return part, (totals,)
 
 
-def beyond_cap(seen: NoisyNorms, cap: float, *, heavy: bool = False) -> float:
+def beyond_cap(seen: NoisyNorms, cap: float, limit: float, *, heavy: bool = False) -> float:
     """About the most that squared distances exceed that of a cap by, in all.
 
     By a power law through the number of rows beyond half of the cap, and beyond the cap: up to
-    twice as far with what noise may hide there, and farther out where rows stand out together.
-    `heavy`: whether the tail may be a long one, whatever the numbers say.
+    twice as far with what noise may hide there, and up to the `limit` of all distances where rows
+    stand out together: the last bin has no end. `heavy`: whether the tail may be a long one,
+    whatever the numbers say.
     """
     if cap >= seen.edges[-1]:
         return 0.0
@@ -227,6 +228,7 @@ def beyond_cap(seen: NoisyNorms, cap: float, *, heavy: bool = False) -> float:
     clear = beyond > _CLEAR * noise[1]
     beyond = max(near + noise[0], beyond if clear else 1e-300)
     start, end = float(seen.edges[first]), float(seen.edges[-1])
+    end = max(end, limit) if clear else end
     fall = math.log(max(float(seen.counts[half:].sum()) / beyond, 1.0))
     power = fall / math.log(start / seen.edges[half]) if first > half > 0 else 0.0
     least = _LEAST_POWER if clear else _LIKELY_POWER

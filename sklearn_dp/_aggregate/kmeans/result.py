@@ -238,7 +238,7 @@ def measured(
     found = measure_quality(
         context, np.vstack([steps, middle]), np.append(caps, most), limits, bounds
     )
-    found = replace(found, taken=_taken(final, caps, tuning) * rows.unit**2)
+    found = replace(found, taken=_taken(final, caps, rows.limit, tuning) * rows.unit**2)
     return Measured(points, found, _loss(final, tuning), lost)
 
 
@@ -249,11 +249,13 @@ def _loss(final: LloydResult, tuning: Tuning) -> float:
     return final.centers.shape[1] * float(counts @ final.variance)
 
 
-def _taken(final: LloydResult, caps: np.ndarray, tuning: Tuning) -> float:
-    """About the most that caps (k,) take of the sum of squares; 0 where no distances are known."""
+def _taken(final: LloydResult, caps: np.ndarray, limit: float, tuning: Tuning) -> float:
+    """About the most that caps (k,) take of the sum of squares, up to a limit of all distances; 0
+    where no distances are known."""
     if final.distances is None:
         return 0.0
-    return beyond_cap(final.distances, float(np.median(caps)), heavy=_one_is_wide(final, tuning))
+    cap, heavy = float(np.median(caps)), _one_is_wide(final, tuning)
+    return beyond_cap(final.distances, cap, limit, heavy=heavy)
 
 
 def toward_one(

@@ -53,7 +53,7 @@ class Tuning:
 
     # -- radius of the data ---------------------------------------------------------------------
     radius_bins: int = 28  # bins of the histogram of lengths, each 2**(1/4) wider than the last
-    small_radius_bins: int = 8  # the same in small data
+    small_radius_bins: int = 10  # outermost ones that the radius of small data is read from
     radius_sd: float = 1.5  # sd by which a sum of bins must exceed its target
     outside: float = 0.01  # part of the rows that the radius leaves out; up to 3 features, of few
     small_outside: float = 0.2  # the same in small data above 3 features

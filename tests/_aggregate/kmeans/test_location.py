@@ -69,6 +69,13 @@ def test_small_data_of_many_features_may_leave_a_fifth_out(d, whole):
     assert size.small and (radius > 0.8 * FAR) is whole
 
 
+def test_wide_bounds_hide_no_tail_of_small_data():
+    """The radius is read from a few bins, as loose as if the others were one; the tail from all."""
+    radius, size = measured(np.repeat([NEAR / 2, NEAR], [600, 300]), 4)
+    assert size.small and 2 * NEAR < radius < BALL / 4
+    assert size.tail == pytest.approx(2, rel=0.2) and size.median < NEAR
+
+
 LIMIT = 2.0**12
 
 

@@ -354,22 +354,24 @@ def test_a_power_law_beyond_the_cap_is_found(power):
     seen = _norms(lambda r: 1000 * np.maximum(r, 0.1) ** -power)
     end = seen.edges[-1]
     exact = 2000 * (2 ** (2 - power) - end ** (2 - power)) / (power - 2)
-    assert beyond_cap(seen, 2.0) == pytest.approx(exact, rel=1e-9)
+    assert beyond_cap(seen, 2.0, 0.0) == pytest.approx(exact, rel=1e-9)
 
 
 def test_what_noise_hides_beyond_the_cap_counts():
     """No row beyond 1: with noise of 10, three bins hide 10 sqrt(3) rows, with a tail of power 3.
-    Far out 30 rows in each of 12 bins count only where the noise of the sum is less than that."""
+    Far out 30 rows in each of 12 bins count only where the noise of the sum is less than that; and
+    those of the last bin may be as far out as any row."""
     seen = _norms(lambda r: 5.0 * (r < 1), 10.0)
     end = seen.edges[-1]
-    assert beyond_cap(seen, 1.0) == pytest.approx(2 * 10 * np.sqrt(3) * (1 - 1 / end))
+    assert beyond_cap(seen, 1.0, 2 * end) == pytest.approx(2 * 10 * np.sqrt(3) * (1 - 1 / end))
     seen.counts[-12:] = 30.0
     m = int(np.count_nonzero(seen.edges[:-1] >= 1))
     assert 3 * 10 * np.sqrt(m) < 360
-    assert beyond_cap(seen, 1.0) == pytest.approx(2 * 360 * np.log(end))  # of power 2
-    assert beyond_cap(seen._replace(sd=40.0), 1.0) < 2 * 40 * np.sqrt(3)
-    assert 0 < beyond_cap(seen, 0.0) < np.inf  # no distance but zero
-    assert beyond_cap(seen, 1.0, heavy=True) == pytest.approx(2 * 360 * (end - 1))  # of power 1
+    assert beyond_cap(seen, 1.0, 2 * end) == pytest.approx(2 * 360 * np.log(2 * end))  # of power 2
+    assert beyond_cap(seen._replace(sd=40.0), 1.0, end) < 2 * 40 * np.sqrt(3)
+    assert 0 < beyond_cap(seen, 0.0, end) < np.inf  # no distance but zero
+    heavy = beyond_cap(seen, 1.0, 2 * end, heavy=True)
+    assert heavy == pytest.approx(2 * 360 * (2 * end - 1))  # of power 1
 
 
 def test_errors_know_that_few_high_incomes_may_hide():
