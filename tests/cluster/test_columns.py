@@ -162,7 +162,7 @@ def test_a_rare_category_keeps_its_center(seed):
     assert abs(model.cluster_centers_[:, 6].max() - 0.5) < 0.1
 
 
-@pytest.mark.parametrize("seed", [0, 2])
+@pytest.mark.parametrize("seed", [0, 1])
 def test_a_column_of_which_one_value_is_seen_is_constant(seed):
     """Nine in ten work 40 hours: their mean was "ok" with an error of 1e-5."""
     rng, n = np.random.default_rng([seed, 2]), 3000
