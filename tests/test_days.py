@@ -153,7 +153,7 @@ def test_rows_that_are_forgotten_are_not_said_to_be_missed():
         rng = np.random.default_rng([seed, 1500, 2])
         flag = rng.random(1500) < 0.05
         first = np.column_stack([rng.normal(0, 0.15, 1500), flag])
-        model = DPKMeans(2, bounds=1.2, random_state=seed).partial_fit(first)
+        model = DPKMeans(2, bounds=1.5, random_state=seed).partial_fit(first)
         told += "rows are seen" in model.status_
         for _ in range(3):
             rest = np.column_stack([rng.normal(0, 0.15, 1500), np.zeros(1500)])
