@@ -58,7 +58,7 @@ class Clip(NamedTuple):
     likely_excess: float = 0.0  # and of squares by the likely tail
     open: bool = False  # whether the tail may fall more slowly than `excess` takes it to
     spike: bool = False  # whether `square` is that of points in one place, in public bounds
-    beyond: float = 1.0  # share of the points that the numbers leave room for beyond the radius
+    beyond: tuple[float, float] = (1.0, 1.0)  # share of the points beyond the radius: sure, at most
 
     @classmethod
     def whole(cls, candidate: Candidate) -> Self:
@@ -179,9 +179,8 @@ def _chosen(
     tail = _tail(beyond, sd, edges, _OF_SPREADS if squared else _OF_MEANS)
     if tail is None:
         return Clip.whole(candidate)
-    n = facts.total
+    n, choices = facts.total, edges[edges >= tail.start]
     noise = math.sqrt(facts.d / (2 * rho)) / n  # of a radius of 1
-    choices = edges[edges >= tail.start]
     square = _mean_square(-np.diff(beyond, append=0.0), edges, math.sqrt(2) * tail.start, facts)
     of_squares = 1 / (n * math.sqrt(2 * rho * squared)) if squared else 0.0
 
@@ -234,7 +233,8 @@ def _chosen(
     excess = max(excess, float(tail.likely.excess(least)) / n)  # noise may be far below zero
     likely = of_square if spike else float(tail.likely_squares.excess(least, 2)) / n
     taken = excess, max(hidden / n, 0.0), of_square, min(likely, of_square), tail.open, spike
-    return Clip(radius, square, *taken, float(most[edges[:-1] <= radius][-1]) / n)
+    sure, room = (float(each[edges[:-1] <= radius][-1]) / n for each in (beyond - sd, most))
+    return Clip(radius, square, *taken, (sure, room))
 
 
 def tail_shares(fourths: np.ndarray, noise: float) -> np.ndarray:

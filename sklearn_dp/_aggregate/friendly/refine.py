@@ -297,7 +297,7 @@ def taken_of_rare(
     end: Candidate,
     powers: np.ndarray,
     noise: float,
-    beyond: float,
+    beyond: tuple[float, float],
 ) -> np.ndarray | float:
     """What the clip may take from the means (d,) of columns that have a few rows at the far end of
     a box, which no law of distances tells: as of a flag that is zero in nearly all rows.
@@ -318,7 +318,8 @@ def taken_of_rare(
     near = np.where(sides[0] < sides[1], end.center - box.low, box.high - end.center)
     near = (near + math.sqrt(end.variance)) / radius
     most = near / (kept + sides.min(axis=0))
-    alone = most <= beyond
+    alone = most <= beyond[1]
+    most = np.minimum(most, np.where(alone, 1.0, beyond[0]))
     for order, power in enumerate(powers, 1):
         sure = power + np.where(alone, UPPER, -1.0) * noise
         most = np.minimum(most, sure / kept ** (2 * order))

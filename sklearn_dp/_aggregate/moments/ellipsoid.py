@@ -63,9 +63,9 @@ class Errors:
     # What a tail hidden in the noise may be the cause of: of `mean`, and of `second`.
     unseen: np.ndarray | float = 0.0
     unseen_second: np.ndarray | float = 0.0
-    # Of the last clips: which part of the rows may be beyond them, as far as noise tells, about
-    # which center they are, and what they leave of columns (2, d), in sums and in moments.
-    clips: tuple[float, np.ndarray, np.ndarray] | None = None
+    # Of the last clips: which part of the rows may be beyond whitened distances, as far as noise
+    # tells, by what they are whitened, and the radii, of sums and of moments.
+    clips: tuple[tuple[np.ndarray, np.ndarray], Any, np.ndarray] | None = None
 
     @classmethod
     def unknown(cls, d: int, weight: float = math.inf) -> Self:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import chdtr, chdtri
@@ -96,12 +96,14 @@ class Clips(NamedTuple):
     unseen: list[tuple[float, float]]  # as the excesses of a reach, where noise may hide the tail
     distances: Distances | None = None
     tails: list[PowerLaw | None] = []  # of components, or one of all
-    beyond: list[float] = []  # which part of each component may be rows beyond the clips
+    # of each component: distances, and which part of it may be rows beyond them
+    beyond: list[tuple[np.ndarray, np.ndarray]] = []
 
-    def left(self, j: int, by: Ellipsoid) -> tuple[float, np.ndarray, np.ndarray]:
+    def left(self, j: int, by: Ellipsoid) -> tuple[tuple[np.ndarray, np.ndarray], Any, np.ndarray]:
         """What :class:`.ellipsoid.Errors` have of the clips of a component whitened `by`."""
-        part = self.beyond[j] if self.beyond else _MOST_HIDDEN
-        return part, by.center, np.outer(self[:2], by.deviations)
+        unknown = np.array([math.inf]), np.array([_MOST_HIDDEN])
+        by = replace(by, errors=None, source=None)
+        return self.beyond[j] if self.beyond else unknown, by, np.array(self[:2])
 
 
 def last_clips(
@@ -208,14 +210,14 @@ def _held(
 
 def _share_beyond(
     size: float, counts: np.ndarray, edges: np.ndarray, sd: float, radius: float, d: int
-) -> float:
-    """Which part of a component may be rows beyond a radius, where its normal law has none: with
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which part of a component may be rows beyond distances, where its normal law has none: with
     those that noise hides, as many as the outer bins hold, however many of them."""
     normal = _normal_counts(counts, edges, d)
-    more = (counts - normal)[(edges[1:] > radius) & (normal < sd)]
-    seen = float(np.cumsum(more[::-1]).max(initial=0.0))
+    more = np.where((edges[1:] > radius) & (normal < sd), counts - normal, 0.0)
+    seen = np.maximum.accumulate(np.maximum(np.cumsum(more[::-1]), 0.0))[::-1]
     hidden = min(_HIDDEN * math.sqrt(2) * sd, _MOST_HIDDEN * size)
-    return min((hidden + seen) / max(size, 1.0), 1.0)
+    return edges[1:], np.minimum((hidden + seen) / max(size, 1.0), 1.0)
 
 
 def with_rare(end: Ellipsoid, ends: np.ndarray, ball: float) -> Errors:
@@ -228,8 +230,10 @@ def with_rare(end: Ellipsoid, ends: np.ndarray, ball: float) -> Errors:
     assert errors is not None
     if errors.clips is None:
         return errors
-    part, center, kept = errors.clips
-    far, near = np.abs(ends - center).max(axis=0), np.abs(ends - end.center).min(axis=0)
+    (places, parts), by, radii = errors.clips
+    far, near = np.abs(ends - by.center).max(axis=0), np.abs(ends - end.center).min(axis=0)
+    part = parts[np.searchsorted(places[:-1], far / by.deviations)]
+    kept = np.outer(radii, by.deviations)
     piled = part * (end.constant | (near <= _PILED * spread))
     mean, second = (
         piled * np.maximum(far**order - of**order, 0.0) / spread**order

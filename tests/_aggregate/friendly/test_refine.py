@@ -187,9 +187,11 @@ def test_rare_rows_of_a_column_are_no_more_than_its_powers_and_its_mean_say():
         end = Candidate(size * start, 2.0 * size, size, 1e-12 * size**2)
         powers = np.array([[0.01, 1e-6, 0.1, 0.0], [0.01, 1e-6, 0.03, 0.0]])
         with np.errstate(divide="raise", invalid="raise"):
-            seen = taken_of_rare(box, at, end, powers, 1e-5, 0.0) / size
-            hidden = taken_of_rare(box, at, end, powers, 1.0, 1.0) / size
+            seen = taken_of_rare(box, at, end, powers, 1e-5, (1.0, 0.0)) / size
+            none = taken_of_rare(box, at, end, powers, 1e-5, (0.0, 0.0)) / size
+            hidden = taken_of_rare(box, at, end, powers, 1.0, (1.0, 1.0)) / size
+        assert not none.any()
         # The clip takes half of a hundredth of the rows, or as much as it leaves of the mean.
         assert seen == pytest.approx([0.75 * 0.01, 0.0, 0.0, 0.0], abs=1e-3)
         assert hidden[:2] == pytest.approx([0.02, 0.02], abs=1e-3) and hidden[3] < 1e-6
-    assert taken_of_rare(Domain.from_bounds(1.0, 4), at, end, powers, 1.0, 1.0) == 0.0
+    assert taken_of_rare(Domain.from_bounds(1.0, 4), at, end, powers, 1.0, (1.0, 1.0)) == 0.0

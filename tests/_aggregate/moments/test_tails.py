@@ -261,7 +261,9 @@ def test_rare_values_widen_the_errors_of_columns_that_lie_at_a_bound():
     """And neither those of others, nor where clips leave all of a box; bounds of the whole rows
     count, too."""
     small = np.full(4, 0.01)
-    clips = 0.02, np.array([-95.0, -95.0, 0.0, -95.0]), np.full((2, 4), 40.0)
+    by = Ellipsoid(np.array([-95.0, -95.0, 0.0, -95.0]), np.eye(4), np.full(4, 10.0), 1.0)
+    # Two rows of a hundred may be farther out than 19 deviations, and a tenth of all than 2.
+    clips = (np.array([2.0, 19.0, np.inf]), np.array([0.1, 0.1, 0.02])), by, np.full(2, 4.0)
     end = Ellipsoid(
         np.array([-99.0, -80.0, 0.0, -99.0]),
         np.eye(4),
@@ -271,12 +273,12 @@ def test_rare_values_widen_the_errors_of_columns_that_lie_at_a_bound():
     )
     ends = np.array([[-100.0], [100.0]]) * np.ones(4)
     found = tails.with_rare(end, ends, 1000.0)
-    # Two rows of a hundred, 195 steps off the center; clips leave 40, and the deviation is 10.
+    # They are 195 steps off the center; clips leave 40, and the deviation is 10.
     assert found.mean[0] == pytest.approx(0.02 * 155 / 10, rel=0.01)
     assert found.second[0] == pytest.approx(0.02 * (195**2 - 40**2) / 10**2, rel=0.01)
     assert found.mean[1:3].tolist() == found.second[1:3].tolist() == [0.01, 0.01]
     assert found.mean[3] > 0.02
-    far = replace(end, errors=Errors(small, small, 1.0, clips=(*clips[:2], np.full((2, 4), 200.0))))
+    far = replace(end, errors=Errors(small, small, 1.0, clips=(*clips[:2], np.full(2, 20.0))))
     assert tails.with_rare(far, ends, 1000.0).mean.tolist() == small.tolist()
     assert tails.with_rare(far, ends, 40.0).mean == pytest.approx(found.mean)
     none = replace(end, errors=Errors(small, small, 1.0))
