@@ -29,6 +29,7 @@ NOT_TUNED = {  # constants of modules that are no numbers to choose
     "days._DISTANCES": "of partial_fit: no cell of the table is fitted day by day",
     "days._EARLIER": "the same",
     "days._FADE": "the same",
+    "days._FORGOTTEN": "the same",
     "days._LONGER": "the same",
     "days._QUIET": "the same",
     "days._STILL": "the same",

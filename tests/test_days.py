@@ -270,6 +270,18 @@ def test_an_array_that_is_written_into_is_another_one(name):
         model.partial_fit(rows_of(1))
 
 
+def test_far_rows_of_a_day_that_is_forgotten_widen_no_error():
+    rng, errors = np.random.default_rng(0), []
+    model = DPKMeans(1, bounds=(-2.0, 2.0), epsilon=2.0, random_state=0)
+    for day in range(6):
+        X = rng.normal(0, 0.15, (4000, 3))
+        if day == 0:
+            X[:200, 2] = 1.5
+        model.partial_fit(X, half_life=0.5)
+        errors.append(model.inertia_std_error_)
+    assert errors[-1] < errors[2] / 2
+
+
 @pytest.mark.parametrize("scale", [1e-100, 1e100])
 def test_the_scale_of_rows_does_not_matter(scale):
     """Fourth powers of lengths overflowed, and the second day raised."""

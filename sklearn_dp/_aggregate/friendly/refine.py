@@ -38,6 +38,7 @@ _DIFFER = 1.0  # squared variances: what these vary by where half of the columns
 # Of the last release, in squared sensitivity, for the squares of columns, and for fourth powers,
 # which tell errors, and the columns with long tails.
 SQUARES, _SPREADS, FOURTHS = 0.05, 0.3, 0.05
+_PILED = 0.5  # deviations from an end of a box: as far as the mean of a flag of 20 % is
 BIAS = 0.75  # of what a heavy tail exceeds the clip by: between zero and that, with a margin
 _FINE = 2.0**-15  # what coarse squares are rounded by before they are squared
 
@@ -302,10 +303,11 @@ def taken_of_rare(
     """What the clip may take from the means (d,) of columns that have a few rows at the far end of
     a box, which no law of distances tells: as of a flag that is zero in nearly all rows.
 
-    Of how many rows it can be, the squares and the fourth powers tell, and the mean, which is as
-    far from the near end as these rows alone take it. Where that is no more than may be `beyond`
-    the clip, all of the column may be that, and the upper ends of what is released count; elsewhere
-    what is surely there.
+    That is nothing unless the mean is near an end, for the spread that is seen. Of how many rows it
+    can be, the squares and the fourth powers tell, and the mean, which is as far from the near end
+    as these rows alone take it. Where that is no more than may be `beyond` the clip, all of the
+    column may be that, and the upper ends of what is released count; elsewhere what is surely
+    there.
     """
     if box is None or box.low is None or box.high is None:
         return 0.0
@@ -318,12 +320,14 @@ def taken_of_rare(
     near = np.where(sides[0] < sides[1], end.center - box.low, box.high - end.center)
     near = (near + math.sqrt(end.variance)) / radius
     most = near / (kept + sides.min(axis=0))
+    piled = near <= _PILED * np.sqrt(squares + UPPER * noise)
     alone = most <= beyond[1]
     most = np.minimum(most, np.where(alone, 1.0, beyond[0]))
     for order, power in enumerate(powers, 1):
         sure = power + np.where(alone, UPPER, -1.0) * noise
         most = np.minimum(most, sure / kept ** (2 * order))
-    return radius * np.where(alone, 1.0, BIAS) * (far - kept) * np.clip(most, 0.0, 1.0)
+    taken = np.where(alone, 1.0, BIAS) * (far - kept) * np.clip(most, 0.0, 1.0)
+    return radius * np.where(piled, taken, 0.0)
 
 
 def alike(end: Refined) -> bool:

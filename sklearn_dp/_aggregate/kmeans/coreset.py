@@ -21,7 +21,14 @@ from ..shared.axes import Axes, normal_points
 from ..shared.centering import noise_sd
 from ..shared.weighted_kmeans import weighted_kmeans
 from .cell_grid import CellGrid, TailCells, tail_cells
-from .cell_tree import Leaves, depths_of_levels, detection_threshold, grow, release_cells
+from .cell_tree import (
+    CELLS,
+    Leaves,
+    depths_of_levels,
+    detection_threshold,
+    grow,
+    release_cells,
+)
 from .fit_context import Context, residual_sums
 from .passes import coded, far_counts, far_leaves, forgotten, leaf_sums
 
@@ -66,7 +73,8 @@ def build_coreset(context: Context, axes: Axes, rho: float, far_rho: float = 0.0
     context.rows.update(coded, axes, grid, shells)
     leaves = grow(context, grid, depths, rho)
     if shells is not None:
-        leaves = _with_far_cells(context, leaves, shells, far_rho)
+        # The levels are rounded down, the cap is as well.
+        leaves = _with_far_cells(context, leaves, shells, min(far_rho, context.left(CELLS)))
     points = leaves.centers
     if len(points):
         points = _leaf_means(context, leaves)

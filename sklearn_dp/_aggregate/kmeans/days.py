@@ -54,6 +54,7 @@ _FADE = 3  # of a mean over t days, the last one has the weight 3 / (t + 2)
 # shows some movement, and what is taken for drift does not average out over days.
 _STILL = 3.0
 _EARLIER = 1.15  # of errors: the sums of earlier windows were of clusters as they were then
+_FORGOTTEN = 0.01  # part of the first day that is kept, from where on its far rows are gone
 _QUIET = 2  # windows without mergers and splits, from which on clusters are taken to be found
 _SETTLING = (
     "clusters are still changing: some were merged or split in the last few days; more days would "
@@ -239,7 +240,8 @@ def _context(
 ) -> LloydContext:
     """A day is about as large as earlier ones: its own number of rows is known in the end."""
     size = Size(max(stream.size / stream.days, 1.0), math.sqrt(2 * session.remaining()))
-    if stream.lengths is not None:
+    # What is kept of the first day follows from `days`, a sum of powers of `keep`.
+    if stream.lengths is not None and 1 - (1 - keep) * stream.days > _FORGOTTEN:
         norms, middle = stream.lengths
         size = replace(size, lengths=norms, middle=middle - rows.origin)
     context = Context(

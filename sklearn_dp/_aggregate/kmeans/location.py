@@ -114,7 +114,9 @@ def axes_of(context: Context, fraction: float = 1.0) -> Axes:
     if context.rows.n_features <= 3:
         return plain_axes(context.rows.n_features, context.radius)
     entry = context.session.plan[context.name(MOMENT)]
-    return principal_axes(context, fraction * (entry.cap if context.size.small else entry.rho))
+    rho = fraction * (entry.cap if context.size.small else entry.rho)
+    # With that of a projection the whole cap, up to its rounding.
+    return principal_axes(context, min(rho, context.left(MOMENT)))
 
 
 def principal_axes(context: Context, rho: float) -> Axes:

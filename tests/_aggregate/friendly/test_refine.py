@@ -177,6 +177,16 @@ def test_a_rare_value_beside_other_columns_is_in_the_interval(columns, n, epsilo
     assert np.median(others) < 1.4
 
 
+def test_counts_in_a_wide_box_are_not_taken_for_rare_values():
+    """Their errors were three and four times as large: their means are far from both ends."""
+    errors = []
+    for seed in range(6):
+        X = np.random.default_rng(seed).poisson([0.3, 1, 3, 6], (5000, 4))
+        model = FriendlyMean(epsilon=0.5, bounds=(0.0, 30.0), random_state=seed).fit(X)
+        errors.append(model.mean_std_error_[2:] / X[:, 2:].std(axis=0))
+    assert np.median(errors, axis=0).max() < 0.03
+
+
 def test_rare_rows_of_a_column_are_no_more_than_its_powers_and_its_mean_say():
     """Of a side without length none, whatever the noise; and of boxes of any size the same part."""
     half = np.array([1.0, 1.0, 1.0, 0.0])

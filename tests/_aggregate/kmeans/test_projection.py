@@ -173,6 +173,19 @@ def test_the_plan_pays_for_both_moments(bounds_known):
     assert few.uses == 1 and few.rho == moment.rho
 
 
+def test_both_moments_fit_into_the_plan_whatever_is_rounded():
+    """At one budget in eight the second one would exceed what is left by the last bit."""
+
+    def exceeds(epsilon):
+        entry = model(n_clusters=K, epsilon=epsilon).privacy_plan(D)["second moment"]
+        return math.fsum([entry.rho, TUNING.second_moment * entry.rho, -entry.cap]) > 0
+
+    epsilon = next(each for each in np.linspace(20.0, 24.0, 200) if exceeds(each))
+    fitted = model(epsilon=epsilon).fit(unit_rows(4000, 0.0)[0])
+    moments = [x for x in fitted.privacy_report_.releases if x["release"] == "second moment"]
+    assert len(moments) == 2
+
+
 def test_where_it_may_pay_is_public():
     assert may_project(128, 10, TUNING)
     assert not may_project(127, 10, TUNING) and not may_project(128, 9, TUNING)

@@ -257,6 +257,17 @@ def test_a_rare_value_in_a_box_is_in_the_intervals(columns, mixture):
     assert np.mean(held) > 0.9
 
 
+def test_counts_are_not_taken_for_rare_values():
+    """The mean of Poisson(.2) is .45 of its deviations from zero: its error was 4 times this."""
+    errors = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = np.column_stack([rng.normal(45, 12, 10_000), rng.poisson(0.2, 10_000)])
+        model = FriendlyCovariance(bounds=([0.0, 0.0], [100.0, 10.0]), random_state=seed).fit(X)
+        errors.append(model.location_std_error_[1] / X[:, 1].std())
+    assert np.median(errors) < 0.05
+
+
 def test_rare_values_widen_the_errors_of_columns_that_lie_at_a_bound():
     """And neither those of others, nor where clips leave all of a box; bounds of the whole rows
     count, too."""
