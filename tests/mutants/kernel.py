@@ -12,7 +12,7 @@ from sklearn_dp.audit import mutant
 
 @mutant("clip skipped", "check_replay", _grid, "clip_integer_rows")
 def _(original):
-    return lambda rows, limit, norms_squared=None: rows
+    return lambda rows, limit, norms_squared=None, *, own=False: rows
 
 
 @mutant("clip limit from the data", "check_replay", _aggregates, "vector_sum")
