@@ -18,7 +18,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse import csr_array
 
-from ._products import NearRows
+from ._products import NearRows, row_of_each_entry
 from ._rounding import bounded_integers, largest_of
 
 __all__ = [
@@ -171,8 +171,7 @@ class Grid:
         most, square = min(self.steps(radius), LIMIT) ** 2 * (1 - 2.0**-50), base @ base
         if not (largest_of(zeros) <= radius and square <= most):
             return None
-        common, rows = base[entries.indices], np.arange(entries.shape[0])
-        rows = rows.repeat(np.diff(entries.indptr))
+        common, rows = base[entries.indices], row_of_each_entry(entries)
         # Integers, exact up to 2**53, and not below 2**52 where a part of the sum exceeds that.
         with np.errstate(over="ignore"):
             terms = np.square(values) - np.square(common)

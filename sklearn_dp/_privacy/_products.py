@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from ._rounding import exact_integers
 
-__all__ = ["MOST_SUMMED", "NearRows", "Products", "common_row"]
+__all__ = ["MOST_SUMMED", "NearRows", "Products", "common_row", "row_of_each_entry"]
 
 MOST_SUMMED = 2**19
 """Rows that a sum of products may have."""
@@ -32,6 +32,11 @@ def common_row(rows: np.ndarray) -> np.ndarray | None:
     common = np.trunc(np.median(first, axis=0))
     differ = np.count_nonzero(first != common, axis=1)
     return common if np.median(differ) * _FEW <= len(common) else None
+
+
+def row_of_each_entry(table: csr_array) -> np.ndarray:
+    """In which row each stored entry is."""
+    return np.arange(table.shape[0]).repeat(np.diff(table.indptr))
 
 
 class NearRows:
@@ -71,8 +76,8 @@ class NearRows:
     def squares(self) -> np.ndarray:
         """Squared norms."""
         terms = self.few.data * (self.few.data + 2.0 * self.base[self.few.indices])
-        rows = np.arange(len(self)).repeat(np.diff(self.few.indptr))
-        return np.bincount(rows, terms, len(self)) + self.base @ self.base
+        own = np.bincount(row_of_each_entry(self.few), terms, len(self))
+        return own + self.base @ self.base
 
     def sums(self, labels: np.ndarray, factors: np.ndarray, n_labels: int) -> np.ndarray:
         """Sums (n_labels, d) of the rows of each label, times whole factors of at most 2**10."""

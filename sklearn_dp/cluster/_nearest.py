@@ -62,10 +62,8 @@ def _of_entries(X: SparseRows, points: np.ndarray) -> tuple[np.ndarray, np.ndarr
     """Labels of sparse rows by products with their entries, and the places that may be wrong."""
     labels = np.empty(len(X), dtype=np.int32)
     product = _ByProduct(saturated(narrowed(points, X.dtype).astype(np.float64)), np.float64)
-    unsure, step = (
-        [np.zeros(0, dtype=np.int64)],
-        max(1, _BYTES // (8 * (4 * len(points) + X.width))),
-    )
+    unsure = [np.zeros(0, dtype=np.int64)]
+    step = max(1, _BYTES // (8 * (4 * len(points) + X.width)))
     for start in range(0, len(X), step):
         place = slice(start, start + step)
         labels[place], found = product(X.entries(place))

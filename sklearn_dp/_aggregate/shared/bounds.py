@@ -37,6 +37,7 @@ from scipy.stats import norm
 
 from ..._privacy._aggregates import NoisyNorms, norm_counts, private_radius, safe_norms
 from ..._privacy._domain import Domain
+from ..._privacy._products import row_of_each_entry
 from ..._privacy._session import PrivacySession
 from .advice import plain
 from .quantized import moved_entries, without_zeros
@@ -98,7 +99,7 @@ class _Entries:
     """Sparse rows, in slices as sparse as they are."""
 
     def __init__(self, X: SparseRows) -> None:
-        self._X, self.shape = X, (len(X), X.width)
+        self._X, self.shape = X, (len(X), X.width)  # by which chunks are cut: entries, not columns
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -120,7 +121,7 @@ class _Near:
     def squares(self) -> tuple[np.ndarray, np.ndarray]:
         """What their squared norms are, and more than by how much these are off."""
         n, d = self.shape
-        rows = np.arange(n).repeat(np.diff(self._moved.indptr))
+        rows = row_of_each_entry(self._moved)
         common, own = np.square(self._zeros), np.square(self._moved.data)
         whole, there = common.sum(), common[self._moved.indices]
         # At most 2 d additions of products, each off by a unit in the last place of what is below.
@@ -161,7 +162,7 @@ def beyond(domain: Domain, X: np.ndarray | SparseRows, part: slice) -> np.ndarra
         own = domain.at(np.append(np.arange(d), table.indices))
         line = _outside_box(own, np.append(zeros, table.data)).astype(np.float64)
         zeros, found = line[:d], line[d:]
-    rows = np.arange(n).repeat(np.diff(table.indptr))
+    rows = row_of_each_entry(table)
     # What is stored of a row, and the zeros of all columns but these.
     return np.bincount(rows, found - zeros[table.indices], n) + zeros.sum() > 0
 
