@@ -228,7 +228,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
 
     def _plan_entries(self, target, n_features):
         if self._of_others or self._earlier() is not None:
-            return moment_entries(target.to_rho(), centered=self.assume_centered)
+            return moment_entries(target.to_rho(), centered=self.assume_centered, one=True)
         stage, rho = self._stage(target, n_features)
         first: tuple[PlanEntry, ...] = ()
         if self.method != "gram":
@@ -240,7 +240,8 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         rest = sum_down([rho, *(-entry.rho for entry in first)])
         # What the columns leave goes to the moments.
         most = sum_down([rho, *(-entry.rho for entry in first if entry.name != COLUMNS)])
-        last = moment_entries(rest, centered=self.assume_centered, tails=self.method != "gram")
+        tails, centered = self.method != "gram", self.assume_centered
+        last = moment_entries(rest, centered=centered, tails=tails, one=True)
         return (
             *first,
             *(entry if entry.name == DISTANCES else replace(entry, max_rho=most) for entry in last),

@@ -52,7 +52,7 @@ _LIMIT = 2**15  # norm of a clipped whitened row in steps: its square and sums o
 TAIL_SUMS = 0.2
 """Share of the sums where rows have long tails, at least."""
 _COUNT_SHARE = 0.04
-_DISTANCE_SHARE = 0.04
+_DISTANCE_SHARE = 0.04, 0.08  # of mixtures; of a covariance, whose tails tell the clip
 _FOURTHS = 0.05  # of the second moments, in squared sensitivity, where fourth powers are released
 FOURTH_NOISE = math.sqrt(1 / _FOURTHS - 1)
 """Noise of fourth powers over that of squares, in squared radii."""
@@ -60,13 +60,15 @@ _FINE = 2.0**-15  # what squares are rounded by before they are squared
 
 
 def moment_entries(
-    rho: float, *, centered: bool = False, tails: bool = True
+    rho: float, *, centered: bool = False, tails: bool = True, one: bool = False
 ) -> tuple[PlanEntry, ...]:
     """Plan entries of `refine` and, without `tails`, of `fit_gram`, worth `rho` in all. The shares
-    of a round depend on released sizes, so each line may spend up to `rho`."""
+    of a round depend on released sizes, so each line may spend up to `rho`. `one`: of a single
+    covariance."""
     names = (_COUNTS, MOMENTS) if centered else (_COUNTS, _SUMS, MOMENTS)
     shares = (_COUNT_SHARE, 1 - _COUNT_SHARE) if centered else (_COUNT_SHARE, 0.2, 0.76)
-    rest = rho * (1 - _DISTANCE_SHARE) if tails else rho
+    distances = _DISTANCE_SHARE[one]
+    rest = rho * (1 - distances) if tails else rho
     entries = tuple(
         PlanEntry.gaussian(
             name, math.nextafter(rest * share, 0.0), _WORDS[name], uses=None, max_rho=rho
@@ -75,7 +77,7 @@ def moment_entries(
     )
     if not tails:
         return entries
-    own = math.nextafter(_DISTANCE_SHARE * rho * (1 - 1e-12), 0.0)
+    own = math.nextafter(distances * rho * (1 - 1e-12), 0.0)
     words = _WORDS[DISTANCES]
     return (*entries, PlanEntry.gaussian(DISTANCES, own, words))
 

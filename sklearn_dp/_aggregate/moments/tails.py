@@ -38,7 +38,7 @@ _FEWEST = 40.0  # rows of a component, in standard deviations of a count, or cou
 _WINDOWS, _STARTS = (1, 2, 3, 4, 8), slice(2, 6)  # bins of distances together, and the first ones
 _SURELY = 3.0  # standard deviations from a normal law
 _HEAVIER = np.array([-0.5, 0.5, 1.0, 1.0, 0.7])  # of the bins after the first, where tails are long
-_DOUBT = 2.5  # standard deviations of these together, from a normal law
+_DOUBT = 1.2, 2.5  # the same, of these together: of a table, of days (whose noise adds up)
 _INEXACT = 0.02  # of the rows of a normal law, that whitening moves in them
 _LIKE = 0.3  # of the rows that a normal law has in the bins: what whitening that is not exact moves
 _CLEAR = 4.0  # standard deviations of noise, that counts of a tail stand out by
@@ -49,7 +49,7 @@ _FAR = 16.0  # times the radius, to which they are where some next to each other
 _TOGETHER = 2.5  # standard deviations of noise
 _MOST_HIDDEN = 0.1  # of the rows
 _INDICES = (2.0, 16.0)  # of power laws of tails: those of smaller ones have no variance
-_LIKELY = 0.7, 0.5  # of what a power law says, for means of normal laws and for squares
+_LIKELY = 0.7  # of what a power law says, for means of normal laws and for squares
 _HEAVY = 3.0  # index of a power law up to which variances are uncertain
 _PILED = 0.3  # standard deviations from a bound: as far as the mean of a flag of 8 % is
 _MUCH = 0.15  # of a variance: from here on they are, whatever index the noisy counts have
@@ -147,8 +147,9 @@ def last_clips(
     sizes = np.maximum(counts.sum(axis=1), _FEWEST / 2 * sd)
     # Components that share rows have no normal law each.
     more = _heavier(counts[0], edges, sd, seen[0]) if k == 1 else 0.0
+    doubt = _DOUBT[past is not None]
     tails = [
-        None if more < _DOUBT and _normal(row, edges, sd, of) else _tail_of(row, edges, sd)
+        None if more < doubt and _normal(row, edges, sd, of) else _tail_of(row, edges, sd)
         for row, of in zip(counts, seen, strict=True)
     ]
 
@@ -186,7 +187,7 @@ def _unseen(size: float, sd: float, radius: float, held: float = 0.0) -> float:
     as many rows as noise may hide in an octave, or a tenth of all, and what counts have `held`."""
     hidden = min(_HIDDEN * math.sqrt(2) * sd, _MOST_HIDDEN * size)
     excess = float(PowerLaw(radius, hidden, _HEAVY, math.inf).excess(radius))
-    return _LIKELY[0] * (excess + held) / max(size, 1.0)
+    return _LIKELY * (excess + held) / max(size, 1.0)
 
 
 def _held(
@@ -257,13 +258,13 @@ def _unseen_squares(
     hidden = min(_HIDDEN * math.sqrt(2) * sd, _MOST_HIDDEN * size)
     excess = float(PowerLaw(start, hidden, _HEAVY, end).excess(radius, 2))
     excess += hidden * max(min(start, end) ** 2 - radius**2, 0.0)
-    return _LIKELY[1] * excess / max(size, 1.0)
+    return _LIKELY * excess / max(size, 1.0)
 
 
 def reach_of(tail: PowerLaw, size: float, sums: float, moments: float) -> Reach:
     """What a tail of a component of that size has beyond two radii."""
     first, second = float(tail.excess(sums)), float(tail.excess(moments, 2))
-    taken = _LIKELY[1] * second / size
+    taken = _LIKELY * second / size
     return Reach(first / size, taken, tail.power < _HEAVY or taken > _MUCH)
 
 
