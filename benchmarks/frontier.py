@@ -574,20 +574,15 @@ def page(table, command):
 
 
 WHY = """\
-In 50 features the goal of twice the limit is met, in 10 features with 5 clusters too, up to a step
-of the grid. It is not met in the plane (3.4 to 4.0) nor with 20 clusters in 10 features
-(2.8 to 4.0).
+In 50 features fits need 1.4 to 1.7 times the rows of the limit, in 10 features with 5 clusters 1.7
+to 2. In the plane, and with 20 clusters in 10 features, they need 2.4 to 3.4 times: three of these
+12 cells meet the goal of 2.5, and five miss it by a step of the grid.
 
-The columns from "start known" on are of an earlier release, which took coarser choices in small
-data: five clusters in the plane were clipped at .6 of the radius of the data, and those of 20 at
-2.6 times their width. Now the width that the cells show is the clip where noise hides it. With
-that, but for the least clip, and the start known, 3 % of 40 fits of 20 clusters and 2,896 rows in
-the plane are bad, and 13 % with 2,436: what is left is the start, which has a third of the budget
-in four levels of cells. With 5 clusters 3 to 10 % of the fits are bad at any n from 860 to 1,218:
-the n at which 95 % are good hangs on a fit or two of 40, and is known up to a factor of 1.7 there
-(1,000 rows before, 1,400 now; at 724 rows 57 % of 40 other fits were bad before, 7 % now).
-In 10 features 20 clusters lack cells: one level of them holds 60 % of the
-rows. "Small data" in doc/development/kmeans_engine.md tells what was tried.
+What is left there is the start, which has a third of the budget in four levels of cells: with the
+true centers for a start, 20 clusters in the plane need 2,896 rows in the place of 4,096, and 4,096
+in the place of 5,793 in 10 features, where one level of cells holds 60 % of the rows. With 5
+clusters in the plane the n at which 95 % are good hangs on a fit or two of 40, and is known up to a
+factor of 1.7. "Small data" in doc/development/kmeans_engine.md tells what was tried.
 
 With one iteration the filter keeps the centers near what it was told (below the limit in 10
 features, which does not shrink), so that column is a bound and no goal."""

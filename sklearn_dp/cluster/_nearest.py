@@ -20,8 +20,8 @@ from .._privacy._domain import Domain
 
 __all__ = ["labels_of_part", "nearest_point", "noisy_cost", "squares_to_nearest"]
 
-_ROWS = 2**14  # at a time, and fewer where there are many points or features:
-_BYTES = 2**22
+_ROWS = 2**16  # at a time, and fewer where there are many points or features:
+_BYTES = 2**23
 _WIDE = 64  # beyond, it takes longer to make rows of float64 shorter than to multiply them
 
 

@@ -85,7 +85,7 @@ def test_labels_of_sparse_rows_are_found_by_their_entries(dtype, d, monkeypatch)
 def test_long_rows_take_no_copy_of_the_others(dtype):
     """One among so many makes most of them unsure in float32."""
     rng = np.random.default_rng(0)
-    rows, points = rng.normal(size=(200_000, 10)).astype(dtype), rng.normal(size=(5, 10))
+    rows, points = rng.normal(size=(800_000, 10)).astype(dtype), rng.normal(size=(5, 10))
     rows[::5000, 0] = 1e6
     tracemalloc.start()
     try:

@@ -80,7 +80,7 @@ def test_each_trouble_has_its_words(signs, words):
     [
         GOOD,
         replace(GOOD, n_leaves=0),
-        replace(GOOD, light=0.5, uneven=0.15),
+        replace(GOOD, light=0.5, uneven=0.12),
         replace(GOOD, uneven=0.5),
         replace(GOOD, signal=10.0),
         replace(GOOD, n_leaves=None, noise_share=np.nan),
