@@ -202,8 +202,9 @@ def test_what_is_heavy_by_its_index_or_by_how_much_it_takes():
 
 
 def test_what_noise_may_hide_of_a_tail_is_in_the_error_of_a_variance():
-    """By hand: seven tenths of what as many rows as noise hides have, of the power law of index 3 beyond 99
-    % of a normal law: their number beyond r falls as r**-3, and the mean of r**2 is 3 start**2."""
+    """By hand: seven tenths of what as many rows as noise hides have, of the power law of index 3
+    beyond 99 % of a normal law: as many as r**-3 are beyond r, and the mean of r**2 is 3 start**2.
+    """
 
     def found(size, radius=2.0, ball=1e12, number=1):
         parts = [Ellipsoid.ball(np.zeros(2), 1.0, 1.0, size)] * number
