@@ -13,6 +13,7 @@ import numpy as np
 from .._aggregate.moments.covariance_core import core_stage
 from .._aggregate.moments.days import EarlierDays
 from .._aggregate.moments.ellipsoid import Ellipsoid
+from .._aggregate.moments.piled import ends_of
 from .._aggregate.moments.rounds import MomentRounds, fit_gram, refine, rows_in_bounds
 from .._aggregate.shared.adaptive_center import about_origin, adaptive_center_radius
 from .._aggregate.shared.bounds import with_caveat
@@ -115,7 +116,8 @@ class BaseRoutes(BaseByDays):
         start = self._start(session, place, centered)
         progress("core")
         square = place.weights.square
-        rounds = MomentRounds(session, rows, centered=centered, square=square)
+        ends = ends_of(domain, place.domain.center, rows.unit)
+        rounds = MomentRounds(session, rows, centered=centered, square=square, ends=ends)
         (end,), _ = refine(rounds, [start], pool=True)
         if not end.least_weight > 0:
             place = replace(place, status=found)

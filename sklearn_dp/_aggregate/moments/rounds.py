@@ -60,6 +60,7 @@ from .moment_releases import (
     release_moments,
     round_shares,
 )
+from .piled import widened
 from .tails import Clips, Reach, last_clips
 
 _MOST_ROUNDS = 16
@@ -108,6 +109,9 @@ def refine(
     taken = repair(ellipsoids, number + 1) if repair else ellipsoids
     clips = last_clips(session, rows, taken, radius, form, left)
     left = session.remaining(MOMENTS) * (1 - 1e-9)
+    if rounds.ends is not None:
+        noise = noise_sd(left) / max(taken[0].weight, 1.0)
+        taken[0], clips = widened(rows, taken[0], clips, rounds.ends, noise)
     ellipsoids, seen, _ = rounds.round(taken, clips, left, pasts, last=True)
     return ellipsoids, seen
 
@@ -205,6 +209,7 @@ class MomentRounds:
     form: str = "full"
     centered: bool = False
     square: float = 1.0  # what weights multiply sampling variances by, see `Weights`
+    ends: np.ndarray | None = None  # (2, d), of a public box, of one component of rows in it
     # (d,), the largest whitened coordinates, where rows are clipped to public bounds alone
     farthest: np.ndarray | None = None
 

@@ -31,7 +31,7 @@ from ..shared.narrow_bounds import cut_by_bounds, near_bounds
 from ..shared.rows import GridTable
 from ..shared.table import Table
 from .ellipsoid import DOUBTED, Ellipsoid, Errors
-from .tails import with_rare
+from .piled import ends_of, with_rare
 
 _DIGITS, _TINY = 1e-10, 1e-28  # of a value, and at all: less is no standard deviation
 _CODES = ("ok", "constant", "variance", "bound", "noise")  # from good to bad
@@ -74,11 +74,10 @@ class SeenColumns:
     ) -> tuple[Errors, np.ndarray]:
         """Errors of a component of rows on a grid about the origin, and its codes, which allow for
         what noise hides at the far ends of a box."""
-        codes, box = self.codes(codes_of(end)), self.columns.domain
+        codes, ends = self.codes(codes_of(end)), ends_of(self.columns.domain, origin, rows.unit)
         assert end.errors is not None
-        if box is None or box.low is None or box.high is None:
+        if ends is None:
             return end.errors, codes
-        ends = (np.array([box.low, box.high]) - origin) / rows.unit
         errors = with_rare(end, ends, rows.ball)
         wider = errors.second > np.hypot(end.errors.second, DOUBTED)
         return errors, np.where(wider & (codes == "ok"), "variance", codes)

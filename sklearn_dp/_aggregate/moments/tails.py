@@ -26,7 +26,6 @@ from .ellipsoid import (
     LEVEL,
     WEIGHT_STEPS,
     Ellipsoid,
-    Errors,
     component_weights,
     normal_quantile,
 )
@@ -51,7 +50,6 @@ _MOST_HIDDEN = 0.1  # of the rows
 _INDICES = (2.0, 16.0)  # of power laws of tails: those of smaller ones have no variance
 _LIKELY = 0.7  # of what a power law says, for means of normal laws and for squares
 _HEAVY = 3.0  # index of a power law up to which variances are uncertain
-_PILED = 0.3  # standard deviations from a bound: as far as the mean of a flag of 8 % is
 _MUCH = 0.15  # of a variance: from here on they are, whatever index the noisy counts have
 _BIAS = 0.7, 0.25  # standard deviations of noise that one of a power law is worth
 _MOMENTS = 0.7  # of the last round, about
@@ -98,12 +96,15 @@ class Clips(NamedTuple):
     tails: list[PowerLaw | None] = []  # of components, or one of all
     # of each component: distances, and which part of it may be rows beyond them
     beyond: list[tuple[np.ndarray, np.ndarray]] = []
+    # what a component is whitened by, and the radii there, that rows at its ends are kept to
+    kept: tuple[Ellipsoid, np.ndarray] | None = None
 
     def left(self, j: int, by: Ellipsoid) -> tuple[tuple[np.ndarray, np.ndarray], Any, np.ndarray]:
         """What :class:`.ellipsoid.Errors` have of the clips of a component whitened `by`."""
         unknown = np.array([math.inf]), np.array([_MOST_HIDDEN])
+        by, radii = self.kept or (by, np.array(self[:2]))
         by = replace(by, errors=None, source=None)
-        return self.beyond[j] if self.beyond else unknown, by, np.array(self[:2])
+        return self.beyond[j] if self.beyond else unknown, by, radii
 
 
 def last_clips(
@@ -221,29 +222,6 @@ def _share_beyond(
     return edges[1:], np.minimum((hidden + seen) / max(size, 1.0), 1.0)
 
 
-def with_rare(end: Ellipsoid, ends: np.ndarray, ball: float) -> Errors:
-    """Errors that allow for rows at the far one of the `ends` (2, d) of a box, which no law tells.
-
-    Of columns of one value, and of those with nearly all rows at the near end, such as a flag: what
-    is seen of them says nothing of how far out the others are. No row is kept beyond the `ball`.
-    """
-    errors, spread = end.errors, end.deviations
-    assert errors is not None
-    if errors.clips is None:
-        return errors
-    (places, parts), by, radii = errors.clips
-    far, near = np.abs(ends - by.center).max(axis=0), np.abs(ends - end.center).min(axis=0)
-    part = parts[np.searchsorted(places[:-1], far / by.deviations)]
-    kept = np.outer(radii, by.deviations)
-    piled = part * (end.constant | (near <= _PILED * spread))
-    mean, second = (
-        piled * np.maximum(far**order - of**order, 0.0) / spread**order
-        for order, of in enumerate(np.minimum(kept, ball), 1)
-    )
-    wider = {"mean": np.hypot(errors.mean, mean), "second": np.hypot(errors.second, second)}
-    return replace(errors, **wider)
-
-
 def _unseen_squares(
     rows: GridTable, ellipsoids: list[Ellipsoid], sd: float, radius: float, d: int
 ) -> float:
@@ -259,6 +237,12 @@ def _unseen_squares(
     excess = float(PowerLaw(start, hidden, _HEAVY, end).excess(radius, 2))
     excess += hidden * max(min(start, end) ** 2 - radius**2, 0.0)
     return _LIKELY * excess / max(size, 1.0)
+
+
+def unseen_reach(rows: GridTable, by: Ellipsoid, sd: float, radius: float) -> Reach:
+    """What noise may hide beyond a radius where no law is assumed."""
+    squares = _unseen_squares(rows, [by], sd, radius, len(by.center))
+    return Reach(_unseen(by.weight, sd, radius), squares, squares > _MUCH)
 
 
 def reach_of(tail: PowerLaw, size: float, sums: float, moments: float) -> Reach:

@@ -1,7 +1,6 @@
 """Clips of the last round: what counts of distances tell, and what is made of them."""
 
 import math
-from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -14,7 +13,6 @@ from sklearn_dp._aggregate.moments import tails
 from sklearn_dp._aggregate.moments.ellipsoid import (
     WEIGHT_STEPS,
     Ellipsoid,
-    Errors,
     normal_quantile,
 )
 from sklearn_dp._aggregate.moments.moment_releases import WEIGHTS, exact_moments
@@ -255,62 +253,3 @@ def test_a_long_tail_of_one_column_is_in_the_errors_of_its_mean():
         assert tails._normal(counts, edges, 22.5, 2)
         held = tails._held(counts, edges, 22.5, 2.15, 2.0, 2)
         assert tails._unseen(2700.0, 22.5, 2.15, held) > 0.1
-
-
-@pytest.mark.parametrize("columns", [2, 3])
-@pytest.mark.parametrize("mixture", [False, True])
-def test_a_rare_value_in_a_box_is_in_the_intervals(columns, mixture):
-    """Of 1 % ones, rows of which whitening takes out of sight: the variance was 0 with an error of
-    1e-12, and "ok", in 12 fits of 12."""
-    held, shares = [], np.array([0.5, 0.3, 0.19, 0.01])
-    for seed in range(8):
-        rows = np.random.default_rng(seed).choice(4, 5000, p=shares)
-        fits = {"epsilon": 2.0, "bounds": (0, 1), "random_state": seed}
-        model = DPGaussianMixture(1, **fits) if mixture else FriendlyCovariance(**fits)
-        model.fit(np.eye(4)[rows][:, -columns:])
-        names = ("covariances_", "means_") if mixture else ("covariance_", "location_")
-        for name, truth in zip(names, (0.0099, 0.01), strict=True):
-            low, high = (np.ravel(end)[-1] for end in model.confidence_interval(0.95, name))
-            held.append(low <= truth <= high)
-        if model.status_.startswith("ok") and model.column_status_[-1] != "ok":
-            assert f"x{columns - 1}" in model.status_
-    assert np.mean(held) > 0.9
-
-
-def test_counts_are_not_taken_for_rare_values():
-    """The mean of Poisson(.2) is .45 of its deviations from zero: its error was 4 times this."""
-    errors = []
-    for seed in range(6):
-        rng = np.random.default_rng(seed)
-        X = np.column_stack([rng.normal(45, 12, 10_000), rng.poisson(0.2, 10_000)])
-        model = FriendlyCovariance(bounds=([0.0, 0.0], [100.0, 10.0]), random_state=seed).fit(X)
-        errors.append(model.location_std_error_[1] / X[:, 1].std())
-    assert np.median(errors) < 0.05
-
-
-def test_rare_values_widen_the_errors_of_columns_that_lie_at_a_bound():
-    """And neither those of others, nor where clips leave all of a box; bounds of the whole rows
-    count, too."""
-    small = np.full(4, 0.01)
-    by = Ellipsoid(np.array([-95.0, -95.0, 0.0, -95.0]), np.eye(4), np.full(4, 10.0), 1.0)
-    # Two rows of a hundred may be farther out than 19 deviations, and a tenth of all than 2.
-    clips = (np.array([2.0, 19.0, np.inf]), np.array([0.1, 0.1, 0.02])), by, np.full(2, 4.0)
-    end = Ellipsoid(
-        np.array([-99.0, -80.0, 0.0, -99.0]),
-        np.eye(4),
-        np.array([10.0, 10.0, 10.0, 100.0]),
-        1.0,
-        errors=Errors(small, small, 1.0, clips=clips),
-    )
-    ends = np.array([[-100.0], [100.0]]) * np.ones(4)
-    found = tails.with_rare(end, ends, 1000.0)
-    # They are 195 steps off the center; clips leave 40, and the deviation is 10.
-    assert found.mean[0] == pytest.approx(0.02 * 155 / 10, rel=0.01)
-    assert found.second[0] == pytest.approx(0.02 * (195**2 - 40**2) / 10**2, rel=0.01)
-    assert found.mean[1:3].tolist() == found.second[1:3].tolist() == [0.01, 0.01]
-    assert found.mean[3] > 0.02
-    far = replace(end, errors=Errors(small, small, 1.0, clips=(*clips[:2], np.full(2, 20.0))))
-    assert tails.with_rare(far, ends, 1000.0).mean.tolist() == small.tolist()
-    assert tails.with_rare(far, ends, 40.0).mean == pytest.approx(found.mean)
-    none = replace(end, errors=Errors(small, small, 1.0))
-    assert tails.with_rare(none, ends, 1000.0) is none.errors

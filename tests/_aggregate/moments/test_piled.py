@@ -1,0 +1,148 @@
+"""Columns that are piled up at one end of a box: what is found of them, and what they take."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sklearn_dp import DPGaussianMixture, FriendlyCovariance
+from sklearn_dp._aggregate.moments import rounds
+from sklearn_dp._aggregate.moments.ellipsoid import Ellipsoid, Errors
+from sklearn_dp._aggregate.moments.piled import ends_of, widened, with_rare
+from sklearn_dp._aggregate.moments.tails import Clips, Distances
+from sklearn_dp._privacy._domain import Domain
+from sklearn_dp.audit import replay_audit
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
+]
+
+BOX = ([0.0, 15.0, 0.0], [1.0, 95.0, 80.0])
+
+
+def flagged(n, seed):
+    """A flag of one row in twenty, ages and hours."""
+    rng = np.random.default_rng(seed)
+    flag, hours = rng.random(n) < 0.05, rng.choice([20.0, 38.0, 40.0, 45.0], n)
+    return np.column_stack([flag, rng.normal(45, 15, n).clip(15, 95), hours])
+
+
+def test_a_flag_takes_nothing_from_the_other_columns():
+    """In the median over 12 fits, variances of ages and hours are off by a tenth at the most (by
+    .63 and .92 with a clip that holds the flagged rows), and each is in its interval. With an error
+    of .04 in each fit, a median above .1 is one of fewer than 10^9."""
+    off, held = [], []
+    for seed in range(12):
+        X = flagged(2000, seed)
+        model = FriendlyCovariance(bounds=BOX, random_state=seed).fit(X)
+        true, error = X.var(axis=0), np.diag(model.covariance_std_error_)
+        off.append(np.abs(np.diag(model.covariance_) - true) / true)
+        held.append(np.abs(np.diag(model.covariance_) - true) < 1.96 * error)
+    assert (np.median(off, axis=0)[1:] < 0.1).all() and np.median(off, axis=0)[0] < 0.2
+    assert np.mean(held) > 0.9
+
+
+def test_replay_of_a_fit_whose_flag_is_widened(monkeypatch):
+    """All of the moments are of rows that are whitened by it."""
+    made = []
+
+    def seen(rows, guess, *others):
+        made.append(widened(rows, guess, *others)[0] is not guess)
+        return widened(rows, guess, *others)
+
+    monkeypatch.setattr(rounds, "widened", seen)
+    X = flagged(2000, 0)
+    result = replay_audit(FriendlyCovariance(bounds=BOX, random_state=0), X, repeats=2)
+    assert result.passed and result.n_pairs >= 24 and made and all(made)
+
+
+def test_only_piled_columns_are_widened_and_only_as_far_as_noise_demands():
+    """By hand: noise of .0015 lets a clip be at sqrt(.06 / .0015) = 6.32; clips reach 20."""
+    rows = type("Rows", (), {"ball": 1000.0})()
+    guess = Ellipsoid(np.array([-99.0, 0.0]), np.eye(2), np.array([10.0, 10.0]), 4.6, 2000.0)
+    guess = replace(guess, errors=Errors(np.full(2, 0.01), np.full(2, 0.01), 1.0))
+    clips = Clips(20.0, 20.0, [None], [(0.0, 0.0)], Distances(np.zeros((1, 9)), 15.0))
+    ends = np.array([[-100.0, -100.0], [100.0, 100.0]])
+    taken, found = widened(rows, guess, clips, ends, 0.0015)
+    # Twice the reach is 400 steps, but the far end is at 199.
+    assert np.sort(taken.scales) == pytest.approx([10.0, 199 / 6.3246], rel=1e-4)
+    assert found.sums == found.moments == pytest.approx(6.3246, rel=1e-4)
+    assert found.reaches[0].square_excess > 0 and found.kept[1].tolist() == [40.0, 40.0]
+    # With so little noise that all rows that are seen are kept, or with no column at an end.
+    for same in (
+        (guess, clips, ends, 1e-4),
+        (replace(guess, center=np.zeros(2)), clips, ends, 0.0015),
+        (guess, clips._replace(distances=None), ends, 0.0015),
+        (replace(guess, hidden=1), clips, ends, 0.0015),
+    ):
+        assert widened(rows, *same)[0] is same[0] and widened(rows, *same)[1] is same[1]
+
+
+def test_ends_are_those_of_a_box_about_the_origin():
+    low, high = np.array([0.0, 10.0]), np.array([2.0, 30.0])
+    box = Domain((low + high) / 2, 11.0, low, high)
+    assert ends_of(box, np.array([1.0, 20.0]), 0.5).tolist() == [[-2.0, -20.0], [2.0, 20.0]]
+    assert ends_of(Domain(np.zeros(2), 1.0), np.zeros(2), 1.0) is None
+    assert ends_of(None, np.zeros(2), 1.0) is None
+
+
+@pytest.mark.parametrize("columns", [2, 3])
+@pytest.mark.parametrize("mixture", [False, True])
+def test_a_rare_value_in_a_box_is_in_the_intervals(columns, mixture):
+    """Of 1 % ones, rows of which whitening takes out of sight: the variance was 0 with an error of
+    1e-12, and "ok", in 12 fits of 12."""
+    held, shares = [], np.array([0.5, 0.3, 0.19, 0.01])
+    for seed in range(8):
+        rows = np.random.default_rng(seed).choice(4, 5000, p=shares)
+        fits = {"epsilon": 2.0, "bounds": (0, 1), "random_state": seed}
+        model = DPGaussianMixture(1, **fits) if mixture else FriendlyCovariance(**fits)
+        model.fit(np.eye(4)[rows][:, -columns:])
+        names = ("covariances_", "means_") if mixture else ("covariance_", "location_")
+        for name, truth in zip(names, (0.0099, 0.01), strict=True):
+            low, high = (np.ravel(end)[-1] for end in model.confidence_interval(0.95, name))
+            held.append(low <= truth <= high)
+        variance = np.ravel(getattr(model, names[0]))[-1]
+        unknown = np.ravel(getattr(model, f"{names[0][:-1]}_std_error_"))[-1] > variance
+        if unknown and model.status_.startswith("ok"):
+            assert f"x{columns - 1}" in model.status_
+    assert np.mean(held) > 0.9
+
+
+def test_counts_are_not_taken_for_rare_values():
+    """The mean of Poisson(.2) is .45 of its deviations from zero: its error was 4 times this."""
+    errors = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = np.column_stack([rng.normal(45, 12, 10_000), rng.poisson(0.2, 10_000)])
+        model = FriendlyCovariance(bounds=([0.0, 0.0], [100.0, 10.0]), random_state=seed).fit(X)
+        errors.append(model.location_std_error_[1] / X[:, 1].std())
+    assert np.median(errors) < 0.05
+
+
+def test_rare_values_widen_the_errors_of_columns_that_lie_at_a_bound():
+    """And neither those of others, nor where clips leave all of a box; bounds of the whole rows
+    count, too."""
+    small = np.full(4, 0.01)
+    by = Ellipsoid(np.array([-95.0, -95.0, 0.0, -95.0]), np.eye(4), np.full(4, 10.0), 1.0)
+    # Two rows of a hundred may be farther out than 19 deviations, and a tenth of all than 2.
+    clips = (np.array([2.0, 19.0, np.inf]), np.array([0.1, 0.1, 0.02])), by, np.full(2, 4.0)
+    end = Ellipsoid(
+        np.array([-99.0, -80.0, 0.0, -99.0]),
+        np.eye(4),
+        np.array([10.0, 10.0, 10.0, 100.0]),
+        1.0,
+        errors=Errors(small, small, 1.0, clips=clips),
+    )
+    ends = np.array([[-100.0], [100.0]]) * np.ones(4)
+    found = with_rare(end, ends, 1000.0)
+    # They are 195 steps off the center; clips leave 40, and the deviation is 10.
+    assert found.mean[0] == pytest.approx(0.02 * 155 / 10, rel=0.01)
+    assert found.second[0] == pytest.approx(0.02 * (195**2 - 40**2) / 10**2, rel=0.01)
+    assert found.mean[1:3].tolist() == found.second[1:3].tolist() == [0.01, 0.01]
+    assert found.mean[3] > 0.02
+    far = replace(end, errors=Errors(small, small, 1.0, clips=(*clips[:2], np.full(2, 20.0))))
+    assert with_rare(far, ends, 1000.0).mean.tolist() == small.tolist()
+    assert with_rare(far, ends, 40.0).mean == pytest.approx(found.mean)
+    none = replace(end, errors=Errors(small, small, 1.0))
+    assert with_rare(none, ends, 1000.0) is none.errors
