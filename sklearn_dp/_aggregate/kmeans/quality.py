@@ -17,9 +17,7 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import exprel
 
-from ..._privacy._aggregates import NoisyNorms
 from ..._privacy._domain import Domain
 from ..._privacy._grid import sum_type
 from ..._privacy._plan import PlanEntry
@@ -30,15 +28,11 @@ from ..shared.centering import noise_sd
 from ..shared.row_sums import ERROR_STEPS, lines, nearest_in, square_sums
 from ..shared.rows import ROWS, row_slices
 from ..shared.table import Part
-from .fit_context import Context, Run
+from .fit_context import Run
 from .lloyd_state import LloydResult
 from .tuning import Tuning
 
 QUALITY = "quality"
-_CLEAR = 3.0  # standard deviations of noise, that rows beyond a cap stand out by
-_SEEN = 3.5  # the same of the outermost of all, for which many windows are tried
-_LEAST_POWER, _LIKELY_POWER = 2.0, 3.0  # of tails that stand out, and of those in noise
-_HEAVY_POWER = 1.0  # of tails where clusters farther out are wider, as those of incomes are
 _MUCH, _VISIBLE = 0.5, 0.01  # of the inertia, and of the total, that caps may have taken
 _OUTSIDE = 0.05  # of the release, in squared sensitivity, for the rows beyond public bounds
 
@@ -209,82 +203,6 @@ def _capped_sums(
             found = found.astype(np.int32, casting="same_kind")
             totals[3:] += square_sums(found, np.ones(len(found)), 1.0, 2, units)[1:]
     return part, (totals,)
-
-
-def beyond_cap(seen: NoisyNorms, cap: float, limit: float, *, heavy: bool = False) -> float:
-    """About the most that squared distances exceed that of a cap by, in all.
-
-    By a power law through the number of rows beyond half of the cap, and beyond the cap: up to
-    twice as far with what noise may hide there, and up to the `limit` of all distances where rows
-    stand out together: the last bin has no end. `heavy`: whether the tail may be a long one,
-    whatever the numbers say.
-    """
-    if cap >= seen.edges[-1]:
-        return 0.0
-    first, half, last = np.searchsorted(seen.edges[:-2], (cap, cap / 2, 2 * cap)).tolist()
-    first = max(first, 1)  # the first bin begins at zero
-    noise = seen.sd * np.sqrt(np.maximum([last - first, len(seen.counts) - first], 1))
-    near, beyond = max(float(seen.counts[first:last].sum()), 0.0), float(seen.counts[first:].sum())
-    clear = beyond > _CLEAR * noise[1]
-    beyond = max(near + noise[0], beyond if clear else 1e-300)
-    start, end = float(seen.edges[first]), float(seen.edges[-1])
-    end = max(end, limit) if clear else end
-    fall = math.log(max(float(seen.counts[half:].sum()) / beyond, 1.0))
-    power = fall / math.log(start / seen.edges[half]) if first > half > 0 else 0.0
-    least = _LEAST_POWER if clear else _LIKELY_POWER
-    power = _HEAVY_POWER if heavy else max(power, least)
-    # The integral of 2 r times the number beyond r, from the start to the end.
-    length = math.log(end / start)
-    return 2 * beyond * start**2 * length * float(exprel((2 - power) * length))
-
-
-def caps_of(
-    context: Context, steps: np.ndarray, reach: np.ndarray, moved: float | None
-) -> tuple[np.ndarray, float, float | None]:
-    """The caps (k,) on distances to the centers `steps` (k, d) and that to one center of all; and
-    the least length of rows that are seen, far beyond what any center reaches.
-
-    Rows are known within `reach` (k,) of their centers. The one center was `moved` to the sphere;
-    None: it was not.
-    """
-    rows, lengths = context.rows, context.size.lengths
-    most = context.tuning.one_center_reach * context.radius
-    if (seen := seen_beyond(lengths, most)) is not None:
-        most = min(seen[1], 2.0 * rows.ball)
-    if moved is not None:
-        most = min(most + moved, 2 * rows.ball)
-    caps = np.minimum(reach, most)
-    reached = float(np.max(np.linalg.norm(steps - context.size.middle, axis=1) + caps))
-    if (seen := seen_beyond(lengths, reached)) is None:
-        return caps, most, None
-    # Rows are seen that are in reach of no center; one center cannot miss a cluster.
-    lost = seen[0] * rows.unit if len(steps) > 1 and seen[0] > 2 * reached else None
-    return np.maximum(caps, min(seen[1], most)), most, lost
-
-
-def seen_beyond(lengths: NoisyNorms | None, reach: float) -> tuple[float, float] | None:
-    """The lengths between which rows are seen farthest out, beyond a reach; None: nowhere.
-
-    That is, of windows of 1, 2, 4, ... bins, the outermost that no noise comes up to.
-
-    >>> lengths = NoisyNorms(np.array([900.0, 2.0, 0.0, 30.0, 40.0, 1.0]), np.arange(7.0), 10.0)
-    >>> seen_beyond(lengths, 2.0), seen_beyond(lengths, 4.5)
-    ((4.0, 5.0), None)
-    """
-    if lengths is None:
-        return None
-    first = int(np.searchsorted(lengths.edges[:-1], reach))
-    sums = np.concatenate([[0.0], np.cumsum(lengths.counts[first:])])
-    best, width = (-1, -1), 1
-    while width < len(sums):
-        found = np.flatnonzero(sums[width:] - sums[:-width] > _SEEN * lengths.sd * math.sqrt(width))
-        if found.size and found[-1] > best[0]:
-            best = int(found[-1]), int(found[-1]) + width
-        width *= 2
-    if best[0] < 0:
-        return None
-    low, high = lengths.edges[first + np.array(best)]
-    return float(low), float(high)
 
 
 def told_of_inertia(status: str, quality: Quality) -> str:

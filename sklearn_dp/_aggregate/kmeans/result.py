@@ -23,13 +23,12 @@ from ..shared.bounds import NO_BOUND, clipped_in_words, upper_bound_outside
 from ..shared.centering import Size, noise_sd
 from ..shared.rows import GridGeometry
 from .candidates import Choice
+from .caps import caps_of, rows_at_ends, taken_by_caps
 from .fit_context import Context
 from .lloyd_state import LloydResult, certain_counts, changed_sides
 from .quality import (
     QUALITY,
     Quality,
-    beyond_cap,
-    caps_of,
     far_limits,
     measure_quality,
     missed_in_words,
@@ -231,14 +230,16 @@ def measured(
         mean, middle = middle, _steps(_points(middle, rows, domain), rows, domain)
         way = np.linalg.norm(final.centers - steps, axis=1)
         moved = float(np.linalg.norm(middle - mean))
-    caps, most, lost = caps_of(context, steps, final.reach + way, moved)
+    at_ends = rows_at_ends(context, steps, domain, bounds)
+    caps, most, lost = caps_of(context, steps, final.reach + way, moved, at_ends)
     count_sd = noise_sd(context.left(QUALITY))
     limits = way + far_limits(final, context.size.n, count_sd, context.radius, tuning)
     caps = np.minimum(caps, limits)
     found = measure_quality(
         context, np.vstack([steps, middle]), np.append(caps, most), limits, bounds
     )
-    found = replace(found, taken=_taken(final, caps, rows.limit, tuning) * rows.unit**2)
+    taken = taken_by_caps(final, caps, rows.limit, tuning, at_ends)
+    found = replace(found, taken=taken * rows.unit**2)
     return Measured(points, found, _loss(final, tuning), lost)
 
 
@@ -247,15 +248,6 @@ def _loss(final: LloydResult, tuning: Tuning) -> float:
     by e, n |e|^2, which is n d times the variance of a coordinate."""
     counts = certain_counts(final.counts, final.counts_sd, tuning.certain_count_sd)
     return final.centers.shape[1] * float(counts @ final.variance)
-
-
-def _taken(final: LloydResult, caps: np.ndarray, limit: float, tuning: Tuning) -> float:
-    """About the most that caps (k,) take of the sum of squares, up to a limit of all distances; 0
-    where no distances are known."""
-    if final.distances is None:
-        return 0.0
-    cap, heavy = float(np.median(caps)), _one_is_wide(final, tuning)
-    return beyond_cap(final.distances, cap, limit, heavy=heavy)
 
 
 def toward_one(
@@ -369,17 +361,6 @@ def _uneven(final: LloydResult, tuning: Tuning) -> float:
     counts, spread = final.counts[sure], final.spread[sure]
     beyond = counts * (spread - weighted_quantile(spread, counts, 0.5))
     return float(np.maximum(beyond, 0.0).sum() / max(counts @ spread, 1e-300))
-
-
-def _one_is_wide(final: LloydResult, tuning: Tuning) -> bool:
-    """Whether a cluster is seen to be wider than the mean of all, by more than scales may differ.
-
-    Columns of incomes have such clusters, and beyond the last of them few rows, very far out.
-    """
-    known, sure = np.isfinite(final.spread_variance), tuning.certain_count_sd
-    n, spread = certain_counts(final.counts, final.counts_sd, sure)[known], final.spread[known]
-    least = spread - sure * np.sqrt(final.spread_variance[known])
-    return bool(np.any(least * n.sum() > tuning.scale_dead**2 * max(float(n @ spread), 0.0)))
 
 
 def _for_each(result: EngineResult, n_clusters: int) -> EngineResult:
