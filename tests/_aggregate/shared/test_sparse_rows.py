@@ -134,7 +134,7 @@ def test_too_many_features_are_refused_before_the_charge():
     "estimator", [DPKMeans(2, random_state=0), DPPCA(2, random_state=0)], ids=str
 )
 def test_no_more_memory_than_chunks(estimator):
-    n, d = 30_000, 120  # 29 MB if it were dense
+    n, d = 60_000, 120  # 58 MB if it were dense; a chunk and what is made of it have 26
     X = sparse.random_array((n, d), density=0.01, random_state=0, format="csr")
     tracemalloc.start()
     model = estimator.fit(X)
