@@ -1,8 +1,8 @@
 """The caps on distances that the quality of centers is measured with, and what they may take.
 
 Of rows far out tell the released lengths about the middle, and the distances to the centers that
-the iterations have released. Where a box is public and all centers are at one end of a column, such
-as a flag's, it is known where the others may be: at the far end.
+the iterations have released. Where a box is public and the centers are next to one end of a column,
+such as a flag's, it is known where other rows may be: at the far end.
 """
 
 import math
@@ -21,14 +21,14 @@ _CLEAR = 3.0  # standard deviations of noise, that rows beyond a cap stand out b
 _SEEN = 3.5  # the same of the outermost of all, for which many windows are tried
 _SEEN_THERE = 2.2  # the same where it is known where they may be
 _HIDDEN = 1.5  # the same of what noise may hide
-_PILED = 0.1  # of a box's side, from an end, that all centers are within
+_PILED = 0.05  # of a box's side, from an end, that the mean of the centers is within
 _LEAST_POWER, _LIKELY_POWER = 2.0, 3.0  # of tails that stand out, and of those in noise
 _HEAVY_POWER = 1.0  # of tails where clusters farther out are wider, as those of incomes are
 
 
 @dataclass(frozen=True)
 class AtEnds:
-    """Rows at the far ends of columns whose centers are all at the near ones, as far as lengths
+    """Rows at the far ends of columns whose centers are next to the near ones, as far as lengths
     tell."""
 
     seen: bool  # whether they stand out of the noise
@@ -46,8 +46,9 @@ def rows_at_ends(
     if lengths is None or bounds is None or bounds.low is None or bounds.high is None:
         return None
     ends = (np.array([bounds.low, bounds.high]) - domain.center) / rows.unit - rows.origin
-    off = np.abs(ends[:, None] - steps).max(axis=1)
-    piled = off < np.minimum(_PILED * np.ptp(ends, axis=0), context.radius / 2)
+    side = np.ptp(ends, axis=0)
+    piled = np.abs(ends - steps.mean(axis=0)) < np.minimum(_PILED * side, context.radius / 2)
+    piled &= (np.abs(ends[:, None] - steps) < side / 2).all(axis=1)
     far = np.minimum(np.abs(ends[::-1] - middle)[piled], rows.ball)
     if not far.size:
         return None

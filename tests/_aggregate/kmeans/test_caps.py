@@ -95,8 +95,8 @@ def _at_ends(counts, steps, bounds):
 
 
 def test_rows_at_far_ends_are_looked_for_where_all_centers_are_at_the_near_ones():
-    """By hand: centers at -98 and -90 are within 20 of the end at -100, and the other is at 195,
-    more than the ball of 150: lengths from 150 to hypot(150, 40) = 155 are in one bin."""
+    """By hand: the mean of centers at -98 and -90 is within 10 of the end at -100, and the other is
+    at 195, more than the ball of 150: lengths from 150 to hypot(150, 40) = 155 are in one bin."""
     box = Domain(np.zeros(2), 141.0, np.full(2, -100.0), np.full(2, 100.0))
     centers, counts = [[-98.0, -30.0], [-90.0, 30.0]], np.zeros(30)
     found = _at_ends(counts, centers, box)
@@ -107,8 +107,9 @@ def test_rows_at_far_ends_are_looked_for_where_all_centers_are_at_the_near_ones(
     counts[15] = 45.0  # 2.25 standard deviations
     found = _at_ends(counts, centers, box)
     assert found.seen and found.hidden == 0
-    # A center at the far end, no box, no bounds.
-    assert _at_ends(counts, [[-98.0, 0.0], [95.0, 0.0]], box) is None
+    # Centers farther from the near end, one next to the far end, no box, no bounds.
+    assert _at_ends(counts, [[-98.0, -30.0], [-80.0, 30.0]], box) is None
+    assert _at_ends(counts, [[-98.0, 0.0]] * 40 + [[5.0, 0.0]], box) is None
     assert _at_ends(counts, centers, Domain(np.zeros(2), 141.0)) is None
     assert _at_ends(counts, centers, None) is None
 
