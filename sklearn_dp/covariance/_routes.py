@@ -116,7 +116,8 @@ class BaseRoutes(BaseByDays):
         start = self._start(session, place, centered)
         progress("core")
         square = place.weights.square
-        ends = ends_of(domain, place.domain.center, rows.unit)
+        # About the origin, what is next to an end says nothing of where rows are.
+        ends = None if centered else ends_of(domain, place.domain.center, rows.unit)
         rounds = MomentRounds(session, rows, centered=centered, square=square, ends=ends)
         (end,), _ = refine(rounds, [start], pool=True)
         if not end.least_weight > 0:

@@ -20,7 +20,7 @@ from .tuning import Tuning
 _CLEAR = 3.0  # standard deviations of noise, that rows beyond a cap stand out by
 _SEEN = 3.5  # the same of the outermost of all, for which many windows are tried
 _SEEN_THERE = 2.2  # the same where it is known where they may be
-_HIDDEN = 1.5  # the same of what noise may hide
+_HIDDEN = 1.0  # the same of what noise may hide, as a standard error
 _PILED = 0.05  # of a box's side, from an end, that the mean of the centers is within
 _LEAST_POWER, _LIKELY_POWER = 2.0, 3.0  # of tails that stand out, and of those in noise
 _HEAVY_POWER = 1.0  # of tails where clusters farther out are wider, as those of incomes are
@@ -33,15 +33,15 @@ class AtEnds:
 
     seen: bool  # whether they stand out of the noise
     lengths: tuple[float, float]  # between which they are
-    hidden: float  # the most of them, about, if they do not stand out; else 0
+    hidden: float  # about how many they may be, as a standard error; 0 if they stand out
     square: float  # of such a length
 
 
 def rows_at_ends(
-    context: Context, steps: np.ndarray, domain: Domain, bounds: Domain | None
+    context: Context, steps: np.ndarray, reach: np.ndarray, domain: Domain, bounds: Domain | None
 ) -> AtEnds | None:
-    """Of rows about the center of a domain, with centers at `steps` (k, d); None where there are no
-    such columns."""
+    """Of rows about the center of a domain, with centers at `steps` (k, d) that rows are known
+    within `reach` (k,) of; None where there are no such columns."""
     rows, lengths, middle = context.rows, context.size.lengths, context.size.middle
     if lengths is None or bounds is None or bounds.low is None or bounds.high is None:
         return None
@@ -50,6 +50,9 @@ def rows_at_ends(
     piled = np.abs(ends - steps.mean(axis=0)) < np.minimum(_PILED * side, context.radius / 2)
     piled &= (np.abs(ends[:, None] - steps) < side / 2).all(axis=1)
     far = np.minimum(np.abs(ends[::-1] - middle)[piled], rows.ball)
+    # Where other rows are, the lengths tell nothing.
+    most = context.tuning.one_center_reach * context.radius
+    far = far[far > _reached(context, steps, np.minimum(reach, most))]
     if not far.size:
         return None
     edges, bins = lengths.edges, len(lengths.counts)
@@ -58,8 +61,13 @@ def rows_at_ends(
     last = min(max(last, first + 1), bins)
     count, sd = float(lengths.counts[first:last].sum()), lengths.sd * math.sqrt(last - first)
     seen = count > _SEEN_THERE * sd
-    most = 0.0 if seen else max(count, 0.0) + _HIDDEN * sd
-    return AtEnds(seen, (float(edges[first]), float(edges[last])), most, float(far.max()) ** 2)
+    hidden = 0.0 if seen else max(count, 0.0) + _HIDDEN * sd
+    return AtEnds(seen, (float(edges[first]), float(edges[last])), hidden, float(far.max()) ** 2)
+
+
+def _reached(context: Context, steps: np.ndarray, caps: np.ndarray) -> float:
+    """How far from the middle of all rows caps reach."""
+    return float(np.max(np.linalg.norm(steps - context.size.middle, axis=1) + caps))
 
 
 def caps_of(
@@ -83,7 +91,7 @@ def caps_of(
     if moved is not None:
         most = min(most + moved, 2 * rows.ball)
     caps = np.minimum(reach, most)
-    reached = float(np.max(np.linalg.norm(steps - context.size.middle, axis=1) + caps))
+    reached = _reached(context, steps, caps)
     if (seen := seen_beyond(lengths, reached) or there) is None:
         return caps, most, None
     # Rows are seen that are in reach of no center; one center cannot miss a cluster.

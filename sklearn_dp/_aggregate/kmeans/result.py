@@ -230,8 +230,9 @@ def measured(
         mean, middle = middle, _steps(_points(middle, rows, domain), rows, domain)
         way = np.linalg.norm(final.centers - steps, axis=1)
         moved = float(np.linalg.norm(middle - mean))
-    at_ends = rows_at_ends(context, steps, domain, bounds)
-    caps, most, lost = caps_of(context, steps, final.reach + way, moved, at_ends)
+    reach = final.reach + way
+    at_ends = rows_at_ends(context, steps, reach, domain, bounds)
+    caps, most, lost = caps_of(context, steps, reach, moved, at_ends)
     count_sd = noise_sd(context.left(QUALITY))
     limits = way + far_limits(final, context.size.n, count_sd, context.radius, tuning)
     caps = np.minimum(caps, limits)

@@ -7,6 +7,7 @@ has more noise than any other column has spread. So the column is taken to be wi
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +21,7 @@ _PILED = 0.3  # standard deviations from a bound: as far as the mean of a flag o
 _COLLAPSED = 0.6  # the same of those that clips have made narrower; counts and incomes are at 1.1
 _NOISE = 0.06  # of the variance of the other columns, that a clip may cost
 _WORTH = 1.25  # times what noise allows: clips that reach no farther stay
+_MOST = 4  # piled columns: the noise of their variances is proportional to their number
 _FARTHER = 2.0  # times the reach of the clips, that piled columns take upon them
 _REACH = 0.999  # of a normal law, that the clip leaves at least
 
@@ -38,19 +40,21 @@ def widened(
     columns are piled up at one of the `ends` (2, d) of a box.
 
     `noise` is that of a second moment of rows of length one. The piled columns take the reach upon
-    them, and more, up to the far end; the clip is what noise allows, and no law is assumed. All of
-    this is released or public, and rows are whitened by it and clipped as by any other guess.
+    them, and more, up to the far end; the clip is what noise allows, and no law is assumed. A row
+    may be at the far end of all of them: together they are as long as one. All of this is released
+    or public, and rows are whitened by it and clipped as by any other guess.
     """
     near, far = _distances(guess, ends)
     least = np.sqrt(normal_quantile(_REACH, len(far)))
     radius, spread = float(max(np.sqrt(_NOISE / noise), least)), guess.deviations
     piled = near <= _COLLAPSED * spread
-    if clips.distances is None or not guess.seen or not piled.any():
+    if clips.distances is None or not guess.seen or not 0 < np.count_nonzero(piled) <= _MOST:
         return guess, clips
     if clips.moments <= _WORTH * radius:
         return guess, clips
     reach = _FARTHER * clips.moments
-    wide = np.where(piled, np.minimum(reach * spread, far) / radius, 0.0)
+    wide = np.minimum(reach * spread, far) * (math.sqrt(np.count_nonzero(piled)) / radius)
+    wide = np.where(piled, wide, 0.0)
     added = np.maximum(np.square(wide) - np.square(spread), 0.0)
     covariance = guess.factor @ guess.factor.T + np.diag(added)
     taken = Ellipsoid.of_covariance(guess.center, covariance, guess.weight, rows.ball)
