@@ -142,7 +142,7 @@ def last_clips(
         unseen_of = [(_unseen(e.weight, sd, radius), squares) for e in ellipsoids]
         return Clips(radius, radius, [None] * k, unseen_of, distances)
     each, noise = [*zip(ellipsoids, counts, seen, strict=True)], sd
-    beyond = [_share_beyond(e.weight, row, edges, sd, radius, of) for e, row, of in each]
+    beyond = [_share_beyond(row, edges, sd, radius, of) for _, row, of in each]
     if form == "tied":
         counts, sd, seen = counts.sum(axis=0, keepdims=True), sd * math.sqrt(k), [max(seen)]
     sizes = np.maximum(counts.sum(axis=1), _FEWEST / 2 * sd)
@@ -211,15 +211,16 @@ def _held(
 
 
 def _share_beyond(
-    size: float, counts: np.ndarray, edges: np.ndarray, sd: float, radius: float, d: int
+    counts: np.ndarray, edges: np.ndarray, sd: float, radius: float, d: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Which part of a component may be rows beyond distances, where its normal law has none: with
-    those that noise hides, as many as the outer bins hold, however many of them."""
-    normal = _normal_counts(counts, edges, d)
+    those that noise hides, as many as the outer bins hold, however many of them. Of days, those
+    whose distances are still known: the others had as many."""
+    normal, size = _normal_counts(counts, edges, d), max(float(counts.sum()), 1.0)
     more = np.where((edges[1:] > radius) & (normal < sd), counts - normal, 0.0)
     seen = np.maximum.accumulate(np.maximum(np.cumsum(more[::-1]), 0.0))[::-1]
     hidden = min(_HIDDEN * math.sqrt(2) * sd, _MOST_HIDDEN * size)
-    return edges[1:], np.minimum((hidden + seen) / max(size, 1.0), 1.0)
+    return edges[1:], np.minimum((hidden + seen) / size, 1.0)
 
 
 def _unseen_squares(
