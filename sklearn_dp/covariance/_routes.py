@@ -13,10 +13,10 @@ import numpy as np
 from .._aggregate.moments.covariance_core import core_stage
 from .._aggregate.moments.days import EarlierDays
 from .._aggregate.moments.ellipsoid import Ellipsoid
-from .._aggregate.moments.piled import ends_of
 from .._aggregate.moments.rounds import MomentRounds, fit_gram, refine, rows_in_bounds
 from .._aggregate.shared.adaptive_center import about_origin, adaptive_center_radius
 from .._aggregate.shared.bounds import with_caveat
+from .._aggregate.shared.narrow_bounds import ends_of
 from .._aggregate.shared.rows import GridTable
 from .._days import BaseByDays
 

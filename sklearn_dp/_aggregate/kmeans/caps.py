@@ -13,6 +13,7 @@ from scipy.special import exprel
 
 from ..._privacy._aggregates import NoisyNorms
 from ..._privacy._domain import Domain
+from ..shared.narrow_bounds import ends_of
 from .fit_context import Context
 from .lloyd_state import LloydResult, certain_counts
 from .tuning import Tuning
@@ -31,8 +32,7 @@ class AtEnds:
     """Rows at the far ends of columns whose centers are next to the near ones, as far as lengths
     tell."""
 
-    seen: bool  # whether they stand out of the noise
-    lengths: tuple[float, float]  # between which they are
+    seen: tuple[float, float] | None  # lengths between which they stand out of the noise
     hidden: float  # about how many they may be, as a standard error; 0 if they stand out
     square: float  # of such a length
 
@@ -43,9 +43,9 @@ def rows_at_ends(
     """Of rows about the center of a domain, with centers at `steps` (k, d) that rows are known
     within `reach` (k,) of; None where there are no such columns."""
     rows, lengths, middle = context.rows, context.size.lengths, context.size.middle
-    if lengths is None or bounds is None or bounds.low is None or bounds.high is None:
+    ends = ends_of(bounds, domain.center + rows.origin * rows.unit, rows.unit)
+    if lengths is None or ends is None:
         return None
-    ends = (np.array([bounds.low, bounds.high]) - domain.center) / rows.unit - rows.origin
     side = np.ptp(ends, axis=0)
     piled = np.abs(ends - steps.mean(axis=0)) < np.minimum(_PILED * side, context.radius / 2)
     piled &= (np.abs(ends[:, None] - steps) < side / 2).all(axis=1)
@@ -60,9 +60,10 @@ def rows_at_ends(
     last = int(np.searchsorted(edges, math.hypot(far.max(), context.radius)))
     last = min(max(last, first + 1), bins)
     count, sd = float(lengths.counts[first:last].sum()), lengths.sd * math.sqrt(last - first)
-    seen = count > _SEEN_THERE * sd
-    hidden = 0.0 if seen else max(count, 0.0) + _HIDDEN * sd
-    return AtEnds(seen, (float(edges[first]), float(edges[last])), hidden, float(far.max()) ** 2)
+    square = float(far.max()) ** 2
+    if count > _SEEN_THERE * sd:
+        return AtEnds((float(edges[first]), float(edges[last])), 0.0, square)
+    return AtEnds(None, max(count, 0.0) + _HIDDEN * sd, square)
 
 
 def _reached(context: Context, steps: np.ndarray, caps: np.ndarray) -> float:
@@ -85,7 +86,7 @@ def caps_of(
     """
     rows, lengths = context.rows, context.size.lengths
     most = context.tuning.one_center_reach * context.radius
-    there = at_ends.lengths if at_ends is not None and at_ends.seen else None
+    there = None if at_ends is None else at_ends.seen
     if (seen := seen_beyond(lengths, most) or there) is not None:
         most = min(max(seen[1], most), 2.0 * rows.ball)
     if moved is not None:

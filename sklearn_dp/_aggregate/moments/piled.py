@@ -12,7 +12,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..._privacy._domain import Domain
 from ..shared.rows import GridTable
 from .ellipsoid import Ellipsoid, Errors, normal_quantile
 from .tails import Clips, unseen_reach
@@ -24,13 +23,6 @@ _WORTH = 1.25  # times what noise allows: clips that reach no farther stay
 _MOST = 4  # piled columns: the noise of their variances is proportional to their number
 _FARTHER = 2.0  # times the reach of the clips, that piled columns take upon them
 _REACH = 0.999  # of a normal law, that the clip leaves at least
-
-
-def ends_of(box: Domain | None, origin: np.ndarray, unit: float) -> np.ndarray | None:
-    """The ends (2, d) of a public box, in grid steps about an origin; None: there is no box."""
-    if box is None or box.low is None or box.high is None:
-        return None
-    return (np.array([box.low, box.high]) - origin) / unit
 
 
 def widened(

@@ -27,11 +27,11 @@ from ..shared.advice import listed
 from ..shared.bounds import with_caveat
 from ..shared.column_codes import told_of_single
 from ..shared.columns import COLUMNS, Columns, look_at_columns
-from ..shared.narrow_bounds import cut_by_bounds, near_bounds
+from ..shared.narrow_bounds import cut_by_bounds, ends_of, near_bounds
 from ..shared.rows import GridTable
 from ..shared.table import Table
 from .ellipsoid import DOUBTED, Ellipsoid, Errors
-from .piled import ends_of, with_rare
+from .piled import with_rare
 
 _DIGITS, _TINY = 1e-10, 1e-28  # of a value, and at all: less is no standard deviation
 _CODES = ("ok", "constant", "variance", "bound", "noise")  # from good to bad

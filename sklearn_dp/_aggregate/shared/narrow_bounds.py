@@ -63,6 +63,13 @@ def at_bounds_in_words(near: np.ndarray | None, names: Sequence) -> str:
     )
 
 
+def ends_of(box: Domain | None, origin: np.ndarray, unit: float) -> np.ndarray | None:
+    """The ends (2, d) of a public box, in grid steps about an origin; None: there is no box."""
+    if box is None or box.low is None or box.high is None:
+        return None
+    return (np.array([box.low, box.high]) - origin) / unit
+
+
 def near_bounds(domain: Domain | None, means: np.ndarray, errors: np.ndarray) -> np.ndarray:
     """Which of the coordinates (..., d) are within their errors of public bounds, or means of a
     ball."""

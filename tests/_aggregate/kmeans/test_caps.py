@@ -102,7 +102,7 @@ def test_rows_at_far_ends_are_looked_for_where_all_centers_are_at_the_near_ones(
     box = Domain(np.zeros(2), 141.0, np.full(2, -100.0), np.full(2, 100.0))
     centers, counts = [[-98.0, -30.0], [-90.0, 30.0]], np.zeros(30)
     found = _at_ends(counts, centers, box)
-    assert (found.seen, found.lengths, found.square) == (False, (150.0, 160.0), 150.0**2)
+    assert found.seen is None and found.square == 150.0**2
     assert found.hidden == 20  # a standard deviation of noise may hide them
     counts[15] = 40.0
     assert _at_ends(counts, centers, box).hidden == 40 + 20
@@ -110,7 +110,7 @@ def test_rows_at_far_ends_are_looked_for_where_all_centers_are_at_the_near_ones(
     assert _at_ends(counts, centers, box).hidden == 20
     counts[15] = 45.0  # 2.25 standard deviations
     found = _at_ends(counts, centers, box)
-    assert found.seen and found.hidden == 0
+    assert found.seen == (150.0, 160.0) and found.hidden == 0
     # Nothing is known where other rows are, as next to the far end of a narrow column.
     narrow = Domain(np.zeros(2), 141.0, np.array([-100.0, -100.0]), np.array([-50.0, 100.0]))
     assert _at_ends(counts, [[-99.0, -30.0], [-98.0, 30.0]], narrow) is None

@@ -8,9 +8,8 @@ import pytest
 from sklearn_dp import DPGaussianMixture, FriendlyCovariance
 from sklearn_dp._aggregate.moments import rounds
 from sklearn_dp._aggregate.moments.ellipsoid import Ellipsoid, Errors
-from sklearn_dp._aggregate.moments.piled import ends_of, widened, with_rare
+from sklearn_dp._aggregate.moments.piled import widened, with_rare
 from sklearn_dp._aggregate.moments.tails import Clips, Distances
-from sklearn_dp._privacy._domain import Domain
 from sklearn_dp.audit import replay_audit
 
 pytestmark = [
@@ -102,14 +101,6 @@ def test_only_piled_columns_are_widened_and_only_as_far_as_noise_demands():
         (_of_columns(guess, 5), clips, ends[:, [0, 0, 0, 0, 0]], 0.0015),  # more than four
     ):
         assert widened(rows, *same)[0] is same[0] and widened(rows, *same)[1] is same[1]
-
-
-def test_ends_are_those_of_a_box_about_the_origin():
-    low, high = np.array([0.0, 10.0]), np.array([2.0, 30.0])
-    box = Domain((low + high) / 2, 11.0, low, high)
-    assert ends_of(box, np.array([1.0, 20.0]), 0.5).tolist() == [[-2.0, -20.0], [2.0, 20.0]]
-    assert ends_of(Domain(np.zeros(2), 1.0), np.zeros(2), 1.0) is None
-    assert ends_of(None, np.zeros(2), 1.0) is None
 
 
 @pytest.mark.parametrize("columns", [2, 3])

@@ -6,6 +6,7 @@ import pytest
 import sklearn_dp
 from sklearn_dp._aggregate.shared.bounds import outside
 from sklearn_dp._aggregate.shared.narrow_bounds import (
+    ends_of,
     told_of_balls,
     told_of_centers,
     told_of_outside,
@@ -182,3 +183,11 @@ def test_columns_that_cells_say_nothing_about_are_at_no_bound(seed):
     model = sklearn_dp.DPCoreset(bounds=bounds, random_state=seed)
     model.fit(np.column_stack([AGE, PAY]).clip(*bounds))
     assert model.status_.endswith("it says nothing about them: x0")
+
+
+def test_ends_are_those_of_a_box_about_the_origin():
+    low, high = np.array([0.0, 10.0]), np.array([2.0, 30.0])
+    box = Domain((low + high) / 2, 11.0, low, high)
+    assert ends_of(box, np.array([1.0, 20.0]), 0.5).tolist() == [[-2.0, -20.0], [2.0, 20.0]]
+    assert ends_of(Domain(np.zeros(2), 1.0), np.zeros(2), 1.0) is None
+    assert ends_of(None, np.zeros(2), 1.0) is None
