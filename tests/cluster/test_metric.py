@@ -92,7 +92,7 @@ def test_errors_of_centers_hold_what_they_promise(d, k, n, spread):
         squares.append(np.square(model.cluster_centers_[order] - true).mean())
         errors = model.cluster_centers_std_error_[order]
         claimed.append(np.square(errors).mean())
-        assert (errors[true == 1] < 0.2 * errors[true == 0].min()).all()
+        assert (errors[true == 1] < 0.3 * errors[true == 0].min()).all()
     # Of 12 fits: 36 or more coordinates, which scatter by a fifth.
     assert np.mean(inside) > 0.85
     assert 0.6 < np.sqrt(np.mean(squares) / np.mean(claimed)) < 1.5

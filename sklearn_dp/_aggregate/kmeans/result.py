@@ -325,10 +325,10 @@ def _centers_sd(
     prior = 1 / max(common**2 + noise**2, 1e-300)
     spread = (own * final.spread + prior * common) / (own + prior)
     spread = np.maximum(spread, 1 / np.sqrt(own + prior))
-    # Rows that come to another center by the last move pull it on, by about half of that move. What
-    # is noise of the move does not count twice. A center of all rows has nowhere to go.
+    # Rows that come to another center by the last move pull it on, by about seven tenths of that
+    # move. What is noise of the move does not count twice. A center of all rows has nowhere to go.
     move = np.square(final.centers - final.counted).sum(axis=1) / d - final.variance
-    drift = np.maximum(move, 0.0) / 4 * (len(final.centers) > 1)
+    drift = np.maximum(move, 0.0) / 2 * (len(final.centers) > 1)
     return np.sqrt(final.variance + drift + size.weights.square * spread / (d * counts))
 
 
