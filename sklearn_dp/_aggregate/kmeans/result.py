@@ -180,18 +180,17 @@ def _signs(
     if found is None:
         return signs
     seen, loss = found.quality, found.loss * context.rows.unit**2
-    few = float(np.mean(final.counts < tuning.sure_count_sd * final.counts_sd))
+    light = bool(np.any(final.counts < tuning.sure_count_sd * final.counts_sd))
     near = (seen.near, seen.near_sd)
     return replace(
         signs,
         loss=loss / max(seen.inertia, seen.inertia_sd),
         light=float(np.mean(final.counts < tuning.certain_count_sd * final.counts_sd)),
         n_clusters=len(final.counts),
-        few=few,
         uneven=_uneven(final, tuning),
         explained=seen.explained,
         explained_sd=seen.explained_sd,
-        missed=missed_in_words(seen.far, near, context.size.n, few > 0, tuning, found.lost),
+        missed=missed_in_words(seen.far, near, context.size.n, light, tuning, found.lost),
     )
 
 

@@ -32,7 +32,6 @@ class Signs:
     loss: float | None = None
     light: float = 0.0  # part of the clusters that hold no more rows than the noise of a count ...
     n_clusters: int = 1  # ... and the number of all
-    few: float = 0.0  # part of the clusters that hold hardly more than that noise
     # part of the sum of squares that is in wide clusters, beyond what the others have
     uneven: float = 0.0
     explained: float = math.nan  # released part of the sum of squares that the clusters explain ...
@@ -123,10 +122,9 @@ def _trouble_of_clusters(signs: Signs, tuning: Tuning, shown: bool) -> str | Non
     if not shown and signs.loss > tuning.doubtful_loss:
         return "no clusters shown: the centers explain no more of the spread than noise could"
     partial = signs.explained - signs.explained_sd < tuning.partial
-    if plain and signs.few > 0 and signs.uneven > tuning.uneven:
-        # Centers that few are with, where a few clusters cost what many do: these took in others.
-        few = f"{round(signs.few * signs.n_clusters)} of {signs.n_clusters} clusters"
-        return f"clusters may be missing: hardly any rows in {few}, and others are far wider"
+    if plain and signs.light > 0 and signs.uneven > tuning.uneven:
+        # Centers that nobody is with, where a few clusters cost what many do: these took in others.
+        return f"clusters may be missing: {_rowless(signs)}, and others are far wider than most"
     if plain and partial and signs.light >= tuning.rowless:
         return f"clusters may be missing: {_rowless(signs)}"
     if shown and faint and partial and signs.loss > tuning.doubtful_loss:

@@ -44,7 +44,7 @@ class Tuning:
     useless_loss_alike: float = 0.45  # useless_loss, where no clusters are shown to be there
     faint_signal: float = 100.0  # signal below which ...
     partial: float = 0.55  # ... and so small an explained part, less its sd, are doubtful
-    uneven: float = 0.17  # part of the squares in clusters wider than most, beside empty ones
+    uneven: float = 0.13  # part of the squares in clusters wider than most, beside empty ones
     rowless: float = 0.4  # part of the clusters without rows that shows none, or some missed
     far_sure: float = 3.0  # sd of the number of far rows, where all clusters hold many
     points_noise: float = 0.16  # noise of a center, in radii, above which points are noise there

@@ -56,8 +56,8 @@ def status(signs, known="ok", epsilon=1.0):
         ),
         (replace(GOOD, signal=60.0, loss=0.12, explained=0.5), "some clusters may be missing"),
         (
-            replace(GOOD, few=0.02, uneven=0.3),
-            "clusters may be missing: hardly any rows in 1 of 50 clusters, and others are far wider",
+            replace(GOOD, light=0.02, uneven=0.3),
+            "clusters may be missing: noise alone could explain the counts of 1 of 50 clusters",
         ),
         (
             replace(GOOD, light=0.4, explained=0.5),
@@ -80,7 +80,7 @@ def test_each_trouble_has_its_words(signs, words):
     [
         GOOD,
         replace(GOOD, n_leaves=0),
-        replace(GOOD, light=0.5, few=0.5, uneven=0.15),
+        replace(GOOD, light=0.5, uneven=0.12),
         replace(GOOD, uneven=0.5),
         replace(GOOD, signal=10.0),
         replace(GOOD, n_leaves=None, noise_share=np.nan),
