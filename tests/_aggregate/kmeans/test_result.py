@@ -198,7 +198,7 @@ def test_errors_of_centers_have_noise_and_sampling():
 
 def test_errors_of_centers_have_what_the_last_move_may_leave():
     """A move by (6, 8) is 50 in each of two features, 46 beyond the noise of 4: seven tenths of the
-    way are half of that. A move that noise explains, and that of one center alone, leave nothing."""
+    way are half of that. A move that noise explains, and one of one center, leave nothing."""
     counted = np.array([[0.0, 0.0], [1.0, 1.0]])
     final = result([[6, 8], [2, 2]], counted=counted)
     squares = np.square(_centers_sd(final, 0.0, 0.0, SIZE, TUNING))
