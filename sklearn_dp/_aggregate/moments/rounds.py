@@ -110,8 +110,10 @@ def refine(
     clips = last_clips(session, rows, taken, radius, form, left)
     left = session.remaining(MOMENTS) * (1 - 1e-9)
     if rounds.ends is not None:
-        noise = noise_sd(left) / max(taken[0].weight, 1.0)
-        taken[0], clips = widened(rows, taken[0], clips, rounds.ends, noise)
+        (guess,) = taken
+        noise = noise_sd(left) / max(guess.weight, 1.0)
+        guess, clips = widened(rows, guess, clips, rounds.ends, noise)
+        taken = [guess]
     ellipsoids, seen, _ = rounds.round(taken, clips, left, pasts, last=True)
     return ellipsoids, seen
 
