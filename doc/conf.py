@@ -21,6 +21,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.intersphinx",
+    "sphinx.ext.viewcode",
     "numpydoc",
     "myst_parser",
     "sphinx_copybutton",
@@ -91,19 +92,19 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_logo = "_static/logo.svg"
 html_favicon = "_static/logo.svg"
-html_copy_source = False
-html_show_sourcelink = False
+html_copy_source = True
+html_show_sourcelink = True
 html_theme_options = {
     "logo": {"text": "sklearn-dp", "alt_text": "sklearn-dp"},
     "header_links_before_dropdown": 6,
     "navigation_with_keys": False,
     "show_toc_level": 2,
     "footer_start": ["copyright"],
-    "footer_end": [],
+    "footer_end": ["version"],
     "pygments_light_style": "github-light",
     "pygments_dark_style": "github-dark",
     # The gallery is wide: its pictures need the room.
-    "secondary_sidebar_items": {"**": ["page-toc"], "auto_examples/index": []},
+    "secondary_sidebar_items": {"**": ["page-toc", "sourcelink"], "auto_examples/index": []},
 }
 # Pages without pages below them: an empty sidebar would take the room of the code.
 html_sidebars = {"index": [], "get_started": []}

@@ -60,7 +60,31 @@ def scrape(block, block_vars, gallery_conf):
     drawn = picture_of(block_vars["src_file"])
     if not drawn.is_file():
         return ""
+    # The gallery makes a thumbnail of the first picture, which no page shows.
+    first_panel(drawn).save(next(block_vars["image_path_iterator"]))
     target = Path(next(block_vars["image_path_iterator"]))
     target.write_bytes(drawn.read_bytes())
     drawn.unlink()
     return figure_rst([str(target)], gallery_conf["src_dir"])
+
+
+def first_panel(path):
+    """The upper left panel of a picture: of several, a thumbnail would be too small to be read."""
+    import numpy as np
+    from PIL import Image
+
+    picture = Image.open(path).convert("RGB")
+    ink = np.asarray(picture).min(axis=2) < 250
+    height = end_of_panel(ink.any(axis=1))
+    # Titles may run across panels: their gaps are looked for below them.
+    width = end_of_panel(ink[height // 3 : height].any(axis=0))
+    return picture.crop((0, 0, width, height))
+
+
+def end_of_panel(has_ink):
+    """Where the first panel along an axis ends: in the first wide gap beyond its quarter."""
+    gap = max(len(has_ink) // 150, 1)
+    for place in range(len(has_ink) // 4, 3 * len(has_ink) // 4):
+        if not has_ink[place : place + gap].any():
+            return place + gap
+    return len(has_ink)
