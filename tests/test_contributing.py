@@ -1,4 +1,4 @@
-"""What CONTRIBUTING.md names is there: paths, commands, layers, and all that a page of it lists."""
+"""What CONTRIBUTING.md names is there: paths, commands, and the walk through a fit."""
 
 import os
 import re
@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_architecture import LAYERS
 
 import sklearn_dp
 from sklearn_dp import DPKMeans
@@ -16,16 +15,10 @@ ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 
-BLOCK = re.compile(r"(?:^ {4}.*\n|^\n(?= {4}))+", re.MULTILINE)
 QUOTED = re.compile(r"`([^`\n]+)`")
 PATH = re.compile(r"\.?[\w<>*.-]+(?:/[\w<>*.-]*)+|\.?[\w<>*-]+\.(?:py|md|txt|yaml|toml|cff)")
 # Where a path may begin; `cluster/` is what a reader of this package calls `sklearn_dp/cluster/`.
 STARTS = (ROOT, ROOT / "sklearn_dp", ROOT / "sklearn_dp" / "_privacy")
-
-
-def blocks(text):
-    """Lists and examples, indented by four spaces."""
-    return [block.lstrip("\n") for block in BLOCK.findall(text)]
 
 
 def named_paths(text):
@@ -64,32 +57,6 @@ def named_targets(text):
     """Targets in backquotes, and in lines of commands."""
     yield from re.findall(r"`make ([a-z]+)", text)
     yield from re.findall(r"^ {4}make ([a-z]+)", text, re.MULTILINE)
-
-
-def tree(text):
-    """Every path of the tree of the package, put together from its indentation."""
-    (block,) = (each for each in blocks(text) if each.startswith("    sklearn_dp/\n"))
-    folders = []
-    for line in filter(str.strip, block.splitlines()):
-        depth = (len(line) - len(line.lstrip()) - 4) // 2
-        for name in re.split(r" {2,}", line.strip())[0].split():
-            yield "/".join([*folders[:depth], name.rstrip("/")])
-            folders[depth:] = [name.rstrip("/")]
-
-
-def modules(folder):
-    """Modules and folders with modules, without `__init__`."""
-    return {
-        str(path.relative_to(ROOT))
-        for path in (ROOT / folder).iterdir()
-        if (path.suffix == ".py" or (path / "__init__.py").is_file()) and path.stem != "__init__"
-    }
-
-
-def listed_layers(text):
-    """Each line of the list of layers, from the lowest up, as a set of names."""
-    (block,) = (each for each in blocks(text) if each.startswith("    exceptions\n"))
-    return [set(re.split(r" {3,}", line.strip())[0].split(", ")) for line in block.splitlines()]
 
 
 # -- paths -----------------------------------------------------------------------------------------
@@ -189,31 +156,3 @@ def test_the_commands_are_those_of_the_makefile():
 
 def test_a_command_that_does_not_exist_is_found():
     assert set(named_targets("    make polish  # shoes\n\nsee `make tea`")) == {"polish", "tea"}
-
-
-# -- the architecture ------------------------------------------------------------------------------
-
-
-def test_the_tree_is_that_of_the_package():
-    """Every line is there; no module at the top, in the kernel or among the rooms is left out."""
-    listed = set(tree(TEXT))
-    assert sorted(path for path in listed if not (ROOT / path).exists()) == []
-    for folder in ("sklearn_dp", "sklearn_dp/_privacy", "sklearn_dp/_aggregate"):
-        assert modules(folder) - listed == set(), folder
-
-
-def test_the_tree_is_read_as_it_is_drawn():
-    drawn = "    sklearn_dp/\n      a.py  words\n      b/    words\n        c.py d.py  words\n"
-    assert list(tree(f"text\n\n{drawn}\ntext")) == [
-        "sklearn_dp",
-        "sklearn_dp/a.py",
-        "sklearn_dp/b",
-        "sklearn_dp/b/c.py",
-        "sklearn_dp/b/d.py",
-    ]
-
-
-def test_the_layers_are_those_that_are_enforced():
-    """But for rooms that are planned and not there yet."""
-    there = {Path(path).stem for path in modules("sklearn_dp")} | {"__init__"}
-    assert listed_layers(TEXT) == [names & there for names in LAYERS]

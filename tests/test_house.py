@@ -4,6 +4,8 @@ import pytest
 from house import complaints, rings
 from test_architecture import ROOT
 
+MOST_LINES = 700
+
 
 def test_no_files_import_each_other():
     """Also not for types: a reader can take the files in an order that begins with what is used."""
@@ -28,3 +30,13 @@ def test_no_function_is_complex(tmp_path):
         source = "def f(x):\n" + "    if x:\n        x = g(x)\n" * branches
         (tmp_path / "planted.py").write_text(source)
         assert complaints(tmp_path)["complexity above 10"] == branches - 9
+
+
+@pytest.mark.parametrize("folder", [ROOT, ROOT.parent / "tests"], ids=lambda path: path.name)
+def test_no_file_is_long(folder):
+    lines = {
+        str(path.relative_to(folder)): len(path.read_text("utf-8").splitlines())
+        for path in folder.rglob("*.py")
+    }
+    assert len(lines) > 200
+    assert {name: n for name, n in lines.items() if n > MOST_LINES} == {}
