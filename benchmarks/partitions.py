@@ -35,7 +35,7 @@ os.environ.setdefault("RAY_worker_niceness", "0")  # as all the others
 import numpy as np  # noqa: E402
 
 from sklearn_dp import DPKMeans  # noqa: E402
-from sklearn_dp._aggregate.shared.table import Table  # noqa: E402
+from sklearn_dp._rows.table import Table  # noqa: E402
 
 OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "partitions.md"
 WORKERS, K, D = 2, 20, 20

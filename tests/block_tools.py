@@ -10,8 +10,8 @@ from sklearn_dp._aggregate.shared.blocks import (
     fit_some,
     unit_copies,
 )
-from sklearn_dp._aggregate.shared.threads import in_workers
 from sklearn_dp._privacy._randomness import blocks_of_draws
+from sklearn_dp._rows.threads import in_workers
 
 
 def draw_blocks(

@@ -13,7 +13,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 from hypothesis import settings  # noqa: E402
 
-from sklearn_dp._aggregate.shared import table  # noqa: E402
+from sklearn_dp._rows import table  # noqa: E402
 
 # A test that fails must fail again: examples are derived from the test, not from the clock.
 # The build machines are slow and shared, so the time an example takes says nothing.

@@ -1,6 +1,6 @@
 """The parts and the integer rows of a table in memory, for tests and for seeded bugs."""
 
-from sklearn_dp._aggregate.shared.rows import ROWS
+from sklearn_dp._rows.rows import ROWS
 
 __all__ = ["parts_in_memory", "rows_in_memory"]
 

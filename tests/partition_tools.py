@@ -12,8 +12,8 @@ import pytest
 from sklearn.base import clone
 
 from sklearn_dp import DPOneClusterKMeans, FriendlyMean
-from sklearn_dp._aggregate.shared.table import ArraySource, Part, Table, opened
 from sklearn_dp._privacy._units import UnitFacts, Units
+from sklearn_dp._rows.table import ArraySource, Part, Table, opened
 from sklearn_dp.exceptions import PartError
 
 ROOT = Path(__file__).resolve().parents[1]

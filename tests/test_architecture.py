@@ -20,6 +20,8 @@ ROOT = Path(__file__).resolve().parents[1] / PACKAGE
 LAYERS = (
     {"exceptions"},
     {"_privacy"},
+    {"_silence"},
+    {"_rows"},
     {"accounting", "ledger", "_intervals", "_sklearn_compat", "_dropin"},
     {"_aggregate"},
     {"_tables", "_validation"},
@@ -305,8 +307,8 @@ def _may_draw(module, receiver):
 
 
 def only_blocks_runs_in_parallel(module):
-    """Only `blocks` and `threads` of `_aggregate/shared` import joblib, threadpoolctl."""
-    if module.name in ("_aggregate.shared.blocks", "_aggregate.shared.threads"):
+    """Only `_aggregate/shared/blocks.py` and `_rows/threads.py` import joblib, threadpoolctl."""
+    if module.name in ("_aggregate.shared.blocks", "_rows.threads"):
         return
     for item in module_imports(module):
         if under(item.target, ("joblib", "threadpoolctl", "sklearn.utils.parallel")):

@@ -15,9 +15,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_dp import DPPCA, DPKMeans, DPOutlierScreen, FriendlyMean, SampleAndAggregate, _base
-from sklearn_dp._aggregate.shared import table as _table
 from sklearn_dp._base import BaseDPEstimator
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._rows import table as _table
 from sklearn_dp.audit import all_estimators, neighboring_pairs, replay_audit
 from sklearn_dp.audit._neighbors import KINDS
 from sklearn_dp.audit._player import Replay

@@ -12,18 +12,18 @@ from sklearn_dp import DPCoreset, DPKMeans
 from sklearn_dp._aggregate.friendly import mean as friendly
 from sklearn_dp._aggregate.friendly import mean_facts, points
 from sklearn_dp._aggregate.friendly.mean_routes import _Cells as CellsOfMeans
-from sklearn_dp._aggregate.shared import table_units
 from sklearn_dp._aggregate.shared.samples import ByPart
-from sklearn_dp._aggregate.shared.table import (
+from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._privacy._units import UnitFacts, unit_of
+from sklearn_dp._rows import table_units
+from sklearn_dp._rows.table import (
     CellCounts,
     LocalEngine,
     PartSource,
     Table,
     add_sums,
 )
-from sklearn_dp._aggregate.shared.table_units import GroupSizes, open_units
-from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._privacy._units import UnitFacts, unit_of
+from sklearn_dp._rows.table_units import GroupSizes, open_units
 from sklearn_dp._sklearn_compat import Progress
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.covariance import FriendlyCovariance

@@ -28,7 +28,7 @@ from test_partitions import (
 from sklearn_dp import DPKTupleKMeans, SampleAndAggregate
 from sklearn_dp._aggregate.shared import blocks
 from sklearn_dp._aggregate.shared.samples import ByPart, UnitNumbers
-from sklearn_dp._aggregate.shared.table import LocalEngine
+from sklearn_dp._rows.table import LocalEngine
 from sklearn_dp.covariance import FriendlyCovariance
 from sklearn_dp.ensemble import _sample_and_aggregate
 

@@ -26,8 +26,8 @@ from sklearn_dp import (
 from sklearn_dp._aggregate.friendly import mean as friendly
 from sklearn_dp._aggregate.friendly import mean_facts, points
 from sklearn_dp._aggregate.one_cluster import center
-from sklearn_dp._aggregate.shared.table_units import GroupSizes
 from sklearn_dp._partitions import _pieces
+from sklearn_dp._rows.table_units import GroupSizes
 from sklearn_dp.cluster import _nearest
 from sklearn_dp.covariance import FriendlyCovariance
 from sklearn_dp.decomposition import DPPCA

@@ -25,8 +25,8 @@ from test_partitions import (
 from sklearn_dp import DPOneCluster, DPOneClusterKMeans, DPOutlierScreen
 from sklearn_dp._aggregate.one_cluster import center, radius
 from sklearn_dp._aggregate.shared.samples import ByPart, Coins
-from sklearn_dp._aggregate.shared.table import CellCounts, LocalEngine
 from sklearn_dp._published.one_cluster import good_center as published_center
+from sklearn_dp._rows.table import CellCounts, LocalEngine
 
 N = len(WIDE)
 MANY = np.random.default_rng(2).normal(size=(N, 10)) / 10 + np.eye(10)[np.arange(N) % 3]

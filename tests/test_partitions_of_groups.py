@@ -29,10 +29,10 @@ from test_partitions import (
 from sklearn_dp import DPOneCluster, FriendlyMean
 from sklearn_dp._aggregate.friendly import mean as friendly
 from sklearn_dp._aggregate.friendly import mean_facts, points
-from sklearn_dp._aggregate.shared import table_units
 from sklearn_dp._aggregate.shared.samples import ByPart
-from sklearn_dp._aggregate.shared.table import LocalEngine
-from sklearn_dp._aggregate.shared.table_units import GroupSizes
+from sklearn_dp._rows import table_units
+from sklearn_dp._rows.table import LocalEngine
+from sklearn_dp._rows.table_units import GroupSizes
 from sklearn_dp.exceptions import PartError
 
 few_boxes = balls.few_pairs

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from .._aggregate.shared.single_rows import row_guard, saturated
-from .._aggregate.shared.table import PartSource
+from .._rows.single_rows import row_guard, saturated
+from .._rows.table import PartSource
 from .._tables import check_table
 from ..exceptions import PartError
 from ._digests import digest, digest_of_values

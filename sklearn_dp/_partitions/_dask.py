@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from .._aggregate.shared.table import Part, PassFunction, SplitFunction
+from .._rows.table import Part, PassFunction, SplitFunction
 from ..exceptions import PartError
 from ._check_part import CheckedSource, Columns, Given, columns_of, quietly
 from ._dask_tasks import (
@@ -64,7 +64,7 @@ def _on_dask(call: Callable[[], Any], failed: Callable[[], int | None] = lambda:
 
 
 class DaskEngine:
-    """Parts held by Dask; see :class:`sklearn_dp._aggregate.shared.table.Engine`.
+    """Parts held by Dask; see :class:`sklearn_dp._rows.table.Engine`.
 
     Each element of `rows` is a Delayed that gives the rows of a part; so do those of `groups` and
     `weights` the group and the weight of each row, in as many parts. `lengths` are numbers of rows,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._aggregate.shared.table import Engine
+from .._rows.table import Engine
 from ._check_part import Columns
 
 __all__ = ["EngineInput", "check_list", "is_list_of_values"]

@@ -15,8 +15,8 @@ from weakref import finalize
 
 import numpy as np
 
-from .._aggregate.shared.pieces import kept
-from .._aggregate.shared.table import LocalEngine
+from .._rows.pieces import kept
+from .._rows.table import LocalEngine
 from ._check_part import CheckedSource, Columns, Reason, columns_of, has_no_columns, quietly
 from ._input import EngineInput, check_list, is_list_of_values
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._aggregate.shared.table import Part, PassFunction, SplitFunction
+from .._rows.table import Part, PassFunction, SplitFunction
 from ..exceptions import PartError
 from ._check_part import CheckedSource, Columns, Given, columns_of, quietly
 from ._input import EngineInput, check_list
@@ -40,7 +40,7 @@ _on_ray = partial(asked, "Ray", "an instance that has been shut down")
 
 
 class RayEngine:
-    """Parts held by Ray; see :class:`sklearn_dp._aggregate.shared.table.Engine`.
+    """Parts held by Ray; see :class:`sklearn_dp._rows.table.Engine`.
 
     A piece is a tuple of references: of the rows of a part; its groups and its weights, if there
     are any, whose places in the tuple are told.

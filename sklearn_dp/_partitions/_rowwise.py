@@ -17,10 +17,10 @@ from sklearn import get_config
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.shared.single_rows import row_guard
-from .._aggregate.shared.table import PartSource, Summed, Table
-from .._aggregate.shared.table_units import open_units, weighted_rows
 from .._privacy._units import UnitFacts
+from .._rows.single_rows import row_guard
+from .._rows.table import PartSource, Summed, Table
+from .._rows.table_units import open_units, weighted_rows
 from .._sklearn_compat import with_callbacks
 from .._tables import NO_WEIGHT, largest_weight
 from ._check_part import CheckedSource

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .._aggregate.shared.table import Part, PassFunction, SplitFunction
+from .._rows.table import Part, PassFunction, SplitFunction
 from ..exceptions import PartError
 from ._check_part import CheckedSource, Columns, Given, Reason, columns_of, quietly
 from ._input import EngineInput
@@ -47,7 +47,7 @@ _TYPES = {
 
 
 class SparkEngine:
-    """Parts held by Spark; see :class:`sklearn_dp._aggregate.shared.table.Engine`.
+    """Parts held by Spark; see :class:`sklearn_dp._rows.table.Engine`.
 
     The RDD has one element for each partition: its rows, or a `Reason`.
     """

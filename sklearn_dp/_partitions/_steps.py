@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from .._aggregate.shared.single_rows import row_guard
-from .._aggregate.shared.table import add_sums
+from .._rows.single_rows import row_guard
+from .._rows.table import add_sums
 from ..exceptions import PartError
 from ._check_part import CheckedSource, Columns, at_hand, columns_of, quietly
 

@@ -27,12 +27,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from .._aggregate.shared import table
 from .._aggregate.shared.bounds import is_ok
 from .._privacy._budget import PrivacyBudget
 from .._privacy._checks import is_integer
 from .._privacy._ledger import PrivacyLedger
 from .._privacy._trace import Event, Trace
+from .._rows import table
 from ..exceptions import BudgetExceededError, UtilityWarning
 from ._charges import charge_problems, rich_ledger
 from ._check_tools import (

@@ -17,8 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 from .._aggregate.kmeans.quality import told_of_inertia
 from .._aggregate.shared.column_codes import codes_by_column, codes_of_centers, told_by_column
 from .._aggregate.shared.narrow_bounds import told_of_outside
-from .._aggregate.shared.single_rows import for_rows, narrowed, row_guard
-from .._aggregate.shared.table import Table
 from .._base import (
     MOST_CLUSTERS,
     BaseDPEstimator,
@@ -36,6 +34,8 @@ from .._privacy._domain import Sphere
 from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._session import PrivacySession
 from .._privacy._units import unit_of
+from .._rows.single_rows import for_rows, narrowed, row_guard
+from .._rows.table import Table
 from .._sklearn_compat import with_callbacks
 from .._tables import with_max_weight
 from .._validation import SQUARABLE

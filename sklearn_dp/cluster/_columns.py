@@ -28,10 +28,10 @@ from .._aggregate.shared.column_means import (
     unrefined_centers,
 )
 from .._aggregate.shared.columns import COLUMNS, Columns, column_entries, look_at_columns
-from .._aggregate.shared.table import Table
 from .._privacy._domain import Domain
 from .._privacy._plan import PlanEntry
 from .._privacy._session import PrivacySession
+from .._rows.table import Table
 
 __all__ = ["ColumnsOfCenters", "alike", "is_narrow", "told_of_narrow", "unit_entries"]
 

@@ -16,7 +16,6 @@ from .._aggregate.kmeans.private_coreset import build_private_coreset, private_c
 from .._aggregate.shared.axes import normal_points
 from .._aggregate.shared.columns import columns_of
 from .._aggregate.shared.narrow_bounds import told_of_points
-from .._aggregate.shared.single_rows import row_guard
 from .._base import (
     MOST_CLUSTERS,
     BaseDPEstimator,
@@ -29,6 +28,7 @@ from .._intervals import StandardErrors
 from .._privacy._optional import extra
 from .._privacy._randomness import sampling_rng
 from .._privacy._rounding import sum_down
+from .._rows.single_rows import row_guard
 from .._sklearn_compat import with_callbacks
 from ._columns import is_narrow, told_of_narrow, unit_entries
 from ._nearest import nearest_point

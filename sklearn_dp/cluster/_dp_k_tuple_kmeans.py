@@ -25,7 +25,6 @@ from .._aggregate.kmeans.private_coreset import separate_entries
 from .._aggregate.shared.blocks import BlockFits, fit_table_blocks
 from .._aggregate.shared.centering import Weights, noise_sd
 from .._aggregate.shared.samples import UnitNumbers
-from .._aggregate.shared.single_rows import row_guard
 from .._aggregate.tuples.stage import AGGREGATORS, COPY_RATE, TupleStage
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer
 from .._intervals import StandardErrors
@@ -34,6 +33,7 @@ from .._privacy._aggregates import noisy_count_and_totals
 from .._privacy._checks import check_choice
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
+from .._rows.single_rows import row_guard
 from ._centers import CENTERS_WITH_ERRORS, BaseWeightedCenters
 from ._columns import ColumnsOfCenters
 from ._options import FarBallsOptions, FriendlyCoreOptions, aggregator_settings

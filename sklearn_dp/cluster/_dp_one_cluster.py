@@ -24,9 +24,6 @@ from .._aggregate.one_cluster.search import (
 from .._aggregate.shared.bounds import is_ok, known_or_paid
 from .._aggregate.shared.columns import columns_of
 from .._aggregate.shared.narrow_bounds import told_of_balls
-from .._aggregate.shared.rows import GridTable
-from .._aggregate.shared.single_rows import distances, row_guard
-from .._aggregate.shared.table import Table
 from .._base import (
     BaseDPEstimator,
     Bounds,
@@ -39,6 +36,9 @@ from .._intervals import StandardErrors
 from .._privacy._checks import check_choice
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
+from .._rows.rows import GridTable
+from .._rows.single_rows import distances, row_guard
+from .._rows.table import Table
 from .._sklearn_compat import with_callbacks
 from .._validation import check_n_points
 from ._columns import is_narrow, told_of_narrow, unit_entries

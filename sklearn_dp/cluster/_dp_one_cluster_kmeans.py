@@ -12,10 +12,10 @@ import numpy as np
 
 from .._aggregate.one_cluster.balls import ACTIVE, squared_distances
 from .._aggregate.one_cluster.search import fit_one_cluster, one_cluster_entries, seen_ball
-from .._aggregate.shared.rows import ROWS
-from .._aggregate.shared.table import Table
 from .._base import MOST_CLUSTERS, Bounds, LedgerLike, RandomStateLike, check_integer
 from .._intervals import StandardErrors
+from .._rows.rows import ROWS
+from .._rows.table import Table
 from .._validation import check_n_points
 from ._centers import BaseDPCenters
 from ._dp_one_cluster import BaseDPBall

@@ -7,8 +7,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-from .._aggregate.shared.single_rows import row_guard
-from .._aggregate.shared.suppress_output import suppress_output
 from .._base import (
     BaseDPEstimator,
     LedgerLike,
@@ -23,6 +21,8 @@ from .._privacy._rounding import round_down, sum_down
 from .._privacy._units import unit_of
 from .._privacy.mechanisms.fits import lump
 from .._privacy.mechanisms.gaussian import sigma_of
+from .._rows.single_rows import row_guard
+from .._silence.suppress_output import suppress_output
 from .._sklearn_compat import with_callbacks
 from ._dp_kmeans import DPKMeans
 from ._keywords import (

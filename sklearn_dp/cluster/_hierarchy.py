@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.shared.single_rows import LARGEST, row_guard
 from .._base import BaseDPEstimator, check_integer, check_real, check_table
+from .._rows.single_rows import LARGEST, row_guard
 from ._merging import added_loss, least_size, merge_costs, merged, total, variances, ward
 from ._metric import metric_of
 from ._nearest import nearest_point

@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._aggregate.one_cluster.search import MOST_POINTS, Search
-from .._aggregate.shared.rows import Rows
-from .._aggregate.shared.single_rows import row_guard, saturated
 from .._base import Bounds, LedgerLike, RandomStateLike, budget_of, check_integer
 from .._privacy._domain import Domain
 from .._privacy._plan import PrivacyPlan
 from .._privacy._report import PrivacyReport
 from .._privacy._session import PrivacySession
 from .._published.one_cluster import int_point as _int_point
+from .._rows.rows import Rows
+from .._rows.single_rows import row_guard, saturated
 
 __all__ = ["IntPointResult", "int_point"]
 

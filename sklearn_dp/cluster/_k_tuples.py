@@ -7,7 +7,6 @@ import warnings
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._aggregate.shared.single_rows import row_guard, saturated
 from .._aggregate.tuples.stage import AGGREGATORS, TupleStage
 from .._base import Bounds, LedgerLike, RandomStateLike, budget_of
 from .._privacy._checks import check_choice, real_array
@@ -15,6 +14,7 @@ from .._privacy._domain import Domain
 from .._privacy._plan import PrivacyPlan
 from .._privacy._report import PrivacyReport
 from .._privacy._session import PrivacySession
+from .._rows.single_rows import row_guard, saturated
 from ..exceptions import UtilityWarning
 from ._options import FarBallsOptions, FriendlyCoreOptions, aggregator_settings
 

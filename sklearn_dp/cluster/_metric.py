@@ -14,11 +14,11 @@ from sklearn.cluster import KMeans
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import Normalizer
 
-from .._aggregate.shared.quantized import without_zeros
-from .._aggregate.shared.single_rows import distances
-from .._aggregate.shared.sparse_rows import SparseRows
 from .._privacy._checks import check_choice
 from .._privacy._domain import Domain, Sphere, unit_rows
+from .._rows.quantized import without_zeros
+from .._rows.single_rows import distances
+from .._rows.sparse_rows import SparseRows
 from .._sklearn_compat import kmeans_of
 
 __all__ = ["Euclidean", "UnitRows", "metric_of"]

@@ -11,12 +11,12 @@ import numpy as np
 from scipy.sparse import issparse
 from scipy.spatial.distance import cdist
 
-from .._aggregate.shared.row_sums import ERROR_STEPS, nearest, square_sums
-from .._aggregate.shared.rows import ROWS, GridTable
-from .._aggregate.shared.single_rows import narrowed, row_guard, saturated
-from .._aggregate.shared.sparse_rows import SparseRows
-from .._aggregate.shared.table import Part
 from .._privacy._domain import Domain
+from .._rows.row_sums import ERROR_STEPS, nearest, square_sums
+from .._rows.rows import ROWS, GridTable
+from .._rows.single_rows import narrowed, row_guard, saturated
+from .._rows.sparse_rows import SparseRows
+from .._rows.table import Part
 
 __all__ = ["labels_of_part", "nearest_point", "noisy_cost", "squares_to_nearest"]
 

@@ -22,10 +22,10 @@ from .._aggregate.kmeans.private_coreset import choose_separately
 from .._aggregate.kmeans.result import build_result
 from .._aggregate.shared.bounds import known_or_paid
 from .._aggregate.shared.centering import Size, noise_sd
-from .._aggregate.shared.rows import GridTable
-from .._aggregate.shared.table import Table
 from .._privacy._domain import Domain
 from .._privacy._session import PrivacySession
+from .._rows.rows import GridTable
+from .._rows.table import Table
 
 __all__ = ["TupleContext", "centers_of", "clipped"]
 

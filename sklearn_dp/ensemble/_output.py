@@ -14,9 +14,9 @@ from sklearn.utils.validation import column_or_1d
 
 from .._aggregate.shared.advice import listed
 from .._aggregate.shared.global_generators import own_streams
-from .._aggregate.shared.suppress_output import attempt_silently, suppress_output
 from .._privacy._checks import real_array
 from .._privacy._rounding import exact_integers
+from .._silence.suppress_output import attempt_silently, suppress_output
 from .._sklearn_compat import without_callbacks
 from .._tables import entries
 

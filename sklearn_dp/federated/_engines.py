@@ -23,11 +23,11 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from .._aggregate.shared.blocks import block_rows
-from .._aggregate.shared.suppress_output import attempt
 from .._aggregate.shared.threads import ask_all
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
 from .._privacy.mechanisms.shares import NoiseShares
+from .._silence.suppress_output import attempt
 from ..exceptions import UtilityWarning
 from ._answers import (
     ANSWERS,

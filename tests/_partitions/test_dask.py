@@ -38,13 +38,13 @@ from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
 from sklearn_dp import DPKMeans, DPKTupleKMeans, SampleAndAggregate
-from sklearn_dp._aggregate.shared.table import Table
-from sklearn_dp._aggregate.shared.table_units import open_units
 from sklearn_dp._partitions import engine_of
 from sklearn_dp._partitions._dask import _readers
 from sklearn_dp._partitions._dask_tasks import OwnTasks
 from sklearn_dp._partitions._steps import FAN_IN, Step
 from sklearn_dp._privacy._units import UnitFacts
+from sklearn_dp._rows.table import Table
+from sklearn_dp._rows.table_units import open_units
 from sklearn_dp.exceptions import PartError
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 

@@ -25,9 +25,9 @@ from partition_tools import ROOT, quotes_nothing
 from sklearn.linear_model import Ridge
 
 from sklearn_dp import DPKMeans, SampleAndAggregate, _base
-from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._partitions import _rowwise, engine_of, open_parts
 from sklearn_dp._partitions._ray import from_references
+from sklearn_dp._rows.table import Table
 from sklearn_dp.exceptions import PartError
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")

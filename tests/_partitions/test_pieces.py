@@ -27,9 +27,9 @@ from partition_tools import (
 )
 
 from sklearn_dp import DPOneCluster
-from sklearn_dp._aggregate.shared import pieces as kept_pieces
 from sklearn_dp._partitions import _pieces, engine_of, engine_of_parts
 from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._rows import pieces as kept_pieces
 from sklearn_dp.exceptions import PartError
 from sklearn_dp.ledger import PrivacyLedger
 

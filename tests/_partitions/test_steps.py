@@ -13,7 +13,6 @@ from partition_tools import (
     thirds,
 )
 
-from sklearn_dp._aggregate.shared.table import chained, opened
 from sklearn_dp._partitions._check_part import CheckedSource, columns_of
 from sklearn_dp._partitions._steps import (
     Failure,
@@ -29,6 +28,7 @@ from sklearn_dp._partitions._steps import (
     total,
     used,
 )
+from sklearn_dp._rows.table import chained, opened
 from sklearn_dp.exceptions import PartError
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from sklearn_dp._aggregate.shared import table
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._rows import table
 from sklearn_dp.audit import _checks, check_dp_estimator
 from sklearn_dp.audit._checks import CHECKS, check_n_jobs_has_no_effect, check_pickle
 

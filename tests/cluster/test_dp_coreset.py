@@ -16,7 +16,7 @@ from sklearn_dp._aggregate.kmeans import cell_tree as _cell_tree
 from sklearn_dp._aggregate.kmeans import coreset as _coreset
 from sklearn_dp._aggregate.kmeans import private_coreset as _private_coreset
 from sklearn_dp._aggregate.kmeans.coreset import Coreset
-from sklearn_dp._aggregate.shared.row_sums import WEIGHT_BITS
+from sklearn_dp._rows.row_sums import WEIGHT_BITS
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.exceptions import UtilityWarning
 

@@ -15,10 +15,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_dp import DPKTupleKMeans, PrivacyBudget, PrivacyLedger
-from sklearn_dp._aggregate.shared import pieces as _pieces
 from sklearn_dp._aggregate.tuples import stage as _tuple_stage
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._rows import pieces as _pieces
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.cluster import FarBallsOptions
 from sklearn_dp.cluster import _dp_k_tuple_kmeans as module

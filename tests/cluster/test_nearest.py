@@ -7,13 +7,13 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 
-from sklearn_dp._aggregate.shared.single_rows import narrowed, row_guard, saturated
-from sklearn_dp._aggregate.shared.sparse_rows import SparseRows
-from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._rows.single_rows import narrowed, row_guard, saturated
+from sklearn_dp._rows.sparse_rows import SparseRows
+from sklearn_dp._rows.table import Table
 from sklearn_dp.cluster._nearest import nearest_point, noisy_cost, squares_to_nearest
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")

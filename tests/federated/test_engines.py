@@ -240,7 +240,7 @@ def deaths_pass(patch):
             return None, error
 
     patch.setattr(_engines, "attempt", attempt)
-    patch.setattr("sklearn_dp._aggregate.shared.threads.attempt", attempt)
+    patch.setattr("sklearn_dp._rows.threads.attempt", attempt)
 
 
 @pytest.mark.parametrize(

@@ -26,10 +26,10 @@ from sklearn_dp._aggregate.shared import blocks as _blocks
 from sklearn_dp._aggregate.shared import column_means as _column_means
 from sklearn_dp._aggregate.shared import columns as _columns
 from sklearn_dp._aggregate.shared import quantiles as _quantiles
-from sklearn_dp._aggregate.shared import row_sums as _row_sums
-from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._aggregate.tuples import core_aggregation as _tuples
 from sklearn_dp._privacy import _aggregates
+from sklearn_dp._rows import row_sums as _row_sums
+from sklearn_dp._rows.table import Table
 from sklearn_dp.audit import mutant
 from sklearn_dp.cluster import _nearest
 from sklearn_dp.cluster._centers import BaseDPCenters

@@ -18,9 +18,9 @@ from typing import Protocol
 import numpy as np
 
 from ..._privacy._rounding import bounded_integers, exact_integers
+from ..._rows.rows import Rows
 from ..shared.axes import Axes
 from ..shared.centering import Size
-from ..shared.rows import Rows
 from .tuning import Tuning
 
 _TABLE_BITS = 8  # of an index that are looked up together

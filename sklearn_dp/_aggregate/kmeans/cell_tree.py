@@ -23,8 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._privacy._rounding import exact_integers
+from ..._rows.table import CellCounts
 from ..shared.centering import Size, noise_sd
-from ..shared.table import CellCounts
 from .cell_grid import CellGrid
 from .fit_context import Context
 from .passes import level, moved, rooted, settled

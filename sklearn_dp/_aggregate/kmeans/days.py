@@ -33,10 +33,10 @@ from ..._privacy._domain import Domain
 from ..._privacy._grid import Grid
 from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
+from ..._rows.rows import GridTable
+from ..._rows.table import Table
 from ..shared.bounds import is_ok
 from ..shared.centering import Size
-from ..shared.rows import GridTable
-from ..shared.table import Table
 from .clipped_update import Observation, update
 from .engine import last_entries
 from .fit_context import Context

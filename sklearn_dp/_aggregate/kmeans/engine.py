@@ -4,7 +4,7 @@ The steps of :func:`fit_engine`, with what each releases ("free": nothing, it on
 what has been released):
 
 1. a bound of the rows, where there is no public one: a histogram of norms (`shared.bounds`);
-2. the rows as integers on a grid of that bound (`shared.rows`): free;
+2. the rows as integers on a grid of that bound (`_rows.rows`): free;
 3. their sum and number: the center that all else is about (`shared.centering`);
 4. a histogram of the distances from it: the radius, a better number of rows, whether they have
    long tails (:mod:`.location`);
@@ -40,11 +40,11 @@ from ..._privacy._domain import Domain, Sphere
 from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
+from ..._rows.rows import GridTable
+from ..._rows.table import Table
 from ..shared.axes import Axes
 from ..shared.bounds import known_or_paid
 from ..shared.centering import noise_sd
-from ..shared.rows import GridTable
-from ..shared.table import Table
 from .candidates import Candidates, Choice
 from .cell_tree import CELLS
 from .coreset import MEANS, Coreset, build_coreset, solved_start

@@ -17,9 +17,9 @@ from scipy.special import gammaincinv, ndtri
 
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import UnitFacts
+from ..._rows.row_sums import WEIGHT_BITS
+from ..._rows.rows import GridTable
 from ..shared.centering import Size, noise_sd
-from ..shared.row_sums import WEIGHT_BITS
-from ..shared.rows import GridTable
 from .tuning import TUNING, Tuning
 
 

@@ -27,8 +27,8 @@ from ..._privacy._aggregates import noisy_counts
 from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
+from ..._rows.row_sums import ERROR_STEPS
 from ..shared.centering import noise_sd
-from ..shared.row_sums import ERROR_STEPS
 from .clipped_update import DISTANCES, Observation, clip_radius, distance_edges, update
 from .coreset import Coreset
 from .fit_context import Context, residual_sums

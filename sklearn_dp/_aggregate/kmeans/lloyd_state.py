@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..._privacy._aggregates import NoisyNorms
-from ..shared.rows import row_slices
+from ..._rows.rows import row_slices
 from .coreset import Coreset, nearest_centers
 from .fit_context import Context
 

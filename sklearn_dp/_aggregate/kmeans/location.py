@@ -23,11 +23,11 @@ from dataclasses import replace
 import numpy as np
 
 from ..._privacy._aggregates import NoisyNorms, noisy_counts, quantile_from_histogram
+from ..._rows.row_sums import counted
+from ..._rows.rows import ROWS
+from ..._rows.table import Part
 from ..shared.axes import BASIS_BITS, Axes, plain_axes, second_moment
 from ..shared.centering import Size, bins_of, center_and_count, geometric_edges, noise_sd
-from ..shared.row_sums import counted
-from ..shared.rows import ROWS
-from ..shared.table import Part
 from .fit_context import Context, Run, coarse_pays
 from .tuning import Tuning
 

@@ -30,7 +30,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..._privacy._plan import PlanEntry
-from ..shared.rows import row_slices
+from ..._rows.rows import row_slices
 from ..shared.weighted_kmeans import weighted_kmeans
 from .candidates import Candidates, Choice, nothing_seen, with_status
 from .clipped_update import update

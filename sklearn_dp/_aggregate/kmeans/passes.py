@@ -1,6 +1,6 @@
 """What a part of the table does in each pass of the k-means engine, in the order of a fit.
 
-Each function is one of `sklearn_dp._aggregate.shared.table`: from a part and released values to the
+Each function is one of `sklearn_dp._rows.table`: from a part and released values to the
 part with new values of its rows, and to exact sums, which are unreleased. Who calls releases them,
 and proves there what a unit adds. Functions without sums wait for the next pass: a level of the
 tree is one pass, a Lloyd iteration two.
@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from ..._privacy._aggregates import weighted_bincount
+from ..._rows.row_sums import clipped_sums, counted, nearest, square_sums, to_centers
+from ..._rows.rows import ROWS, row_slices
+from ..._rows.table import CellCounts, Part
 from ..shared.axes import Axes
 from ..shared.centering import bins_of
-from ..shared.row_sums import clipped_sums, counted, nearest, square_sums, to_centers
-from ..shared.rows import ROWS, row_slices
-from ..shared.table import CellCounts, Part
 from .cell_grid import CellGrid, TailCells, codes_of
 
 # Names in the state of a part: projected rows, their codes in the grid of the tree, their far

@@ -23,10 +23,10 @@ from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
+from ..._rows.rows import GridTable
+from ..._rows.table import Table
 from ..shared.axes import BASIS_BITS, Axes
 from ..shared.bounds import known_or_paid, upper_bound_outside
-from ..shared.rows import GridTable
-from ..shared.table import Table
 from .candidates import Candidates, Choice
 from .cell_tree import CELLS
 from .coreset import Coreset, build_coreset

@@ -27,11 +27,11 @@ from typing import Any
 import numpy as np
 
 from ..._privacy._grid import clip_integer_rows
+from ..._rows.row_sums import nearest
+from ..._rows.rows import ROWS, GridTable
+from ..._rows.table import Part
 from ..shared.axes import BASIS_BITS, Axes, normal_points, second_moment
 from ..shared.centering import noise_sd
-from ..shared.row_sums import nearest
-from ..shared.rows import ROWS, GridTable
-from ..shared.table import Part
 from .fit_context import Context, only_last
 from .lloyd import lloyd_budget
 from .location import MOMENT

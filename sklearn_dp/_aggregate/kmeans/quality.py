@@ -22,12 +22,12 @@ from ..._privacy._domain import Domain
 from ..._privacy._grid import sum_type
 from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import round_up
+from ..._rows.row_sums import ERROR_STEPS, lines, nearest_in, square_sums
+from ..._rows.rows import ROWS, row_slices
+from ..._rows.table import Part
 from ..shared.advice import plain
 from ..shared.bounds import beyond, with_caveat
 from ..shared.centering import noise_sd
-from ..shared.row_sums import ERROR_STEPS, lines, nearest_in, square_sums
-from ..shared.rows import ROWS, row_slices
-from ..shared.table import Part
 from .fit_context import Run
 from .lloyd_state import LloydResult
 from .tuning import Tuning

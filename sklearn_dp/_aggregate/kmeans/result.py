@@ -19,9 +19,9 @@ import numpy as np
 
 from ..._privacy._aggregates import NoisyNorms
 from ..._privacy._domain import Domain, Sphere
+from ..._rows.rows import GridGeometry
 from ..shared.bounds import NO_BOUND, clipped_in_words, upper_bound_outside
 from ..shared.centering import Size, noise_sd
-from ..shared.rows import GridGeometry
 from .candidates import Choice
 from .caps import caps_of, rows_at_ends, taken_by_caps
 from .fit_context import Context

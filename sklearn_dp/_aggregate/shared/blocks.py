@@ -10,7 +10,7 @@ one row more can move the borders of all blocks.)
 What must not happen, and where it is prevented:
 
 * a fit that fails, or says something, tells about its rows: it is silent, and its result is a fixed
-  one (:func:`_fit_block`; :mod:`.suppress_output`);
+  one (:func:`_fit_block`; :mod:`sklearn_dp._silence.suppress_output`);
 * a fit that sees how many rows there are in all, or another block: it gets its rows and a seed;
 * a fit whose bits depend on the number of threads: each has one;
 * a fit that draws from numpy's or Python's global generator after others have: each block has a
@@ -41,10 +41,10 @@ from sklearn.base import clone
 from ..._privacy._domain import Domain
 from ..._privacy._randomness import UnitDraws, blocks_of_draws
 from ..._privacy._session import PrivacySession
+from ..._silence.suppress_output import attempt_silently, suppress_output
 from ..._sklearn_compat import without_callbacks
 from .global_generators import own_streams
 from .samples import UnitNumbers
-from .suppress_output import attempt_silently, suppress_output
 from .table import Part, Table
 from .threads import one_thread
 

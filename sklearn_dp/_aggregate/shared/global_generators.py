@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .silenced_context import context_of_thread
+from ..._silence.silenced_context import context_of_thread
 
 _lock = threading.RLock()
 _stream = np.random.MT19937(0)  # to make one takes as long as a small fit

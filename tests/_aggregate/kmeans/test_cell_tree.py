@@ -11,11 +11,11 @@ from sklearn_dp._aggregate.kmeans.cell_tree import Tree, depths_of_levels, grow
 from sklearn_dp._aggregate.kmeans.fit_context import Context
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.centering import Size
-from sklearn_dp._aggregate.shared.rows import GridTable, Rows
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._rows.rows import GridTable, Rows
 
 LIMIT = 2.0**24
 NO_CODES = np.zeros(0, np.int64)

@@ -14,9 +14,9 @@ from sklearn_dp._aggregate.kmeans.clipped_update import (
 from sklearn_dp._aggregate.kmeans.lloyd_state import LloydContext, LloydState
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.centering import Size, bins_of
-from sklearn_dp._aggregate.shared.rows import GridTable, Rows
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._rows.rows import GridTable, Rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 RADIUS = 2.0**16

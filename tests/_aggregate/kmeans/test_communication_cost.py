@@ -7,7 +7,7 @@ import pytest
 from configurations import configurations
 
 from sklearn_dp import DPCoreset, DPKMeans
-from sklearn_dp._aggregate.shared.table import CellCounts, LocalEngine
+from sklearn_dp._rows.table import CellCounts, LocalEngine
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 N_PARTS = 64

@@ -11,12 +11,12 @@ from sklearn_dp._aggregate.kmeans import days
 from sklearn_dp._aggregate.kmeans.clipped_update import Clip, Observation
 from sklearn_dp._aggregate.kmeans.days import Stream, day_entries, fit_day
 from sklearn_dp._aggregate.kmeans.lloyd_state import Distances
-from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._rows.table import Table
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 K, D, SPREAD = 8, 8, 0.05

@@ -20,8 +20,6 @@ from sklearn_dp._aggregate.kmeans.engine import engine_entries, fit_engine
 from sklearn_dp._aggregate.kmeans.fit_context import Context
 from sklearn_dp._aggregate.shared import centering as _centering
 from sklearn_dp._aggregate.shared.centering import Size
-from sklearn_dp._aggregate.shared.row_sums import ERROR_STEPS
-from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy import _aggregates
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
@@ -29,6 +27,8 @@ from sklearn_dp._privacy._plan import PlanEntry, PlanError, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._rows.row_sums import ERROR_STEPS
+from sklearn_dp._rows.table import Table
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.exceptions import SeededNoiseWarning
 

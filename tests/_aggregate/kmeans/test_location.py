@@ -8,9 +8,9 @@ from sklearn_dp._aggregate.kmeans.fit_context import Context, Run
 from sklearn_dp._aggregate.kmeans.location import _n_axes, mean_radius, principal_axes
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.centering import Size
-from sklearn_dp._aggregate.shared.rows import GridTable, Rows
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._rows.rows import GridTable, Rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 BALL = 2.0**20

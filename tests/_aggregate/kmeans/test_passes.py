@@ -7,9 +7,9 @@ from sklearn_dp._aggregate.kmeans import passes
 from sklearn_dp._aggregate.kmeans.cell_grid import CellGrid
 from sklearn_dp._aggregate.shared.axes import plain_axes
 from sklearn_dp._aggregate.shared.centering import geometric_edges
-from sklearn_dp._aggregate.shared.rows import ROWS, Rows
-from sklearn_dp._aggregate.shared.table import Part, add_sums
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._rows.rows import ROWS, Rows
+from sklearn_dp._rows.table import Part, add_sums
 
 BALL = 2.0**20
 POINTS = np.trunc(np.random.default_rng(0).uniform(-0.7, 0.7, size=(200, 2)) * BALL)

@@ -20,15 +20,15 @@ from sklearn_dp._aggregate.kmeans.quality import (
     told_of_inertia,
 )
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
-from sklearn_dp._aggregate.shared import rows as shared_rows
-from sklearn_dp._aggregate.shared.rows import ROWS, GridTable
-from sklearn_dp._aggregate.shared.table import Part, PartSource, Table
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._rows import rows as shared_rows
+from sklearn_dp._rows.rows import ROWS, GridTable
+from sklearn_dp._rows.table import Part, PartSource, Table
 from sklearn_dp.audit._player import Replay
 
 pytestmark = pytest.mark.filterwarnings(

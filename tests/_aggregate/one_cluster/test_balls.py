@@ -12,7 +12,7 @@ from sklearn_dp._aggregate.one_cluster import (
 from sklearn_dp._aggregate.one_cluster.pair_counts import (
     counts_within,
 )
-from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._rows.rows import Rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 

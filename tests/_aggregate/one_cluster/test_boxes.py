@@ -6,13 +6,13 @@ from scipy import stats
 
 from sklearn_dp._aggregate.one_cluster import boxes as _boxes
 from sklearn_dp._aggregate.one_cluster.balls import ACTIVE
-from sklearn_dp._aggregate.shared.rows import ROWS, Rows
 from sklearn_dp._aggregate.shared.samples import Coins
-from sklearn_dp._aggregate.shared.table import ArraySource, Part, add_sums
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._rows.rows import ROWS, Rows
+from sklearn_dp._rows.table import ArraySource, Part, add_sums
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 

@@ -17,13 +17,13 @@ from sklearn_dp._aggregate.one_cluster.pair_counts import (
     radius_scores,
 )
 from sklearn_dp._aggregate.shared.samples import ByPart
-from sklearn_dp._aggregate.shared.table import ArraySource, Part
 from sklearn_dp._privacy import _accounting as accounting
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._rows.table import ArraySource, Part
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",

@@ -7,11 +7,11 @@ import pytest
 from scipy import stats
 
 from sklearn_dp._aggregate.shared.axes import normal_points, second_moment
-from sklearn_dp._aggregate.shared.rows import GridTable, Rows
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._rows.rows import GridTable, Rows
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),

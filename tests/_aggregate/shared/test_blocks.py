@@ -16,13 +16,13 @@ from sklearn.pipeline import make_pipeline
 from test_partitions import Elsewhere, Piece
 
 from sklearn_dp._aggregate.shared import blocks
-from sklearn_dp._aggregate.shared import pieces as _pieces
 from sklearn_dp._aggregate.shared.blocks import BlockFits, block_rows, fit_table_blocks
-from sklearn_dp._aggregate.shared.table import LocalEngine, Table
-from sklearn_dp._aggregate.shared.table_units import open_units
 from sklearn_dp._privacy._randomness import UnitDraws, blocks_of_draws
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import UnitFacts, Units
+from sklearn_dp._rows import pieces as _pieces
+from sklearn_dp._rows.table import LocalEngine, Table
+from sklearn_dp._rows.table_units import open_units
 from sklearn_dp.exceptions import PartError
 
 centers = attrgetter("cluster_centers_")  # a worker process can import it, unlike a test module

@@ -14,10 +14,10 @@ from sklearn_dp._aggregate.shared.centering import (
     geometric_edges,
     noise_sd,
 )
-from sklearn_dp._aggregate.shared.rows import GridTable, Rows
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._rows.rows import GridTable, Rows
 
 
 def exact(weights, largest, groups=None):

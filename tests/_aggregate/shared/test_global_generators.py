@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn_dp import SampleAndAggregate
 from sklearn_dp._aggregate.shared import blocks, global_generators
 from sklearn_dp._aggregate.shared.global_generators import own_streams
-from sklearn_dp._aggregate.shared.suppress_output import attempt_silently, suppress_output
+from sklearn_dp._silence.suppress_output import attempt_silently, suppress_output
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.ensemble import _sample_and_aggregate
 

@@ -6,9 +6,9 @@ from partition_tools import quotes_nothing
 from test_partitions import Elsewhere, Piece
 
 from sklearn_dp._aggregate.shared.inner_tables import drop, inner_table
-from sklearn_dp._aggregate.shared.table import LocalEngine, Part, Table
-from sklearn_dp._aggregate.shared.table_units import open_units
 from sklearn_dp._privacy._units import UnitFacts, Units
+from sklearn_dp._rows.table import LocalEngine, Part, Table
+from sklearn_dp._rows.table_units import open_units
 from sklearn_dp.exceptions import PartError
 
 X = np.arange(24.0).reshape(12, 2)

@@ -12,12 +12,12 @@ from sklearn_dp._aggregate.shared.quantiles import (
     prefix_noise,
     quantile_entries,
 )
-from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import Mechanism, PlanEntry
 from sklearn_dp._privacy._rounding import round_up
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._rows.table import Table
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 

@@ -10,10 +10,10 @@ from test_partitions import Piece
 
 from sklearn_dp._aggregate.shared import samples
 from sklearn_dp._aggregate.shared.samples import ByPart, Coins, UnitNumbers, drawn_places
-from sklearn_dp._aggregate.shared.table import ArraySource, LocalEngine, Part, Table, add_sums
-from sklearn_dp._aggregate.shared.table_units import open_units
 from sklearn_dp._privacy._randomness import UnitDraws
 from sklearn_dp._privacy._units import UnitFacts, Units
+from sklearn_dp._rows.table import ArraySource, LocalEngine, Part, Table, add_sums
+from sklearn_dp._rows.table_units import open_units
 
 DRAWS = UnitDraws(3, "coins")
 KNOWN = DRAWS.take(0, 10_000)

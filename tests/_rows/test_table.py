@@ -7,8 +7,9 @@ import weakref
 import numpy as np
 import pytest
 
-from sklearn_dp._aggregate.shared import table as module
-from sklearn_dp._aggregate.shared.table import (
+from sklearn_dp._privacy._units import UnitFacts, Units
+from sklearn_dp._rows import table as module
+from sklearn_dp._rows.table import (
     CellCounts,
     LocalEngine,
     Part,
@@ -18,8 +19,7 @@ from sklearn_dp._aggregate.shared.table import (
     add_sums,
     opened,
 )
-from sklearn_dp._aggregate.shared.table_units import GroupSizes
-from sklearn_dp._privacy._units import UnitFacts, Units
+from sklearn_dp._rows.table_units import GroupSizes
 from sklearn_dp.exceptions import PartError
 
 

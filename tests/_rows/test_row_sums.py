@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 from sklearn_dp._aggregate.shared.centering import bins_of, geometric_edges
-from sklearn_dp._aggregate.shared.row_sums import (
+from sklearn_dp._privacy._aggregates import weighted_bincount
+from sklearn_dp._privacy._grid import sum_type
+from sklearn_dp._privacy._units import Units
+from sklearn_dp._rows.row_sums import (
     ERROR_STEPS,
     WEIGHT_BITS,
     clipped_sums,
@@ -17,10 +20,7 @@ from sklearn_dp._aggregate.shared.row_sums import (
     square_sums,
     to_centers,
 )
-from sklearn_dp._aggregate.shared.rows import Rows
-from sklearn_dp._privacy._aggregates import weighted_bincount
-from sklearn_dp._privacy._grid import sum_type
-from sklearn_dp._privacy._units import Units
+from sklearn_dp._rows.rows import Rows
 
 
 def integer_rows(rng, n, d, limit=2**25):
@@ -178,7 +178,7 @@ def test_the_first_of_equal_scores_is_taken_among_many_centers(k):
 def test_cells_are_counted_piece_by_piece(monkeypatch):
     rng = np.random.default_rng(8)
     cells, groups = rng.integers(-1, 5, size=1000), rng.integers(0, 90, size=1000)
-    monkeypatch.setattr("sklearn_dp._aggregate.shared.rows._CHUNK_ENTRIES", 77)
+    monkeypatch.setattr("sklearn_dp._rows.rows._CHUNK_ENTRIES", 77)
     monkeypatch.setattr("sklearn_dp._privacy._aggregates._CHUNK", 13)
     for units in (Units(1000), Units(1000, groups)):
         weights = np.ones(1000, int) if units.weights is None else units.weights

@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sklearn_dp._aggregate.shared import table_units
-from sklearn_dp._aggregate.shared.table import LocalEngine, Table, add_sums
-from sklearn_dp._aggregate.shared.table_units import GroupSizes, open_units
 from sklearn_dp._privacy._units import UnitFacts, Units
+from sklearn_dp._rows import table_units
+from sklearn_dp._rows.table import LocalEngine, Table, add_sums
+from sklearn_dp._rows.table_units import GroupSizes, open_units
 from sklearn_dp.exceptions import PartError
 
 RNG = np.random.default_rng(0)

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from grid_tools import rows_in_memory
 
-from sklearn_dp._aggregate.shared import rows as shared_rows
-from sklearn_dp._aggregate.shared.rows import ROWS, GridGeometry, GridTable, Rows
-from sklearn_dp._aggregate.shared.table import (
+from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._privacy._units import UnitFacts, Units
+from sklearn_dp._rows import rows as shared_rows
+from sklearn_dp._rows.rows import ROWS, GridGeometry, GridTable, Rows
+from sklearn_dp._rows.table import (
     ArraySource,
     LocalEngine,
     Part,
@@ -14,8 +16,6 @@ from sklearn_dp._aggregate.shared.table import (
     Table,
     opened,
 )
-from sklearn_dp._privacy._domain import Domain
-from sklearn_dp._privacy._units import UnitFacts, Units
 
 
 def test_an_origin_widens_the_bound_of_the_norms():

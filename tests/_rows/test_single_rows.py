@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from sklearn_dp._aggregate.shared.single_rows import (
+from sklearn_dp._privacy._aggregates import safe_norms
+from sklearn_dp._rows.single_rows import (
     LARGEST,
     distances,
     finite,
@@ -12,7 +13,6 @@ from sklearn_dp._aggregate.shared.single_rows import (
     products,
     saturated,
 )
-from sklearn_dp._privacy._aggregates import safe_norms
 
 M = 1.7e308
 

@@ -5,19 +5,19 @@ import pytest
 from scipy import sparse
 
 from sklearn_dp import DPPCA, DPKMeans
-from sklearn_dp._aggregate.shared import quantized, sparse_rows
-from sklearn_dp._aggregate.shared import rows as shared_rows
 from sklearn_dp._aggregate.shared.axes import _gram
 from sklearn_dp._aggregate.shared.bounds import _norm_counts, beyond, outside
 from sklearn_dp._aggregate.shared.centering import exact_totals
-from sklearn_dp._aggregate.shared.quantized import QuantizedRows, moved_entries
-from sklearn_dp._aggregate.shared.row_sums import clipped_sums, lines, nearest
-from sklearn_dp._aggregate.shared.rows import ROWS, Rows
-from sklearn_dp._aggregate.shared.sparse_rows import SparseRows, as_rows
-from sklearn_dp._aggregate.shared.table import ArraySource, Part, PartSource
 from sklearn_dp._privacy._domain import Domain, Sphere
 from sklearn_dp._privacy._products import NearRows
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._rows import quantized, sparse_rows
+from sklearn_dp._rows import rows as shared_rows
+from sklearn_dp._rows.quantized import QuantizedRows, moved_entries
+from sklearn_dp._rows.row_sums import clipped_sums, lines, nearest
+from sklearn_dp._rows.rows import ROWS, Rows
+from sklearn_dp._rows.sparse_rows import SparseRows, as_rows
+from sklearn_dp._rows.table import ArraySource, Part, PartSource
 
 N, D = 300, 130
 CENTER = np.random.default_rng(5).normal(size=D)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from sklearn_dp._aggregate.shared import pieces as _pieces
-from sklearn_dp._aggregate.shared.pieces import kept
+from sklearn_dp._rows import pieces as _pieces
+from sklearn_dp._rows.pieces import kept
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -8,12 +8,12 @@ from scipy import sparse
 from sklearn.base import clone
 
 from sklearn_dp import DPPCA, DPCoreset, DPKMeans, FriendlyMean
-from sklearn_dp._aggregate.shared import rows as shared_rows
-from sklearn_dp._aggregate.shared.rows import Rows, row_slices
-from sklearn_dp._aggregate.shared.single_rows import LARGEST
-from sklearn_dp._aggregate.shared.sparse_rows import CommonRows, SparseRows, as_rows, of_chunks
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._products import NearRows
+from sklearn_dp._rows import rows as shared_rows
+from sklearn_dp._rows.rows import Rows, row_slices
+from sklearn_dp._rows.single_rows import LARGEST
+from sklearn_dp._rows.sparse_rows import CommonRows, SparseRows, as_rows, of_chunks
 
 
 def table(n=400, d=5, seed=0, dtype=np.float64, part=0.3):

@@ -8,8 +8,8 @@ import pytest
 from joblib import parallel_config
 from threadpoolctl import threadpool_info
 
-from sklearn_dp._aggregate.shared import threads
-from sklearn_dp._aggregate.shared.threads import (
+from sklearn_dp._rows import threads
+from sklearn_dp._rows.threads import (
     ask_all,
     in_threads,
     in_workers,

@@ -21,9 +21,9 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 
 from sklearn_dp import DPKTupleKMeans, SampleAndAggregate
-from sklearn_dp._aggregate.shared import output_interception as interception
-from sklearn_dp._aggregate.shared import suppress_output as silence
-from sklearn_dp._aggregate.shared.threads import ask_all
+from sklearn_dp._rows.threads import ask_all
+from sklearn_dp._silence import output_interception as interception
+from sklearn_dp._silence import suppress_output as silence
 
 try:
     import cloudpickle

@@ -2,8 +2,8 @@
 
 import logging
 
-from sklearn_dp._aggregate.shared import suppress_output as silence
-from sklearn_dp._aggregate.shared.output_channels import CHANNELS
+from sklearn_dp._silence import suppress_output as silence
+from sklearn_dp._silence.output_channels import CHANNELS
 
 SECRET = "row 17 holds 123.456"
 

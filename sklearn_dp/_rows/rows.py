@@ -1,0 +1,377 @@
+"""Integer rows on a public grid, served in chunks, and exact functions of each row.
+
+Everything here is a function of one row and of released values, bit for bit: operands are
+integers whose products and sums stay within 2**53, or the operation is elementwise. So nothing
+that is decided about a row depends on the other rows, on their order or on the size of the chunks
+(see `sklearn_dp._privacy._grid`).
+
+Why this matters: a floating-point matrix product may change in its last bits when a row is
+appended. A near-tie could then send *other* rows to another center, and no sensitivity covers that.
+
+The numbers, in grid steps: a row and a center have a norm of at most 2**25 about the origin of the
+rows. By Cauchy and Schwarz every product of two of them, and every partial sum of one, is at most
+2**50; -2 x.c + |c|^2 is at most 2**51 + 2**50. All of them are exact in float64, in whatever order
+BLAS adds them up. Chunks have at most 2**16 rows, so that sums over them stay below 2**53 too, and
+are then added up as integers.
+
+The rows themselves are unreleased; :mod:`.row_sums` makes sums of them.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from copy import copy
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from .._privacy._domain import Domain
+from .._privacy._grid import Grid
+from .._privacy._products import NearRows
+from .._privacy._rounding import bounded_integers
+from .._privacy._units import Units
+from .quantized import About, Quantized
+from .sparse_rows import CommonRows, SparseRows
+from .table import ArraySource, LocalEngine, Part, PartSource, Table
+
+MOST_ROWS = 2**16  # rows of a chunk: 2**16 terms of at most 2**37 sum exactly in float64
+_CHUNK_ENTRIES = 2**18  # entries of a chunk, and of what is computed from it
+_STORED_ENTRIES = 2**24  # beyond this size rows are read and made anew in each pass
+_NEAR_ENTRIES = 2**19  # the same, of rows near one row
+_STORED_SPARSE = 2**21  # and rows that came sparse beyond this one, or entries of these that differ
+_STORED_ARRAY = 2**25  # bytes of integers of a float32 array; float64 takes twice that itself
+_STORED_OF_ARRAY = 2**20  # entries of the first rows of a larger one
+_SERVED = 2**23  # entries of an array that is also kept about the origin: 64 MB
+_Reader = Callable[[slice], np.ndarray]  # may have a method `near`, where it has a `width`
+ROWS = "rows"
+"""Name of the integer rows in the state of a part."""
+_WHOLE = "whole rows"
+
+
+class GridGeometry:
+    """The public geometry of integer rows: a ball on a grid, and the origin they are served about.
+
+    `ball` bounds the norms of the rows about their first origin, `limit` those about the present
+    one, in steps. `origin` (n_features,) are integers; the rows served are those read minus it.
+    `unit`, the length of a step, is a power of two: what is released is stated in lengths.
+    """
+
+    def __init__(self, n_features: int, ball: float, unit: float = 1.0) -> None:
+        self.n_features, self.ball, self.limit, self.unit = n_features, ball, ball, unit
+        self.origin = np.zeros(n_features)
+
+    def recenter(self, origin: np.ndarray) -> None:
+        """Serve the rows about a released integer origin from now on, whose length adds to the
+        limit."""
+        self.origin = origin
+        self.limit = self.ball + float(np.linalg.norm(origin))
+
+    def inside(self, points: np.ndarray) -> np.ndarray:
+        """Released points (m, n_features) about the origin as integers in the ball of rows."""
+        absolute = points + self.origin
+        length = np.maximum(np.linalg.norm(absolute, axis=1, keepdims=True), 1e-300)
+        return np.rint(absolute * np.minimum(1.0, self.ball / length)) - self.origin
+
+
+class Rows(GridGeometry):
+    """Integer rows about an origin, in memory or made anew in each pass.
+
+    Beyond 2**24 entries rows are quantized again whenever they are read, chunk by chunk; of an
+    array in memory with more than 2**23 (2**24 of float64), all rows after the first 2**20 entries
+    are. Below, that would take 1.7 times the CPU of a fit in 50 features. Up to 2**23 entries are
+    also kept as they are served, which saves nine tenths of making them anew in each pass.
+
+    `begin`, called at the beginning of a pass, gives a function from a slice to a new array of
+    integer-valued float64 rows; `ball` bounds the norms of what is read, in steps of length `unit`.
+    """
+
+    def __init__(
+        self,
+        begin: Callable[[], _Reader] | None,
+        n_rows: int,
+        n_features: int,
+        ball: float,
+        unit: float = 1.0,
+    ) -> None:
+        super().__init__(n_features, ball, unit)
+        self._begin, self.n_rows = begin, n_rows
+        self._stored: np.ndarray = np.empty((0, n_features), dtype=np.int32)  # the first of them
+        self._few = False
+        self._squares: np.ndarray | None = None
+        self._common: CommonRows | None = None  # all of them
+
+    @classmethod
+    def quantize(cls, X: np.ndarray | SparseRows, domain: Domain) -> "Rows":
+        """Rows of floats, clipped into a public domain and rounded to its grid, toward zero: no row
+        becomes longer than the bound."""
+        return cls.of_source(ArraySource(X), domain, X.shape[0])
+
+    @classmethod
+    def of_source(
+        cls,
+        source: PartSource,
+        domain: Domain,
+        n_rows: int,
+        *,
+        within: Domain | None = None,
+        n_parts: int = 1,
+        kept: bool = True,
+    ) -> "Rows":
+        """The rows of a part of a table, moved into the public bounds `within` first, as by
+        `quantize`. What is kept in memory is limited for all `n_parts` together; nothing is, unless
+        `kept`, of rows that one pass reads."""
+        grid, begin = Grid.for_radius(domain.radius), Quantized(source, domain, within)
+        d = len(domain.center)
+        rows = cls(begin, n_rows, d, grid.steps(domain.radius), grid.unit)
+        if not kept:
+            return rows
+        most = _STORED_SPARSE if source.sparse else _STORED_ENTRIES
+        entries = n_rows * d * n_parts
+        if source.in_memory and not source.sparse:
+            small = entries <= _STORED_ARRAY * source.read().dtype.itemsize // 16
+            rows.store(n_rows if small else min(n_rows, _STORED_OF_ARRAY // (d * n_parts)))
+            rows._few = small and entries <= _SERVED
+        elif entries <= most:
+            rows.store(n_rows)
+        elif source.sparse:
+            rows._common = CommonRows.of((x for _, x in rows.near_chunks()), most // n_parts)
+        return rows
+
+    @classmethod
+    def of(cls, array: np.ndarray, ball: float, unit: float = 1.0) -> "Rows":
+        """Rows that are integers already, of norm at most `ball`; not copied."""
+        rows = cls(None, array.shape[0], array.shape[1], ball, unit)
+        rows._stored = array
+        return rows
+
+    def recenter(self, origin: np.ndarray) -> None:
+        """Serve the rows about a released integer origin from now on."""
+        super().recenter(origin)
+        self._squares = None
+        self.__dict__.pop("_served", None)
+
+    def about(self, origin: np.ndarray) -> "Rows":
+        """The same rows about another origin; what is in memory is shared."""
+        rows = copy(self)
+        rows.recenter(origin)
+        return rows
+
+    def map(
+        self,
+        function: Callable[[np.ndarray, np.ndarray], np.ndarray],
+        n_features: int,
+        most: int | None = None,
+    ) -> "Rows":
+        """Rows of `n_features` integers made of these by a function of (rows, squared norms), each
+        row on its own, of about the same norms at the most: `limit` is passed on. Those that came
+        sparse may be `NearRows`. Up to `most` entries are kept; by default as many as of sparse
+        rows."""
+        mapped = Rows(_Mapped(self, function), self.n_rows, n_features, self.limit, self.unit)
+        # A few coordinates of some rows are less than the rows, and are read several times.
+        if self.n_rows * n_features <= (_STORED_SPARSE if most is None else most):
+            mapped.store(self.n_rows)
+        return mapped
+
+    def store(self, n_rows: int) -> None:
+        """Keep the first rows in memory: their entries are integers of at most 2**25, about."""
+        assert self._begin is not None
+        stored, read = np.empty((n_rows, self.n_features), dtype=np.int32), self._begin()
+        for part in row_slices(n_rows, self.n_features):
+            stored[part] = bounded_integers(read(part), np.int32)
+        self._stored = stored
+
+    @property
+    def kept(self) -> bool:
+        """Whether all of them are in memory."""
+        return len(self._stored) == self.n_rows
+
+    def parts(self, width: int = 1) -> list[slice]:
+        """Slices of so few rows that a row may have `width` entries."""
+        return row_slices(self.n_rows, max(width, self.n_features))
+
+    def chunks(self, width: int = 1) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield (slice, rows): callers must not write into the rows."""
+        read = self.begin()
+        for part in self.parts(width):
+            yield part, read(part)
+
+    def near_chunks(self, width: int = 1) -> Iterator[tuple[slice, Any]]:
+        """The same, where rows that came sparse may be `NearRows`."""
+        return self.begin_near(width)(slice(0, self.n_rows))
+
+    def begin_near(self, width: int = 1) -> Callable[[slice], Iterator[tuple[slice, Any]]]:
+        """Begin a pass: a function from a slice to such chunks of it."""
+        read: Any = self.begin()
+        wide, few = max(width, self.n_features), getattr(read, "width", 0)
+
+        def chunks(part: slice) -> Iterator[tuple[slice, Any]]:
+            step = max(1, min(_NEAR_ENTRIES // max(width, few), MOST_ROWS)) if few else part.stop
+            for start in range(part.start, part.stop, max(1, step)):
+                place = slice(start, min(start + step, part.stop))
+                if few and (rows := read.near(place)) is not None:
+                    yield place, rows
+                else:
+                    yield from ((own, read(own)) for own in row_slices(place.stop, wide, start))
+
+        return chunks
+
+    def squared_chunks(
+        self, width: int = 1, *, near: bool = False
+    ) -> Iterator[tuple[slice, Any, np.ndarray]]:
+        """Yield (slice, rows, squared norms), of which the first pass keeps the latter. Where
+        `near`, rows that came sparse may be `NearRows`."""
+        known = self._squares  # another pass may find them before this one ends
+        squares = np.empty(self.n_rows) if known is None else known
+        for part, rows in self.near_chunks(width) if near else self.chunks(width):
+            if known is None and isinstance(rows, NearRows):
+                squares[part] = rows.squares()
+            elif known is None:
+                np.einsum("ij,ij->i", rows, rows, out=squares[part])
+            yield part, rows, squares[part]
+            del rows  # before the next are made
+        self._squares = squares
+
+    def begin(self) -> _Reader:
+        """Begin a pass: a function from slices to rows about the origin."""
+        return self._served.__getitem__ if self._few else self._begun()
+
+    @cached_property
+    def _served(self) -> np.ndarray:
+        """All rows about the origin."""
+        served, read = np.empty((self.n_rows, self.n_features)), self._begun()
+        for part in self.parts():
+            served[part] = read(part)
+        served.flags.writeable = False  # every pass gets these: whoever writes would change them
+        return served
+
+    def _begun(self) -> _Reader:
+        """The same, of rows that are made anew."""
+        read = self._common or self._read()
+        return About(read, self.origin) if self.origin.any() else read
+
+    def _read(self) -> _Reader:
+        """A function from slices to new arrays of rows about the first origin."""
+        stored, held = self._stored, len(self._stored)
+        if held == self.n_rows:
+            return lambda part: stored[part].astype(np.float64)
+        assert self._begin is not None
+        anew = self._begin()
+        if not held:
+            return anew
+
+        def read(part: slice) -> np.ndarray:
+            if part.start >= held:
+                return anew(part)
+            rows = stored[part].astype(np.float64)
+            if part.stop <= held:
+                return rows
+            return np.concatenate([rows, anew(slice(held, part.stop))])
+
+        return read
+
+    @property
+    def squares(self) -> np.ndarray:
+        """Squared norms, exact: at most 2**50."""
+        if self._squares is None:
+            deque(self.squared_chunks(near=True), maxlen=0)
+        assert self._squares is not None
+        return self._squares
+
+
+class _Mapped:
+    """Begins a pass over functions of rows."""
+
+    def __init__(self, rows: Rows, function: Callable[[np.ndarray, np.ndarray], Any]) -> None:
+        self.rows, self.function = rows, function
+
+    def __call__(self) -> _Reader:
+        rows, function = self.rows, self.function
+        chunks = rows.begin_near()
+
+        def mapped(part: slice) -> np.ndarray:
+            # A part of rows with few entries may be many rows of these.
+            found = [function(x, rows.squares[place]) for place, x in chunks(part)]
+            return found[0] if len(found) == 1 else np.concatenate(found)
+
+        return mapped
+
+
+def row_slices(n_rows: int, width: int, first: int = 0) -> list[slice]:
+    """Slices of so few rows, of `width` entries each, that a chunk fits into the caches.
+
+    >>> row_slices(5, 2**17)
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    step = min(_CHUNK_ENTRIES // max(1, min(_CHUNK_ENTRIES, width)), MOST_ROWS)
+    return [slice(start, min(start + step, n_rows)) for start in range(first, n_rows, step)]
+
+
+class GridTable(GridGeometry):
+    """Integer rows that the parts of a table hold; another grid ends those before."""
+
+    def __init__(self, table: Table, ball: float, unit: float = 1.0) -> None:
+        super().__init__(table.n_features, ball, unit)
+        self.table, self.units = table, table.units
+        self.update, self.sums = table.update, table.sums
+
+    @classmethod
+    def quantize(
+        cls, table: Table, domain: Domain, within: Domain | None = None, *, kept: bool = True
+    ) -> Self:
+        """Move rows into the public `within`, clip them into a domain, round them: in the next
+        pass, and `kept` for others."""
+        grid = Grid.for_radius(domain.radius)
+        table.update(_quantized, domain, within, table.engine.n_parts, kept)
+        return cls(table, grid.steps(domain.radius), grid.unit)
+
+    @classmethod
+    def of(cls, rows: Rows, units: Units, **state: Any) -> Self:
+        """A table in memory of rows that are integers already, in one part with that state."""
+        part = Part(PartSource(), units, {ROWS: rows, **state})
+        engine = LocalEngine([part], guarded=False)
+        table = Table(engine, rows.n_features, np.float64, units.facts)
+        found = cls(table, rows.ball, rows.unit)
+        GridGeometry.recenter(found, rows.origin)
+        return found
+
+    def recenter(self, origin: np.ndarray) -> None:
+        """Serve the rows about a released integer origin from now on."""
+        super().recenter(origin)
+        self.table.update(_recentered, origin)
+
+    def map(
+        self, function: Callable[[np.ndarray, np.ndarray], np.ndarray], n_features: int
+    ) -> Self:
+        """A table of functions of the rows, see `Rows.map`: what the parts hold until `unmap`."""
+        mapped = copy(self)
+        GridGeometry.__init__(mapped, n_features, self.limit, self.unit)
+        self.table.update(_mapped, function, n_features, self.table.engine.n_parts)
+        return mapped
+
+    def unmap(self) -> None:
+        """Go back to the rows before `map`."""
+        self.table.update(_unmapped)
+
+
+def _quantized(
+    part: Part, domain: Domain, within: Domain | None, n_parts: int, kept: bool
+) -> tuple[Part, tuple]:
+    rows = Rows.of_source(
+        part.source, domain, part.units.n_rows, within=within, n_parts=n_parts, kept=kept
+    )
+    return part.having(**{ROWS: rows}), ()
+
+
+def _recentered(part: Part, origin: np.ndarray) -> tuple[Part, tuple]:
+    return part.having(**{ROWS: part[ROWS].about(origin)}), ()
+
+
+def _mapped(part: Part, function: Any, n_features: int, n_parts: int) -> tuple[Part, tuple]:
+    # Of an array in memory they are kept whatever there are: they are less than the array.
+    most = part.units.n_rows * n_features if part.source.in_memory else _STORED_ENTRIES // n_parts
+    mapped = part[ROWS].map(function, n_features, most)
+    return part.having(**{_WHOLE: part[ROWS], ROWS: mapped}), ()
+
+
+def _unmapped(part: Part) -> tuple[Part, tuple]:
+    return part.without(_WHOLE).having(**{ROWS: part[_WHOLE]}), ()

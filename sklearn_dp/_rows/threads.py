@@ -1,0 +1,135 @@
+"""Work in threads: the parts of a table, and the clients of a federation.
+
+With `_aggregate.shared.blocks` the only place that uses joblib. Each of our threads has one of the
+BLAS, so what it computes does not depend on how many there are.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from threading import Lock, Thread
+from typing import Any
+
+from joblib import Parallel, delayed, effective_n_jobs
+from threadpoolctl import ThreadpoolController
+
+from .._silence.suppress_output import attempt, relayed_signals, suppress_output
+
+_WAITING = 1024  # at most so many threads ask clients
+_BUSY = max(32, os.cpu_count() or 1)  # and so many compute: more take memory, and no less time
+
+
+@cache
+def thread_pools() -> ThreadpoolController:
+    """Looking for thread pools costs milliseconds: once per process."""
+    return ThreadpoolController()
+
+
+def ask_all(
+    function: Callable[[Any], Any],
+    clients: Sequence[Any],
+    *,
+    n_jobs: int | None = None,
+    seconds: float | None = None,
+) -> list[tuple[Any, BaseException | None]]:
+    """Call a function on every client, in threads: pairs (result, error), in their order.
+
+    Errors are returned and not raised, so that one client's failure does not decide about the
+    others. One that takes longer than `seconds` is left behind as a daemon: Python has no safe way
+    of ending a thread.
+    """
+    with relayed_signals(), thread_pools().limit(limits=1):
+        return Parallel(
+            n_jobs=workers(n_jobs, min(max(len(clients), 1), _WAITING)), prefer="threads"
+        )(delayed(_ask_one)(function, client, seconds) for client in clients)
+
+
+def in_threads(
+    function: Callable[[Any], Any], items: Iterable[Any], n_jobs: int | None = None
+) -> list[Any]:
+    """What a function makes of each item, in their order; by threads where more are asked for."""
+    items = list(items)
+    most = min(n_threads(n_jobs), len(items))
+    if most < 2:
+        return [function(item) for item in items]
+    # No call of joblib, which would add 12 ms to each pass, mostly asleep, where these threads add
+    # 0.2. How many there are is what its settings say, and one thread of BLAS for each of ours.
+    with thread_pools().limit(limits=1), ThreadPoolExecutor(most) as pool:
+        return list(pool.map(function, items))
+
+
+def in_workers(
+    function: Callable[..., Any],
+    tasks: Iterable[tuple],
+    n_jobs: int | None = None,
+    most: int = _BUSY,
+) -> list[Any]:
+    """What a function makes of each tuple of arguments, in silence, by at most `most` processes;
+    tasks are made shortly before they are worked on."""
+    # This thread is silent too: what joblib says of its workers may be what the rows did to them.
+    with suppress_output(), one_thread():
+        return Parallel(n_jobs=workers(n_jobs, most))(
+            delayed(function)(*arguments) for arguments in tasks
+        )
+
+
+class _OneOfBlas:
+    """The limit of BLAS, which is the process's: the first block sets it, the last takes it back;
+    else the first of several threads to end would give the others more threads, and other bits."""
+
+    def __init__(self) -> None:
+        self._lock, self._blocks = Lock(), 0
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._blocks:
+                self._limit = _pools("blas").limit(limits=1)
+            self._blocks += 1
+
+    def __exit__(self, *raised: Any) -> None:
+        with self._lock:
+            self._blocks -= 1
+            if not self._blocks:
+                self._limit.restore_original_limits()
+
+
+_ONE_OF_BLAS = _OneOfBlas()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """BLAS and OpenMP with one thread in this block, whatever other threads do meanwhile."""
+    with _ONE_OF_BLAS, _pools("openmp").limit(limits=1):  # that of OpenMP is the thread's own
+        yield
+
+
+@cache
+def _pools(api: str) -> ThreadpoolController:
+    return thread_pools().select(user_api=api)
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """How many threads `n_jobs` means: a public number."""
+    return min(effective_n_jobs(n_jobs), _BUSY)
+
+
+def workers(n_jobs: int | None, most: int) -> int | None:
+    """Joblib starts as many workers as it is told to, however little there is to do."""
+    return n_jobs if n_jobs is None else min(n_jobs, most)
+
+
+def _ask_one(
+    function: Callable[[Any], Any], client: Any, seconds: float | None
+) -> tuple[Any, BaseException | None]:
+    """What one client answers within some seconds, or what has gone wrong."""
+    if seconds is None:
+        return attempt(function, client)
+    found: list[tuple[Any, BaseException | None]] = []
+    # A thread cannot be killed: as a daemon it at least does not outlive the process.
+    worker = Thread(target=lambda: found.append(attempt(function, client)), daemon=True)
+    worker.start()
+    worker.join(seconds)
+    return found[0] if found else (None, TimeoutError("no answer in time"))
