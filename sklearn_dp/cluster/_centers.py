@@ -153,8 +153,12 @@ class BaseDPCenters(
         self.status_, cut = self._outside(result, columns, names)
         self._set_centers(X, columns.centers, unit_weight * result.weights)
         order = np.argsort(-result.weights, kind="stable")  # that of the centers
-        weights_error = unit_weight * np.hypot(result.weights_sd, result.weights_since)
-        self.cluster_weights_std_error_ = weights_error[order]
+        noise, since = (
+            unit_weight * result.weights_sd[order],
+            unit_weight * result.weights_since[order],
+        )
+        self._weights_errors = noise, since  # for later days, in which both fade by their own laws
+        self.cluster_weights_std_error_ = np.hypot(noise, since)
         self.cluster_centers_std_error_ = columns.std_error[order]
         codes[:, cut] = np.where(codes[:, cut] == "ok", "bound", codes[:, cut])
         self.cluster_centers_status_ = codes[order]

@@ -41,7 +41,7 @@ from .clipped_update import Observation, update
 from .engine import last_entries
 from .fit_context import Context
 from .lloyd import ERRORS, lloyd_context, observe
-from .lloyd_state import Distances, LloydContext, LloydResult, LloydState
+from .lloyd_state import Distances, LloydContext, LloydResult, LloydState, changed_sides
 from .quality import FarRows, Quality
 from .result import EngineResult, assembled, measured
 from .split_merge import move_clusters
@@ -106,6 +106,11 @@ class Stream:
     window_n: float = 0.0  # ... and of how many units they are
     distances: Distances | None = None
     lengths: tuple[NoisyNorms, np.ndarray] | None = None  # of units on the first day, about a point
+    # (k,), of the units in `state.count`, how many have come to other centers since
+    since: np.ndarray = field(init=False)
+    # sums over days of their units, times the part that counts in `state.count` and its square ...
+    weighed: np.ndarray = field(init=False)
+    squares: float = field(init=False)  # ... and times the square of the part that counts in `size`
     now: LloydState = field(init=False)  # with what the window has shown so far
 
     @classmethod
@@ -117,7 +122,7 @@ class Stream:
         radius = fitted.radius_ / unit
         state.variance = np.minimum(np.square(error).mean(axis=1), radius**2)
         state.count = np.maximum(fitted.cluster_weights_ / weight, 0.0)
-        state.count_sd = np.full(len(error), fitted.cluster_weights_std_error_.max() / weight)
+        state.count_sd, since = (each / weight for each in fitted._weights_errors)
         near, near_sd = (
             value / weight / unit**2 for value in (fitted.inertia_, fitted.inertia_std_error_)
         )
@@ -125,7 +130,7 @@ class Stream:
         unexplained = max(1 - fitted.explained_, 1e-3)
         squares = np.array([near * unit**2, near * unit**2 / unexplained, 0.0, 0.0, 0.0])
         noise = np.array([near_sd * unit**2, near_sd * unit**2 / unexplained, 0.0, 0.0, 0.0])
-        return cls(
+        stream = cls(
             state,
             radius,
             math.sqrt(max(near, near_sd) / size),
@@ -135,6 +140,8 @@ class Stream:
             quiet=_QUIET if is_ok(fitted.status_) else 0,
             lengths=getattr(fitted, "_lengths", None),
         )
+        stream.since, stream.weighed, stream.squares = since, np.full(2, size), size
+        return stream
 
     @classmethod
     def of_result(cls, found: EngineResult, domain: Domain) -> Self:
@@ -147,7 +154,7 @@ class Stream:
             cluster_centers_std_error_=errors,
             radius_=found.radius,
             cluster_weights_=found.weights,
-            cluster_weights_std_error_=np.asarray(found.weights_sd),
+            _weights_errors=(np.asarray(found.weights_sd), np.asarray(found.weights_since)),
             inertia_=quality.inertia,
             inertia_std_error_=quality.inertia_sd,
             size_=found.size,
@@ -196,9 +203,10 @@ def fit_day(
     stream.days = keep * stream.days + 1
     stream.size = keep * stream.size + n
     stream.size_variance = keep**2 * stream.size_variance + variance
+    stream.squares = keep**2 * stream.squares + likely
     stream.window = seen if stream.window is None else _together(stream.window, seen, stream)
     stream.window_days, stream.window_n = stream.window_days + 1, stream.window_n + likely
-    _update(context, stream, fade, keep)
+    since, weighed = _update(context, stream, fade, keep)
     day = replace(context, size=replace(context.size, n=likely))
     final = _final(stream, likely)
     final = replace(final, distances=seen.clip.norms(likely))
@@ -214,6 +222,8 @@ def fit_day(
     result = assembled(whole, _final(stream, size), domain, "ok", len(centers), known)
     if result.status == "ok" and spread and stream.quiet < _QUIET:
         result = replace(result, status=_SETTLING)
+    since = _counts_error(stream, since, weighed, size)
+    result = replace(result, weights_since=np.hypot(cast("Any", result.weights_since), since))
     # Sampling is in the variance already.
     sd = (1.0 if keep < 1 else _EARLIER) * np.sqrt(stream.now.variance) * rows.unit
     return replace(result, centers_sd=sd), stream
@@ -273,8 +283,29 @@ def _together(window: Observation, day: Observation, stream: Stream) -> Observat
     )
 
 
-def _update(context: LloydContext, stream: Stream, fade: float, keep: float) -> None:
-    """Move the centers by what the window shows; where it ends, merge and split clusters too."""
+def _counts_error(
+    stream: Stream, since: np.ndarray, weighed: np.ndarray, size: float
+) -> np.ndarray:
+    """What counts (k,) of `size` units may be off by, beyond noise and the last move of centers.
+
+    Units have changed sides in earlier moves. And the parts of clusters are mostly those of the
+    last days, of fewer units than `size` is made of: a part p of m independent units differs from
+    that of the n that they are among by the variance p (1 - p) (1 / m - 1 / n).
+    """
+    counts = np.maximum(stream.now.count, 0.0)
+    total = max(float(counts.sum()), 1.0)
+    part = counts / total
+    fewer = weighed[1] / weighed[0] ** 2 - stream.squares / size**2
+    return np.hypot(since / total, np.sqrt(part * (1 - part) * max(fewer, 0.0))) * size
+
+
+def _update(
+    context: LloydContext, stream: Stream, fade: float, keep: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Move the centers by what the window shows; where it ends, merge and split clusters too.
+
+    Returns `since` and `weighed` as they are now, which the stream has where a window ends.
+    """
     seen, before, tuning = stream.window, stream.state, context.tuning
     assert seen is not None
     counts = np.maximum(before.count, 0.0)
@@ -282,6 +313,8 @@ def _update(context: LloydContext, stream: Stream, fade: float, keep: float) -> 
     alike = float(counts.sum()) ** 2 / max(float(counts @ counts), 1e-300)
     ends = stream.window_n > _WINDOW * max(alike, 1.0) * seen.counts_sd
     ends = ends and stream.window_days >= _LONGER * stream.days
+    since = fade * stream.since
+    weighed = np.array([fade, fade**2]) * stream.weighed + stream.window_n
     state = copy.deepcopy(before)
     state.variance /= keep**stream.window_days
     state.farthest, state.counted = seen.clip.reach, before.centers
@@ -305,8 +338,11 @@ def _update(context: LloydContext, stream: Stream, fade: float, keep: float) -> 
             known = n * _known(state)
             if known.any():
                 stream.width = math.sqrt(float(known @ state.spread / known.sum()))
+        gone = changed_sides(before.centers, state.centers, state.count)
+        stream.since, stream.weighed = np.hypot(since, gone), weighed
         stream.state, stream.window, stream.window_days, stream.window_n = state, None, 0, 0.0
     stream.now = state
+    return since, weighed
 
 
 def _known(state: LloydState) -> np.ndarray:

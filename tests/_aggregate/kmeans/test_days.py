@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from sklearn_dp import DPKMeans
 from sklearn_dp._aggregate.kmeans import days
 from sklearn_dp._aggregate.kmeans.clipped_update import Clip, Observation
 from sklearn_dp._aggregate.kmeans.days import Stream, day_entries, fit_day
@@ -33,7 +34,7 @@ def one_center():
         cluster_centers_=np.zeros((K, D)),
         cluster_centers_std_error_=np.full((K, D), 0.1),
         cluster_weights_=np.array([200.0] + [0.0] * (K - 1)),
-        cluster_weights_std_error_=np.array([5.0] + [0.0] * (K - 1)),
+        _weights_errors=(np.array([5.0] + [0.0] * (K - 1)), np.zeros(K)),
         inertia_=130.0,
         inertia_std_error_=20.0,
         explained_=0.0,
@@ -145,3 +146,56 @@ def test_distances_fade_and_add_up():
     seen = Distances(np.array([4.0, 2.0]), edges, 3.0, 6.0)
     both = seen.faded(0.5) + Distances(np.array([1.0, 0.0]), edges, 2.0, 1.0)
     assert both.counts.tolist() == [3.0, 1.0] and (both.sd, both.n) == (2.5, 4.0)
+
+
+@pytest.mark.parametrize("keep", [1.0, 0.5])
+@pytest.mark.parametrize(
+    "noise", [(5.0,) * K, (50.0,) + (5.0,) * (K - 1), tuple(range(1, K + 1)), (0.0,) * K]
+)
+def test_noise_of_the_first_day_fades_by_cluster_and_what_changed_sides_is_no_noise(noise, keep):
+    """A cluster whose count is known well stays so, beside one whose count is not."""
+    first = one_center()
+    first._weights_errors = np.array(noise), np.full(K, 1000.0)
+    stream, target = Stream.of(first, DOMAIN, 1.0), PrivacyBudget(1.0, 1e-6)
+    plan = PrivacyPlan(target, day_entries(target.to_rho(), moves=False))
+    table = Table.in_memory(np.zeros((400, D)), Units(400, None), None)
+    session = PrivacySession(plan, random_state=0)
+    result, after = fit_day(session, table, DOMAIN, stream, keep=keep)
+    faded, errors = keep / 4 * np.array(noise), after.now.count_sd
+    seen = np.sqrt(np.square(errors) - np.square(faded))
+    np.testing.assert_allclose(seen, seen[0])  # the noise of a day, the same for all
+    scale = result.weights_sd / errors  # to the units of all days
+    np.testing.assert_allclose(scale, scale[0])
+    assert np.all(result.weights_since >= keep / 4 * 1000 * scale)
+
+
+@pytest.mark.parametrize(
+    "sizes, spread, half_life",
+    [
+        ((1000, 1000, 300, 300), 0.1, None),
+        ((1000, 1000, 300, 300), 0.1, 2.0),
+        ((2000, 2000, 500, 100), 0.3, None),
+        ((3000, 1000, 300), 0.1, None),
+        ((5000,) * 8, 0.25, None),
+        ((5000,) * 8, 0.25, 2.0),
+    ],
+)
+def test_errors_of_counts_hold_on_later_days(sizes, spread, half_life):
+    """They cover noise, units that change sides, and that counts are mostly of the last days, whose
+    units differ from those of all days: without the latter, ratios are up to 2.2."""
+    k, n = len(sizes), sum(sizes)
+    off = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        centers, rows, kept = rng.uniform(-0.6, 0.6, size=(k, 4)), np.zeros((0, 4)), np.zeros(0)
+        model = DPKMeans(k, delta=1e-6, bounds=(-1, 1), random_state=seed)
+        for _ in range(6):
+            which = rng.choice(k, size=n, p=np.array(sizes) / n)
+            day = (centers[which] + spread * rng.normal(size=(n, 4))).clip(-1, 1)
+            kept = np.append(kept * (0.5 ** (1 / half_life) if half_life else 1.0), np.ones(n))
+            rows = np.vstack([rows, day])
+            model.partial_fit(day, half_life=half_life)
+            true = np.bincount(model.predict(rows), kept, minlength=k)
+            off.append((model.cluster_weights_ - true) / model.cluster_weights_std_error_)
+    ratios = np.sqrt(np.square(off).reshape(6, 6, k).mean(axis=(0, 2)))[1:]
+    assert ratios.min() > 0.3 and ratios.max() < 1.3
