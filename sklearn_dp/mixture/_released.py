@@ -1,10 +1,13 @@
 """What is done with a released mixture: labels, densities, scores, synthetic rows.
 
-All of it is post-processing: functions of the released parameters and of the rows that are given,
-computed by scikit-learn's own estimator of the same parameters. They cost nothing, and what they
-tell about private rows is not private.
+All of it is post-processing: functions of the released parameters and of the rows that are given.
+They cost nothing, and what they tell about private rows is not private.
+
+Densities are those of rows about each component. scikit-learn subtracts squares of rows and means
+instead, which leaves nothing of a component that is narrow beside its distance from the origin.
 """
 
+import math
 from copy import copy
 from typing import Any
 
@@ -19,7 +22,7 @@ from .._aggregate.moments.seen_columns import at_bound_codes, told_of_rare, wors
 from .._aggregate.shared.bounds import is_ok
 from .._aggregate.shared.column_codes import told_of_single
 from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts
-from .._aggregate.shared.single_rows import row_guard, saturated
+from .._aggregate.shared.single_rows import for_rows, products, row_guard, saturated
 from .._base import (
     BaseDPEstimator,
     RandomStateLike,
@@ -31,6 +34,7 @@ from .._privacy._checks import is_integer
 
 __all__ = ["BaseReleasedMixture"]
 
+_NUMBERS = ("weights_", "means_", "covariances_", "precisions_", "precisions_cholesky_")
 _FARTHEST = 1e140  # whitened entries: sums of their squares stay finite
 
 
@@ -118,7 +122,7 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         Returns
         -------
         mixture : sklearn.mixture.GaussianMixture
-            Fitted; it holds the released parameters only.
+            Fitted; it holds the released parameters only, as doubles.
         """
         check_is_fitted(self)
         mixture = self._mixture()
@@ -129,24 +133,26 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
     def _mixture(self):
         """Without names of features, for rows that have been validated."""
         mixture = GaussianMixture(len(self.weights_), covariance_type=self.covariance_type_)
-        for name in (
-            "weights_",
-            "means_",
-            "covariances_",
-            "precisions_",
-            "precisions_cholesky_",
-            "n_features_in_",
-            "converged_",
-            "n_iter_",
-        ):
-            setattr(mixture, name, copy(getattr(self, name)))
+        for name in (*_NUMBERS, "n_features_in_", "converged_", "n_iter_"):
+            value = copy(getattr(self, name))
+            setattr(mixture, name, value.astype(np.float64) if name in _NUMBERS else value)
+        mixture.weights_ /= mixture.weights_.sum()  # one, but for the bits of float32
         return mixture
 
-    def _near_enough(self, X):
-        """Rows so near that scikit-learn's squares of whitened lengths are finite, as doubles."""
+    def _log_parts(self, X):
+        """Logarithms (n, k) of the densities of rows in the components, times their weights."""
         X = self._validate_predict(X).astype(np.float64)
-        steepest = max(1.0, float(np.abs(self.precisions_cholesky_).max()))
-        return saturated(X, _FARTHEST / steepest)
+        factors = np.asarray(self.precisions_cholesky_, dtype=np.float64)
+        # Rows so near that the squares of their whitened lengths are finite.
+        X = saturated(X, _FARTHEST / max(1.0, float(np.abs(factors).max())))
+        k, d = self.means_.shape
+        form = self.covariance_type_
+        factors = np.broadcast_to(factors, (k, d, d)) if form == "tied" else factors
+        diagonal = np.diagonal(factors, axis1=1, axis2=2) if factors.ndim == 3 else factors
+        diagonal = np.broadcast_to(np.reshape(diagonal, (k, -1)), (k, d))
+        volumes = np.log(self.weights_) + np.log(diagonal).sum(axis=1) - d / 2 * math.log(2 * np.pi)
+        of_parts = [*zip(self.means_, factors, strict=True)]
+        return for_rows(lambda rows: volumes - _half_squares(rows, of_parts), X, k)
 
     @row_guard
     def predict(self, X: ArrayLike) -> np.ndarray:
@@ -162,8 +168,7 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         labels : ndarray of int of shape (n_samples,)
             Index of a component for each row.
         """
-        X = self._near_enough(X)
-        return self._mixture().predict(X)
+        return self._log_parts(X).argmax(axis=1)
 
     @row_guard
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
@@ -179,8 +184,8 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         probabilities : ndarray of shape (n_samples, n_components)
             Each row sums to one.
         """
-        X = self._near_enough(X)
-        return self._mixture().predict_proba(X)
+        parts = self._log_parts(X)
+        return np.exp(parts - _log_sums(parts)[:, None])
 
     @row_guard
     def score_samples(self, X: ArrayLike) -> np.ndarray:
@@ -196,8 +201,7 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         log_density : ndarray of shape (n_samples,)
             Natural logarithms of the density.
         """
-        X = self._near_enough(X)
-        return self._mixture().score_samples(X)
+        return _log_sums(self._log_parts(X))
 
     @row_guard
     def score(
@@ -235,8 +239,8 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         bic : float
             Lower is better.
         """
-        X = self._near_enough(X)
-        return float(self._mixture().bic(X))
+        found = self.score_samples(X)
+        return -2 * float(found.sum()) + self._n_parameters() * math.log(len(found))
 
     @row_guard
     def aic(self, X: ArrayLike) -> float:
@@ -252,8 +256,13 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         aic : float
             Lower is better.
         """
-        X = self._near_enough(X)
-        return float(self._mixture().aic(X))
+        return -2 * float(self.score_samples(X).sum()) + 2 * self._n_parameters()
+
+    def _n_parameters(self):
+        """Free numbers of the mixture."""
+        k, d = self.means_.shape
+        of_one = {"diag": d, "spherical": 1}.get(self.covariance_type_, d * (d + 1) // 2)
+        return k * d + k - 1 + of_one * (1 if self.covariance_type_ == "tied" else k)
 
     def sample(
         self,
@@ -283,10 +292,28 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         n_samples = check_integer(n_samples, "n_samples", high=2**31)
         random_state = check_sklearn_seed(random_state)
         mixture = self._mixture().set_params(random_state=random_state)
-        if mixture.weights_.dtype == np.float32:  # these sum to one but for a few bits
-            weights = mixture.weights_.astype(np.float64)
-            mixture.weights_ = weights / weights.sum()
         try:
             return mixture.sample(n_samples)
         except MemoryError:
             raise ValueError("n_samples: that many rows do not fit into memory.") from None
+
+
+def _half_squares(rows: np.ndarray, parts: list[tuple[np.ndarray, Any]]) -> np.ndarray:
+    """Half of the squared whitened lengths (n, k) of rows about some means: of each row alone, as
+    sums go one column after the other."""
+    found = np.zeros((len(rows), len(parts)))
+    for j, (mean, factor) in enumerate(parts):
+        offsets = rows - mean
+        white = products(offsets, factor) if np.ndim(factor) == 2 else offsets * factor
+        for column in white.T:
+            found[:, j] += np.square(column) / 2
+    return found
+
+
+def _log_sums(parts: np.ndarray) -> np.ndarray:
+    """Logarithms (n,) of the sums of exponentials (n, k)."""
+    top = parts.max(axis=1)
+    total = np.zeros(len(parts))
+    for column in parts.T:
+        total += np.exp(column - top)
+    return top + np.log(total)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from mixture_tools import FORMS, Mixture
 from scipy.stats import multivariate_normal
+from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 from sklearn_dp.mixture import (
@@ -49,6 +50,42 @@ def test_it_behaves_like_scikit_learns(form):
     assert np.bincount(labels)[0] / 20000 == pytest.approx(model.weights_[0], abs=0.02)
     again = pickle.loads(pickle.dumps(model))
     assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize("form", ["diag", "full", "tied"])
+@pytest.mark.parametrize("value", [1.0, 2023.0, -5.0, 1e6, (1.0, 7.0), "rare"])
+@pytest.mark.parametrize("width", [None, 2.0])
+def test_a_column_of_one_value_does_not_decide_where_rows_belong(form, value, width):
+    """Nor where scikit-learn evaluates the mixture. Squares less squares, of a deviation that is no
+    more than noise allows, put all rows into one component."""
+    rng = np.random.default_rng(5)
+    truth = rng.integers(3, size=20_000)
+    X = rng.normal(size=(20_000, 2)) + np.array([[0, 0], [10, 0], [0, 10.0]])[truth]
+    rare = np.where(rng.random(20_000) < 0.001, 2.0, 1.0)
+    last = rare if value == "rare" else np.reshape(value, (-1, 1))
+    X = np.column_stack([X, *np.broadcast_to(last, (np.size(value), 20_000))])
+    low, high = X.min(axis=0), X.max(axis=0)
+    bounds = None if width is None else (low - width, high + width)
+    for dtype in (np.float64, np.float32):
+        model = DPGaussianMixture(3, covariance_type=form, bounds=bounds, random_state=1)
+        model.fit(X.astype(dtype))
+        for each in (model, model.to_sklearn()):
+            assert adjusted_rand_score(truth, each.predict(X.astype(dtype))) > 0.99
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_densities_are_about_the_component(form):
+    """The same for a mixture that is far from the origin, next to the last digit of its rows."""
+    truth = Mixture(2, 3, 8, 3000)
+    model = DPGaussianMixture(2, covariance_type=form, epsilon=3.0, random_state=0).fit(truth.X)
+    rows = np.rint(truth.X * 2.0**10) / 2.0**10
+    model.means_ = np.rint(model.means_ * 2.0**10) / 2.0**10
+    here, labels = model.score_samples(rows), model.predict(rows)
+    one = [model.score_samples(row[None])[0] for row in rows[:50]]
+    assert np.array_equal(here[:50], one)  # whatever the other rows are
+    model.means_ = model.means_ + 2.0**40
+    assert np.array_equal(model.score_samples(rows + 2.0**40), here)
+    assert np.array_equal(model.predict(rows + 2.0**40), labels)
 
 
 @pytest.mark.parametrize("seed", [np.timedelta64(3, "s"), "1", -1, 2**63])

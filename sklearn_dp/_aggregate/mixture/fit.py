@@ -45,6 +45,9 @@ from .start import first_guesses, least_weight, split_widest
 _HELD, _WIDER = 0.999, 2.0  # of the rows, in the ball of the location; how far rows may reach
 _SPLIT_FORMS = ("full", "diag")  # that know the directions of each component
 _LEAST_ROUNDS, _MOST_ROUNDS = 2, 8
+# Of the values of a column: below the first no standard deviation can be told from that of a single
+# value, which is taken to be the second.
+_UNRESOLVED, _RESOLVED = 1e-8, 1e-5
 
 
 @dataclass(frozen=True)
@@ -299,10 +302,13 @@ def _result(
         columns.with_rare(dataclasses.replace(e, errors=error), rows, place.domain.center)
         for e, error in zip(ellipsoids, errors, strict=True)
     ]
+    means = columns.to_table(place.domain.center + rows.unit * centers)
+    codes = np.array([codes for _, codes in found])
+    axes, scales = _shapes(ellipsoids, rows.unit, columns.scale)
     return MixtureResult(
         counts / counts.sum(),
-        columns.to_table(place.domain.center + rows.unit * centers),
-        *_shapes(ellipsoids, rows.unit, columns.scale),
+        means,
+        *_resolved(axes, scales, means, columns.unseen | (codes == "constant")),
         [error for error, _ in found],
         float(counts.sum()),
         place.size,
@@ -311,7 +317,7 @@ def _result(
         status,
         path,
         columns,
-        np.array([codes for _, codes in found]),
+        codes,
     )
 
 
@@ -337,4 +343,28 @@ def _shapes(
         return axes, scales * scale
     # Of the factor in the units of the table: its left singular vectors, and its singular values.
     left, values, _ = np.linalg.svd(axes * scales[:, None, :] * scale[:, None])
+    return left, np.maximum(values, np.finfo(float).tiny)
+
+
+def _resolved(
+    axes: np.ndarray, scales: np.ndarray, means: np.ndarray, single: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Axes and standard deviations (k, d, d) and (k, d), no narrower than doubles can tell apart in
+    columns (k, d) of a `single` value, or next to that.
+
+    scikit-learn squares rows and means before it subtracts them: of a variance of x^2 / 10^10, it
+    keeps the sixth decimal of a log-density.
+    """
+    value = np.abs(means).max(axis=0)
+    columns = axes * scales[:, None, :]
+    own, least = np.square(columns).sum(axis=2), np.square(np.where(value > 0, value, 1.0))
+    narrow = single | (own < _UNRESOLVED**2 * least)
+    added = np.sqrt(np.where(narrow, np.maximum(_RESOLVED**2 * least - own, 0.0), 0.0))
+    if not added.any():
+        return axes, scales
+    if np.all(axes == np.eye(len(value))):
+        return axes, np.hypot(scales, added)
+    # Of the two factors side by side.
+    both = np.concatenate([columns, added[:, :, None] * np.eye(len(value))], axis=2)
+    left, values, _ = np.linalg.svd(both, full_matrices=False)
     return left, np.maximum(values, np.finfo(float).tiny)
