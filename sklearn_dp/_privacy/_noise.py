@@ -28,7 +28,7 @@ import numpy as np
 from ._exact_arithmetic import WORD, LazyUniform, exp_bounds, tail_fraction
 from ._random_words import BLOCK, Block, Stream
 from ._rounded_laws import GAUSSIAN, LAPLACE, _SymmetricLaw, guarded_round
-from ._trace import note_draw
+from ._trace import altered, note_draw
 
 MAX_SCALE = 2.0**50
 TRIALS_PER_CANDIDATE = 32
@@ -65,7 +65,7 @@ class NoiseSource:
 
     def branch(self, tag: str) -> "NoiseSource":
         """A stream of its own under another tag: of the same seed, if there is one."""
-        return NoiseSource(self._seed, f"{self._tag}/{tag}")
+        return type(self)(self._seed, f"{self._tag}/{tag}")
 
     # -- the stream ---------------------------------------------------------------------------
 
@@ -216,6 +216,11 @@ class NoiseSource:
             lazy = LazyUniform(int(words[i]), WORD, self._next_word)
             accepted[i] = lazy.below(partial(exp_bounds, exact.numerator, exact.denominator))
         return accepted
+
+
+def noise_source(seed: int | None, tag: str) -> NoiseSource:
+    """A source for what is released in this context: in an audit, the one that it has altered."""
+    return altered().get(NoiseSource, NoiseSource)(seed, tag)
 
 
 def gaussian_tail(sigma: float, low: int) -> float:

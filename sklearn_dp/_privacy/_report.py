@@ -32,6 +32,8 @@ from ._parallel_composition import maximum_cost
 __all__ = ["PrivacyReport"]
 
 _EXACT = "Gaussian DP (exact)"
+_VOID = {"altered": "an audit altered the noise of this fit on purpose"}
+"""Sources of noise without any guarantee, and why."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,8 @@ class PrivacyReport:
         "row" or "group": what is added or removed between neighboring data sets.
     noise : str
         "system" (operating-system entropy), "seeded" (reproducible: no guarantee against those
-        who know the seed), or "planned" for a plan that has not run.
+        who know the seed), "altered" (by an audit, on purpose: no guarantee at all), or "planned"
+        for a plan that has not run.
     releases : tuple of dict
         One for each release: mechanism, sensitivity, noise scale, cost.
     notes : tuple of str
@@ -144,6 +147,8 @@ class PrivacyReport:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Limits of the guarantee in words; nobody has to look for them in the documentation."""
+        if self.noise in _VOID:
+            return (f"no guarantee: {_VOID[self.noise]}", *self.notes)
         if self.noise != "seeded":
             return self.notes
         return ("seeded noise: no guarantee against anyone who knows random_state", *self.notes)
@@ -164,6 +169,8 @@ class PrivacyReport:
     @property
     def headline(self) -> str:
         """The guarantee in one line, with neighbors, accounting and the source of the noise."""
+        if self.noise in _VOID:
+            return f"no guarantee: {_VOID[self.noise]}"
         return (
             f"({self.epsilon:.4g}, {self.delta:.3g})-DP "
             f"{condition_in_words(self.relation, self.unit)}; "
@@ -191,6 +198,8 @@ class PrivacyReport:
             In right guesses of a hundred: by the law of what is released, and by epsilon and delta
             alone.
         """
+        if self.noise in _VOID:
+            return f"There is no guarantee: {_VOID[self.noise]}."
         planned = self.noise == "planned"
         words = what_can_be_told(
             secret_in_words(self.relation, self.unit),

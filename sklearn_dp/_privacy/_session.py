@@ -34,7 +34,7 @@ from ._ledger import open_ledger
 from ._ledger_terms import LedgerCharge
 from ._log import log_plan, log_release
 from ._neighbors import is_part_of
-from ._noise import NoiseSource
+from ._noise import NoiseSource, noise_source
 from ._plan import Mechanism, PlanError, PrivacyPlan
 from ._prepaid import is_paid
 from ._process import process_mark
@@ -42,7 +42,7 @@ from ._random_words import fresh_bytes
 from ._randomness import AlgorithmicRandomness, seed_of
 from ._releases import Releases
 from ._report import PrivacyReport
-from ._trace import Event, active_trace, drawn
+from ._trace import Event, active_trace, altered, drawn
 from .mechanisms import fits
 from .mechanisms._release import Release
 
@@ -75,11 +75,12 @@ class PrivacySession(Releases, AlgorithmicRandomness):
                 SeededNoiseWarning,
                 stacklevel=4,
             )
-        self.noise = "system" if seed is None else "seeded"
+        self._altered = altered()
+        self.noise = "altered" if self._altered else "system" if seed is None else "seeded"
         self._trace, self._nested = active_trace(), False
         self._part: tuple[str, ...] = ()
         self._parts: set[str] = set()  # labels of parts that may have spent more than this session
-        self._source, self._process = NoiseSource(seed, "noise"), process_mark()
+        self._source, self._process = noise_source(seed, "noise"), process_mark()
         fresh = int.from_bytes(fresh_bytes(32), "big") if seed is None else seed
         # Algorithmic randomness has streams of its own, so that noise is never re-used for it.
         self._algorithm_seed = self._record(Event("seed", output=fresh))
@@ -92,13 +93,16 @@ class PrivacySession(Releases, AlgorithmicRandomness):
         """The source of noise.
 
         A forked child gets none: what it drew would be paid for once only, by the ledger and in the
-        accounts that its parent goes on with.
+        accounts that its parent goes on with. Nor does a context that an audit has altered since:
+        the report would not say so.
         """
         if self._process != process_mark():
             raise RuntimeError(
                 "a fit cannot continue in a forked child process: both processes would spend the "
                 "same budget."
             )
+        if altered() and altered() is not self._altered:
+            raise RuntimeError("a fit cannot continue where an audit has altered its noise.")
         return self._source
 
     def __reduce__(self) -> NoReturn:

@@ -4,16 +4,26 @@ A :class:`Trace` that is put into the machine with :func:`trace` sees every rele
 opened meanwhile: the exact integer statistic, its claimed sensitivity, the noise scale and the
 output. What an audit puts in its place may force other outputs on the session. Outside an audit
 none of this is active, and no statistic is ever kept.
+
+An audit may also break something on purpose, to see whether it is found: another source of noise, a
+mutant. That is done in a context (:func:`altering`), never to a class, so no other thread meets it.
+Sessions opened there have "altered" noise in their reports.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NoReturn
 
-__all__ = ["Draw", "Event", "Shares", "Trace", "active_trace", "drawn", "note_draw", "trace"]
+__all__ = [
+    "Draw", "Event", "Shares", "Trace", "active_trace", "altered", "altering", "drawn",
+    "note_draw", "trace",
+]  # fmt: skip
 
+_NOTHING: Mapping[Any, Any] = MappingProxyType({})
+_ALTERED = ContextVar("sklearn_dp_altered", default=_NOTHING)
 _ACTIVE = ContextVar("sklearn_dp_trace", default=None)
 _DRAWS: ContextVar[list["Draw"] | None] = ContextVar("sklearn_dp_draws", default=None)
 
@@ -31,6 +41,21 @@ def trace(recorder: Any) -> Iterator[Any]:
 def active_trace() -> Any:
     """The trace of this context, or None."""
     return _ACTIVE.get()
+
+
+def altered() -> Mapping[Any, Any]:
+    """What an audit has put in the place of what, in this context; empty outside of audits."""
+    return _ALTERED.get()
+
+
+@contextmanager
+def altering(what: Any, value: Any) -> Iterator[None]:
+    """Put a value in the place of something while this context lasts."""
+    token = _ALTERED.set({**altered(), what: value})
+    try:
+        yield
+    finally:
+        _ALTERED.reset(token)
 
 
 @dataclass(frozen=True)

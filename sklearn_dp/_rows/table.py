@@ -23,12 +23,14 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from .._privacy._trace import altered
 from .._privacy._units import Units
 from ..exceptions import PartError
 from .pieces import kept
 from .single_rows import row_guard
 from .threads import in_threads, in_workers, n_threads
 
+PARTS = "entries of a part"  # where an audit wants parts of few rows
 PART_ENTRIES = 2**20  # of an array, at least, for each thread: two smaller parts take longer
 _WIDE = 2**62  # two integers of at most this much do not wrap when they are added
 
@@ -291,7 +293,7 @@ class Table:
         if isinstance(X, np.ndarray):
             # The number of parts depends on the private number of rows, as the time of a fit does,
             # and shows in no bit of what is summed.
-            n_parts = max(1, min(n_threads(n_jobs), X.size // PART_ENTRIES))
+            n_parts = max(1, min(n_threads(n_jobs), X.size // altered().get(PARTS, PART_ENTRIES)))
         ends = [len(X) * number // n_parts for number in range(n_parts + 1)]
         places = [slice(start, stop) for start, stop in zip(ends, ends[1:], strict=False)]
         parts = [Part(ArraySource(X), units)]

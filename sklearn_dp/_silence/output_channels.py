@@ -28,10 +28,42 @@ from .silenced_context import SilencedContext, context_of_thread, inside
 
 
 def _closed(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
-    """A function of effects only (logging, the finalizers' hook): nothing in a silent thread."""
+    """A function of effects only (a handler, the finalizers' hook): nothing in a silent thread."""
 
     def patch(*arguments: Any, **options: Any) -> Any:
         return None if context_of_thread() is not None else original(*arguments, **options)
+
+    return patch
+
+
+def _log(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
+    """`Logger._log`: what a silent thread logs, an audit may note."""
+
+    def patch(self: Any, level: int, msg: object, args: Any, **options: Any) -> Any:
+        context = context_of_thread()
+        if context is None:
+            return original(self, level, msg, args, **options)
+        return context.log(msg, args)
+
+    return patch
+
+
+def _handle(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
+    """`Logger.handle`: the same for a record that code has made by itself."""
+
+    def patch(self: Any, record: Any) -> Any:
+        context = context_of_thread()
+        return original(self, record) if context is None else context.log(record.msg, record.args)
+
+    return patch
+
+
+def _is_enabled(original: Callable[..., Any], interception: Any) -> Callable[..., Any]:
+    """`Logger.isEnabledFor`: an audit notes every level, as somebody may turn it on."""
+
+    def patch(self: Any, level: int) -> Any:
+        context = context_of_thread()
+        return (context is not None and context.heard is not None) or original(self, level)
 
     return patch
 
@@ -206,8 +238,9 @@ CHANNELS: tuple[tuple[Any, str, Callable[[Any, Any], Any]], ...] = (
     (warnings, "resetwarnings", _reset_filters),
     (warnings.catch_warnings, "__enter__", _enter_catch),
     (warnings.catch_warnings, "__exit__", _exit_catch),
-    (logging.Logger, "_log", _closed),
-    (logging.Logger, "handle", _closed),
+    (logging.Logger, "isEnabledFor", _is_enabled),
+    (logging.Logger, "_log", _log),
+    (logging.Logger, "handle", _handle),
     (logging, "basicConfig", _closed),
     (sys, "unraisablehook", _closed),
     (contextlib._RedirectStream, "__enter__", _enter_redirect),

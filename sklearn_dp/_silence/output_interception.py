@@ -31,6 +31,10 @@ class _InSilence:
     """The text pattern of a filter that is for silent threads alone. Its method `match` is asked in
     the thread that warns, so one filter in a list of all applies there only."""
 
+    # What code that copies filters takes for the text (scikit-learn does, for its workers): a
+    # pattern without a match, as a copy would apply everywhere.
+    pattern = "(?!)"
+
     def match(self, text: str) -> bool:
         """What `warnings` asks of a pattern; the text of the warning does not matter."""
         return context_of_thread() is not None

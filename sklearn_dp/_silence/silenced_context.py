@@ -1,9 +1,11 @@
-"""Contexts of silent threads: what the code of an inner fit says there, nobody else hears.
+"""Contexts of silent threads: what the code of an inner fit says there, nobody else hears, but for
+an audit that listens.
 
 Which thread is in which context is kept in the thread itself (`here`). :mod:`.output_interception`
 asks for it at each of Python's output channels.
 """
 
+import logging
 import os
 import threading
 import warnings
@@ -24,10 +26,12 @@ class SilencedContext:
     * `filters`: warning filters that the code inside has set, as in `warnings.filters`;
     * `logs`: of the blocks ``catch_warnings(record=True)`` that it is in, the innermost one last;
     * `targets`: where it has redirected streams to, by their names;
-    * `has_turn`: whether it is in a block of :func:`.global_generators.own_streams`.
+    * `has_turn`: whether it is in a block of :func:`.global_generators.own_streams`;
+    * `heard`: what it prints and logs, at every level, where an audit listens; else None.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, heard: TextIO | None = None) -> None:
+        self.heard = heard
         outer = context_of_thread()
         self.active = True
         self.has_turn: bool = outer is not None and outer.has_turn
@@ -37,14 +41,23 @@ class SilencedContext:
         self._sink: TextIO | None = None
 
     def stream(self, name: str) -> Any:
-        """Where a stream leads to: whatever the fit has redirected it to, or nowhere."""
-        return self.targets.get(name) or self._nowhere()
+        """Where a stream leads to: to what the fit has redirected it, to an audit, or nowhere."""
+        return self.targets.get(name) or self.heard or self._nowhere()
 
     def _nowhere(self) -> TextIO:
         # A real file: code inside may ask it for its number, its encoding or its buffer.
         if self._sink is None:
             self._sink = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
         return self._sink
+
+    def log(self, message: object, arguments: Any) -> None:
+        """Note what would be logged, where an audit listens."""
+        if self.heard is not None:
+            try:
+                text = logging.LogRecord("", 0, "", 0, message, arguments, None).getMessage()
+            except Exception:  # arguments that do not fit: `logging` prints what there is
+                text = f"{message} {arguments}"
+            print(text, file=self.heard)
 
     def close(self) -> None:
         """End the silence; threads that still run check `active` at each channel, and are heard."""

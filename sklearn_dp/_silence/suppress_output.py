@@ -13,6 +13,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import StringIO
 from types import FrameType
 from typing import Any
 
@@ -32,6 +33,22 @@ def suppress_output() -> Iterator[None]:
     with INTERCEPTION, relayed_signals(), inside(context):
         try:
             yield
+        finally:
+            context.close()
+
+
+@contextmanager
+def overheard() -> Iterator[StringIO]:
+    """Nobody but the caller hears what this thread, or one that it starts, prints and logs here.
+
+    At every level of logging. Warnings go to the blocks of ``catch_warnings`` inside this one,
+    which change no filters but those of the thread. So audits may listen side by side.
+    """
+    heard = StringIO()
+    context = SilencedContext(heard)
+    with INTERCEPTION, inside(context):
+        try:
+            yield heard
         finally:
             context.close()
 

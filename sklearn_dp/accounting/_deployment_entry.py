@@ -21,6 +21,7 @@ _CLIENTS = (
 _NOISE = {
     "system": "",
     "seeded": " The noise can be reproduced: no guarantee against anyone who knows the seed.",
+    "altered": " An audit altered the noise on purpose: there is no guarantee.",
     "planned": " This is a plan: no fit has been made.",
 }
 _COMPOSED = "Adaptive composition of all releases: {}."

@@ -1,8 +1,7 @@
 """Data, comparisons and traps that the checks share."""
 
 import pickle
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,6 @@ __all__ = [
     "check_groups",
     "hard_groups",
     "released_state",
-    "replaced",
     "succeed",
 ]
 
@@ -83,20 +81,6 @@ def hard_groups(n: int) -> dict[str, Any]:
         name: [kinds[k % len(kinds)] for k in check_groups(n)]
         for name, kinds in (("big numbers", big), ("sets", sets), ("mixed", mixed))
     }
-
-
-@contextmanager
-def replaced(owner: Any, attribute: str, value: Any) -> Iterator[None]:
-    """Put a value in the place of an attribute while the context lasts.
-
-    From the owner's own `vars`, so that a static method or a property is put back as what it was.
-    """
-    before = vars(owner)[attribute]
-    setattr(owner, attribute, value)
-    try:
-        yield
-    finally:
-        setattr(owner, attribute, before)
 
 
 class Watched:

@@ -28,11 +28,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from .._aggregate.shared.bounds import is_ok
+from .._rows.table import PARTS
 from .._privacy._budget import PrivacyBudget
 from .._privacy._checks import is_integer
 from .._privacy._ledger import PrivacyLedger
-from .._privacy._trace import Event, Trace
-from .._rows import table
+from .._privacy._trace import Event, Trace, altering
 from ..exceptions import BudgetExceededError, UtilityWarning
 from ._charges import charge_problems, rich_ledger
 from ._check_tools import (
@@ -43,7 +43,6 @@ from ._check_tools import (
     check_data,
     check_groups,
     released_state,
-    replaced,
     succeed,
 )
 from ._crashes import Explosion
@@ -365,7 +364,7 @@ def check_n_jobs_has_no_effect(estimator: Any) -> None:
         return
     results = []
     for n_jobs in (1, 2):
-        with replaced(table, "PART_ENTRIES", 1):  # two parts, as of many rows
+        with altering(PARTS, 1):  # two parts, as of many rows
             outcome = run_fit(prepared(estimator, n_jobs=n_jobs), check_data(300))
         succeed(outcome)
         results.append(released_state(outcome.estimator))

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
+from .._aggregate.shared.suppress_output import overheard
 from ._observe import accepts_groups, prepared, run_fit
 
 __all__ = ["Needles", "needles", "scan_for_leaks", "search"]
@@ -199,7 +200,7 @@ def _text_of(method: Callable[..., Any], *args: Any, **options: Any) -> str:
     them.
     """
     texts = []
-    with warnings.catch_warnings(record=True) as caught:
+    with overheard(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             method(*args, **options)

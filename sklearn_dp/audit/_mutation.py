@@ -1,19 +1,26 @@
 """Seeded bugs: an audit that has never caught anything proves nothing.
 
 A mutant breaks one thing for as long as its context lasts. The checks that it names must then fail
-for every estimator that reaches the broken code. Never plant one outside a test.
+for every estimator that reaches the broken code.
+
+It breaks that thing in its context only. While a mutant is planted, a `_Switch` stands in the place
+of the attribute, and every context finds its own value there: other threads find the original, as
+they would without any switch. Sessions that are opened in the context say so in their reports.
 """
 
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import update_wrapper
 from typing import Any
 
 from sklearn.base import BaseEstimator
 
+from .._privacy._trace import altered, altering
 from ._charges import rich_ledger
-from ._check_tools import check_data, check_groups, hard_groups, replaced
+from ._check_tools import check_data, check_groups, hard_groups
 from ._checks import CHECKS
 from ._crashes import is_of_audit, is_of_mutant
 from ._loss_checks import paying_methods
@@ -59,7 +66,7 @@ class Mutant:
 
     @contextmanager
     def planted(self) -> Iterator[Planted]:
-        """Break the code inside this context.
+        """Break the code inside this context: for this thread, and those that copy its context.
 
         Yields
         ------
@@ -69,10 +76,62 @@ class Mutant:
         happened = Planted()
         with ExitStack() as stack:
             for owner, attribute, change in self.changes:
-                broken = _noting(change(getattr(owner, attribute)), happened)
-                for place, name in _bindings(owner, attribute):
-                    stack.enter_context(replaced(place, name, broken))
+                switch = stack.enter_context(_switched(owner, attribute))
+                broken = _noting(change(switch.__get__(None, owner)), happened)
+                stack.enter_context(altering(switch, broken))
             yield happened
+
+
+class _Switch:
+    """Stands in the place of an attribute: the mutant in contexts that planted one, the original in
+    all others. In a class it is a descriptor; in a module it is called as the function is."""
+
+    def __init__(self, original: Any) -> None:
+        update_wrapper(self, original)  # what asks for a name, a module or a signature
+        self.plantings = 0
+
+    def _here(self) -> Any:
+        return altered().get(self, self.__wrapped__)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        value = self._here()
+        bind = getattr(type(value), "__get__", None)
+        return value if bind is None else bind(value, instance, owner)
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return self._here()(*args, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._here(), name)
+
+    def __reduce__(self) -> str:  # by its name, as a function is
+        return self.__qualname__
+
+
+_PLANTING = threading.RLock()
+
+
+@contextmanager
+def _switched(owner: Any, attribute: str) -> Iterator[_Switch]:
+    """Put a switch in the place of an attribute, or use the one that another mutant has put there.
+
+    The last mutant that leaves takes it away. A switch that somebody has kept goes on being what it
+    stands for.
+    """
+    with _PLANTING:
+        found = vars(_home(owner, attribute))[attribute]
+        switch = found if isinstance(found, _Switch) else _Switch(found)
+        switch.plantings += 1
+        for place, name in _bindings(owner, attribute, switch.__wrapped__):
+            setattr(place, name, switch)
+    try:
+        yield switch
+    finally:
+        with _PLANTING:
+            switch.plantings -= 1
+            if not switch.plantings:
+                for place, name in _bindings(owner, attribute, switch):
+                    setattr(place, name, switch.__wrapped__)
 
 
 def mutant(name: str, killed_by: str, owner: Any, attribute: str) -> Callable[..., Any]:
@@ -243,22 +302,28 @@ def _noting(function: Callable[..., Any], happened: Planted) -> Callable[..., An
     return noted
 
 
-def _bindings(owner: Any, attribute: str) -> list[Any]:
-    """An attribute of the class that has it, or all names in the package for a function.
+def _home(owner: Any, attribute: str) -> Any:
+    """The module, or the class that defines the attribute: it may be inherited."""
+    if not isinstance(owner, type):
+        return owner
+    return next(each for each in owner.__mro__ if attribute in vars(each))
+
+
+def _bindings(owner: Any, attribute: str, value: Any) -> list[Any]:
+    """Where a value is found: in the class that defines it, or under all names in the package.
 
     ``from x import f`` makes a second name for a function, which would go on to be the healthy one.
-    So all names of the package that hold the same object are replaced. A method is replaced in the
-    class that defines it.
+    So all names of the package that hold the same object are replaced.
     """
+    home, package = _home(owner, attribute), __package__.split(".")[0]
     if isinstance(owner, type):
-        return [next((each, attribute) for each in owner.__mro__ if attribute in vars(each))]
-    original, package = getattr(owner, attribute), __package__.split(".")[0]
+        return [(home, attribute)] * (vars(home)[attribute] is value)
     return [
         (module, name)
         for key, module in list(sys.modules.items())
         if key.split(".")[0] == package
-        for name, value in list(vars(module).items())
-        if value is original
+        for name, found in list(vars(module).items())
+        if found is value
     ]
 
 

@@ -7,12 +7,11 @@ face, byte by byte, whatever their data are: this is what :mod:`~sklearn_dp.audi
 
 import inspect
 import io
-import logging
 import pickle
 import re
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -21,6 +20,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.utils import get_tags
 
+from .._aggregate.shared.suppress_output import overheard
 from .._privacy._trace import trace
 from .._sklearn_compat import with_callbacks
 from ..exceptions import PrivacyWarning, UtilityWarning
@@ -194,7 +194,7 @@ def _answer(method: Callable[..., Any], rows: np.ndarray) -> bytes:
     `rows` are for methods that take rows.
     """
     given = (rows,) if _takes_rows(getattr(method, "__func__", method)) else ()
-    with warnings.catch_warnings(record=True) as caught:
+    with overheard(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             answer = _bytes(method(*given))
@@ -225,7 +225,7 @@ def run_fit(
     error = None
     numeric = np.errstate(all="raise") if strict else nullcontext()
     with (
-        _listening() as heard,
+        overheard() as heard,
         warnings.catch_warnings(record=True) as caught,
         trace(recorder),
         numeric,
@@ -245,26 +245,6 @@ def run_fit(
             error = raised
     shown = tuple((item.category, str(item.message)) for item in caught)
     return Outcome(estimator, shown, error, heard.getvalue())
-
-
-@contextmanager
-def _listening() -> Iterator[Any]:
-    """Collect what is printed and logged.
-
-    The level of the root logger is lowered for the time: what a library logs at "debug" is shown to
-    whoever turns it on. The program's own handlers do not hear of it: they have not asked for it.
-    """
-    heard = io.StringIO()
-    root = logging.getLogger()
-    level, handlers = root.level, root.handlers
-    root.handlers = [logging.StreamHandler(heard)]
-    root.setLevel(logging.NOTSET)
-    try:
-        with redirect_stdout(heard), redirect_stderr(heard):
-            yield heard
-    finally:
-        root.handlers = handlers
-        root.setLevel(level)
 
 
 @with_callbacks  # which tidies up what belongs to scikit-learn

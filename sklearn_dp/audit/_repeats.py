@@ -8,13 +8,13 @@ of places makes the p-value.
 
 import operator
 import os
-import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
+from .._aggregate.shared.suppress_output import overheard
 from .._privacy._trace import Event, Shares, trace
 from ._observe import prepared
 
@@ -153,10 +153,8 @@ def fingerprint(estimator: Any, X: Any) -> tuple[tuple[Any, ...], float]:
     """
     recorder = _Fingerprint()
     copy = prepared(estimator, random_state=None)
-    with warnings.catch_warnings(), trace(recorder):
-        warnings.simplefilter("ignore")
-        with suppress(_Enough):
-            copy.fit(X)
+    with overheard(), trace(recorder), suppress(_Enough):
+        copy.fit(X)
     return tuple(recorder.marks), recorder.bits
 
 
@@ -210,8 +208,7 @@ def _in_fork(estimator: Any, X: Any) -> tuple[int, ...]:
     buffer of the parent runs a second time.
     """
     read, write = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # threads, of which the child has none
+    with overheard():  # a DeprecationWarning: threads, of which the child has none
         child = os.fork()
     if child == 0:
         try:

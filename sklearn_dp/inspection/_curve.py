@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
+from .._aggregate.shared.suppress_output import overheard
 from .._base import BaseDPEstimator, RandomStateLike, check_integer
 from .._privacy._checks import check_positive
 from .._privacy._optional import extra
@@ -299,15 +300,16 @@ def fits(setting: Setting, X: np.ndarray, fit_seeds: Sequence[int | None]) -> It
     """Fits of one setting, each with noise of its own.
 
     The rows are public, so a seed endangers nobody and a poor answer is what the curve is there to
-    show: neither gives a warning. The report of a fit would state a budget that stands for another,
-    and is dropped.
+    show: neither gives a warning. Report and log of a fit would state a budget that stands for
+    another, and are dropped. `overheard`, as other threads fit with filters of their own.
     """
     for seed in fit_seeds:
         model = clone(setting.estimator).set_params(random_state=seed)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SeededNoiseWarning)
-            warnings.simplefilter("ignore", UtilityWarning)
+        with overheard(), warnings.catch_warnings(record=True) as caught:
             model.fit(X)
+        for each in caught:
+            if not issubclass(each.category, SeededNoiseWarning | UtilityWarning):
+                warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
         yield model
 
 

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from operator import attrgetter
 
 import joblib
@@ -19,6 +20,8 @@ from block_tools import fit_blocks
 from joblib.externals import loky
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_dp import DPKTupleKMeans, SampleAndAggregate
 from sklearn_dp._rows.threads import ask_all
@@ -182,6 +185,7 @@ def state_of_the_process():
         sys.unraisablehook,
         logging.Logger._log,
         logging.Logger.handle,
+        logging.Logger.isEnabledFor,
         logging.basicConfig,
         threading.Thread.start,
         contextlib.redirect_stdout.__enter__,
@@ -537,3 +541,98 @@ def test_estimators_with_inner_fits_are_silent(backend, monkeypatch):
             model.fit(same)
         own = type(model).__name__ + ":"  # what it says of releases
         assert [item for item in heard if not str(item).startswith(own)] == []
+
+
+# -- an audit that listens ------------------------------------------------------------------------
+
+
+def test_an_audit_hears_what_nobody_else_does(monkeypatch):
+    """Prints, logs of every level and logger, threads; what is silenced inside stays so."""
+    record = logging.makeLogRecord({"msg": "a record"})
+    with listening(monkeypatch) as others:
+        before = state_of_the_process()
+        with silence.overheard() as heard, warnings.catch_warnings(record=True) as caught:
+            print("to stdout")
+            print("to stderr", file=sys.stderr)
+            logging.getLogger("sklearn_dp.of_this_test").debug("level %s", "debug")
+            logging.getLogger("inner").handle(record)
+            warnings.warn("a warning", UserWarning, stacklevel=1)
+            thread = threading.Thread(target=print, args=["in a thread"])
+            thread.start()
+            thread.join()
+            with silence.suppress_output():
+                print(SECRET)
+                logging.getLogger("inner").critical(SECRET)
+        assert state_of_the_process() == before
+    words = ["to stdout", "to stderr", "level debug", "a record", "in a thread"]
+    assert heard.getvalue().splitlines() == words
+    assert [str(each.message) for each in caught] == ["a warning"] and others == []
+
+
+def test_listeners_that_leave_in_the_order_they_came_leave_nothing():
+    """What each puts back is not what the other has put there: of two that ignore warnings by
+    `catch_warnings`, as of two that redirect streams."""
+    with silence.suppress_output():  # takes away what the listener of another test may have kept
+        pass
+    before, heard = state_of_the_process(), {}
+    steps = [threading.Event() for _ in range(4)]
+
+    def listen(name, enter, entered, leave, left):
+        assert enter.wait(60)
+        with silence.overheard() as own, warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("ignore", UserWarning)
+            entered.set()
+            print(name)
+            assert leave.wait(60)
+            warnings.warn(name, UserWarning, stacklevel=1)
+            warnings.warn(name, RuntimeWarning, stacklevel=1)
+            print(name)
+        heard[name] = own.getvalue().split(), [item.category for item in caught]
+        left.set()
+
+    start = threading.Event()
+    threads = [
+        threading.Thread(target=listen, args=("a", start, steps[0], steps[1], steps[2])),
+        threading.Thread(target=listen, args=("b", steps[0], steps[1], steps[2], steps[3])),
+    ]
+    for thread in threads:
+        thread.start()
+    start.set()
+    for thread in threads:
+        thread.join()
+    assert heard == {name: ([name, name], [RuntimeWarning]) for name in "ab"}
+    assert state_of_the_process() == before
+
+
+class Forest(RandomForestRegressor):
+    """Trees by scikit-learn's own `Parallel`, which copies the filters of warnings."""
+
+    def fit(self, X, y=None):
+        super().fit(X, np.arange(len(X)))
+        self.shares_ = np.array(self.feature_importances_)
+        return self
+
+
+def beside():
+    """In another thread, whose filters make errors of warnings: the copies do so, too."""
+
+    def warns():
+        with pytest.raises(UserWarning, match="mine"):
+            warnings.warn("mine", UserWarning, stacklevel=1)
+        return "raised"
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return Forest(3).fit(X).shares_.shape, Parallel(1)([delayed(warns)()])
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_code_that_copies_filters_works_in_silence_and_beside_it(n_jobs):
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(int).result(60)  # the thread is there before the silence is
+        with silence.suppress_output():
+            Forest(3, n_jobs=n_jobs).fit(X)
+            found = pool.submit(beside).result(60)
+    assert found == ((2,), ["raised"])
+    model = SampleAndAggregate(Forest(3, n_jobs=n_jobs), output=("shares_",), n_blocks=8)
+    assert np.isfinite(model.fit(X, X[:, 0]).estimator_.shares_).all()  # no inner fit may fail

@@ -1,9 +1,14 @@
 """Curves: what they are fitted with, what they say, and what they refuse."""
 
 import math
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
@@ -17,8 +22,9 @@ from sklearn_dp import (
     PrivacyBudget,
     PrivacyLedger,
 )
+from sklearn_dp.exceptions import SeededNoiseWarning
 from sklearn_dp.inspection import utility_curve
-from sklearn_dp.inspection._curve import scale_freely, seeds, settings
+from sklearn_dp.inspection._curve import fits, scale_freely, seeds, settings
 from sklearn_dp.inspection._public_rows import synthetic_rows
 
 X, _ = make_blobs(1000, centers=np.eye(3) * 12, random_state=0)
@@ -118,6 +124,43 @@ def test_nothing_is_charged_and_nothing_is_changed(recwarn):
     assert ledger.entries == () and estimator.get_params() == before
     assert not hasattr(estimator, "cluster_centers_")
     assert not [each for each in recwarn if "seed" in str(each.message)]
+
+
+MET = {name: (threading.Event(), threading.Event()) for name in "ab"}
+
+
+class Meets(BaseEstimator):
+    """Tells when its fit has begun, and waits for the word to end it."""
+
+    def __init__(self, name="a", random_state=None):
+        self.name, self.random_state = name, random_state
+
+    def fit(self, X):
+        begun, may_end = MET[self.name]
+        begun.set()
+        assert may_end.wait(60)
+        warnings.warn("seeded", SeededNoiseWarning, stacklevel=1)
+        warnings.warn("ours to hear", RuntimeWarning, stacklevel=1)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_fits_in_two_threads_leave_the_filters_of_warnings_as_they_were():
+    """The first one ends before the second. What is not expected of a fit is told."""
+    before = list(warnings.filters)
+
+    def fit(name):
+        with pytest.raises(RuntimeWarning, match="ours to hear"):
+            next(fits(SimpleNamespace(estimator=Meets(name)), X, [0]))
+
+    with ThreadPoolExecutor(2) as pool:
+        pending = []
+        for name in "ab":
+            pending.append(pool.submit(fit, name))
+            assert MET[name][0].wait(60)
+        for name, each in zip("ab", pending, strict=True):
+            MET[name][1].set()
+            each.result(60)
+    assert list(warnings.filters) == before
 
 
 def test_a_seed_repeats_a_curve_and_another_shares_nothing(curve):

@@ -47,7 +47,7 @@ from typing import Any
 
 import numpy as np
 
-from .._noise import MAX_SCALE, NoiseSource
+from .._noise import MAX_SCALE, NoiseSource, noise_source
 from .._plan import Mechanism
 from .._rounding import exact_integers, round_up
 from .._trace import Event, active_trace, drawn
@@ -195,7 +195,7 @@ class NoiseShares:
             In fine steps, to be added to the client's integers.
         """
         # A source for each share: no bits are kept in between, where a machine could be cloned.
-        noise = NoiseSource(self._seed, f"share|{self._name}|{int(number)}|{entry}")
+        noise = noise_source(self._seed, f"share|{self._name}|{int(number)}|{entry}")
         sigma = np.broadcast_to(np.asarray(sigma, dtype=np.float64), shape)
         if not np.all(sigma >= LEAST_SHARE):
             raise ValueError("the shares of the noise must be finer: the sum would not be private.")

@@ -11,7 +11,6 @@ fits are then functions of these alone, so that the bounds of the other half sta
 A distinguisher that is missing costs power, never validity.
 """
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
+from ..._aggregate.shared.suppress_output import suppress_output
 from .shown import Table
 
 __all__ = ["best_column", "scores", "separation"]
@@ -62,8 +62,7 @@ def scores(
                 ),
             }
     X = np.column_stack([columns[name] for name in ranked[:_MOST_COLUMNS]])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a learner does not converge costs power only
+    with suppress_output():  # that a learner does not converge costs power only
         for name, model in _models(seed).items():
             model.fit(X[learn], is_other[learn])
             found[f"learned: {name}"] = model.decision_function(X)  # of all fits

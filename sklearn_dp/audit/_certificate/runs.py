@@ -1,7 +1,6 @@
 """Fits for a certificate: many, with system noise, in several processes if asked for."""
 
 import os
-from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from sklearn.base import clone
 
 from ..._base import BaseDPEstimator
 from ..._privacy._noise import NoiseSource
-from .._mutation import Mutant
+from ..._privacy._trace import altering
 from .._observe import run_fit
 from .cases import Pair
 from .likelihood import log_likelihood_ratio
@@ -38,34 +37,26 @@ def sees_releases(estimator: Any) -> bool:
     return isinstance(estimator, BaseDPEstimator)
 
 
-def less_noise(factor: float) -> Mutant:
-    """A mutant: every sampler of the kernel draws noise that is too small by a factor above 1.
+def less_noise(factor: float) -> type[NoiseSource]:
+    """A source of noise whose samplers all draw too little of it, by a factor above 1.
 
     Scales are divided, and the rate of a choice is multiplied, as it is an inverse scale. The
     accounting stays as it is: this is the deficit that a certificate has to find.
     """
 
-    def scaled(original: Callable[..., Any]) -> Callable[..., Any]:
-        def draw(self: Any, scale: Any, size: Any = None) -> Any:
-            return original(self, np.asarray(scale) / factor, size)
+    class LessNoise(NoiseSource):
+        """The source of a context that :func:`~sklearn_dp._privacy._trace.altering` has made."""
 
-        return draw
+        def rounded_gaussian(self, sigma: Any, size: Any = None) -> np.ndarray:
+            return super().rounded_gaussian(np.asarray(sigma) / factor, size)
 
-    def choice(original: Callable[..., Any]) -> Callable[..., Any]:
-        def exponential_choice(self: Any, gaps: np.ndarray, rate: float) -> Any:
-            return original(self, gaps, rate * factor)
+        def rounded_laplace(self, scale: Any, size: Any = None) -> np.ndarray:
+            return super().rounded_laplace(np.asarray(scale) / factor, size)
 
-        return exponential_choice
+        def exponential_choice(self, gaps: np.ndarray, rate: float) -> int:
+            return super().exponential_choice(gaps, rate * factor)
 
-    return Mutant(
-        f"noise {factor} times too small",
-        (),
-        (
-            (NoiseSource, "rounded_gaussian", scaled),
-            (NoiseSource, "rounded_laplace", scaled),
-            (NoiseSource, "exponential_choice", choice),
-        ),
-    )
+    return LessNoise
 
 
 def run_pair(
@@ -96,9 +87,13 @@ def _one_thread() -> None:
 
 
 def _chunk(estimator: Any, pair: Pair, sides: Any, deficit: float | None) -> list[Any]:
-    """Some fits in one process; a deficit is planted there, as patches do not travel to workers."""
-    context = nullcontext() if deficit is None else less_noise(deficit).planted()
-    with context:
+    """Some fits in one process; a deficit is planted there, as contexts do not travel to workers.
+
+    Only these fits have it: sessions of other threads take their noise from the kernel's own
+    source.
+    """
+    planted = nullcontext() if deficit is None else altering(NoiseSource, less_noise(deficit))
+    with planted:
         return [_run(estimator, pair, side) for side in sides]
 
 

@@ -42,18 +42,15 @@ def test_releases_are_seen_and_the_noise_is_of_the_system(jobs):
 def test_less_noise_is_less_by_the_factor_in_every_law():
     """Seeded; 4000 numbers: five deviations of a spread are 6 percent."""
 
-    def spreads():
-        noise = NoiseSource(0)
+    def spreads(source=NoiseSource):
+        noise = source(0)
         return [
             np.std(noise.rounded_gaussian(1e6, 4000)),
             np.mean(np.abs(noise.rounded_laplace(1e6, 4000))),
             np.mean([noise.exponential_choice(np.arange(100), 0.1) for _ in range(1000)]),
         ]
 
-    before = spreads()
-    with less_noise(4.0).planted():
-        during = spreads()
-    assert spreads() == before
+    before, during = spreads(), spreads(less_noise(4.0))
     np.testing.assert_allclose(np.divide(before, during)[:2], 4.0, rtol=0.06)
     # A choice falls off as exp(-rate index): 9.5 on average, and 2.0 with four times the rate.
     assert during[2] < before[2] / 3
