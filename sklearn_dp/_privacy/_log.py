@@ -9,7 +9,7 @@ follows from parameters and releases. Two cases are silent for that reason:
 
 * fits inside a fit, of which not all need to be released (the runs of a search that publishes the
   best one): how many lines they write would tell how many there are. What pays for them is logged;
-* whatever runs in silence (:mod:`sklearn_dp._aggregate.shared.suppress_output`): fits of other
+* whatever runs in silence (:mod:`sklearn_dp._silence.suppress_output`): fits of other
   libraries.
 """
 

@@ -28,11 +28,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from .._aggregate.shared.bounds import is_ok
-from .._rows.table import PARTS
 from .._privacy._budget import PrivacyBudget
 from .._privacy._checks import is_integer
 from .._privacy._ledger import PrivacyLedger
 from .._privacy._trace import Event, Trace, altering
+from .._rows.table import PARTS
 from ..exceptions import BudgetExceededError, UtilityWarning
 from ._charges import charge_problems, rich_ledger
 from ._check_tools import (

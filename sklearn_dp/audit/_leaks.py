@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from .._aggregate.shared.suppress_output import overheard
+from .._silence.suppress_output import overheard
 from ._observe import accepts_groups, prepared, run_fit
 
 __all__ = ["Needles", "needles", "scan_for_leaks", "search"]

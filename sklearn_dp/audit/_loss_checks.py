@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from .._aggregate.shared.global_generators import own_streams
-from .._aggregate.shared.suppress_output import overheard
 from .._privacy._trace import Trace, trace
+from .._silence.suppress_output import overheard
 from ..exceptions import SeededNoiseWarning
 from ._charges import rich_ledger
 from ._check_tools import assert_none, check_data, check_groups, hard_groups, succeed

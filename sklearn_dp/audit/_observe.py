@@ -20,8 +20,8 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.utils import get_tags
 
-from .._aggregate.shared.suppress_output import overheard
 from .._privacy._trace import trace
+from .._silence.suppress_output import overheard
 from .._sklearn_compat import with_callbacks
 from ..exceptions import PrivacyWarning, UtilityWarning
 from ._crashes import is_of_audit

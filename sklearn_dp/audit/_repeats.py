@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from .._aggregate.shared.suppress_output import overheard
 from .._privacy._trace import Event, Shares, trace
+from .._silence.suppress_output import overheard
 from ._observe import prepared
 
 __all__ = ["FINGERPRINT_BITS", "entropy_problems", "fingerprint", "fork_problems", "repeat_tests"]

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from .._aggregate.shared.suppress_output import overheard
 from .._base import BaseDPEstimator, RandomStateLike, check_integer
 from .._privacy._checks import check_positive
 from .._privacy._optional import extra
 from .._privacy._plan import PrivacyPlan
 from .._privacy._randomness import seed_of
+from .._silence.suppress_output import overheard
 from ..exceptions import SeededNoiseWarning, UtilityWarning
 from ._metrics import cost_floor, yardstick
 from ._public_rows import inside_bounds, public_rows, synthetic_rows

@@ -21,7 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from ..._aggregate.shared.suppress_output import suppress_output
+from ..._silence.suppress_output import suppress_output
 from .shown import Table
 
 __all__ = ["best_column", "scores", "separation"]
