@@ -133,6 +133,9 @@ Proof.
   destruct (Req_dec x 0) as [->|H]; [rewrite exp_0; lra|left; now apply exp_ineq1].
 Qed.
 
+Lemma exp_le x y : x <= y -> exp x <= exp y.
+Proof. intros [H| ->]; [left; now apply exp_increasing|apply Rle_refl]. Qed.
+
 Lemma ln_le_sub x : 0 < x -> ln x <= x - 1.
 Proof.
   intros H. pose proof (exp_ge (ln x)). rewrite exp_ln in *; lra.
@@ -144,7 +147,7 @@ Proof.
   { apply Rle_trans with 0; [assumption|]. left. apply exp_pos. }
   apply Rnot_le_lt in H. set (w := 1 + alpha * (u - 1)) in *.
   unfold Rpower. rewrite <- (exp_ln w) by assumption.
-  assert (ln w <= alpha * ln u) as L; [|destruct L as [L|L]; [left; now apply exp_increasing|rewrite L; lra]].
+  apply exp_le.
   assert (ln (w / u) = ln w - ln u) as E1 by (now rewrite ln_div).
   assert (ln (1 / u) = - ln u) as E2 by (rewrite ln_div, ln_1; lra).
   assert (H1 : ln (w / u) <= w / u - 1) by (apply ln_le_sub, Rdiv_lt_0_compat; lra).
