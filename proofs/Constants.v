@@ -1,0 +1,12 @@
+(** Numbers of the Python code, one a line. The comment says where each stands: the name of a module,
+    or a function and the expression in it. tests/test_machine_checked.py compares them. *)
+
+From Coq Require Import Reals ZArith.
+
+(* Clip and quantize. *)
+Definition LIMIT : Z := 2 ^ 24. (* sklearn_dp/_privacy/_grid.py: LIMIT *)
+Definition MOST_COLUMNS : Z := 2 ^ 14. (* sklearn_dp/_privacy/_grid.py: MOST_COLUMNS *)
+Definition least_exponent : Z := - 980. (* sklearn_dp/_privacy/_grid.py: for_radius | -980 *)
+Definition grid_bits : Z := 24. (* sklearn_dp/_privacy/_grid.py: for_radius | 24 *)
+Definition over : R := / 2 ^ 50. (* sklearn_dp/_privacy/_grid.py: clip_integer_rows | 2.0**-50 *)
+Definition margin : R := / 2 ^ 48. (* sklearn_dp/_privacy/_grid.py: clip_integer_rows | 2.0**-48 *)
