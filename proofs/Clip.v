@@ -7,7 +7,7 @@ From ReleasePath Require Import Constants Floats.
 Import ListNotations.
 Open Scope R_scope.
 
-Notation u := (/ 2 ^ 53).
+Local Notation u := (/ 2 ^ 53).
 
 Local Instance prec_gt_0 : Prec_gt_0 53. Proof. easy. Qed.
 Local Instance valid : Valid_exp binary64 := FLT_exp_valid (-1074) 53.
