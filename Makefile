@@ -9,6 +9,7 @@
 #   make package  the wheel and the source archive, and the tests with nothing but the wheel
 #   make certify  lower bounds of epsilon, beside the claims
 #   make partitions  tables in parts on clusters of Dask, Spark (needs Java) and Ray
+#   make prove    the machine-checked proofs; needs Coq, and says how to install it
 #
 # PYTHON=/path/to/python3  chooses the interpreter     PYTEST_ARGS="-k ledger -x"  goes to pytest
 # VENV=.venv-3.13          keeps a second environment beside the first
@@ -17,7 +18,7 @@
 .DEFAULT_GOAL := test
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: test demo audit fuzz certify partitions bench regression lint docs package clean help
+.PHONY: test demo audit fuzz certify partitions prove bench regression lint docs package clean help
 
 VENV ?= .venv
 PYTHON ?=
@@ -48,6 +49,11 @@ certify: $(VENV)/.has-test
 partitions: $(VENV)/.has-test-partitions
 	$(BIN)/python -m pytest tests/_partitions -m "slow or not slow" --timeout=1800 $(PYTEST_ARGS)
 
+# What is false on purpose has to be refused, too.
+prove: | $(BIN)/python
+	$(BIN)/python proofs/check.py
+	$(BIN)/python proofs/planted.py
+
 fuzz: $(VENV)/.has-test
 	$(BIN)/python -m pytest $(PARALLEL) tests/fuzz -m "slow or not slow" --timeout=3600 $(PYTEST_ARGS)
 
@@ -77,7 +83,7 @@ package: $(VENV)/.has-package
 	  build/wheel/bin/pytest $(PARALLEL) $(PYTEST_ARGS)
 
 clean:
-	rm -rf -- "$(VENV)" build dist site doc/generated doc/auto_examples doc/project doc/proofs/estimators doc/proofs/tests .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	rm -rf -- "$(VENV)" proofs/*.vo* proofs/.*.aux build dist site doc/generated doc/auto_examples doc/project doc/proofs/estimators doc/proofs/tests .pytest_cache .hypothesis .mypy_cache .ruff_cache
 	find . -name __pycache__ -type d -not -path './.venv*' -prune -exec rm -rf -- {} +
 
 help:

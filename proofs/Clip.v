@@ -122,8 +122,11 @@ Proof.
       - apply Rmult_le_compat; lra. }
     pose proof (bpow_gt_0 radix2 (-1022)).
     destruct (fl_err_pos (limit * limit)) as (E0 & E1); [lra|].
-    set (l2 := fl (limit * limit)) in *. unfold over in *.
-    destruct (fl_err_pos (l2 * (1 - / 2 ^ 50))) as (_ & E2); [lra|].
+    set (l2 := fl (limit * limit)) in *.
+    assert (Ho : 8 * u <= over <= 1 / 2) by (unfold over; lra).
+    assert (Qo : l2 / 2 <= l2 * (1 - over) <= l2 * (1 - 8 * u))
+      by (split; unfold Rdiv; apply Rmult_le_compat_l; lra).
+    destruct (fl_err_pos (l2 * (1 - over))) as (_ & E2); [lra|].
     fold n. simpl (limit ^ 2). rewrite Rmult_1_r. lra.
   - set (s := fl (sqrt m)).
     assert (M : 1 / 2 <= m) by lra.
@@ -148,8 +151,11 @@ Proof.
     { replace 4 with (bpow radix2 2) by (simpl; lra). rewrite <- bpow_plus. apply bpow_le. lia. }
     pose proof (bpow_gt_0 radix2 (-1022)).
     destruct (fl_err_pos (limit / s)) as (Eq0 & Eq1); [lra|]. set (q := fl (limit / s)) in *.
-    unfold margin. destruct (fl_err_pos (q * (1 - / 2 ^ 48))) as (Ef0 & Ef1); [lra|].
-    set (f := fl (q * (1 - / 2 ^ 48))) in *.
+    assert (Hm : 32 * u <= margin <= 1 / 2) by (unfold margin; lra).
+    assert (Qm : q / 2 <= q * (1 - margin) <= q * (1 - 32 * u))
+      by (split; unfold Rdiv; apply Rmult_le_compat_l; lra).
+    destruct (fl_err_pos (q * (1 - margin))) as (Ef0 & Ef1); [lra|].
+    set (f := fl (q * (1 - margin))) in *.
     assert (F1 : f * (1 + u) * (sqrt n * (1 - 2 * u)) <= limit * (1 - 28 * u)).
     { assert (limit = limit / s * s) by (field; lra).
       apply Rle_trans with (limit / s * (1 - 28 * u) * s); [|rewrite H0 at 2; right; ring].

@@ -42,6 +42,7 @@ Definition clip (row : list Z) (limit : R) : list Z :=
 (** ** The grid: a row of floats becomes a row of integers *)
 
 (*python sklearn_dp/_privacy/_grid.py
+@classmethod
 def for_radius(cls, radius):
     mantissa, exponent = np.frexp(radius)
     exponent = int(exponent) - (1 if mantissa == 0.5 else 0)

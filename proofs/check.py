@@ -1,0 +1,243 @@
+"""Check the proofs of this folder: `make prove`, or `python proofs/check.py`.
+
+1. What the statements quote of the package, and the numbers that they use, are what stands there.
+   This needs nothing but Python; the test suite does it too.
+2. Coq compiles every file.
+3. Every statement has a proof, and the proofs rest on the axioms of axioms.txt only.
+4. Coq's checker, a program of its own, goes through the compiled proofs once more.
+
+`--quotes` stops after the first step, `--folder` is another copy of the repository.
+"""
+
+import argparse
+import ast
+import re
+import shutil
+import subprocess
+import sys
+import time
+from fractions import Fraction
+from pathlib import Path
+
+PACKAGES = "coq libcoq-coquelicot libcoq-flocq libcoq-interval"
+HINT = f"""Coq is not installed. On Debian 12 and Ubuntu 24.04:
+
+    sudo apt-get install --no-install-recommends {PACKAGES}
+"""
+COMPILE = "coqc -q -noglob -w none -Q . ReleasePath".split()
+NUMBER = re.compile(
+    r"^Definition (\w+) : [RZ] := (.+)\. \(\* (\S+): ([^|*]+)(?:\| (.+) )?\*\)$", re.M
+)
+QUOTE = re.compile(r"\(\*python (\S+)\n(.*?)\n\*\)", re.S)
+
+
+class Refused(Exception):
+    """What does not hold, in words."""
+
+
+# ------------------------------------------------------------------ the package and the statements
+
+
+class _Plain(ast.NodeTransformer):
+    """Code without docstrings and types."""
+
+    def visit_FunctionDef(self, node):
+        self.generic_visit(node)
+        if ast.get_docstring(node) is not None:
+            node.body = node.body[1:]
+        node.returns = None
+        return node
+
+    def visit_arg(self, node):
+        node.annotation = None
+        return node
+
+    def visit_AnnAssign(self, node):
+        self.generic_visit(node)
+        return node if node.value is None else ast.Assign([node.target], node.value)
+
+
+def parsed(source):
+    """The tree of some code, without what makes no difference."""
+    return ast.fix_missing_locations(_Plain().visit(ast.parse(source)))
+
+
+def parts_of(path):
+    """Every statement and every function of a module, in one spelling."""
+    tree = parsed(path.read_text(encoding="utf-8"))
+    return {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.stmt)}
+
+
+def wrong_quotes(root):
+    """Quoted statements and functions that do not stand in the package."""
+    known, found = {}, 0
+    for file in sorted((root / "proofs").glob("*.v")):
+        for path, text in QUOTE.findall(file.read_text(encoding="utf-8")):
+            if path not in known:
+                known[path] = parts_of(root / path)
+            for node in parsed(text).body:
+                found += 1
+                if ast.unparse(node) not in known[path]:
+                    first = text.splitlines()[node.lineno - 1].strip()
+                    yield f"{file.name} quotes {path}, where this is something else now: {first}"
+    if not found:
+        yield "nothing is quoted"
+
+
+def value(node):
+    """A number written with + - * / and **, exactly; floats are what they are."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        return Fraction(node.value)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return -value(node.operand)
+    if isinstance(node, ast.BinOp):
+        left, right = value(node.left), value(node.right)
+        if isinstance(node.op, ast.Pow):
+            return left ** int(right)
+        if isinstance(node.op, ast.Mult):
+            return left * right
+        if isinstance(node.op, ast.Div):
+            return left / right
+        if isinstance(node.op, ast.Add | ast.Sub):
+            return left + right if isinstance(node.op, ast.Add) else left - right
+    raise Refused(f"not a number: {ast.unparse(node)}")
+
+
+def number_in(path, name, expression):
+    """The value of a name of a module, or of an expression that occurs in a function of it."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    if expression is None:
+        for node in tree.body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
+                return value(node.value)
+        raise Refused(f"{path.name} has no {name}")
+    wanted = ast.unparse(ast.parse(expression, mode="eval").body)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            inside = (n for n in ast.walk(node) if isinstance(n, ast.expr))
+            if any(ast.unparse(n) == wanted for n in inside):
+                return value(ast.parse(expression, mode="eval").body)
+    raise Refused(f"{name} of {path.name} does not contain {expression}")
+
+
+def wrong_numbers(root):
+    """Numbers of Constants.v that are not those of the package."""
+    text = (root / "proofs" / "Constants.v").read_text(encoding="utf-8")
+    found = NUMBER.findall(text)
+    if len(found) != text.count("\nDefinition ") or not found:
+        yield "a line of Constants.v cannot be read"
+    for name, written, path, place, expression in found:
+        python = re.sub(r"^/", "1 /", written.replace("^", "**"))
+        here = value(ast.parse(python, mode="eval").body)
+        try:
+            there = number_in(root / path, place.strip(), expression or None)
+        except Refused as error:
+            yield str(error)
+            continue
+        # A decimal stands for the float next to it.
+        if here != there and Fraction(float(here)) != there:
+            yield f"{name} is {written} in Constants.v and {float(there)} in {path}"
+
+
+def unproved(root):
+    """Statements without a theorem that is among those whose axioms are printed."""
+    stated, proved = (
+        (root / "proofs" / name).read_text(encoding="utf-8")
+        for name in ("Statements.v", "Proved.v")
+    )
+    names = re.findall(r"^Definition (\w+) : Prop :=", stated, re.M)
+    (every,) = re.findall(r"^Definition all_proved := \((.*?)\)\.", proved, re.M | re.S)
+    listed = {name.strip() for name in every.split(",")}
+    if not names:
+        yield "nothing is stated"
+    for name in names:
+        if f"\nTheorem {name} : Statements.{name}.\n" not in proved or name not in listed:
+            yield f"{name} is not proved"
+
+
+def without_coq(root):
+    """All that can be refused without Coq."""
+    return [*wrong_numbers(root), *wrong_quotes(root), *unproved(root)]
+
+
+# --------------------------------------------------------------------------------------------- Coq
+
+
+def in_order(folder):
+    """The files with those that each needs, which come before it."""
+    needs = {}
+    for path in sorted(folder.glob("*.v")):
+        said = re.findall(r"From ReleasePath Require(?: Import)?([\s\w]*)", path.read_text("utf-8"))
+        needs[path.stem] = " ".join(said).split()
+    done = []
+    while len(done) < len(needs):
+        ready = [name for name in needs if name not in done and set(needs[name]) <= set(done)]
+        if not ready:
+            raise Refused("files of proofs/ need each other, or one that is not there")
+        done += ready
+    return [(name, needs[name]) for name in done]
+
+
+def run(folder, *command):
+    """The output of a command in a folder; what it complains of if it fails."""
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        raise Refused(f"{' '.join(command)}:\n{done.stdout}{done.stderr}".strip())
+    return done.stdout
+
+
+def compile_all(folder, told=print):
+    """Compile what is new, and all that needs it; the axioms that Proved.v prints."""
+    fresh, printed = set(), ""
+    for name, needs in in_order(folder):
+        made, source = folder / f"{name}.vo", folder / f"{name}.v"
+        old = not made.exists() or made.stat().st_mtime < source.stat().st_mtime
+        if name == "Proved" or old or fresh & set(needs):
+            begin = time.perf_counter()
+            printed = run(folder, *COMPILE, f"{name}.v")
+            fresh.add(name)
+            told(f"  {name}.v {time.perf_counter() - begin:.1f} s")
+    return set(re.findall(r"^([\w.]+)(?= :|$)", printed.replace("Axioms:\n", ""), re.M))
+
+
+def wrong_axioms(folder, found):
+    """Axioms that are not in the list, and the other way round."""
+    text = (folder / "axioms.txt").read_text(encoding="utf-8")
+    listed = set(re.sub(r"#.*", "", text).split())
+    yield from (f"a proof rests on {name}, which is not in axioms.txt" for name in found - listed)
+    yield from (f"no proof rests on {name} of axioms.txt" for name in listed - found)
+
+
+def with_coq(root, told=print):
+    """All that Coq refuses."""
+    folder = root / "proofs"
+    try:
+        wrong = [*wrong_axioms(folder, compile_all(folder, told))]
+        modules = [
+            part for name, _ in in_order(folder) for part in ("-norec", f"ReleasePath.{name}")
+        ]
+        run(folder, "coqchk", "-silent", "-Q", ".", "ReleasePath", *modules)
+    except Refused as error:
+        return [str(error)]
+    return wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quotes", action="store_true", help="only what needs no Coq")
+    parser.add_argument("--folder", type=Path, default=Path(__file__).resolve().parents[1])
+    arguments = parser.parse_args()
+    begin = time.perf_counter()
+    wrong = without_coq(arguments.folder)
+    if not wrong and not arguments.quotes:
+        if shutil.which("coqc") is None:
+            return HINT
+        wrong = with_coq(arguments.folder)
+    if wrong:
+        return "\n".join(wrong)
+    print(f"The proofs hold ({time.perf_counter() - begin:.0f} s).")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

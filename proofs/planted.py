@@ -1,0 +1,171 @@
+"""False statements and other code, each of which the check has to refuse.
+
+`python proofs/planted.py` plants all of them, one after the other, in copies of what the proofs are
+about, and prints what each is refused with. A check that has never refused anything proves nothing.
+"""
+
+import importlib.util
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+_spec = importlib.util.spec_from_file_location("check", Path(__file__).with_name("check.py"))
+check = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(check)
+
+_WIDTH = 200  # characters of a refusal
+
+GRID, UNITS = "sklearn_dp/_privacy/_grid.py", "sklearn_dp/_privacy/_units.py"
+GAUSSIAN, ROUNDING = "sklearn_dp/_privacy/mechanisms/gaussian.py", "sklearn_dp/_privacy/_rounding.py"
+CONSTANTS, FLOATS, TABLES = "proofs/Constants.v", "proofs/Floats.v", "proofs/Tables.v"
+PRIVACY, STATEMENTS, PROVED = "proofs/Privacy.v", "proofs/Statements.v", "proofs/Proved.v"
+
+
+class Edit(NamedTuple):
+    """Something false, in one or several files, and what has to refuse it."""
+
+    name: str
+    changes: tuple[tuple[str, str, str], ...]  # file, what stands there once, what is planted
+    coq: str = ""  # the file that Coq must refuse; none: what is refused without Coq
+    complaints: int = 1  # how many, without Coq
+
+    def plant(self, root, folder):
+        """A copy of all that is looked at, with the change in it."""
+        shutil.copytree(root / "proofs", folder / "proofs", dirs_exist_ok=True)
+        for file in (root / "proofs").glob("*.v"):
+            for path, _ in check.QUOTE.findall(file.read_text(encoding="utf-8")):
+                (folder / path).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(root / path, folder / path)
+        for path, old, new in self.changes:
+            text = (folder / path).read_text(encoding="utf-8")
+            if text.count(old) != 1:
+                raise LookupError(f"{self.name}: {path} has {text.count(old)} times {old!r}")
+            (folder / path).write_text(text.replace(old, new), encoding="utf-8")
+
+    def refusal(self, root, folder):
+        """What it is refused with, or None."""
+        self.plant(root, folder)
+        told = check.without_coq(folder)
+        if not self.coq:
+            return told[0] if len(told) == self.complaints else None
+        if told:
+            raise LookupError(f"{self.name}: refused before Coq has seen it: {told}")
+        told = check.with_coq(folder, lambda line: None)
+        return next((" ".join(line.split()) for line in told if self.coq in line), None)
+
+
+def both(file, old, new):
+    """A change of a function of the package, and of the quote of it."""
+    return (file, old, new), (FLOATS, old, new)
+
+
+EDITS = (
+    Edit("margin of the clip halved", ((GRID, "(1 - 2.0**-48)", "(1 - 2.0**-49)"),), complaints=2),
+    Edit(
+        "clip left out",
+        ((GRID, "return clip_integer_rows(rows, min(steps, LIMIT), norms, own=True)", "return rows"),),
+    ),
+    Edit("limit doubled", ((GRID, "\nLIMIT = 2**24\n", "\nLIMIT = 2**25\n"),)),
+    Edit("far rows not shrunk", ((GRID, "if longest > radius:", "if longest > 2 * radius:"),)),
+    Edit("half the noise", ((GAUSSIAN, "math.sqrt(2 * rho)", "math.sqrt(8 * rho)"),)),
+    Edit(
+        "rounded up once",
+        (
+            (
+                ROUNDING,
+                "return math.nextafter(math.nextafter(value, math.inf), math.inf)",
+                "return math.nextafter(value, math.inf)",
+            ),
+        ),
+    ),
+    Edit(
+        "weighed rows to the nearest",
+        ((UNITS, "return np.trunc(rows * (self.weights", "return np.rint(rows * (self.weights"),),
+    ),
+    Edit("a number of the statements", ((CONSTANTS, ": Z := 2 ^ 24.", ": Z := 2 ^ 23."),)),
+    Edit(
+        "a statement without a proof",
+        ((STATEMENTS, "(** * 4.", "Definition more : Prop := True.\n\n(** * 4."),),
+    ),
+    Edit(
+        "no margin, in the code and in the statements",
+        (*both(GRID, "(1 - 2.0**-48)", "(1 - 2.0**-54)"),
+         (CONSTANTS, "/ 2 ^ 48. (*", "/ 2 ^ 54. (*"), (CONSTANTS, "2.0**-48 *)", "2.0**-54 *)")),
+        coq="Clip.v",
+    ),
+    Edit(
+        "clip left out of the statements",
+        ((FLOATS, "clip (in_steps unit radius row) (steps_of unit radius).", "in_steps unit radius row."),),
+        coq="Clip.v",
+    ),
+    Edit(
+        "clipped rows to the nearest",
+        ((FLOATS, "map (fun x => Ztrunc (fl (IZR x * factor))) row.",
+          "map (fun x => ZnearestE (fl (IZR x * factor))) row."),),
+        coq="Clip.v",
+    ),
+    Edit(
+        "one place up, not two",
+        ((FLOATS, "next (next x)", "next x"),),
+        coq="Clip.v",
+    ),
+    Edit(
+        "half the sensitivity of counts",
+        ((STATEMENTS, "(repeat (IZR scale) n) (counts", "(repeat (IZR scale / 2) n) (counts"),),
+        coq="Proved.v",
+    ),
+    Edit(
+        "a smaller claim off the diagonal",
+        ((STATEMENTS, "limit ^ 2 / sqrt 2 <= off", "limit ^ 2 / 2 <= off"),),
+        coq="Proved.v",
+    ),
+    Edit(
+        "weights of a group rounded up",
+        ((STATEMENTS, "(WEIGHT_STEPS / Z.of_nat (length rows), row)",
+          "(1 + WEIGHT_STEPS / Z.of_nat (length rows), row)"),),
+        coq="Proved.v",
+    ),
+    Edit(
+        "half the cost of noise",
+        ((STATEMENTS, "zcdp near rho (fun x => noisy", "zcdp near (rho / 2) (fun x => noisy"),),
+        coq="Proved.v",
+    ),
+    Edit(
+        "half the cost of a fit",
+        ((STATEMENTS, "zcdp near budget (published f)", "zcdp near (budget / 2) (published f)"),),
+        coq="Proved.v",
+    ),
+    Edit(
+        "a smaller epsilon",
+        ((STATEMENTS, "rho * (1 + b) - ln (1 + 1 / b)", "rho * (1 + b) - 2 * ln (1 + 1 / b)"),),
+        coq="Proved.v",
+    ),
+    Edit(
+        "budgets that later releases may exceed",
+        ((PRIVACY, "costs_at_most near (budget - rho) (next a)", "costs_at_most near budget (next a)"),),
+        coq="Laws.v",
+    ),
+    Edit(
+        "a proof left out",
+        ((PROVED, "Proof. exact Gaussian.noisy_law. Qed.", "Admitted."),),
+        coq="axioms.txt",
+    ),
+)
+
+
+def main():
+    """Plant all of them; what is not refused."""
+    missed = []
+    for edit in EDITS:
+        with tempfile.TemporaryDirectory() as folder:
+            told = edit.refusal(ROOT, Path(folder))
+        print(f"{edit.name}: {(told or 'NOT REFUSED')[:_WIDTH]}", flush=True)
+        missed += [] if told else [edit.name]
+    return f"not refused: {missed}" if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
