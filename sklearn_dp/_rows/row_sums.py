@@ -45,12 +45,14 @@ def lines(directions: np.ndarray, x: np.ndarray | NearRows) -> np.ndarray:
 
 def nearest_in(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The index of the least of the scores (k, ...) of each row, the lowest among equals; and it. A
-    row of scores for each center: whole rows are compared faster than short columns."""
-    best, k = scores.min(axis=0), len(scores)
+    row of scores for each center: whole rows are compared faster than short columns. NaN is no
+    score; where all are, the index is 0."""
+    best, k = np.fmin.reduce(scores, axis=0), len(scores)
     # k, k - 1, ... 1: the largest of those whose scores are the best is that of the lowest index.
     ranks = np.arange(k, 0, -1, dtype=np.min_scalar_type(k)).reshape(-1, *[1] * best.ndim)
     met = np.multiply((scores == best).view(np.uint8), ranks, dtype=ranks.dtype)
-    return k - met.max(axis=0).astype(np.int32, casting="same_kind"), best
+    first = met.max(axis=0).astype(np.int32, casting="same_kind")
+    return np.where(first > 0, k - first, 0), best
 
 
 def to_centers(rows: Rows, centers: np.ndarray, labels: np.ndarray) -> np.ndarray:

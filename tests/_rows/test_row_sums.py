@@ -175,6 +175,25 @@ def test_the_first_of_equal_scores_is_taken_among_many_centers(k):
     assert np.array_equal(labels, scores.argmin(axis=0)) and np.array_equal(best, scores.min(0))
 
 
+@pytest.mark.parametrize(
+    ("scores", "label"),
+    [
+        ([np.nan], 0),
+        ([np.nan] * 3, 0),
+        ([np.nan] * 300, 0),
+        ([np.nan, 2.0, 1.0], 2),
+        ([2.0, np.nan, 1.0, 1.0], 2),
+        ([np.inf, np.nan], 0),
+        ([np.nan, -np.inf, 0.0], 1),
+    ],
+)
+def test_scores_that_are_no_numbers_have_a_label_that_exists(scores, label):
+    """That of the least number, as if others were not there; of rows next to each other."""
+    others = np.linspace(0.0, 1.0, len(scores))
+    labels, _ = nearest_in(np.stack([others, scores, others], axis=1))
+    assert labels.tolist() == [0, label, 0] and labels.dtype == np.int32
+
+
 def test_cells_are_counted_piece_by_piece(monkeypatch):
     rng = np.random.default_rng(8)
     cells, groups = rng.integers(-1, 5, size=1000), rng.integers(0, 90, size=1000)
