@@ -6,7 +6,7 @@ has been paid for. See :mod:`sklearn_dp._privacy._prepaid` for the proof.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 
 from ._base import BaseDPEstimator
 from ._privacy._accounting import zcdp_epsilon
+from ._privacy._budget import PrivacyBudget
 from ._privacy._checks import is_real
 from ._privacy._disjoint import check_one_value
 from ._privacy._ledger import open_ledger
@@ -70,6 +71,14 @@ def parts_of(steps: list[tuple[str, BaseDPEstimator]], width: int, grouped: Any)
     return parts
 
 
+def _together(steps: list[tuple[str, BaseDPEstimator]]) -> PrivacyBudget | None:
+    """The budget of several steps whose own are in rho: it is (rho, delta)-zCDP."""
+    if len(steps) < 2 or not all(is_real(step.rho) and is_real(step.delta) for _, step in steps):
+        return None
+    rho, delta = (sum_up([getattr(step, cost) for _, step in steps]) for cost in ("rho", "delta"))
+    return PrivacyBudget(rho=rho, delta=delta) if 0 < delta < 0.5 and rho > 0 else None
+
+
 def _is_gaussian(step: BaseDPEstimator, width: int, unit: str) -> bool:
     """Whether a plan for about as many columns is, without failures.
 
@@ -98,7 +107,7 @@ class ChargedTogether:
         def grouped(name: str) -> bool:
             return any(params.get(key) is not None for key in ("groups", f"{name}__groups"))
 
-        return paid_together(parts_of(steps, width, grouped))
+        return paid_together(parts_of(steps, width, grouped), _together(steps))
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Any:
         """Charge all private steps at once, and fit; see scikit-learn's class."""
@@ -119,11 +128,11 @@ class ChargedTogether:
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         text = super().__repr__(N_CHAR_MAX)  # type: ignore[call-arg]
-        steps = [step for _, step in private_steps(self)]
-        if len(steps) < 2 or not all(is_real(step.rho) for step in steps):
+        whole = _together(list(private_steps(self)))
+        if whole is None:
             return text
-        rho, delta = (sum_up([getattr(step, cost) for step in steps]) for cost in ("rho", "delta"))
-        return f"{text}\n# all steps together: ({zcdp_epsilon(rho, delta):.6g}, {2 * delta:.3g})-DP"
+        epsilon, delta = zcdp_epsilon(cast(float, whole.rho), whole.delta), 2 * whole.delta
+        return f"{text}\n# all steps together: ({epsilon:.6g}, {delta:.3g})-DP"
 
 
 class PrivatePipeline(ChargedTogether, Pipeline):

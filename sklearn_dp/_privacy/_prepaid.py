@@ -25,9 +25,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any
+from typing import Any, cast
 
 from . import _accounting as accounting
+from ._budget import PrivacyBudget
 from ._disjoint import EVERYONE, Payers
 from ._ledger import PrivacyLedger
 from ._ledger_terms import LedgerCharge
@@ -35,7 +36,15 @@ from ._process import process_mark
 from ._random_words import fresh_bytes
 from ._rounding import sum_up
 
-__all__ = ["Part", "charges_together", "identity", "is_paid", "paid_together", "payers_of"]
+__all__ = [
+    "Part",
+    "charges_together",
+    "identity",
+    "is_paid",
+    "paid_together",
+    "payers_of",
+    "shared_budget",
+]
 
 
 _Account = tuple[Any, Payers, str, str]
@@ -83,8 +92,8 @@ class Part:
 class _Untaken:
     """Parts that have been paid for: of one process, as both sides of a fork would take them."""
 
-    def __init__(self) -> None:
-        self.parts: list[Part] = []
+    def __init__(self, budget: PrivacyBudget | None) -> None:
+        self.parts, self.budget = cast("list[Part]", []), budget
         self._process, self._lock = process_mark(), Lock()
 
     def take(self, ledger: PrivacyLedger, charge: LedgerCharge) -> bool:
@@ -130,15 +139,16 @@ def _charge(parts: list[Part]) -> LedgerCharge:
 
 
 @contextmanager
-def paid_together(parts: Iterable[Part]) -> Iterator[None]:
+def paid_together(parts: Iterable[Part], budget: PrivacyBudget | None = None) -> Iterator[None]:
     """Charge the parts now; fits of this thread, in this block, may take them.
 
+    `budget`: of all fits together, in rho, where it is known. It is for words alone.
     Inside another such block nothing is charged: its parts are for all fits in it.
     """
     if _UNTAKEN.get() is not None:
         yield
         return
-    untaken = _Untaken()
+    untaken = _Untaken(budget)
     for ledger, charge, several in charges_together(parts):
         ledger.charge(charge)
         untaken.parts += several
@@ -147,6 +157,12 @@ def paid_together(parts: Iterable[Part]) -> Iterator[None]:
         yield
     finally:
         _UNTAKEN.reset(token)
+
+
+def shared_budget() -> PrivacyBudget | None:
+    """What the fits of this block may cost together, where that is known."""
+    untaken = _UNTAKEN.get()
+    return None if untaken is None else untaken.budget
 
 
 def is_paid(ledger: PrivacyLedger, charge: LedgerCharge) -> bool:

@@ -21,7 +21,7 @@ An audit sees each release as an :class:`~._trace.Event`, and may put another ou
 
 import warnings
 from dataclasses import replace
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, cast
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from ._log import log_plan, log_release
 from ._neighbors import is_part_of
 from ._noise import NoiseSource, noise_source
 from ._plan import Mechanism, PlanError, PrivacyPlan
-from ._prepaid import is_paid
+from ._prepaid import is_paid, shared_budget
 from ._process import process_mark
 from ._random_words import fresh_bytes
 from ._randomness import AlgorithmicRandomness, seed_of
@@ -64,6 +64,7 @@ class PrivacySession(Releases, AlgorithmicRandomness):
         self, plan: PrivacyPlan, *, random_state: Any = None, ledger: Any = None, label: str = ""
     ) -> None:
         self.plan, self._label = plan, label
+        self._outermost, self._shared = plan, shared_budget()
         seed = seed_of(random_state)
         # Before anything else: a fit that fails later has been paid for all the same.
         self._of_ledger = self._charge_ledger(ledger, label)
@@ -172,6 +173,24 @@ class PrivacySession(Releases, AlgorithmicRandomness):
         if self._source.seeded:
             other._source = self._source.branch(tag)
         return other
+
+    def budget_for(self, times: float) -> str:
+        """The budget at which noise is so many `times` smaller, as the parameter that sets it.
+
+        That is one of the whole fit, where this session is for a candidate of a search, a segment
+        or a step of a pipeline: all parts of a budget grow in proportion. Noise falls with the root
+        of rho.
+        """
+        plan, shared = self._outermost, self._shared
+        if shared is not None:
+            epsilon = accounting.zcdp_epsilon(times**2 * cast(float, shared.rho), shared.delta)
+            return f"epsilon = {_plain(epsilon)} in privatize"
+        if plan.target.rho is not None:
+            return f"rho = {_plain(times**2 * plan.target.rho)}"
+        if plan.one_step:
+            return f"epsilon = {_plain(times * cast(float, plan.target.epsilon))}"
+        rho, failure = times**2 * plan.rho, plan.delta_failure
+        return f"epsilon = {_plain(plan.target.epsilon_of(rho, plan.gaussian, failure))}"
 
     def _check_neighbors(self, plan: PrivacyPlan) -> None:
         """Refuse a fit whose neighbors are others: what it costs is not what a unit here pays."""
@@ -337,3 +356,12 @@ class PrivacySession(Releases, AlgorithmicRandomness):
 
 def _largest(lengths: Any) -> float:
     return float(lengths if isinstance(lengths, float) else np.max(lengths))
+
+
+def _plain(number: float) -> str:
+    """Two digits, as people write them.
+
+    >>> _plain(333.0), _plain(0.0123)
+    ('330', '0.012')
+    """
+    return f"{float(f'{number:.2g}'):.12g}"

@@ -339,7 +339,7 @@ default="auto"
         self.radius_ = math.sqrt(ball.square) * rows.unit
         self.n_points_in_, self.n_points_target_ = ball.n_points, ball.target
         self.n_points_in_std_error_ = ball.n_points_sd
-        status = status if status != "ok" else seen_ball(ball, session.plan.epsilon)
+        status = status if status != "ok" else seen_ball(ball, session.budget_for)
         self.status_ = self._told(status, columns, self.center_[None], self.radius_, "the ball")
         self.found_ = is_ok(self.status_)
 

@@ -191,7 +191,7 @@ default="auto"
             balls.append(ball)
             progress(f"ball {i}")
         self.radius_ = domain.radius
-        found = (seen_ball(ball, session.plan.epsilon) for ball in balls)
+        found = (seen_ball(ball, session.budget_for) for ball in balls)
         self.status_ = next((text for text in (status, *found) if text != "ok"), "ok")
         weights = np.array([ball.n_points for ball in balls])
         radii = np.array([math.sqrt(ball.square) * rows.unit for ball in balls])

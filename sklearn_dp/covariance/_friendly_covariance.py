@@ -324,7 +324,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         self._clip_bias, self._clip_variance = of_mean * spreads, end.noise_errors()[2]
         if self.status_ == "ok":
             names = self._column_names
-            status = moments_status(end, self.column_status_, names, session.plan.epsilon)
+            status = moments_status(end, self.column_status_, names, session.budget_for)
             status = told_of_rare(status, self.column_status_, found.second, names)
             self.status_ = seen.told(status, self._column_names)
         self.status_ = at_bounds(self.status_, box, *place, self._column_names)

@@ -307,7 +307,7 @@ class DPPCA(
         self.status_ = place.weights.told(place.status)
         if self.status_ == "ok" and (self.explained_variance_[:1] < noise_edge(sd, d)).any():
             times = math.inf if total < 2 * math.sqrt(d) * sd else 2 * noise_edge(sd, d) * d / total
-            words = advice(max(times, 2.0), session.plan.epsilon)
+            words = advice(times, session.budget_for, place.size)
             self.status_ = f"no direction stands out from the noise{words}"
         self._set_mean(session, table, place, seen, np.diag(moment) * unit)
         self._earlier_days = None if self._no_days() else self._first_day(place, moment * unit)

@@ -26,9 +26,10 @@ from .._aggregate.one_cluster.search import (
     Search,
     fit_one_cluster,
     one_cluster_entries,
+    points_needed,
     seen_ball,
 )
-from .._aggregate.shared.advice import advice, hidden_in_noise
+from .._aggregate.shared.advice import Budget, advice, hidden_in_noise
 from .._aggregate.shared.centering import noise_sd
 from .._aggregate.shared.columns import Columns
 from .._aggregate.shared.rows import Rows
@@ -84,7 +85,7 @@ class Aggregation:
     n_blocks: Any  # or "auto"
     bounds: Any  # of the outputs; None: a radius is paid for
     agreement: float  # fraction of the outputs in a ball, for "one_cluster"
-    epsilon: float = math.inf  # of the guarantee of the fit, for words about what would help
+    budget: Budget = "a larger epsilon".format  # of the fit, for words about what would help
 
     # -- plan -----------------------------------------------------------------------------------
 
@@ -169,8 +170,8 @@ class Aggregation:
         if n_working < len(results) / 2:
             status = "most blocks failed"
         elif status == "ok" and n_working < 2 * sd:
-            words = advice(max(2.0, 4 * sd / len(results)), self.epsilon, None, "blocks")
-            status = f"few blocks for this budget: their number is lost in the noise{words}"
+            words = advice(4 * sd / len(results), self.budget, len(results), "blocks")
+            status = f"few blocks for this budget: noise could explain their number{words}"
         elif status == "ok" and self.bounds is None and d > 1:
             # In the right units half of each column is within one of the origin.
             lost = domain.radius > _TOO_FAR * math.sqrt(d)
@@ -206,11 +207,11 @@ class Aggregation:
         rows = Rows.quantize(results, domain)
         target = max(1, int(self.agreement * len(results)))
         ball = fit_one_cluster(session, points_of(rows, working), target, self._search())
-        status = seen_ball(ball, self.epsilon)
+        status, times = seen_ball(ball, self.budget), points_needed(ball) / ball.target
         if status != "ok":
-            # What would help is told where the number of points is at fault.
-            _, semicolon, words = status.partition(";")
-            status = f"few blocks agree{semicolon}{words.replace('points', 'blocks')}"
+            # More blocks help where even as many as were looked for could not be told from none.
+            more = advice(times, self.budget, len(results), "blocks") if times > 1 else ""
+            status = f"few blocks agree{more}"
         return ball.center * rows.unit + domain.center, status, ball.error * rows.unit
 
     def _by_mean(self, session, results, working, domain):
@@ -222,7 +223,7 @@ class Aggregation:
         error, spread = float(np.linalg.norm(found.error)) * rows.unit, domain.radius
         least = found.size - 2 * found.size_sd
         status = hidden_in_noise(
-            "their bounds", error, spread, self.epsilon, found.size, least, units="blocks"
+            "their bounds", error, spread, self.budget, found.size, least, units="blocks"
         )
         return found.mean * rows.unit + domain.center, status, found.error * rows.unit
 
@@ -238,7 +239,7 @@ class Aggregation:
             "their bounds",
             float(np.linalg.norm(error)),
             domain.radius,
-            self.epsilon,
+            self.budget,
             found.size,
             found.size,
             units="blocks",

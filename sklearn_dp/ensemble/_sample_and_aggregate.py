@@ -245,9 +245,9 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
         n_classes = None if labels is None else len(labels)
         return probe(self._trainable(), n_columns, self.output, self.fix_signs, n_classes)
 
-    def _aggregation(self, *epsilon):
+    def _aggregation(self, *budget):
         shared = (self.n_blocks, self.output_bounds, self.agreement)
-        return Aggregation(self.aggregator, *shared, *epsilon)
+        return Aggregation(self.aggregator, *shared, *budget)
 
     def _step_cost(self, target):
         """The epsilon and delta of the whole, where one step is all of the plan."""
@@ -324,7 +324,7 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
             table.update(with_targets, self._public_labels())
             table.dtype = np.dtype(np.float64)  # so are rows beside a target in memory
         output, target = self._probe(n_features), self._block_target(session.plan.target)
-        aggregation = self._aggregation(session.plan.epsilon)
+        aggregation = self._aggregation(session.budget_for)
         self.n_blocks_ = aggregation.size(target, output.size)
         results = self._inner_fits(table, session, output, n_features)
         progress("inner fits")

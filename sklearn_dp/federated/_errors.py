@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from .._aggregate.shared.advice import hidden_in_noise
+from .._aggregate.shared.advice import Budget, hidden_in_noise
 from .._aggregate.shared.column_codes import codes_by_column, codes_of_centers, told_by_column
 from .._aggregate.shared.column_means import unrefined_centers
 from .._aggregate.shared.columns import Columns
@@ -54,10 +54,10 @@ class FederatedErrors(StandardErrors):
         """The attributes that have standard errors after this fit."""
         return _WITH_ERRORS if hasattr(self, "cluster_centers_std_error_") else {}
 
-    def _keep_errors(self, state: State, epsilon: float) -> None:
+    def _keep_errors(self, state: State, budget: Budget) -> None:
         """Set the standard errors, in the order of the centers, and what they mean for the status.
 
-        `state` is that after the last round, `epsilon` that of the guarantee.
+        `state` is that after the last round.
         """
         for name in (*(f"{name}std_error_" for name in _WITH_ERRORS), *_CODES):
             vars(self).pop(name, None)  # a fit before this one may have had them
@@ -72,7 +72,7 @@ class FederatedErrors(StandardErrors):
         )
         self.cluster_weights_std_error_ = count_errors(state)[order]
         if self.status_ == "ok" and len(order) > 1:
-            self.status_ = _hidden(state, noise, counts_sd, epsilon)
+            self.status_ = _hidden(state, noise, counts_sd, budget)
         names = self._column_names
         columns, errors = _columns(state, others), self.cluster_centers_std_error_[:, 0]
         by_column = unrefined_centers(columns, self.cluster_centers_, errors)
@@ -191,7 +191,7 @@ def _means(values: np.ndarray, near: np.ndarray, k: int) -> np.ndarray:
     return (np.bincount(near, values, minlength=k) + _COMMON * values.mean()) / number
 
 
-def _hidden(state: State, noise: np.ndarray, counts_sd: float, epsilon: float) -> str:
+def _hidden(state: State, noise: np.ndarray, counts_sd: float, budget: Budget) -> str:
     """Whether the noise of a typical center is as large as half of what the centers differ by."""
     counts, away = np.asarray(state.counts), np.square(_away(state)).mean(axis=1)
     spread = math.sqrt(float(np.average(away, weights=np.maximum(counts, counts_sd))))
@@ -199,5 +199,5 @@ def _hidden(state: State, noise: np.ndarray, counts_sd: float, epsilon: float) -
     least = size - 2 * counts_sd * math.sqrt(len(counts))
     error = float(np.median(noise))
     return hidden_in_noise(
-        "the centers", error, spread, epsilon, size, least, units="rows or clients"
+        "the centers", error, spread, budget, size, least, units="rows or clients"
     )

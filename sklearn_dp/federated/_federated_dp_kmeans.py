@@ -346,7 +346,7 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         if state.gain is not None:  # in the order of the centers
             self.gain_ = state.gain[np.argsort(-np.asarray(state.counts), kind="stable")]
         self._set_centers(np.empty((0, d)) if X is None else X, state.centers, state.counts)
-        self._keep_errors(state, session.plan.epsilon)
+        self._keep_errors(state, session.budget_for)
         if X is None:
             del self.labels_
 

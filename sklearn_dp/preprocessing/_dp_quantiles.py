@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._aggregate.shared.advice import advice, listed
+from .._aggregate.shared.advice import Budget, advice, listed
 from .._aggregate.shared.quantiles import Quantiles, fit_quantiles, quantile_entries
 from .._aggregate.shared.table import Table
 from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike, check_real
@@ -168,13 +168,13 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
         hidden = found.hidden.any(axis=0) | (found.too_few > 1)
         codes = np.where(hidden, "noise", np.where(found.at_bound.any(axis=0), "bound", "ok"))
         self.column_status_ = codes
-        self.status_ = self._in_words(found.too_few, session.plan.epsilon)
+        self.status_ = self._in_words(found, session.budget_for)
 
-    def _in_words(self, times: float, epsilon: float) -> str:
+    def _in_words(self, found: Quantiles, budget: Budget) -> str:
         """The status: "ok", or the trouble of the columns."""
-        if times > 1:
+        if found.too_few > 1:
             words = "too few rows for this budget: noise hides the ranks"
-            return words + advice(times, epsilon)
+            return words + advice(found.too_few, budget, found.size)
         troubles = {
             "noise": (
                 "noise hides the quantiles of these columns (tighter bounds or more rows would "
@@ -185,9 +185,9 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
                 "bounds, unless no value can)"
             ),
         }
-        found = [
+        told = [
             f"{words}: {listed(self._column_names, np.flatnonzero(self.column_status_ == code))}"
             for code, words in troubles.items()
             if (self.column_status_ == code).any()
         ]
-        return "; ".join(found) or "ok"
+        return "; ".join(told) or "ok"

@@ -218,7 +218,7 @@ class DPStandardScaler(Replacing, ColumnFit, StandardErrors, Scaling, BaseDPEsti
             columns = listed(names, np.flatnonzero(lost))
             self.status_ = (
                 f"noise hides the standard deviations of these columns: {columns}"
-                + advice(float(part.max()), session.plan.epsilon, found.size)
+                + advice(float(part.max()), session.budget_for, found.size)
             )
 
     def _center_and_scale(self) -> tuple[Any, Any]:

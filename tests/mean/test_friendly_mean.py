@@ -147,7 +147,7 @@ def test_a_mean_that_the_noise_hides_is_not_called_ok(n, epsilon):
     options = {"epsilon": epsilon, "bounds": 100.0, "diameter": 10.0, "random_state": 0}
     model = FriendlyMean(**options).fit(X[:n])
     assert model.status_.startswith(("mostly noise", "too few rows")), model.status_
-    assert "would help" in model.status_ and np.isfinite(model.mean_std_error_).all()
+    assert "; use about" in model.status_ and np.isfinite(model.mean_std_error_).all()
     more = FriendlyMean(**options).fit(X)
     assert more.trustworthy_ and np.abs(more.mean_).max() < 1
 

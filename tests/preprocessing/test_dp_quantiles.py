@@ -81,7 +81,7 @@ def test_the_status_names_columns_and_remedies():
     with pytest.warns(UtilityWarning, match="at a bound.*: salary"):
         model = DPQuantiles(epsilon=1.0, bounds=box, random_state=0).fit(frame)
     assert model.column_status_.tolist() == ["ok", "bound", "ok"] and not model.trustworthy_
-    with pytest.warns(UtilityWarning, match="too few rows .* times the rows"):
+    with pytest.warns(UtilityWarning, match="too few rows .* times as many rows"):
         model = DPQuantiles(epsilon=1.0, random_state=0).fit(frame[:100])
     assert model.column_status_.tolist() == ["noise"] * 3
 

@@ -148,7 +148,7 @@ def test_a_column_lost_in_the_noise_is_named():
     pandas = pytest.importorskip("pandas")
     X = pandas.DataFrame(people(700), columns=["age", "pay", "hours"])
     wide = ([15, 0, 10], [75, 1e9, 60])
-    with pytest.warns(UtilityWarning, match="these columns: pay; about .* would help"):
+    with pytest.warns(UtilityWarning, match="these columns: pay; use about .* in all"):
         model = DPStandardScaler(bounds=wide, random_state=0).fit(X)
     assert model.column_status_.tolist() == ["ok", "scale", "ok"] and not model.trustworthy_
     assert model.scale_[1] < 3 * model.scale_std_error_[1]

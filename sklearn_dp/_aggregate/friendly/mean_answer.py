@@ -16,7 +16,7 @@ from scipy.special import chdtri
 
 from ..._privacy._domain import Domain
 from ..._privacy._session import PrivacySession
-from ..shared.advice import hidden_in_noise, listed
+from ..shared.advice import Budget, hidden_in_noise, listed
 from ..shared.bounds import is_ok
 from ..shared.column_codes import told_of_single
 from ..shared.columns import Columns, ReleasedColumns
@@ -64,7 +64,7 @@ def answer(
         near = np.where(single, _is_a_bound(columns.box, value, seen.columns.scale), near)
         codes[single & near] = "bound"
     end, names = end._replace(std_error=error, spread=spread), facts.names or range(facts.d)
-    status = _in_words(codes, near & (codes == "bound"), end, facts, names, session.plan.epsilon)
+    status = _in_words(codes, near & (codes == "bound"), end, facts, names, session.budget_for)
     if is_ok(status):
         status = told_of_cuts(status, codes, columns.box, *place, names)
         codes = codes if is_ok(status) else np.full(facts.d, "bound", dtype="<U8")
@@ -127,7 +127,7 @@ def _in_words(
     end: Refined,
     facts: PublicFacts,
     names: Sequence,
-    epsilon: float,
+    budget: Budget,
 ) -> str:
     """The status: "ok", or what there is to say of columns, by name; of those `near` a bound."""
     lost = np.flatnonzero(codes == "noise")
@@ -138,7 +138,7 @@ def _in_words(
             where = listed(names, lost[np.isinf(part)])
             return f"no spread found in these columns: {where}; {_MORE} would help"
         worst = max(float(part.max()), _HIDDEN * (1 + 1e-9))
-        return hidden_in_noise(what, worst, 1.0, epsilon, end.size, end.least, power=1 / 3)
+        return hidden_in_noise(what, worst, 1.0, budget, end.size, end.least, power=1 / 3)
     if near.any():
         return at_bounds_in_words(near, names)
     status = facts.weights.told("ok")

@@ -100,8 +100,10 @@ def build_private_coreset(
     coreset = build_coreset(context, axes, cells_rho, far_rho)
     callback("cells")
     noise = math.sqrt(table.n_features) * n_clusters / context.size.signal
-    signs = Signs(context.size.signal, noise, coreset.n_leaves, False, math.nan)
-    status = coreset_in_words(signs, status, n_clusters, context.tuning, session.plan.epsilon)
+    signs = Signs(
+        context.size.signal, noise, coreset.n_leaves, False, math.nan, n_clusters=n_clusters
+    )
+    status = coreset_in_words(signs, status, n_clusters, context.tuning, session.budget_for)
     found = _in_lengths(context, coreset, domain, status)
     if norms is None:
         return found

@@ -37,6 +37,12 @@ from .quality import (
 from .status import Signs, in_words
 from .tuning import Tuning
 
+_LOOSE = 20.0  # times the spread of the rows that the radius should not be
+# Noise of a count that the rows of an average cluster have to exceed: smaller ones are to be found,
+# too. Of 75 fits of 5 to 50 clusters, so many rows or so much budget made nearly all "ok".
+_SURELY = 7.0
+_KNOWN = 5.0  # noise of a number of units that it has to exceed to be told
+
 
 @dataclass(frozen=True)
 class EngineResult:
@@ -138,7 +144,7 @@ def assembled(
     unit = context.rows.unit
     points = _points(final.centers, context.rows, domain) if found is None else found.points
     signs = _signs(context, final, points, n_leaves, found)
-    told = in_words(signs, status, context.tuning, context.session.plan.epsilon)
+    told = in_words(signs, status, context.tuning, context.session.budget_for)
     lengths = context.size.lengths
     result = EngineResult(
         points,
@@ -177,7 +183,8 @@ def _signs(
     noise = math.sqrt(final.centers.shape[1]) * k / max(signal, 1e-300)
     # Where noise may be all that is between them, the centers are shrunk to one point.
     one_center = len(final.centers) < k or (k > 1 and not np.ptp(points, 0).any())
-    signs = Signs(signal, noise, n_leaves, one_center, final.noise_share)
+    size = context.size.n if context.size.n > _KNOWN * context.size.sd else None
+    signs = Signs(signal, noise, n_leaves, one_center, final.noise_share, n_clusters=k, size=size)
     if found is None:
         return signs
     seen, loss = found.quality, found.loss * context.rows.unit**2
@@ -186,13 +193,29 @@ def _signs(
     return replace(
         signs,
         loss=loss / max(seen.inertia, seen.inertia_sd),
+        even=_even(final, context),
+        loose=_loose(seen, context),
         light=float(np.mean(final.counts < tuning.certain_count_sd * final.counts_sd)),
-        n_clusters=len(final.counts),
         uneven=_uneven(final, tuning),
         explained=seen.explained,
         explained_sd=seen.explained_sd,
         missed=missed_in_words(seen.far, near, context.size.n, light, tuning, found.lost),
     )
+
+
+def _even(final: LloydResult, context: Context) -> float:
+    """How many times the units there should be for k clusters of the same size to stand out of the
+    noise of their counts."""
+    least = _SURELY * float(np.max(final.counts_sd))
+    return least * context.n_clusters / context.size.n
+
+
+def _loose(quality: Quality, context: Context) -> bool:
+    """Whether the rows fill next to nothing of the radius that was found for them, as in bounds far
+    wider than the data: they are close together, or their spread is lost beside it."""
+    square = (context.radius * context.rows.unit / _LOOSE) ** 2
+    lost = quality.total < context.tuning.certain_count_sd * quality.total_sd
+    return lost or quality.total < context.size.n * square
 
 
 def _errors(

@@ -122,7 +122,8 @@ def _told(
     ellipsoids, seen = refined
     status = _status(place, parts, ellipsoids, seen)
     if status == "ok":
-        found = [e.told("a component", session.plan.epsilon) for e in ellipsoids]
+        size = sum(e.weight for e in ellipsoids)
+        found = [e.told("a component", session.budget_for, size) for e in ellipsoids]
         # What hides a component comes first.
         status = next((words for words in sorted(found, key=is_ok) if words != "ok"), "ok")
     result = _result(ellipsoids, parts.rows, place, status, parts.path, columns)

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.linalg import rq
 from scipy.special import chdtri, exp2
 
-from ..shared.advice import hidden_in_noise, plain
+from ..shared.advice import Budget, hidden_in_noise, plain
 
 FORMS = ("full", "tied", "diag", "spherical")
 """What is known of the shapes: anything, all the same, along the coordinate axes, balls."""
@@ -155,14 +155,19 @@ class Ellipsoid:
             squares = np.einsum("ij,ij->j", white, white)
         return squares * (1.0 / _FINE**2)
 
-    def told(self, what: str, epsilon: float) -> str:
-        """The status: what hides it (`what` it is, in words), or that long tails are clipped."""
+    def told(self, what: str, budget: Budget, size: float | None = None) -> str:
+        """The status: what hides it (`what` it is, in words), or that long tails are clipped.
+
+        `size` is the number of all units, where these are a part of them.
+        """
         if self.errors is None or self.constant.all():
             return "ok"
         # A whitened coordinate has the standard deviation 1, and its square sqrt(2).
         mean, second, _ = (part[~self.constant] for part in self.noise_errors())
         error = max(float(mean.max()), float(second.max()) / math.sqrt(2))
-        status = hidden_in_noise(what, error, 1.0, epsilon, self.weight, self.least_weight)
+        status = hidden_in_noise(
+            what, error, 1.0, budget, self.weight if size is None else size, self.least_weight
+        )
         unseen = float(np.max(self.errors.unseen_second))
         if status == "ok" and unseen > DOUBTED:
             return ("ok, but " if unseen < _LARGE else "") + (

@@ -23,7 +23,7 @@ import numpy as np
 
 from ..._privacy._domain import Domain
 from ..._privacy._session import PrivacySession
-from ..shared.advice import listed
+from ..shared.advice import Budget, listed
 from ..shared.bounds import with_caveat
 from ..shared.column_codes import told_of_single
 from ..shared.columns import COLUMNS, Columns, look_at_columns
@@ -156,14 +156,14 @@ def codes_of(ellipsoid: Ellipsoid) -> np.ndarray:
 
 
 def moments_status(
-    ellipsoid: Ellipsoid, codes: np.ndarray, names: Sequence[object], epsilon: float
+    ellipsoid: Ellipsoid, codes: np.ndarray, names: Sequence[object], budget: Budget
 ) -> str:
     """The status of one component, of columns that the noise hides or that have one value by
     name."""
     hidden = listed(names, np.flatnonzero(codes == "noise"))
     if not ellipsoid.seen:
         return f"{_UNSEEN}: {hidden}" if hidden else _UNSEEN
-    status = ellipsoid.told("the rows in some direction", epsilon)
+    status = ellipsoid.told("the rows in some direction", budget)
     return told_of_single(status, codes, names)
 
 

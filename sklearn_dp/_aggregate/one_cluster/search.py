@@ -38,7 +38,7 @@ from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..._published.one_cluster.good_center import paper_center, paper_entries
-from ..shared.advice import advice
+from ..shared.advice import Budget, either, plain
 from ..shared.centering import noise_sd
 from ..shared.rows import GridTable
 from ..shared.samples import ByPart, Coins
@@ -242,16 +242,22 @@ def _counted(part: Part) -> tuple[Part, tuple[ByPart, int]]:
     return part, (ByPart({part.source.number: n_rows}), there)
 
 
-def seen_ball(ball: Ball, epsilon: float) -> str:
+def seen_ball(ball: Ball, budget: Budget) -> str:
     """The status of a ball, not "ok" where the number of its points is lost in the noise."""
-    # A center that may be anywhere needs more: a ball of no rows has as many by chance in 1 of 40.
-    least = (2 if ball.anywhere else 1) * _SEEN * ball.n_points_sd
-    if ball.status != "ok" or ball.n_points > least:
+    needed = points_needed(ball)
+    if ball.status != "ok" or ball.n_points > needed / 2:
         return ball.status
-    # The number that was looked for should be twice as much as can be told from none.
-    times = max(2.0, 2 * least / ball.target)
-    words = advice(times, epsilon, ball.target, "points")
-    return f"few points in the ball: their number is lost in the noise{words}"
+    found = "few points in the ball: noise could explain their number"
+    if needed <= ball.target:  # as many as were looked for could be told from none
+        return found
+    more = f"a ball of at least {float(plain(needed)):,.0f} points"
+    return f"{found}; use {either([more, budget(needed / ball.target)])}"
+
+
+def points_needed(ball: Ball) -> float:
+    """Twice the number of points that can be told from none, which is what to look for."""
+    # A center that may be anywhere needs more: a ball of no rows has as many by chance in 1 of 40.
+    return 2 * (2 if ball.anywhere else 1) * _SEEN * ball.n_points_sd
 
 
 def _target(n_points: float, size: float) -> int:

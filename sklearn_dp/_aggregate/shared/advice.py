@@ -5,7 +5,7 @@ noise is most of it. All of it is made of released values.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -14,24 +14,39 @@ _ENOUGH = 0.2  # the part that a remedy leads to
 _MOST_TIMES = 1000.0  # what is asked for at most: more would be no advice
 
 
-def advice(times: float, epsilon: float, size: float | None = None, units: str = "rows") -> str:
-    """So many times the units (their number too, where it is known well), or a larger epsilon: the
-    end of a status. Empty above a thousand times."""
-    if not times < _MOST_TIMES:
-        return ""
-    times = max(times, 1.1)  # "about 1 times the rows" would be no advice
-    number = "" if size is None else f" ({plain(times * size)})"
-    return (
-        f"; about {plain(times)} times the {units}{number}, or an epsilon of about "
-        f"{plain(times * epsilon)}, would help"
-    )
+Budget = Callable[[float], str]
+"""The parameter at which noise is so many times smaller: `PrivacySession.budget_for`."""
+
+
+def advice(
+    times: float, budget: Budget, size: float | None = None, units: str = "rows", *other: str
+) -> str:
+    """So many times the units (of `size`, which is all of them), as much more budget, or what
+    `other` says: the end of a status. Only the latter where more than a thousand times is needed,
+    or what is needed is not known; without a size that is known well, it is more than is known."""
+    ways = list(other)
+    if times < _MOST_TIMES:
+        times = max(times, 1.1)  # "about 1 times as many" would be no advice
+        number = "" if size is None else f" ({float(plain(times * size)):,.0f} in all)"
+        least = "at least " if size is None else "about "
+        ways = [f"{least}{plain(times)} times as many {units}{number}", budget(times), *ways]
+    return f"; use {either(ways)}" if ways else ""
+
+
+def either(ways: Sequence[str]) -> str:
+    """One of several, in a sentence.
+
+    >>> either(["a"]), either(["a", "b"]), either(["a", "b", "c"])
+    ('a', 'a or b', 'a, b or c')
+    """
+    return " or ".join([*([", ".join(ways[:-1])] if len(ways) > 1 else []), ways[-1]])
 
 
 def hidden_in_noise(
     what: str,
     error: float,
     spread: float,
-    epsilon: float,
+    budget: Budget,
     size: float,
     least: float,
     power: float = 1.0,
@@ -40,7 +55,8 @@ def hidden_in_noise(
     """The status of an answer whose standard error is about as large as what it is to tell.
 
     "ok" where the error is less than half of the spread of `what`, both released. `size` is the
-    number of units that the error was divided by, `least` what there is at least, by its noise.
+    number of all units, `least` what there is at least, by its noise, of those that the error is
+    of.
     `power`: an error of several spreads falls with this root of the number of units: less than one
     where clips follow the noise of earlier steps.
     """
@@ -48,12 +64,12 @@ def hidden_in_noise(
     if not least > 0:
         found = f"too few {units} for this budget: their number is lost in the noise"
         # Error times size does not depend on the size as long as it is noise.
-        return f"{found}; about {plain(max(part, 1.0) / _ENOUGH * size)} {units} would help"
+        return f"{found}; use about {float(plain(max(part, 1.0) / _ENOUGH * size)):,.0f} {units}"
     if not part > _HIDDEN:
         return "ok"
-    words = f"about {100 * part:.0f} % of" if part < 10 else "many times"
+    words = f"about {100 * part:.0f}% of" if part < 10 else "many times"
     found = f"mostly noise: the standard error is {words} the spread of {what}"
-    return found + advice(min(part, part**power) / _ENOUGH, epsilon, size, units)
+    return found + advice(min(part, part**power) / _ENOUGH, budget, size, units)
 
 
 def listed(names: Sequence[object], places: Sequence[int] | np.ndarray, most: int = 5) -> str:

@@ -31,6 +31,7 @@ _FILLED = 0.9, 0.98  # of the radius of a ball: typical lengths of rows that may
 _HIDDEN, _SMALLER = 3.0, 0.25  # sds of a variance that noise hides; part of another variance
 _STANDS_OUT = 4.0  # standard deviations of its noise that a number of rows beyond exceeds
 _MANY, _FEW = 0.25, 0.01  # of the rows, beyond bounds: no mean is left, and nothing to speak of
+_MOST = 0.5  # of the rows, beyond bounds: the bounds are in the wrong place
 
 
 def at_bounds(
@@ -280,16 +281,18 @@ def told_of_outside(
     if not share > max(_STANDS_OUT * sd, _FEW):
         if not at.any() or share + _NEAR * sd < _MANY:
             return status, none
-        return _said_first(at_bounds_in_words(at, names), status), at
+        return at_bounds_in_words(at, names), at
     columns = at | (beyond > 0)
     if not columns.any() and len(centers):
         columns = cut_by_bounds(domain, centers.mean(axis=0), spread)
     where = listed(names, np.flatnonzero(columns)) if domain.low is not None else ""
     columns = columns if where else none | (domain.low is None)  # all columns of a ball
     words = (
-        f"about {plain(100 * min(share, 1.0))} % of the rows are beyond the bounds and "
-        f"are clipped to them{': ' if where else ''}{where} (wider bounds would help)"
+        f"about {plain(100 * min(share, 1.0))}% of the rows are beyond the bounds and "
+        f"are clipped to them{': ' if where else ''}{where} (use wider bounds)"
     )
+    if share > _MOST:  # whatever else is wrong is so within the wrong bounds
+        return words, columns
     if share > _MANY:
         return _said_first(words, status), columns
     if beyond.any() or not is_ok(status):

@@ -54,17 +54,17 @@ def test_words_name_the_columns():
     facts = PublicFacts(1e3, 3, 20.0, 0.1, 0.0, None, names=["age", "pay", "gifts"])
     end = refined([0.0] * 3, [0.1, 0.1, 0.25])
     words = {
-        ("ok", "ok", "noise"): "about 79 % of the spread of these columns: gifts; about",
+        ("ok", "ok", "noise"): "about 79% of the spread of these columns: gifts; use about",
         ("ok", "bound", "bound"): "rows may lie beyond it: pay, gifts (try wider bounds",
         ("constant", "ok", "ok"): "ok, but only a single value is visible in these columns: age",
         ("ok", "ok", "ok"): "ok",
     }
     for codes, status in words.items():
         near = np.array(codes) == "bound"
-        assert status in _in_words(np.array(codes), near, end, facts, facts.names, 1.0)
+        assert status in _in_words(np.array(codes), near, end, facts, facts.names, str)
     lost = end._replace(std_error=np.array([0.1, 0.1, math.inf]))
     codes, near = np.array(["ok", "ok", "noise"]), np.zeros(3, dtype=bool)
-    status = _in_words(codes, near, lost, facts, facts.names, 1.0)
+    status = _in_words(codes, near, lost, facts, facts.names, str)
     assert status.startswith("no spread found in these columns: gifts; more rows")
 
 
@@ -72,8 +72,8 @@ def test_what_a_long_tail_may_shift_is_told_where_it_is_most_of_the_error():
     facts, codes = PublicFacts(1e3, 1, 20.0, 0.1, 0.0, None), np.array(["ok"])
     short, long = (refined([0.0], [0.03], bias=bias) for bias in (0.026, 0.029))
     near = np.array([False])
-    assert _in_words(codes, near, short, facts, [0], 1.0) == "ok"
-    status = _in_words(codes, near, long, facts, [0], 1.0)
+    assert _in_words(codes, near, short, facts, [0], str) == "ok"
+    status = _in_words(codes, near, long, facts, [0], str)
     assert status.startswith("ok, but the noise may hide long tails")
     assert "9 % of a spread" in status
 
@@ -84,8 +84,8 @@ def test_a_column_of_one_value_is_named_beside_other_limits_which_are_not_its_ow
     end = refined([0.0, 0.0], [0.03, 0.03], bias=0.0)
     words = "only a single value is visible in these columns: gifts"
     for bias in ([0.0, 0.029], [0.029, 0.2]):
-        status = _in_words(codes, near, end._replace(bias=np.array(bias)), facts, facts.names, 1.0)
+        status = _in_words(codes, near, end._replace(bias=np.array(bias)), facts, facts.names, str)
         assert status.startswith("ok, but ") and status.endswith(words)
         assert ("9 % of a spread" in status) == (bias[0] > 0) == ("long tails" in status)
-    told = _in_words(codes, near, end._replace(open=True), facts, facts.names, 1.0)
+    told = _in_words(codes, near, end._replace(open=True), facts, facts.names, str)
     assert "the noise hides how long tails are" in told and told.endswith(f"; {words}")

@@ -512,7 +512,11 @@ def test_status_says_what_was_not_found():
     nothing = np.zeros((0, 3))
     assert Case(nothing, 3, bounds=None).fit().status.startswith("no bound found")
     assert Case(np.zeros((5, 5)), 3, epsilon=0.01).fit().status.startswith("too few rows")
-    assert Case(np.zeros((5, 50)), 3, epsilon=0.01).fit().status.startswith("one center for all")
+    assert (
+        Case(np.zeros((5, 50)), 3, epsilon=0.01)
+        .fit()
+        .status.startswith("only one center was released")
+    )
     assert Case(separated(3000, 3, 3, 0)[0], 3).fit().status == "ok"
 
 

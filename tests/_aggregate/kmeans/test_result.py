@@ -99,7 +99,7 @@ def test_all_that_is_left_is_spent_on_the_one_center():
     X = load_digits().data / 128
     model = DPKMeans(10, epsilon=0.1, bounds=1.0, random_state=0).fit(X)
     report = model.privacy_report_
-    assert model.status_.startswith("one center")
+    assert model.status_.startswith("only one center")
     names = {release["release"] for release in report.releases}
     assert "lloyd sums" in names and not names & {"second moment", "cells", "cell means"}
     assert report.spent_rho > 0.999 * report.rho
@@ -149,7 +149,7 @@ def context(n_clusters, origin=(0.0, 0.0), unit=0.5):
         rows=SimpleNamespace(unit=unit, origin=np.array(origin)),
         size=Size(10_000.0, 1.0),
         radius=80.0,
-        session=SimpleNamespace(plan=SimpleNamespace(epsilon=1.0)),
+        session=SimpleNamespace(budget_for=str),
         pays=lambda entry: False,
     )
 
@@ -176,7 +176,7 @@ def test_centers_that_shrink_to_one_point_are_told():
     X = np.random.default_rng(0).normal(size=(1500, 1000)) / np.sqrt(1000)
     found = DPKMeans(4, epsilon=1.0, bounds=1.5, random_state=5).fit(X)
     assert np.ptp(found.cluster_centers_, axis=0).max() == 0
-    assert found.status_.startswith("one center for all") and not found.trustworthy_
+    assert found.status_.startswith("only one center was released") and not found.trustworthy_
 
 
 SIZE = Size(400.0, 1.0)

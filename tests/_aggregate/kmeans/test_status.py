@@ -1,5 +1,6 @@
 """What the status says of made-up signs, and of data where the truth is known."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from sklearn_dp import DPKMeans
 from sklearn_dp._aggregate.kmeans.status import Signs, coreset_in_words, in_words
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
+from sklearn_dp._aggregate.shared.advice import plain
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
@@ -30,40 +32,47 @@ NOT_SHOWN = replace(GOOD, explained=0.05, explained_sd=0.3)
 ALIKE = replace(GOOD, explained=0.05)
 
 
-def status(signs, known="ok", epsilon=1.0):
-    return in_words(signs, known, TUNING, epsilon)
+def budget(times):
+    return f"epsilon = {plain(times)}"
+
+
+def status(signs, known="ok"):
+    return in_words(signs, known, TUNING, budget)
 
 
 @pytest.mark.parametrize(
     ("signs", "words"),
     [
-        (replace(GOOD, one_center=True), "one center for all"),
-        (replace(GOOD, loss=0.4), "mostly noise: about 40 % of the sum of squares"),
+        (replace(GOOD, one_center=True), "only one center was released"),
+        (replace(GOOD, loss=0.4), "mostly noise: about 40% of the sum of squares"),
         (replace(GOOD, loss=3.0), "mostly noise: nearly all of the sum of squares"),
         (replace(GOOD, noise_share=0.5), "mostly noise: the clusters are narrower"),
         (replace(NOT_SHOWN, signal=10.0), "too few rows for this budget"),
         (
             replace(NOT_SHOWN, light=0.4),
-            "mostly noise: noise alone could explain the counts of 20 of 50 clusters",
+            "mostly noise: 20 of 50 clusters may be empty",
         ),
-        (replace(NOT_SHOWN, loss=0.15), "no clusters shown"),
-        (replace(ALIKE, loss=0.5), "mostly noise: about 50 % of the sum of squares"),
-        (replace(ALIKE, loss=0.2, light=0.5), "no clusters shown: noise alone could explain"),
+        (replace(NOT_SHOWN, loss=0.15), "no evidence of clusters"),
+        (replace(ALIKE, loss=0.5), "mostly noise: about 50% of the sum of squares"),
+        (replace(ALIKE, loss=0.2, light=0.5), "no clusters shown: 25 of 50 clusters may be empty"),
         (replace(GOOD, signal=20.0, explained_sd=0.4), "too few rows for this budget"),
         (
             replace(GOOD, signal=60.0, light=0.4),
-            "mostly noise: noise alone could explain the counts of 20 of 50 clusters",
+            "mostly noise: 20 of 50 clusters may be empty",
         ),
         (replace(GOOD, signal=60.0, loss=0.12, explained=0.5), "some clusters may be missing"),
         (
             replace(GOOD, light=0.02, uneven=0.3),
-            "clusters may be missing: noise alone could explain the counts of 1 of 50 clusters",
+            "clusters may be missing: 1 of 50 clusters may be empty",
         ),
         (
             replace(GOOD, light=0.4, explained=0.5),
-            "clusters may be missing: noise alone could explain the counts of 20 of 50 clusters",
+            "clusters may be missing: 20 of 50 clusters may be empty",
         ),
-        (replace(GOOD, missed="clusters may be missing"), "clusters may be missing; about 3 times"),
+        (
+            replace(GOOD, missed="clusters may be missing"),
+            "clusters may be missing; use more rows, a",
+        ),
         (replace(ALIKE, missed="clusters may be missing"), "clusters may be missing"),
         (Signs(10.0, 1.0, 5, False, 0.0), "too few rows for this budget"),
         (Signs(1000.0, 1.0, 0, False, 0.0), "no structure found"),
@@ -96,15 +105,72 @@ def test_what_is_shown_to_be_good_is_called_ok(signs):
     assert status(signs) == "ok"
 
 
-def test_the_remedy_is_in_numbers():
-    """Noise of 0.5 is as much as the rest: three times the rows leave a tenth of that."""
-    assert status(replace(GOOD, loss=0.5), epsilon=0.5).endswith(
-        "; about 3 times the rows, or an epsilon of about 1.5, would help"
-    )
-    assert status(replace(GOOD, one_center=True, noise=1.0)).endswith(
-        "; about 5 times the rows, or an epsilon of about 5, would help"
-    )
-    assert "times" not in status(replace(GOOD, one_center=True, noise=1e5))
+@pytest.mark.parametrize(
+    ("signs", "remedy"),
+    [
+        # Noise of 0.5 is as much as the rest: three times the rows leave a tenth of that.
+        (replace(GOOD, loss=0.5, size=1e3), "about 3 times as many rows (3,000 in all), epsilon ="),
+        (replace(GOOD, loss=0.5), "at least 3 times as many rows, epsilon = 3 or fewer clusters"),
+        # Another sign of noise asks for more than that.
+        (replace(GOOD, loss=0.5, even=7.0, size=1e3), "about 7 times as many rows (7,000 in all)"),
+        (replace(GOOD, one_center=True, noise=1.0, size=1e3), "at least 5 times as many rows, eps"),
+        (replace(GOOD, one_center=True, noise=1e5), "fewer clusters"),
+        (replace(GOOD, loss=0.5, n_clusters=1), "at least 3 times as many rows or epsilon = 3"),
+        # Where clusters of the same size would be seen, it is not the rows that are missing.
+        (replace(NOT_SHOWN, light=0.4, even=0.9), "fewer clusters"),
+        (replace(NOT_SHOWN, light=0.4, even=0.9, loose=True), "tighter bounds or fewer clusters"),
+        (replace(GOOD, missed="some are missing"), "more rows, a larger epsilon or more clusters"),
+        (Signs(10.0, 0.1, 5, False, 0.0), "at least 3 times as many rows or epsilon = 3"),
+    ],
+)
+def test_remedies_are_computed_or_not_in_numbers(signs, remedy):
+    assert status(signs).partition("; use ")[2].startswith(remedy)
+
+
+def blobs(n, k, d, seed):
+    rng = np.random.default_rng(seed)
+    centers = rng.uniform(-8, 8, size=(k, d))
+    return centers[rng.integers(k, size=n)] + 0.5 * rng.normal(size=(n, d))
+
+
+def test_as_many_rows_or_as_much_budget_as_a_status_asks_for_help():
+    """Of these 16 remedies 14 lead to "ok"; twice as many rows, or twice the epsilon, in 5."""
+
+    def fit(n, k, d, epsilon, seed):
+        model = DPKMeans(k, epsilon=epsilon, delta=1e-6, bounds=(-10, 10), random_state=seed)
+        return model.fit(blobs(n, k, d, seed)).status_
+
+    found = []
+    for n, k, d, epsilon in (
+        *((300, 5, 2, 1.0), (1000, 5, 10, 0.3), (1000, 20, 4, 1.0)),
+        *((3000, 30, 2, 0.3), (1000, 50, 8, 1)),
+    ):
+        for seed in range(2):
+            asked = r"use about ([\d.]+) times .* epsilon = ([\d.]+) or"
+            match = re.search(asked, fit(n, k, d, epsilon, seed))
+            if match is None:
+                continue
+            times, more = match.groups()
+            found += [fit(int(n * float(times)), k, d, epsilon, seed)]
+            found += [fit(n, k, d, float(more), seed)]
+    assert len(found) == 16 and sum(words.startswith("ok") for words in found) >= 13
+
+
+@pytest.mark.parametrize(
+    ("X", "k", "bounds", "remedy"),
+    [
+        (blobs(30_000, 2, 2, 0), 100, (-10, 10), "more rows, a larger epsilon or fewer clusters"),
+        (np.full((3000, 2), 3.0), 5, (-10, 10), "tighter bounds or fewer clusters"),
+        (blobs(3000, 5, 2, 0), 5, (100, 120), "wider bounds"),
+        (blobs(3000, 5, 2, 0), 5, (-1, 1), "wider bounds"),
+        (blobs(30_000, 5, 10, 0), 5, (8, 9), "wider bounds"),
+        (blobs(3000, 5, 2, 0), 5, (-1e4, 1e4), "tighter bounds or fewer clusters"),
+    ],
+)
+def test_rows_are_not_counted_where_they_are_not_what_is_missing(X, k, bounds, remedy):
+    found = DPKMeans(k, epsilon=1.0, delta=1e-6, bounds=bounds, random_state=0).fit(X).status_
+    assert not found.startswith("ok") and "times" not in found
+    assert re.search(rf"(use|try) {remedy}\)?$", found)
 
 
 def test_points_of_few_rows_are_where_the_noise_is():
@@ -112,7 +178,7 @@ def test_points_of_few_rows_are_where_the_noise_is():
 
     def words(signal, noise, n_leaves):
         signs = Signs(signal, noise, n_leaves, False, 0.0)
-        return coreset_in_words(signs, "ok", 2, TUNING, 1.0).split(":")[0]
+        return coreset_in_words(signs, "ok", 2, TUNING, budget).split(":")[0]
 
     few = "too few rows for this budget"
     assert words(80.0, 0.2, 9) == few and words(120.0, 0.2, 9) == "ok"

@@ -1,26 +1,48 @@
 """Words about answers that the noise hides."""
 
 import math
+import re
 
+import numpy as np
 import pytest
+from sklearn.cluster import KMeans
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 
-from sklearn_dp._aggregate.shared.advice import advice, hidden_in_noise
+from sklearn_dp import DPBySegment, DPKMeans, DPQuantiles, privatize
+from sklearn_dp._aggregate.shared.advice import advice, hidden_in_noise, plain
+from sklearn_dp._compositions import private_steps
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
 
 
-def test_so_much_more_would_help_is_in_numbers():
-    assert advice(3.0, 0.5) == "; about 3 times the rows, or an epsilon of about 1.5, would help"
-    assert "(30)" in advice(3.0, 0.5, 10.0)
-    assert (
-        advice(1.01, 0.5) == "; about 1.1 times the rows, or an epsilon of about 0.55, would help"
+def budget(times):
+    return f"epsilon = {plain(times)}"
+
+
+def test_remedies_are_in_numbers_where_these_follow():
+    assert advice(3.0, budget) == "; use at least 3 times as many rows or epsilon = 3"
+    assert advice(3.0, budget, 1000.0) == (
+        "; use about 3 times as many rows (3,000 in all) or epsilon = 3"
     )
-    assert advice(1e3, 1.0) == advice(math.inf, 1.0) == advice(math.nan, 1.0) == ""
+    assert advice(2.0, budget, 50.0, "blocks", "fewer columns") == (
+        "; use about 2 times as many blocks (100 in all), epsilon = 2 or fewer columns"
+    )
+    assert "about 1.1 times" in advice(1.01, budget, 10.0)
+    assert advice(1e3, budget) == advice(math.inf, budget) == advice(math.nan, budget) == ""
+    assert advice(math.inf, budget, 10.0, "rows", "fewer columns") == "; use fewer columns"
 
 
 @pytest.mark.parametrize(
     ("error", "spread", "least", "words"),
     [
         (0.49, 1.0, 9.0, "ok"),
-        (0.51, 1.0, 9.0, "mostly noise: the standard error is about 51 % of the spread of it; "),
+        (0.51, 1.0, 9.0, "mostly noise: the standard error is about 51% of the spread of it; "),
         (40.0, 1.0, 9.0, "mostly noise: the standard error is many times the spread of it; "),
         (math.inf, 1.0, 9.0, "mostly noise: the standard error is many times the spread of it"),
         (1.0, 0.0, 9.0, "mostly noise: the standard error is many times the spread of it"),
@@ -29,12 +51,78 @@ def test_so_much_more_would_help_is_in_numbers():
     ],
 )
 def test_an_error_is_told_by_the_spread_that_hides_in_it(error, spread, least, words):
-    status = hidden_in_noise("it", error, spread, 1.0, 10.0, least)
+    status = hidden_in_noise("it", error, spread, budget, 10.0, least)
     assert status.startswith(words) and (status == "ok") == (words == "ok")
 
 
 def test_what_helps_leads_to_a_fifth_of_the_spread():
-    assert hidden_in_noise("it", 2.0, 1.0, 0.1, 30.0, 9.0).endswith(
-        "; about 10 times the rows (300), or an epsilon of about 1, would help"
+    assert hidden_in_noise("it", 2.0, 1.0, budget, 30.0, 9.0).endswith(
+        "; use about 10 times as many rows (300 in all) or epsilon = 10"
     )
-    assert hidden_in_noise("it", 2.0, 1.0, 0.1, 30.0, 0.0).endswith("; about 300 rows would help")
+    assert hidden_in_noise("it", 2.0, 1.0, budget, 30.0, 0.0).endswith("; use about 300 rows")
+
+
+STATED = re.compile(
+    r"(?:about|at least) ([\d.]+) times .*?(epsilon|rho) = ([\d.]+)( in privatize)?"
+)
+
+
+def asked_for(found):
+    """The first remedy among the statuses of what was fitted: times less noise, and the budget."""
+    words = next(match for status in found if (match := STATED.search(status)))
+    return float(words[1]), words[2], float(words[3]), bool(words[4])
+
+
+def pipeline(**budget):
+    steps = [("scale", StandardScaler()), ("means", KMeans(6))]
+    return privatize(Pipeline(steps), bounds={"scale": (-3, 3), "means": 4.0}, **budget)
+
+
+def table_of_columns(**budget):
+    inside = ColumnTransformer([("left", StandardScaler(), [0, 1]), ("right", PCA(1), [2])])
+    return privatize(
+        Pipeline([("columns", inside), ("means", KMeans(6))]),
+        bounds={"columns__left": (-3, 3), "columns__right": 3.0, "means": 4.0},
+        **budget,
+    )
+
+
+@pytest.mark.parametrize("budget", [{"epsilon": 0.3}, {"epsilon": 8.0}, {"rho": 0.001}])
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda **budget: DPKMeans(6, bounds=4.0, **budget),
+        lambda **budget: DPQuantiles([0.01, 0.99], bounds=(-4, 4), **budget),
+        pipeline,
+        table_of_columns,
+        lambda **budget: privatize(KMeans(6), bounds={"": 4.0}, **budget),
+        lambda **budget: DPBySegment(DPKMeans(6, bounds=4.0), values=["a", "b"], **budget),
+    ],
+)
+def test_a_remedy_is_a_budget_of_the_whole_at_which_noise_is_so_much_smaller(made, budget):
+    """Noise falls with the root of rho: of a step, a segment or the whole, which grow together."""
+    rng = np.random.default_rng(0)
+    n = 20 if budget.get("epsilon", 0) > 1 else 100
+    X, model = rng.normal(size=(n, 3)).clip(-3, 3), made(delta=1e-6, **budget)
+    model.set_params(**seeds(model))
+    if isinstance(model, DPBySegment):
+        models = model.fit(X, by=np.array(["a", "b"])[np.arange(n) % 2]).estimators_.values()
+    else:
+        model.fit(X)
+        models = [step for _, step in private_steps(model, fitted=True)]
+    times, name, value, of_all = asked_for([each.status_ for each in models])
+    several = isinstance(model, Pipeline)
+    assert of_all == several and name == ("epsilon" if several else next(iter(budget)))
+    more = made(delta=1e-6, **{name: value})
+    rho, larger = (sum(each._target().to_rho() for each in whole(m)) for m in (model, more))
+    assert larger / rho == pytest.approx(times**2, rel=0.2)  # two digits of both
+
+
+def whole(model):
+    return [model] if isinstance(model, DPBySegment) else [step for _, step in private_steps(model)]
+
+
+def seeds(model):
+    if isinstance(model, DPBySegment):
+        return {"random_state": 0}
+    return {name: 0 for name in model.get_params() if name.endswith("random_state")}

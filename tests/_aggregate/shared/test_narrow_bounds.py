@@ -151,13 +151,23 @@ ONES, NONE = np.ones((2, 2)), np.zeros(2)
     [
         ((0.0, 0.01), "ok", [False, False]),
         ((0.0, 0.2), "the means of these columns are at a bound", [False, True]),
-        ((0.1, 0.01), "ok, but about 10 % of the rows are beyond the bounds", [False, True]),
-        ((0.6, 0.01), "about 60 % of the rows are beyond the bounds", [False, True]),
+        ((0.1, 0.01), "ok, but about 10% of the rows are beyond the bounds", [False, True]),
+        ((0.6, 0.01), "about 60% of the rows are beyond the bounds", [False, True]),
     ],
 )
 def test_the_number_of_rows_beyond_decides(outside, found, cut):
     status, columns = told_of_outside("ok", BOX, AT, ONES, 10 * ONES[0], NONE, outside, "ab")
     assert (status.startswith(found), columns.tolist()) == (True, cut)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.99])
+def test_bounds_in_the_wrong_place_are_all_that_is_said(share):
+    """Remedies of what else is wrong there follow from the wrong bounds."""
+    where = BOX, AT, ONES, 10 * ONES[0], NONE, (share, 0.01), "ab"
+    found = told_of_outside("mostly noise; use fewer clusters", *where)[0]
+    assert found.endswith("(use wider bounds)") == (share > 0.5)
+    found = told_of_outside("mostly noise; use fewer clusters", *where[:5], (0.0, 0.2), "ab")[0]
+    assert found.endswith("(try wider bounds)")  # all centers are at a bound
 
 
 def test_a_status_that_complains_of_something_else_stays():
