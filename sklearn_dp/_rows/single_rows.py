@@ -19,6 +19,7 @@ LARGEST = 1e150
 
 _CHUNK = 2**12  # rows at a time, and fewer where they are long:
 _CHUNK_ENTRIES = 2**18
+_CACHED_ENTRIES = 2**15  # of rows that are read once for each column
 
 row_guard = np.errstate(all="ignore")
 """Decorator, and context, of all that touches rows: that one of them overflows must not show."""
@@ -86,9 +87,20 @@ def products(X: np.ndarray, matrix: np.ndarray) -> np.ndarray:
 
 
 def squared_lengths(offsets: np.ndarray, precision: np.ndarray) -> np.ndarray:
-    """Squared lengths of rows by a positive semidefinite matrix; infinite ones are the largest."""
+    """Squared lengths (n,) of rows by a positive semidefinite matrix, each by sums in a fixed order
+    (a matrix product adds them in another one for other numbers of rows); infinite ones are the
+    largest number."""
+    step = max(1, _CACHED_ENTRIES // max(1, offsets.shape[1]))
+    pieces = [offsets[start : start + step] for start in range(0, len(offsets), step)]
+    return np.concatenate([_squared_lengths(piece, precision) for piece in pieces or [offsets]])
+
+
+def _squared_lengths(offsets: np.ndarray, precision: np.ndarray) -> np.ndarray:
+    offsets = np.asarray(offsets, dtype=np.float64)
     # Scaled by powers of two, which changes no bits of what does not overflow.
     exponents = np.frexp(np.abs(offsets).max(axis=1, initial=0.0))[1]
     offsets = np.ldexp(offsets, -exponents[:, None])
-    squared = np.einsum("ij,jk,ik->i", offsets, precision, offsets, optimize=True)
+    squared = np.zeros(len(offsets))
+    for column, other in zip(offsets.T, products(offsets, precision).T, strict=True):
+        squared += column * other
     return narrowed(np.ldexp(np.maximum(squared, 0.0), 2 * exponents), np.float64)

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .._aggregate.shared.global_generators import row_by_row
 from .._aggregate.shared.single_rows import finite, row_guard, saturated
 from .._base import BaseDPEstimator
 from .._intervals import StandardErrors
@@ -109,14 +110,18 @@ class BaseReleasedMethods(StandardErrors, BaseDPEstimator):
         return np.asarray(self.estimator_.classes_)
 
     def _ask(self, method, X, *others):
-        """What a method of the released estimator makes of rows, or what it misses for that.
+        """What a method of the released estimator makes of rows, or what it misses for that. Of
+        each alone: its bits are not those of the rows beside it, as a private step behind it needs.
 
         Entries of `X` are moved to 1e37 at most: scikit-learn's estimators that work in single
         precision refuse larger ones.
         """
         X = saturated(self._validate_predict(X), _FARTHEST)
+        ask = getattr(self.estimator_, method)
         try:
-            return finite(getattr(self.estimator_, method)(X, *others))
+            if others or not len(X):
+                return finite(ask(X, *others))
+            return finite(np.concatenate(row_by_row(ask, X)))
         except AttributeError as error:
             missing = error.name
         raise ValueError(f"output must also name {missing}, which {method} of the estimator needs.")

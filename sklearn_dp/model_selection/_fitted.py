@@ -13,7 +13,6 @@ Spaces: rows are given in the space of the search's input. Each step but the las
 
 import math
 from typing import Any, Self
-from zlib import crc32
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -27,7 +26,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from .._aggregate.shared.global_generators import own_streams
+from .._aggregate.shared.global_generators import row_by_row
 from .._aggregate.shared.single_rows import finite, for_rows, products
 from .._base import BaseDPEstimator
 
@@ -47,17 +46,15 @@ def transformed(step: Any, X: Any) -> np.ndarray:
     inner = getattr(step, "estimator_", step)  # of another library, if it has one
     if len(X) and (isinstance(inner, BaseDPEstimator) or type(inner) in _ELEMENTWISE):
         return finite(step.transform(X))
-    with own_streams() as start_stream:
-        start_stream(0)
-        width = np.asarray(step.transform(np.zeros((1, X.shape[1])))).shape[1]
-        rows = np.zeros((len(X), width))
-        for i, row in enumerate(X):
-            start_stream(crc32(row.tobytes()))
-            try:
-                rows[i] = finite(np.asarray(step.transform(row[None].copy()), dtype=np.float64))
-            except Exception:  # one row must not decide about the whole fit
-                continue
-    return rows
+    (first,) = row_by_row(step.transform, np.zeros((1, X.shape[1])))
+
+    def of_row(row: np.ndarray) -> np.ndarray:
+        try:
+            return finite(np.asarray(step.transform(row), dtype=np.float64))
+        except Exception:  # one row must not decide about the whole fit
+            return np.zeros(first.shape)
+
+    return np.concatenate([np.zeros((0, first.shape[1])), *row_by_row(of_row, X)])
 
 
 def square_sums(rows: np.ndarray) -> np.ndarray:
