@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import exp2, xlogy
 from sklearn.base import DensityMixin
 from sklearn.mixture import GaussianMixture
 from sklearn.utils.validation import check_is_fitted
@@ -185,7 +186,7 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
             Each row sums to one.
         """
         parts = self._log_parts(X)
-        return np.exp(parts - _log_sums(parts)[:, None])
+        return _exponentials(parts - _log_sums(parts)[:, None])
 
     @row_guard
     def score_samples(self, X: ArrayLike) -> np.ndarray:
@@ -315,5 +316,10 @@ def _log_sums(parts: np.ndarray) -> np.ndarray:
     top = parts.max(axis=1)
     total = np.zeros(len(parts))
     for column in parts.T:
-        total += np.exp(column - top)
-    return top + np.log(total)
+        total += _exponentials(column - top)
+    return top + xlogy(1.0, total)
+
+
+def _exponentials(values: np.ndarray) -> np.ndarray:
+    """By scipy, which takes one number after the other: bits of numpy's may differ by lane."""
+    return exp2(values * math.log2(math.e))

@@ -377,6 +377,14 @@ def _status(outcome: Any, model: Any) -> str:
     own = getattr(model, "status_", "ok")
     if not is_ok(own):
         return own
+    failed = int(np.isneginf(outcome.scores).sum())
+    if np.isneginf(outcome.scores[outcome.index]):
+        return (
+            "no candidate could be scored, so the choice is arbitrary: check that the estimator "
+            "has what `scoring` needs"
+        )
+    if failed:
+        return f"{failed} of {len(outcome.scores)} candidates could not be fitted or scored"
     scores = np.sort(outcome.scores[np.isfinite(outcome.scores)])
     if len(scores) > 1 and scores[-1] - scores[-2] < _CLOSE * outcome.noise:
         return "the noise hides which of the best two candidates has the higher score"

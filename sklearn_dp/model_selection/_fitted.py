@@ -11,12 +11,9 @@ Spaces: rows are given in the space of the search's input. Each step but the las
 `centers` are in the space of the last step, `input_centers` back in that of the input.
 """
 
-import math
 from typing import Any, Self
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from scipy.special import exp2, xlogy
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import (
     Binarizer,
@@ -27,7 +24,7 @@ from sklearn.preprocessing import (
 )
 
 from .._aggregate.shared.global_generators import row_by_row
-from .._aggregate.shared.single_rows import finite, for_rows, products
+from .._aggregate.shared.single_rows import finite
 from .._base import BaseDPEstimator
 
 __all__ = ["Fitted", "square_sums", "transformed"]
@@ -141,46 +138,10 @@ class Fitted:
         return self.final.predict(self.last(X))
 
     def log_density(self, X: Any) -> np.ndarray:
-        """Log-density of a mixture at each row, each a function of its row alone.
-
-        Not by the estimator's own `score_samples`: matrix products, whose last bits hang on the
-        number of rows.
-
-        With L the Cholesky factor of a covariance C = L L^T and S = L^-T, a component's log-density
-        is
-
-            log w + log det S - d/2 log(2 pi) - |(x - m) S|^2 / 2,
-
-        since (x - m)^T C^-1 (x - m) = |L^-1 (x - m)|^2 and log det S = -log det C / 2. S is
-        triangular, so its determinant is the product of its diagonal. Components of weight zero
-        have a log-weight of minus infinity and take no part in the sum. Its largest term is taken
-        out, which keeps far rows from underflowing to log 0.
-        """
-        mixture = self.final.to_sklearn()
-        d = X.shape[1]
-        shapes = [
-            solve_triangular(np.linalg.cholesky(each), np.eye(d), lower=True).T
-            for each in _full_covariances(mixture, d)
-        ]
-        logs = [
-            float(np.log(np.diagonal(shape)).sum() + np.log(weight) - d / 2 * np.log(2 * np.pi))
-            if weight > 0
-            else -np.inf
-            for shape, weight in zip(shapes, mixture.weights_, strict=True)
-        ]
-
-        def density(rows: np.ndarray) -> np.ndarray:
-            columns = [
-                log - 0.5 * square_sums(products(rows - mean, shape))
-                for log, mean, shape in zip(logs, mixture.means_, shapes, strict=True)
-            ]
-            # Scipy's functions take one number after the other; numpy's may differ by lane.
-            most, total = np.maximum.reduce(columns), np.zeros(len(rows))
-            for column in columns:
-                total += exp2((column - most) * np.log2(math.e))
-            return (most + xlogy(1.0, total))[:, None]
-
-        return for_rows(density, np.asarray(X, dtype=np.float64), 1)[:, 0]
+        """Log-density of the model at each row, by its own `score_samples`, whose bits are those of
+        the row alone. Of one step: after others, a density would be one of other units."""
+        (only,) = self.steps
+        return only[1].score_samples(X)
 
     def stripped(self) -> Self:
         """The same without what was not released.
@@ -192,19 +153,3 @@ class Fitted:
             for name in getattr(step, "_not_released", ()):
                 vars(step).pop(name, None)
         return self
-
-
-def _full_covariances(mixture: Any, d: int) -> np.ndarray:
-    """All four shapes of scikit-learn's covariances as one, (k, d, d).
-
-    They are full (k, d, d), tied (d, d), diag (k, d), spherical (k,).
-    """
-    k = len(mixture.means_)
-    kind, values = mixture.covariance_type, np.asarray(mixture.covariances_)
-    if kind == "full":
-        return values
-    if kind == "tied":
-        return np.broadcast_to(values, (k, d, d))
-    if kind == "diag":
-        return np.stack([np.diag(each) for each in values])
-    return np.stack([np.eye(d) * each for each in values])

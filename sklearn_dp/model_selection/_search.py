@@ -43,8 +43,8 @@ class DPGridSearch(BaseDPSearch):
     scoring : {"silhouette", "cost", "log_density", "reconstruction", "accuracy"} or \
 PrivateScorer, optional
         Scores of rows, between public limits, are added up and released with noise. None:
-        "log_density" for mixtures, "silhouette" if the number of clusters varies, "cost" for other
-        clusterers, otherwise "reconstruction".
+        "log_density" if the estimator has a density and is no step of a Pipeline, "silhouette" if
+        the number of clusters varies, "cost" for other clusterers, otherwise "reconstruction".
     selection : {"auto", "all", "best"} or BestOf, default="auto"
         "all": every candidate is fitted once, and all models and scores are released. "best": a
         secret random number of candidates is fitted, and only the best fit is released, which is
@@ -196,8 +196,8 @@ class DPRandomizedSearch(BaseDPSearch):
     scoring : {"silhouette", "cost", "log_density", "reconstruction", "accuracy"} or \
 PrivateScorer, optional
         Scores of rows, between public limits, are added up and released with noise. None:
-        "log_density" for mixtures, "silhouette" if the number of clusters varies, "cost" for other
-        clusterers, otherwise "reconstruction".
+        "log_density" if the estimator has a density and is no step of a Pipeline, "silhouette" if
+        the number of clusters varies, "cost" for other clusterers, otherwise "reconstruction".
     selection : {"auto", "all", "best"} or BestOf, default="auto"
         "all": every candidate is fitted once, and all models and scores are released. "best": a
         secret random number of candidates is fitted, and only the best fit is released, which is

@@ -20,6 +20,7 @@ number of columns and of the unit. So an error that is raised here tells nothing
 costs nothing, because the ledger is charged later.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,6 +39,7 @@ from ._candidate_plan import Fit, Maker, only_gaussian, releases_are_gaussian
 from ._candidates import (
     Candidate,
     Limits,
+    Step,
     candidate,
     shared_prefix,
     step_weights,
@@ -92,7 +94,7 @@ def plan_search(
         raise TypeError("shares must be None or of the class Shares.")
     size = shared_prefix(candidates)
     several = len(candidates) > 1
-    scoring = _scoring(search.scoring, params, candidates[0].steps[-1].estimator)
+    scoring = _scoring(search.scoring, params, candidates[0].steps)
     metrics = [str(getattr(each.steps[-1].estimator, "metric", "")) for each in candidates]
     if several and scoring == "cost" and "cosine" in metrics:
         raise ValueError(
@@ -155,19 +157,20 @@ def _fits(
     return prefix, runs, each_with(split.refit, False) if split.refit else None
 
 
-def _scoring(scoring: Any, params: list[dict[str, Any]], final: Any) -> Any:
+def _scoring(scoring: Any, params: list[dict[str, Any]], steps: Sequence[Step]) -> Any:
     """What the user has set. By default a score with a maximum inside the grid where k varies.
 
     The default has to be a score that is comparable between candidates:
 
-    * a mixture has a density, which compares models of any shape and number of components;
+    * a density compares models of any shape and number of components;
     * "silhouette" has its maximum inside the range of `n_clusters`, while the cost of k-means falls
       with every further center, so it chooses the largest number;
     * "cost" is what clusterers minimize, and fair where all have as many centers;
     * what is left can at least be transformed and transformed back.
 
-    `final` is the last step of a candidate.
+    `steps` are those of a candidate.
     """
+    final, n_steps = steps[-1].estimator, len(steps)
     names = {key.rpartition("__")[2] for each in params for key in each}
     if scoring is not None:
         if isinstance(scoring, str) and scoring == "cost" and "n_clusters" in names:
@@ -175,8 +178,14 @@ def _scoring(scoring: Any, params: list[dict[str, Any]], final: Any) -> Any:
                 "scoring='cost' cannot choose n_clusters: more clusters always cost less. Use "
                 "'silhouette' or DPKMeans(n_clusters='auto')."
             )
+        if scoring == "log_density" and (n_steps > 1 or not hasattr(final, "score_samples")):
+            raise ValueError(
+                "scoring='log_density' needs an estimator that has score_samples, and no steps "
+                "before it, which change the units of densities. Give the estimator bounds instead "
+                "of a scaler, or use another score."
+            )
         return scoring
-    if hasattr(final, "score_samples"):
+    if hasattr(final, "score_samples") and n_steps == 1:
         return "log_density"
     if "n_clusters" in names:
         return "silhouette"

@@ -1,6 +1,7 @@
 """Scores of candidates: of single rows, bounded, with noise."""
 
 import random
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,14 +9,20 @@ import pandas as pd
 import pytest
 from search_tools import corners, search
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 from sklearn_dp import (
+    DPPCA,
     DPGaussianMixture,
     DPKMeans,
+    DPQuantiles,
+    DPStandardScaler,
+    FriendlyMean,
     PrivacyBudget,
     PrivacyLedger,
     SampleAndAggregate,
 )
+from sklearn_dp._aggregate.shared.bounds import is_ok
 from sklearn_dp._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
@@ -160,3 +167,88 @@ def test_accuracy_needs_y():
     with pytest.raises(ValueError, match="y must be given"):
         found.fit(X)
     assert not ledger.entries
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e8, 1e18, 1e30, 1e-18, 1e-30])
+@pytest.mark.parametrize(
+    ("made", "grid"),
+    [
+        (DPKMeans, {"n_clusters": [2, 3]}),
+        (partial(DPGaussianMixture, covariance_type="full"), {"n_components": [1, 3]}),
+        (partial(DPGaussianMixture, covariance_type="diag"), {"n_components": [1, 3]}),
+        (partial(DPGaussianMixture, covariance_type="tied"), {"n_components": [1, 3]}),
+    ],
+)
+def test_scores_of_single_precision_are_those_of_double(made, grid, scale):
+    """Covariances are squares: those of numbers beyond 1e19, or below 1e-19, leave float32."""
+    X, found = corners(3000, sd=0.2).clip(-3, 3) * scale, []
+    for dtype in (np.float64, np.float32):
+        estimator = made(bounds=(-3 * scale, 3 * scale))
+        one = DPGridSearch(estimator, grid, epsilon=20.0, random_state=0).fit(X.astype(dtype))
+        assert is_ok(one.status_) and np.isfinite(one.cv_results_["mean_test_score"]).all()
+        found.append((one.best_params_, one.best_score_))
+    assert found[0][0] == found[1][0]
+    assert found[0][1] == pytest.approx(found[1][1], abs=0.2)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "grid", "options", "words"),
+    [
+        (DPPCA(bounds=3.0), {"n_components": [1, 2]}, {"scoring": "cost"}, "no candidate"),
+        (DPPCA(bounds=3.0), {"n_components": [1, 2]}, {"scoring": "silhouette"}, "no candidate"),
+        (
+            FriendlyMean(bounds=3.0),
+            {"diameter": [1.0, 2.0]},
+            {"scoring": "silhouette"},
+            "no candidate",
+        ),
+        (
+            DPQuantiles(bounds=(-3, 3)),
+            {"quantiles": [[0.5], [0.4]]},
+            {"scoring": "cost", "max_distance": 2.0},
+            "no candidate",
+        ),
+        (
+            DPQuantiles(bounds=(-3, 3)),
+            {"quantiles": [[0.5], [0.4]]},
+            {"scoring": "reconstruction", "max_distance": 2.0},
+            "no candidate",
+        ),
+        (DPKMeans(bounds=3.0), {"n_clusters": [2, 4]}, {"scoring": "accuracy"}, "ok"),
+    ],
+)
+def test_a_search_whose_candidates_cannot_be_scored_says_so(estimator, grid, options, words):
+    search = DPGridSearch(estimator, grid, epsilon=20.0, random_state=0, **options)
+    y = np.zeros(300)
+    found = search.fit(corners(300), y)
+    assert found.status_.startswith(words) and is_ok(found.status_) == (words == "ok")
+    assert np.isneginf(found.best_score_) == (words != "ok")
+
+
+@pytest.mark.parametrize(
+    ("steps", "scoring"),
+    [
+        ((DPStandardScaler(bounds=3.0), DPGaussianMixture()), "log_density"),
+        ((DPPCA(2, bounds=3.0), DPGaussianMixture()), "log_density"),
+        ((DPKMeans(bounds=3.0),), "log_density"),
+        ((FriendlyMean(bounds=3.0),), "log_density"),
+        ((DPStandardScaler(bounds=3.0), DPPCA()), "log_density"),
+    ],
+)
+def test_densities_of_other_units_are_refused_before_the_charge(steps, scoring):
+    """A density after a scaler is one of scaled rows: against that of the rows all were lowest."""
+    ledger, model = (
+        PrivacyLedger(budget=PrivacyBudget(1.0, 1e-6)),
+        make_pipeline(*steps) if len(steps) > 1 else steps[0],
+    )
+    grid = [{}, {}]
+    with pytest.raises(ValueError, match="scoring='log_density' needs"):
+        DPGridSearch(model, grid, ledger=ledger, scoring=scoring).fit(corners(30))
+    assert ledger.spent["epsilon"] == 0
+
+
+def test_the_default_score_of_a_pipeline_is_no_density():
+    model = make_pipeline(DPStandardScaler(bounds=3.0), DPPCA())
+    grid = {"dppca__n_components": [1, 2]}
+    found = DPGridSearch(model, grid, epsilon=20.0, random_state=0).fit(corners(3000))
+    assert found.best_params_ == {"dppca__n_components": 2} and np.isfinite(found.best_score_)
