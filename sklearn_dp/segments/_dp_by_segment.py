@@ -26,7 +26,7 @@ from ._rows import (
     checked_values,
     part_labels,
     segment_of_rows,
-    unit_in_one_segment,
+    units_in_one_segment,
     without_column,
 )
 
@@ -121,8 +121,9 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
     `groups`: all rows of a group), for all segments together. A unit changes the fit of its own
     segment only; given the pooled fit, the other fits have the same distribution with and without
     it. So the cost is that of the pooled fit and of one segment, however many there are. This
-    relies on each unit being in one segment: a single row always is, and a group with rows in two
-    segments is refused.
+    relies on each unit being in one segment: a single row always is. Of a group with rows in
+    several segments, only those in the segment with most of them count; the others are ignored
+    without a word, since an error or a warning would reveal that there is such a group.
 
     Neighbors add or remove a unit. Replacing one may move it from one segment to another, so it
     costs twice as much.
@@ -258,7 +259,7 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
             The key of each row.
         groups : array-like of shape (n_samples,), optional
             The privacy unit of each row: the guarantee is then for adding or removing all rows of a
-            group.
+            group. A group counts in the segment where it has most rows; its other rows are ignored.
 
         Returns
         -------
@@ -268,7 +269,7 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
         Raises
         ------
         ValueError, TypeError
-            For invalid input or parameters, or a group with rows in two segments.
+            For invalid input or parameters.
         BudgetExceededError
             If the remaining budget of `ledger` is too small. The data have not been read.
 
@@ -288,7 +289,8 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
         rows = self._validated(X)
         segment = segment_of_rows(key, self._listed(), len(rows))
         weights = None if largest is None else check_weights(sample_weight, len(rows))
-        units = UnitsBySegment(segment, unit_in_one_segment(groups, segment), weights, largest)
+        numbers, segment = units_in_one_segment(groups, segment)
+        units = UnitsBySegment(segment, numbers, weights, largest)
         return self._fit_session(rows, cast(Any, units), session)
 
     def _count_features(self, X):

@@ -18,7 +18,7 @@ __all__ = [
     "checked_values",
     "part_labels",
     "segment_of_rows",
-    "unit_in_one_segment",
+    "units_in_one_segment",
     "without_column",
 ]
 
@@ -125,26 +125,27 @@ def _number_of(value: Any, numbers: dict[Any, int]) -> int:
         return -1
 
 
-def unit_in_one_segment(groups: Any, segment: np.ndarray) -> np.ndarray | None:
-    """The number of the unit of each row, once no unit lies in two segments; None: rows are units.
+def units_in_one_segment(groups: Any, segment: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
+    """The number of the unit of each row, None where rows are units; and the segment of each row,
+    -1 where its unit has more rows in another segment (as many in one that is listed before it).
 
-    Rows in no segment are not looked at.
+    So a unit is in one segment only, and in which one depends on its own rows: an error, or a
+    warning, would tell that some unit is in two.
     """
     if groups is None:
-        return None
+        return None, segment
     units = code_groups(groups)
     if len(units) != len(segment):
         raise ValueError("groups must have one entry for each row.")
-    inside = segment >= 0
-    last = np.zeros(int(units.max(initial=-1)) + 1, dtype=np.int64)
-    last[units[inside]] = segment[inside]
-    if (last[units[inside]] != segment[inside]).any():
-        raise ValueError(
-            "groups: a group has rows in two segments. Each unit may be in one segment only; "
-            "otherwise the guarantee would cover only part of its rows. Fit without segments, or "
-            "pay for each segment separately."
-        )
-    return units
+    inside = np.flatnonzero(segment >= 0)
+    pairs, counts = np.unique(
+        np.stack([units[inside], segment[inside]]), axis=1, return_counts=True
+    )
+    order = np.lexsort((pairs[1], -counts, pairs[0]))
+    owner, first = np.unique(pairs[0, order], return_index=True)
+    own = np.full(int(units.max(initial=-1)) + 1, -1, dtype=np.int64)
+    own[owner] = pairs[1, order[first]]
+    return units, np.where(own[units] == segment, segment, -1)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from sklearn_dp.segments._rows import (
     checked_values,
     part_labels,
     segment_of_rows,
-    unit_in_one_segment,
+    units_in_one_segment,
     without_column,
 )
 
@@ -77,12 +77,35 @@ def test_wrong_values(values, kind):
         checked_values(values)
 
 
-def test_groups_are_in_one_segment():
+def test_rows_are_units_without_groups():
     segment = np.array([0, 0, 1, -1])
-    assert unit_in_one_segment(None, segment) is None
-    assert unit_in_one_segment(["p", "p", "q", "p"], segment).tolist() == [0, 0, 1, 0]
-    with pytest.raises(ValueError, match="two segments"):
-        unit_in_one_segment(["p", "q", "p", "p"], segment)
+    units, own = units_in_one_segment(None, segment)
+    assert units is None and own is segment
+
+
+@pytest.mark.parametrize(
+    ("groups", "segment", "own"),
+    [
+        ("ppqp", [0, 0, 1, -1], [0, 0, 1, -1]),
+        ("pqpp", [0, 0, 1, -1], [0, 0, -1, -1]),  # as many in both: the one that is listed first
+        ("pqpp", [1, 0, 0, -1], [-1, 0, 0, -1]),
+        ("ppp", [2, 1, 2], [2, -1, 2]),
+        ("pppq", [-1, -1, -1, 0], [-1, -1, -1, 0]),
+        ("pqpqpq", [0, 1, 1, 0, 1, 1], [-1, 1, 1, -1, 1, 1]),
+        ("", [], []),
+    ],
+)
+def test_a_group_is_in_the_segment_of_most_of_its_rows(groups, segment, own):
+    """Which depends on its own rows alone, and not on their order."""
+    segment = np.array(segment, dtype=np.int64)
+    units, found = units_in_one_segment(list(groups), segment)
+    assert found.tolist() == own and len(units) == len(groups)
+    back = np.arange(len(groups))[::-1]
+    assert units_in_one_segment(list(groups[::-1]), segment[back])[1].tolist() == own[::-1]
+    for gone in set(groups):  # the others stay where they were
+        rest = [i for i, group in enumerate(groups) if group != gone]
+        few = units_in_one_segment([groups[i] for i in rest], segment[rest])[1]
+        assert few.tolist() == [own[i] for i in rest]
 
 
 def test_the_column_of_the_key_is_taken_out():
