@@ -99,6 +99,8 @@ class ChargedTogether:
         steps = list(private_steps(self))
         books = [book for _, step in steps if (book := open_ledger(step.ledger)) is not None]
         check_one_value([(identity(book), book.payers) for book in books])
+        for _, step in steps:  # what is wrong with them in any case is said before the charge
+            step._check_shared()
         try:
             width = num_features(X)
         except Exception:  # whatever `X` does when it is asked: the first step refuses it

@@ -25,14 +25,18 @@ So a ledger is charged on the first day, for all days: the plan of the first day
 the other days of a unit, where there are any. Nobody can check that units come once: the user
 states it, as with groups.
 
-What is kept from day to day are releases, and what follows from them. A day that fails half-way has
-shown nothing but its error: the result is that of the day before, and the day counts as begun. Its
-name is not taken again, since its rows have been looked at.
+What is kept from day to day are releases, and what follows from them. A day that fails half-way
+leaves the result of the day before, and counts as begun. Its name is not taken again, since its
+rows have been looked at, and its log and its callbacks may have shown what it had released by then.
+A process that dies takes this with it, and the model of the day before, loaded from a file, does
+not know it; a ledger does, where there is one: a day with a name is entered before its rows are
+read.
 """
 
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from operator import index
 from types import MethodType, SimpleNamespace
 from typing import Any, Self
@@ -44,15 +48,16 @@ from ._aggregate.shared.table import Table
 from ._base import BaseDPEstimator, check_integer, check_real, fits_inside
 from ._partitions import engine_of
 from ._privacy._budget import PrivacyBudget
-from ._privacy._checks import is_integer
+from ._privacy._checks import is_integer, plain_text
 from ._privacy._disjoint import EVERYONE, Payers, payers_in_words
+from ._privacy._ledger import PrivacyLedger, open_ledger
 from ._privacy._plan import PrivacyPlan
-from ._privacy._prepaid import payers_of
 from ._privacy._session import PrivacySession
 from ._privacy._units import unit_of
 from ._privacy.mechanisms.fits import lump
 from ._sklearn_compat import with_callbacks
 from ._tables import largest_weight
+from ._validation import check_not_too_small
 
 __all__ = ["Days", "BaseByDays"]
 
@@ -105,6 +110,7 @@ class _Today:
     days: Days | None  # before it; None on the first day
     n_days: int
     keep: float
+    name: Any  # None without one
     fitted: SimpleNamespace  # the attributes of the day before
     gaussian: bool = True  # whether all releases are, and never fail, as far as is known
     plan: PrivacyPlan | None = None  # of this day alone
@@ -138,7 +144,8 @@ class BaseByDays(BaseDPEstimator):
 
     days_: Days
     _today: Any = None  # a _Today, while a day is fitted
-    _charged: tuple[str, Payers] | None = None  # on the first day: which ledger, and whom in it
+    # On the first day: which ledger, its head after that, and who paid.
+    _charged: tuple[str, str, Payers] | None = None
     _first: dict[str, Any] | None = None  # its parameters
     _weighs: float | None = None  # on the first day: what a unit does; None without weights
 
@@ -226,7 +233,7 @@ class BaseByDays(BaseDPEstimator):
                 )
             days = replace(days, last=day)
         before = {**vars(self), **({} if days is None else {"days_": days})}
-        self._today = _Today(days, n_days, keep, SimpleNamespace(**before))
+        self._today = _Today(days, n_days, keep, day, SimpleNamespace(**before))
         try:
             with fits_inside(self._opened):
                 self._fit_validated(X, groups, sample_weight)
@@ -278,14 +285,26 @@ class BaseByDays(BaseDPEstimator):
             raise ValueError(
                 "ledger must be None: the first day had no ledger, and later days are not charged."
             )
-        (first, payers), (book, own) = self._charged, payers_of(self.ledger)
-        if book != first:
+        (first, head, payers), state = self._charged, self._book().state()
+        if state.identity != first:
             raise ValueError(
-                "ledger must be that of the first day, because later days are not charged."
+                "ledger must be that of the first day, because later days are not charged. This "
+                "one is another ledger, whatever the name of its file."
             )
-        if payers not in (EVERYONE, own):
+        if head not in state.heads:
+            raise ValueError(
+                "ledger does not hold the charge of the first day, and later days are not charged: "
+                "an older copy of the file has taken its place."
+            )
+        if payers not in (EVERYONE, state.payers):
             whose = payers_in_words(payers)
             raise ValueError(f"ledger must be that of {whose}: the first day paid for all days.")
+
+    def _book(self) -> PrivacyLedger:
+        """The ledger, where there is one."""
+        ledger = open_ledger(self.ledger)
+        assert ledger is not None
+        return ledger
 
     def _kept_parameters(self) -> dict[str, Any]:
         """Copies: the values of the first day, whatever becomes of an array."""
@@ -301,11 +320,15 @@ class BaseByDays(BaseDPEstimator):
         if today is None or (today.n_days == 1 and not (today.gaussian and today.days)):
             return whole
         if not today.gaussian:
-            return whole.split([_ROUNDING / today.n_days])[0]
-        rho = whole.to_rho() / today.n_days  # which adds up over days
-        if today.days is not None and today.days.cost[2] > rho * (1 - 1e-9):
-            rho = min(rho, today.days.cost[2])
-        return PrivacyBudget(rho=rho * _ROUNDING, delta=whole.delta)
+            of_day = whole.split([_ROUNDING / today.n_days])[0]
+        else:
+            rho = whole.to_rho() / today.n_days  # which adds up over days
+            if today.days is not None and today.days.cost[2] > rho * (1 - 1e-9):
+                rho = min(rho, today.days.cost[2])
+            of_day = PrivacyBudget(rho=rho * _ROUNDING, delta=whole.delta)
+        if today.n_days > 1:
+            check_not_too_small(of_day, "n_days is too large for this budget")
+        return of_day
 
     def _make_plan(self, n_features: int, unit: str, **public: Any) -> PrivacyPlan:
         if self._later and n_features != self.n_features_in_:  # before bounds are blamed
@@ -342,6 +365,9 @@ class BaseByDays(BaseDPEstimator):
         if number and is_integer(seed):
             seed = index(seed) + (number << 128)  # noise of its own
         ledger = None if number else self.ledger
+        if number and self.ledger is not None and today.name is not None:
+            assert self._charged is not None
+            self._book()._begin(self._charged[1], _text_of(today.name))
         session = PrivacySession(plan, random_state=seed, ledger=ledger, label=type(self).__name__)
         if today.n_days > 1:
             session.inner(_OTHERS, self._others(today.plan, today.n_days), _OTHERS)
@@ -351,7 +377,10 @@ class BaseByDays(BaseDPEstimator):
         session = super()._start_session(plan)
         if not self._later:
             self._first = self._kept_parameters()
-            self._charged = payers_of(self.ledger) if session.report().ledger else None
+            self._charged = None
+            if session.report().ledger:
+                state = self._book().state()
+                self._charged = state.identity, state.head, state.payers
         return session
 
     def __getstate__(self) -> dict[str, Any]:
@@ -367,6 +396,16 @@ class BaseByDays(BaseDPEstimator):
 
     def _validated(self, X: Any, **options: Any) -> Any:
         return super()._validated(X, **({"reset": False} if self._later else {}) | options)
+
+
+def _text_of(day: Any) -> str:
+    """The name of a day in a ledger: the same for all that are equal, as 2 and 2.0 are."""
+    if isinstance(day, str):
+        return plain_text("day", day)
+    whole = isinstance(day, Integral | np.bool_) or (
+        isinstance(day, Real) and float(day).is_integer()
+    )
+    return str(int(day) if whole else day)
 
 
 def _after(day: Any, last: Any) -> bool:

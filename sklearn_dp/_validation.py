@@ -19,6 +19,7 @@ __all__ = [
     "MOST_FEATURES",
     "SQUARABLE",
     "budget_of",
+    "check_not_too_small",
     "check_integer",
     "check_n_points",
     "check_number_of_clusters",
@@ -210,7 +211,11 @@ def budget_of(epsilon: Any, delta: Any, rho: Any) -> PrivacyBudget:
     # Gaussian noise has no guarantee at delta = 0, whatever its scale; zCDP alone would have one.
     if budget.delta <= 0:
         raise ValueError("delta must be greater than 0: the noise is Gaussian.")
-    if budget.to_rho() < _LEAST_RHO:
-        name = "epsilon" if rho is None else "rho"
-        raise ValueError(f"{name} is too small: the noise would not fit the integer grid.")
+    check_not_too_small(budget, f"{'epsilon' if rho is None else 'rho'} is too small")
     return budget
+
+
+def check_not_too_small(budget: PrivacyBudget, reason: str) -> None:
+    """Raise unless the noise of all releases that a budget pays for fits the grid."""
+    if budget.to_rho() < _LEAST_RHO:
+        raise ValueError(f"{reason}: the noise would not fit the integer grid.")

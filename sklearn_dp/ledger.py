@@ -2,16 +2,17 @@
 
 From Python, see :class:`PrivacyLedger`; from the command line::
 
-    python -m sklearn_dp.ledger create FILE --epsilon 1 --delta 1e-5
-    python -m sklearn_dp.ledger show FILE [--json]
-    python -m sklearn_dp.ledger convert FILE --relation "add or remove"
+    sklearn-dp ledger create FILE --epsilon 1 --delta 1e-5
+    sklearn-dp ledger show FILE [--json]
+    sklearn-dp ledger verify FILE [--head HASH]
 
-Estimators accept the path of the file as their `ledger` parameter.
+``python -m sklearn_dp.ledger`` is the same. Estimators accept the path of the file as their
+`ledger` parameter.
 
-The command line has three commands. `create` creates a file and never overwrites one. Nothing else
-creates ledgers, so a mistyped path is an error rather than a fresh budget. `show` prints the total,
-all charges and the remaining budget, all read at one moment, as a table or as JSON. `convert` adds
-the relation that files of format 1 do not record. No command refunds a charge.
+`create` creates a file and never overwrites one. Nothing else creates ledgers, so a mistyped path
+is an error rather than a fresh budget. `show` prints the total, all charges, the remaining budget
+and the head, all read at one moment, as a table or as JSON. `verify` checks every entry, and that
+the ledger still holds all that it held when a head was published. No command refunds a charge.
 """
 
 import argparse
@@ -21,7 +22,6 @@ import sys
 
 from ._privacy._budget import PrivacyBudget
 from ._privacy._ledger import DisjointLedgers, PrivacyLedger
-from ._privacy._ledger_store import FileBook
 from ._privacy._ledger_terms import COMPOSITIONS, LedgerCharge
 from ._privacy._neighbors import RELATIONS, UNITS, in_words
 
@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     place, on the error stream, with an exit status of 1.
     """
     parser = argparse.ArgumentParser(
-        prog="python -m sklearn_dp.ledger", description="Create and show privacy ledgers."
+        prog="sklearn-dp ledger", description="Create, show and verify privacy ledgers."
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
@@ -93,18 +93,10 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("file")
     show.add_argument("--json", action="store_true", help="print JSON")
 
-    # The relation has no default here: that format 1 did not know it is the reason for asking.
-    convert = commands.add_parser(
-        "convert", help="add the relation to a ledger file of format 1, which did not record it"
-    )
-    convert.set_defaults(run=_convert)
-    convert.add_argument("file")
-    convert.add_argument(
-        "--relation",
-        choices=RELATIONS,
-        required=True,
-        help="how the neighbors of all its fits differ by a unit",
-    )
+    verify = commands.add_parser("verify", help="check that no entry has been changed or removed")
+    verify.set_defaults(run=_verify)
+    verify.add_argument("file")
+    verify.add_argument("--head", metavar="HASH", help="a head that was published earlier")
     return parser
 
 
@@ -121,24 +113,37 @@ def _create(arguments: argparse.Namespace) -> str:
     return f"{arguments.file}: {budget}"
 
 
-def _convert(arguments: argparse.Namespace) -> str:
-    """Write down the relation of a file of format 1: only its owner can know it."""
-    FileBook(arguments.file).convert(arguments.relation)
-    return f"{arguments.file}: neighbors {arguments.relation}"
-
-
 def _show(arguments: argparse.Namespace) -> str:
     """Read a file, which is never made here."""
     ledger = PrivacyLedger(path=arguments.file)
     return json.dumps(_as_json(ledger), indent=2) if arguments.json else _as_text(ledger)
 
 
+def _verify(arguments: argparse.Namespace) -> str:
+    """Check a file; any problem is an error. That of reading it is that it was changed."""
+    state = PrivacyLedger(path=arguments.file).state()
+    state.check()
+    done = f"{arguments.file}: {len(state.charges)} charges, in {len(state.heads)} entries: intact"
+    if arguments.head is None:
+        return (
+            f"{done}.\nhead {state.head}\nTo rule out that the whole file was replaced, compare "
+            "with a head that was published: --head HASH."
+        )
+    if arguments.head not in state.heads:
+        raise ValueError(
+            f"{arguments.file} does not continue the ledger with the head {arguments.head}: "
+            "entries of that time were changed or removed, or it is another ledger."
+        )
+    since = len(state.heads) - 1 - state.heads.index(arguments.head)
+    return f"{done}. It holds all that the published head stands for, and {since} entries since."
+
+
 def _as_json(ledger: PrivacyLedger) -> dict:
     """Everything in a ledger, as what JSON can hold.
 
-    "path", "total" (with null for what is not set), "unit", "composition", "relation", "spent" and
-    "remaining" (in the two costs that this composition counts), "keys" (of each value the same
-    two), "charges".
+    "path", "identity", "head", "total" (with null for what is not set), "unit", "composition",
+    "relation", "spent" and "remaining" (in the two costs that this composition counts), "keys" (of
+    each value the same two), "charges", "days" (that were begun, of each stream).
     """
     state, names = ledger.state(), (*_HEADINGS, *_PAYERS)
     charges = [{name: getattr(charge, name) for name in names} for charge in state.charges]
@@ -147,6 +152,8 @@ def _as_json(ledger: PrivacyLedger) -> dict:
     budget = state.terms.budget
     return {
         "path": ledger.path,
+        "identity": state.identity,
+        "head": state.head,
         "total": {name: getattr(budget, name) for name in ("epsilon", "delta", "rho")},
         "unit": state.terms.unit,
         "composition": state.terms.composition,
@@ -161,6 +168,7 @@ def _as_json(ledger: PrivacyLedger) -> dict:
             for key in state.keys
         },
         "charges": charges,
+        "days": sorted(state.days),
     }
 
 
@@ -179,6 +187,7 @@ def _as_text(ledger: PrivacyLedger) -> str:
         f"  neighbors  {in_words(terms.relation, terms.unit)}",
         f"  spent      {_amounts(state.spent)}",
         f"  remaining  {_amounts(_left(state.spent, state.remaining))}",
+        f"  head       {state.head}",
         "",
     ]
     for key, values in state.keys.items():

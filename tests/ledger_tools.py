@@ -105,7 +105,8 @@ def count(path):
     """Charges in a file, read without the package."""
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        return db.execute("SELECT count(*) FROM charge").fetchone()[0]
+        entries = db.execute("SELECT content FROM entry").fetchall()
+        return sum(json.loads(entry)["kind"] == "charge" for (entry,) in entries)
 
 
 def admitted(ledger, charge):

@@ -33,6 +33,7 @@ LAYERS = (
     {"federated", "model_selection", "inspection", "audit", "segments"}
     | {"_pipeline_report", "_privatize"},
     {"__init__"},
+    {"__main__"},
 )
 LAYER = {name: level for level, names in enumerate(LAYERS) for name in names}
 # The rooms of `_aggregate`, and which others each of them may import from.

@@ -80,6 +80,21 @@ def test_a_failure_half_way_keeps_the_charge():
     assert len(ledger.entries) == 1 and ledger.remaining["epsilon"] < 1e-9
 
 
+@pytest.mark.parametrize(
+    ("budget", "change", "match"),
+    [({"rho": 1.01e-8}, {}, "rho is too small"), ({"epsilon": 7e-4}, {}, "rho is too small"),
+     ({"rho": 1e-3}, {"kmeans__rho": 1e-12}, "rho is too small"),
+     ({"rho": 1e-3}, {"kmeans__rho": -1.0}, "rho"), ({"rho": 1e-3}, {"pca__delta": 2.0}, "delta"),
+     ({"rho": 1e-3}, {"kmeans__n_jobs": 0}, "n_jobs"),
+     ({"rho": 1e-3}, {"kmeans__max_weight": -1.0}, "max_weight")],
+)  # fmt: skip
+def test_what_is_wrong_with_a_step_in_any_case_is_said_before_the_charge(budget, change, match):
+    ledger = book(9.0, 1e-4)
+    with pytest.raises(ValueError, match=match):
+        privatize(THREE, **budget, ledger=ledger).set_params(**change).fit(X)
+    assert ledger.entries == ()
+
+
 def test_steps_that_are_fitted_alone_or_have_another_budget_pay_for_themselves():
     ledger = book(9.0, 1e-5)
     twin = privatize(THREE, epsilon=1.0, ledger=ledger).fit(X)

@@ -1,6 +1,9 @@
 """Rows that come day by day: one guarantee, one charge, releases as the only memory."""
 
+import os
 import pickle
+from datetime import date
+from enum import Enum
 
 import numpy as np
 import pandas as pd
@@ -21,8 +24,10 @@ from sklearn_dp import (
     PrivacyLedger,
 )
 from sklearn_dp._days import BaseByDays
+from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp.audit import neighboring_pairs
-from sklearn_dp.exceptions import BudgetExceededError
+from sklearn_dp.audit._check_tools import Watched
+from sklearn_dp.exceptions import BudgetExceededError, LedgerError
 from sklearn_dp.model_selection import DPGridSearch
 
 pytestmark = pytest.mark.filterwarnings(
@@ -101,13 +106,109 @@ def test_another_ledger_is_refused(first, kept, tmp_path):
     with pytest.raises(ValueError, match="^ledger must be that of the first day"):
         model.set_params(ledger=other).partial_fit(rows_of(1))
     assert model.set_params(ledger=one).partial_fit(rows_of(1)).days_.number == 2
-    if kept == "in a file":  # of several names
-        (tmp_path / "link.db").symlink_to(paths[0])
-        (tmp_path / "a.db").rename(tmp_path / "gone.db")
-        model.set_params(ledger=tmp_path / "link.db").partial_fit(rows_of(2))
+    if kept == "in a file":  # by whatever name: it has an identity
+        paths[0].rename(tmp_path / "moved.db")
+        (tmp_path / "link.db").symlink_to(tmp_path / "moved.db")
+        for name in ("moved.db", "link.db"):
+            model.set_params(ledger=tmp_path / name).partial_fit(rows_of(2))
     # A fit after days begins anew, with the ledger that it charges.
     model.set_params(ledger=other).fit(rows_of(0)).partial_fit(rows_of(1))
     assert len(other.entries) == 1
+
+
+@pytest.mark.parametrize("as_given", [str, lambda path: PrivacyLedger(path=path)])
+@pytest.mark.parametrize("first", ["fit", "partial_fit"])
+@pytest.mark.parametrize("what", ["new", "new and charged", "older copy", "missing", "no ledger"])
+def test_another_file_under_the_same_path_is_refused(what, first, as_given, tmp_path):
+    """Its total would never be charged, and its units would come for nothing."""
+    path, total = str(tmp_path / "ledger.db"), PrivacyBudget(3.0, 1e-5)
+    PrivacyLedger(total, path=path)
+    older = (tmp_path / "ledger.db").read_bytes()
+    model = getattr(kmeans(ledger=as_given(path)), first)(rows_of(0))
+    os.rename(path, path + ".2025")
+    if what == "older copy":
+        (tmp_path / "ledger.db").write_bytes(older)
+    elif what == "no ledger":
+        (tmp_path / "ledger.db").write_text("notes")
+    elif what != "missing":
+        PrivacyLedger(total, path=path)
+        if what == "new and charged":
+            kmeans(ledger=path).fit(rows_of(0))
+    centers, entries = model.cluster_centers_, what == "new and charged"
+    for later in (model, evening(model)):
+        with pytest.raises(ValueError, match="^ledger "):
+            later.partial_fit(rows_of(1))
+        assert later.cluster_centers_.tobytes() == centers.tobytes()
+    if what.startswith("new"):
+        assert len(PrivacyLedger(path=path).entries) == entries
+    os.replace(path + ".2025", path)
+    assert evening(model).partial_fit(rows_of(1)).days_.number == 2
+
+
+class Weekday(str, Enum):  # noqa: UP042 - StrEnum prints as its text
+    TUESDAY = "2026-03-02"
+
+
+@pytest.mark.parametrize(
+    ("days", "again"),
+    [((1, 2, 3), [2, 2.0, np.int8(2), np.float32(2), np.uint64(2)]),
+     ((0, True, 2), [1, True, 1.0, np.bool_(True)]), ((0.0, 0.5, 1.0), [0.5, np.float64(0.5)]),
+     (("2026-03-01", "2026-03-02", "2026-03-03"),
+      ["2026-03-02", np.str_("2026-03-02"), Weekday.TUESDAY]),
+     ((date(2026, 3, 1), date(2026, 3, 2), date(2026, 3, 3)), [date(2026, 3, 2)])],
+)  # fmt: skip
+@pytest.mark.parametrize("kept", ["in memory", "in a file"])
+def test_a_day_of_a_process_that_died_is_not_fitted_again(days, again, kept, tmp_path, monkeypatch):
+    """What it had released by then may be in its log; the model of the day before does not know."""
+    path = None if kept == "in memory" else tmp_path / "ledger.db"
+    ledger = PrivacyLedger(PrivacyBudget(1.0, 1e-6), path=path)
+    model = kmeans(ledger=ledger).partial_fit(rows_of(0), day=days[0])
+    night = pickle.dumps(model.set_params(ledger=None))
+
+    def loaded():
+        return pickle.loads(night).set_params(ledger=ledger)
+
+    class Killed(BaseException):
+        pass
+
+    def die(session):
+        raise Killed
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(PrivacySession, "report", die)
+        loaded().partial_fit(rows_of(1), day=days[1])
+    for day in again:
+        with pytest.raises(LedgerError, match="begun before"):
+            loaded().partial_fit(Watched(rows_of(1), lambda: pytest.fail("read")), day=day)
+    later = loaded().partial_fit(rows_of(1), day=days[2])
+    assert later.days_.number == 2 and len(ledger.entries) == 1
+    # Another stream has days of its own, and a day without a name is not entered.
+    loaded().partial_fit(rows_of(1))
+    assert len(ledger.state().days) == 2
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [kmeans(), DPGaussianMixture(2, bounds=5.0), FriendlyMean(bounds=5.0), FriendlyMean(),
+     FriendlyCovariance(bounds=5.0), DPPCA(bounds=5.0)],
+    ids=lambda estimator: type(estimator).__name__,
+)  # fmt: skip
+@pytest.mark.parametrize("budget", [{"epsilon": 1e-3}, {"rho": 1e-7}, {"epsilon": 3e-2}])
+def test_a_budget_too_small_for_the_days_is_refused_before_the_charge(estimator, budget):
+    """And the smallest one that is not gives an answer."""
+    ledger = PrivacyLedger(PrivacyBudget(3.0, 1e-4))
+    model = clone(estimator).set_params(**{"random_state": None, "ledger": ledger, **budget})
+    taken = 1
+    for n_days in (10**4, 10**3, 100, 10, 5, 3, 2):
+        try:
+            model.partial_fit(Watched(rows_of(0), lambda: None), n_days=n_days)
+        except ValueError as error:
+            assert str(error).startswith("n_days is too large for this budget")
+            assert ledger.entries == () and not hasattr(model, "days_")
+        else:
+            taken = n_days
+            break
+    assert taken < 10**4 and len(ledger.entries) == (taken > 1)
 
 
 def test_a_fit_is_a_first_day():

@@ -95,7 +95,7 @@ def test_usage_errors(arguments, tmp_path, monkeypatch, capsys):
 def test_create_never_replaces_a_ledger(path, capsys):
     PrivacyLedger(path=path).charge(QUARTER)
     assert main(["create", path, "--epsilon", "9", "--delta", "1e-5"]) == 1
-    assert "there is a file of that name" in capsys.readouterr().err
+    assert "already exists; ledgers are never overwritten" in capsys.readouterr().err
     assert PrivacyLedger(path=path).remaining["epsilon"] == 0.75
 
 

@@ -92,10 +92,12 @@ def test_pickle(cls, file):
         again[1].fit(X)
 
 
-def test_a_ledger_in_memory_refuses_to_be_pickled(cls):
-    fitted = cls(ledger=PrivacyLedger(TWO_FITS)).fit(X)
-    with pytest.raises(LedgerError, match="file"):
-        pickle.dumps(fitted)
+def test_a_pickle_without_its_ledger_answers_and_does_not_fit(cls):
+    fitted = pickle.loads(pickle.dumps(cls(ledger=PrivacyLedger(TWO_FITS)).fit(X)))
+    assert fitted.privacy_report_.ledger and fitted.status_
+    with pytest.raises(LedgerError, match="path of a ledger file"):
+        fitted.fit(X)
+    assert fitted.set_params(ledger=None).fit(X).privacy_report_.ledger == ()
 
 
 def fit_once(estimator):

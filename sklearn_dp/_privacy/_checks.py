@@ -25,6 +25,7 @@ __all__ = [
     "check_positive",
     "is_integer",
     "is_real",
+    "plain_text",
     "real_array",
 ]
 
@@ -62,6 +63,16 @@ def real_array(values: Any) -> np.ndarray:
     if array.dtype.kind == "c":
         raise TypeError("complex numbers are not real numbers")
     return np.asarray(array, dtype=np.float64)
+
+
+def plain_text(name: str, text: object) -> str:
+    """The characters of a text, of whatever class: NumPy has one, and an Enum may be one.
+
+    ``str`` makes "Region.NORTH" of a member of an Enum whose text is "north".
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"{name} must be a str, got {type(text).__name__}")
+    return str.__str__(text)
 
 
 def check_choice(name: str, value: object, choices: Sequence[str]) -> None:

@@ -15,6 +15,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..exceptions import LedgerError
+from ._checks import plain_text
 from ._rounding import exact_sum
 
 __all__ = [
@@ -64,8 +65,8 @@ def dearest(lines: Iterable[Line], payers: Payers = EVERYONE) -> tuple[list[floa
 
 def agreed_values(
     listed: Mapping[str, tuple[str, ...]], key: object, values: Iterable[str] | None, relation: str
-) -> tuple[str, ...]:
-    """The values of a key: those that the ledger has listed, or new ones, if it has none.
+) -> tuple[str, tuple[str, ...]]:
+    """A key and its values: those that the ledger has listed, or new ones, if it has none.
 
     A LedgerError for a key that is not listed, for one that is listed with other values, and for
     neighbors that may move a unit from one value to another.
@@ -79,7 +80,7 @@ def agreed_values(
                 f"ledger: the values of {key!r} were listed once and are fixed. A unit may have "
                 "been charged by the old list: use another key, and only for other units."
             )
-        return old
+        return key, old
     if new is None:
         raise LedgerError(
             f"ledger has no key {key!r}. List its public values once, before any row is read: "
@@ -91,16 +92,15 @@ def agreed_values(
             "another, or is known to take part. Disjoint charges need a ledger with "
             "relation='add or remove'."
         )
-    return new
+    return key, new
 
 
 def _check_name(what: str, name: object) -> str:
     """A name of a key or of a value."""
-    if not isinstance(name, str):
-        raise TypeError(f"{what} must be a str, got {type(name).__name__}")
+    name = plain_text(what, name)
     if not name.strip() or not name.isprintable():
         raise ValueError(f"{what} must be printable text")
-    return str(name)  # of NumPy's type, which SQLite does not know
+    return name
 
 
 def _check_values(values: Iterable[str]) -> tuple[str, ...]:
@@ -120,7 +120,7 @@ def _check_values(values: Iterable[str]) -> tuple[str, ...]:
 
 def check_payers(key: object, value: object) -> Payers:
     """The units of a charge; both names are empty for all units."""
-    if (key, value) == EVERYONE:
+    if (plain_text("key", key), plain_text("value", value)) == EVERYONE:
         return EVERYONE
     return _check_name("key", key), _check_name("value", value)
 

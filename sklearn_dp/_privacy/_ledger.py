@@ -14,10 +14,11 @@ from typing import Any
 
 from ..exceptions import LedgerError
 from ._budget import PrivacyBudget
-from ._disjoint import EVERYONE, Payers, payers_in_words
+from ._disjoint import EVERYONE, Payers, agreed_values, payers_in_words
 from ._dp_accounting import events_of
-from ._ledger_page import ledger_page
-from ._ledger_store import FileBook, MemoryBook
+from ._guarantee_text import best_guess, secret_in_words, what_can_be_told
+from ._html import bar, cell, framed, lines_of, table, times, unbroken
+from ._ledger_store import FileBook, LostBook, MemoryBook
 from ._ledger_terms import LedgerCharge, LedgerState, LedgerTerms
 from ._log import log_charge
 
@@ -74,8 +75,13 @@ class PrivacyLedger:
 
     A file is shared by processes and threads and survives clone, copies, pickling and crashes:
     give `ledger` its path. A ledger in memory is shared by identity (clones and copies are the
-    ledger itself) and refuses to be pickled. A ledger guards against mistakes, not against a person
-    who deletes or copies the file.
+    ledger itself). A pickle does not hold it, and says so when it is used. A ledger guards against
+    mistakes, not against a person who deletes or copies the file.
+
+    A file is an append-only list of entries, each with a hash that covers all entries before it. A
+    file whose entries were changed is refused. Publish the last hash (the *head*, which ``python -m
+    sklearn_dp.ledger show`` prints) with your results: then others can verify that the file is
+    still the one that they rest on; see :doc:`/study`.
 
     Examples
     --------
@@ -97,7 +103,7 @@ class PrivacyLedger:
         composition: str | None = None,
         relation: str = "add or remove",
     ) -> None:
-        self._book: MemoryBook | FileBook
+        self._book: MemoryBook | FileBook | LostBook
         if budget is None and path is None:
             raise TypeError("PrivacyLedger needs a budget, or the path of an existing ledger")
         if path is None:
@@ -215,7 +221,11 @@ class PrivacyLedger:
                 f"ledger is already that of {payers_in_words(self._payers)}. To divide units by "
                 "two keys, list the pairs as values of one key of the whole ledger."
             )
-        return DisjointLedgers(self, key, self._book.list_values(key, values))
+        state = self._book.read()
+        name, agreed = agreed_values(state.keys, key, values, state.terms.relation)
+        if name not in state.keys:  # it may be there by the time of the entry
+            state = self._book.append(lambda now: now.listing(name, agreed))
+        return DisjointLedgers(self, name, state.keys[name])
 
     def charge(self, charge: LedgerCharge, label: str | None = None) -> None:
         """Charge one fit; when this returns, the charge is recorded for good.
@@ -241,8 +251,12 @@ class PrivacyLedger:
         time = datetime.now(UTC).isoformat(timespec="seconds")
         label = charge.label if label is None else label
         made = replace(charge, label=label, time=time, key=key, value=value)
-        self._book.append(made)
+        self._book.append(lambda state: state.charging(made))
         log_charge(self.path, made)
+
+    def _begin(self, stream: str, day: str) -> None:
+        """Note that a day of a stream begins: its rows are read next, and no second time."""
+        self._book.append(lambda state: state.beginning(stream, day))
 
     def to_dp_accounting(self) -> tuple[Any, float]:
         """Return all charges as one event of Google's dp-accounting, which must be installed.
@@ -306,7 +320,7 @@ class PrivacyLedger:
             state = self.state()
         except LedgerError:  # its file has gone: a display is no place to say so
             return escape(repr(self))
-        return ledger_page(state, "in memory" if self.path is None else f"file {self.path}")
+        return _page(state, "in memory" if self.path is None else f"file {self.path}")
 
     def __sklearn_clone__(self) -> PrivacyLedger:
         return self
@@ -318,14 +332,7 @@ class PrivacyLedger:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self.path is None:
-            raise LedgerError(
-                "a ledger in memory cannot be pickled or sent to another process, as its copy "
-                "would forget the charges; give `ledger` the path of a ledger file instead"
-            )
-        if self._payers != EVERYONE:
-            return _open_value, (self.path, *self._payers)
-        return PrivacyLedger, (None, self.path)
+        return _saved, (self.path, self._book.identity, self._payers)
 
 
 class DisjointLedgers:
@@ -362,15 +369,13 @@ class DisjointLedgers:
         self.values = values
 
     def __getitem__(self, value: str) -> PrivacyLedger:
-        if not isinstance(value, str) or value not in self.values:
+        if not isinstance(value, str) or (value := str.__str__(value)) not in self.values:
             raise KeyError(
                 f"key {self.key!r} has no such value. Its values are public and were listed once: "
                 f"{', '.join(self.values[:20])}{', ...' * (len(self.values) > 20)}. Which values "
                 "occur in the rows is private: fit the listed ones, and leave out all other rows."
             )
-        other = object.__new__(PrivacyLedger)
-        other._book, other._payers = self.ledger._book, (str(self.key), str(value))
-        return other
+        return _of_book(self.ledger._book, (self.key, value))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.values)
@@ -382,9 +387,15 @@ class DisjointLedgers:
         return f"<DisjointLedgers {self.key!r}: {len(self)} values>"
 
 
-def _open_value(path: str, key: str, value: str) -> PrivacyLedger:
-    """What a pickle of the ledger of one value holds."""
-    return PrivacyLedger(path=path).disjoint(key)[value]
+def _of_book(book: MemoryBook | FileBook | LostBook, payers: Payers = EVERYONE) -> PrivacyLedger:
+    ledger = object.__new__(PrivacyLedger)
+    ledger._book, ledger._payers = book, payers
+    return ledger
+
+
+def _saved(path: str | None, identity: str, payers: Payers) -> PrivacyLedger:
+    """What a pickle holds: a file is looked for when it is used, and has to be the same ledger."""
+    return _of_book(LostBook(identity) if path is None else FileBook(path, identity), payers)
 
 
 def open_ledger(ledger: str | os.PathLike[str] | PrivacyLedger | None) -> PrivacyLedger | None:
@@ -398,3 +409,70 @@ def open_ledger(ledger: str | os.PathLike[str] | PrivacyLedger | None) -> Privac
     if isinstance(ledger, (str, os.PathLike)):
         return PrivacyLedger(path=ledger)
     raise TypeError(f"ledger must be None, a path or a PrivacyLedger, got {type(ledger).__name__}")
+
+
+# -- in notebooks -----------------------------------------------------------------------------
+
+
+def _page(state: LedgerState, where: str) -> str:
+    """A ledger, whose file is `where`: what all its fits may show, and which of them spent what.
+
+    The sentence is about the total and not about what has been spent: budgets may be chosen after
+    seeing results, and for what was spent up to a moment that was chosen so, there is no theorem.
+    """
+    terms = state.terms
+    heads = ("time", "epsilon", "delta", "rho", *(("key", "value") if state.keys else ()))
+    groups = state.by_label()
+    lines = [
+        (
+            label + times(len(charges), "fits"),
+            share,
+            table(heads, [[cell(getattr(each, name)) for name in heads] for each in charges]),
+        )
+        for label, (charges, share) in groups.items()
+    ]
+    shares = {label: share for label, (_, share) in groups.items()}
+    spent = ", ".join(
+        f"{name} = {cell(cost)} of {cell(cap)}"
+        for (name, cost), cap in zip(state.spent.items(), terms.caps, strict=True)
+    )
+    return framed(
+        f"<p><b>{unbroken(_of_all_fits(state))}</b><br>Spent so far: {escape(spent)}.</p>"
+        f"{bar(shares)}{lines_of(lines, 1 - state.used()[1])}{_keys(state)}"
+        f"<details><summary>the terms</summary>{escape(str(terms.budget))}; each "
+        f"{escape(terms.unit)}, {escape(terms.relation)}; {escape(terms.composition)} "
+        f"composition; {escape(where)}</details>"
+        '<p class="sk-dp-note">This does not cover fits with a random_state: anyone who knows it '
+        "can reproduce their noise.</p>"
+    )
+
+
+def _keys(state: LedgerState) -> str:
+    """What the units of each value have paid and have left, a table for each key."""
+    columns = state.terms.columns
+    heads = ("value", *(f"{name} {what}" for what in ("spent", "left") for name in columns))
+    pages = []
+    for key, values in state.keys.items():
+        rows = (
+            [value, *map(cell, (*spent.values(), *left.values()))]
+            for value, spent, left in state.values_of(key)
+        )
+        pages.append(
+            f"<details><summary>{escape(key)}: each {state.terms.unit} in at most one of "
+            f"{len(values)} values</summary>{table(heads, rows)}</details>"
+        )
+    return "".join(pages)
+
+
+def _of_all_fits(state: LedgerState) -> str:
+    """The guarantee of a ledger as a sentence."""
+    terms, (first, second) = state.terms, state.terms.caps
+    if terms.composition == "basic":
+        guess = alone = best_guess(first, second)
+    else:
+        gaussian = terms.composition == "gaussian"
+        known = terms.budget.epsilon if terms.budget.epsilon is not None else float("inf")
+        guess = best_guess(known, terms.budget.delta, first, gaussian)
+        alone = best_guess(known, terms.budget.delta)
+    told = what_can_be_told(secret_in_words(terms.relation, terms.unit), guess, alone)
+    return f"From everything that the fits of this ledger release, now and later, {told}"

@@ -1,9 +1,8 @@
 """Where a ledger is kept: in the memory of one process, or in an SQLite file that many share.
 
-A *book* holds the terms of a ledger, the list of its charges and the keys whose values divide the
-units. It can `read` all of them at one moment, `append` a charge if the terms admit it,
-`list_values` of a key, once, and, on paper only, `create` itself. Nothing takes a charge back, or
-changes the values of a key.
+A *book* holds the entries of a ledger (see :class:`~._ledger_terms.LedgerState`). It can `read` all
+of them at one moment, and `append` one that follows from what has been read. Nothing takes an entry
+back, or changes one.
 
 What could go wrong with a file, and what is done about it:
 
@@ -12,8 +11,12 @@ What could go wrong with a file, and what is done about it:
 * A crash, or a power cut, in the middle: SQLite's journal takes half a charge back. A charge that
   has been reported as made is on the disk (``synchronous = EXTRA``); a fit begins only then. The
   other way round, a charge whose fit never began stays.
-* Somebody updates or deletes a charge: triggers in the database refuse it. A person who writes the
-  file with other tools, or copies it, is not kept from it.
+* Somebody changes or removes an entry, or puts another one in its place (``REPLACE``): triggers in
+  the database refuse it. Who takes these away, or writes the file with other tools, breaks the
+  chain of hashes, and every later use of the ledger is refused. Who makes a new chain, or brings an
+  old copy back, cannot make one with a head that was published.
+* Another file takes the place of the ledger: it has another random identity.
+* The file is damaged: an error, whatever it is that cannot be read.
 * The journal is not found, because the file goes by two names or lies on a mount of its own:
   refused before anything is read.
 * A fork, a thread, a pickle: nothing is kept open between operations.
@@ -24,130 +27,128 @@ than any we could write. It needs working locks; on network drives without them 
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import stat
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ..exceptions import LedgerError
-from ._budget import PrivacyBudget
-from ._disjoint import EVERYONE, agreed_values, payers_in_words
-from ._ledger_terms import FIELDS, UNTOLD, LedgerCharge, LedgerState, LedgerTerms
-from ._neighbors import check_relation
+from ._ledger_terms import LedgerState, LedgerTerms
 from ._process import process_mark
+from ._random_words import fresh_bytes
 
-__all__ = ["FileBook", "MemoryBook"]
+__all__ = ["FileBook", "LostBook", "MemoryBook"]
 
-_LOCK_SECONDS = 120.0  # patience with other processes; each holds the lock for milliseconds
+Execute = Callable[..., sqlite3.Cursor]
+Make = Callable[[LedgerState], str | None]
+"""The next entry of a ledger, or None for none; it raises where the ledger does not admit it."""
+
+_LOCK_SECONDS = 60.0  # patience with other processes; each holds the lock for milliseconds
 _APPLICATION_ID = 0x44504C47  # "DPLG"
-_VERSION = 3
+_VERSION = 4
+_NEW = (
+    "A new file would be a new total for the same people, which is for those to decide who set the "
+    "first one."
+)
+_RESTORE = (
+    "Bring the file back from a backup, and charge again what was released since it was made "
+    f"(PrivacyLedger.charge). {_NEW}"
+)
 
-_KEYS = (
-    "CREATE TABLE disjoint (key TEXT PRIMARY KEY NOT NULL, listed TEXT NOT NULL)",
-    """CREATE TRIGGER values_are_fixed BEFORE UPDATE ON disjoint
-        BEGIN SELECT RAISE(ABORT, 'the values of a key are fixed'); END""",
-    """CREATE TRIGGER keys_stay BEFORE DELETE ON disjoint
-        BEGIN SELECT RAISE(ABORT, 'a key is never removed'); END""",
+# AUTOINCREMENT: SQLite keeps the largest number that there has been. The triggers make a refund an
+# error of the database itself, whoever asks for it. Those before an insertion come before whatever
+# `REPLACE` would delete to make room.
+_SCHEMA = (
+    """CREATE TABLE entry (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, content TEXT NOT NULL, hash TEXT NOT NULL)""",
+    """CREATE TRIGGER entries_follow BEFORE INSERT ON entry
+        WHEN NEW.number IS NOT (SELECT coalesce(max(number), 0) + 1 FROM entry)
+        BEGIN SELECT RAISE(ABORT, 'an entry of a ledger follows the last one'); END""",
+    """CREATE TRIGGER entries_are_fixed BEFORE UPDATE ON entry
+        BEGIN SELECT RAISE(ABORT, 'an entry of a ledger is never changed'); END""",
+    """CREATE TRIGGER entries_stay BEFORE DELETE ON entry
+        BEGIN SELECT RAISE(ABORT, 'an entry of a ledger is never removed'); END""",
+    f"PRAGMA application_id = {_APPLICATION_ID}",
     f"PRAGMA user_version = {_VERSION}",
 )
 
-# The triggers make a refund an error of the database itself, whoever asks for it.
-_SCHEMA = (
-    """CREATE TABLE terms (id INTEGER PRIMARY KEY CHECK (id = 1), epsilon REAL, delta REAL NOT NULL,
-        rho REAL, unit TEXT NOT NULL, composition TEXT NOT NULL, relation TEXT NOT NULL)""",
-    """CREATE TABLE charge (id INTEGER PRIMARY KEY AUTOINCREMENT,
-        epsilon REAL NOT NULL CHECK (epsilon >= 0), delta REAL NOT NULL CHECK (delta >= 0),
-        rho REAL NOT NULL CHECK (rho >= 0), delta_failure REAL NOT NULL CHECK (delta_failure >= 0),
-        gaussian INTEGER NOT NULL, unit TEXT NOT NULL, label TEXT NOT NULL, time TEXT NOT NULL,
-        relation TEXT NOT NULL, key TEXT NOT NULL DEFAULT '', value TEXT NOT NULL DEFAULT '')""",
-    """CREATE TRIGGER terms_are_fixed BEFORE UPDATE ON terms
-        BEGIN SELECT RAISE(ABORT, 'the terms of a ledger are fixed'); END""",
-    """CREATE TRIGGER no_refund BEFORE DELETE ON charge
-        BEGIN SELECT RAISE(ABORT, 'a charge is never refunded'); END""",
-    """CREATE TRIGGER no_rebate BEFORE UPDATE ON charge
-        BEGIN SELECT RAISE(ABORT, 'a charge is never changed'); END""",
-    f"PRAGMA application_id = {_APPLICATION_ID}",
-    *_KEYS,
-)
-_TERMS = ("epsilon", "delta", "rho", "unit", "composition", "relation")
-
-# Format 1 knew no relation: its charges were documented as "add or remove", which two of the
-# package's own were not always. Their records do not tell which it was.
-# Format 2 knew no keys.
-_FIRST_VERSION = 1
-_SINCE = {"relation": 2, "key": 3, "value": 3}
-_ASSUMED = "add or remove"
-_AMBIGUOUS = ("FederatedDPKMeans", "aggregate_k_tuples")
-
 
 class MemoryBook:
-    """Charges of one process, in a list; gone with the process."""
+    """Entries of one process; gone with the process."""
 
     path = None
 
     def __init__(self, terms: LedgerTerms) -> None:
-        self._terms = terms
-        self._charges: list[LedgerCharge] = []
-        self._keys: dict[str, tuple[str, ...]] = {}
+        self._state = LedgerState.of([terms.starting(fresh_bytes(16).hex())])
+        self.identity = self._state.identity
         self._lock = threading.Lock()
         self._process = process_mark()
 
-    def _check_process(self) -> None:
-        """Refuse to go on in a forked child."""
-        # A forked child has a copy of this list: what it charged would be lost to its parent.
+    def read(self) -> LedgerState:
+        """What the ledger holds now, in this process."""
+        # A forked child has a copy of it: what it charged would be lost to its parent.
         if process_mark() != self._process:
             raise LedgerError(
                 "ledger is kept in the memory of another process; "
                 "give `ledger` the path of a ledger file to share it between processes"
             )
+        return self._state
+
+    def append(self, make: Make) -> LedgerState:
+        """Add an entry; two threads add theirs one after the other."""
+        with self._lock:
+            entry = make(self.read())
+            if entry is not None:
+                self._state = self._state.after([entry])
+            return self._state
+
+
+class LostBook:
+    """What a pickle holds of a ledger in memory: nothing but who it was."""
+
+    path = None
+
+    def __init__(self, identity: str) -> None:
+        self.identity = identity
 
     def read(self) -> LedgerState:
-        """What the ledger holds now, in this process."""
-        self._check_process()
-        with self._lock:
-            return LedgerState(self._terms, tuple(self._charges), dict(self._keys))
+        """Say where the ledger is."""
+        raise LedgerError(
+            "ledger was kept in the memory of the process that saved this object, and a pickle "
+            "does not hold it: a copy would forget the charges of others. `privacy_report_` says "
+            "what a fit was charged. To fit again, set `ledger` to the path of a ledger file, "
+            "which processes can share: set_params(ledger=...)."
+        )
 
-    def list_values(self, key: str, values: Iterable[str] | None) -> tuple[str, ...]:
-        """The values of a key, which are listed now if it is new."""
-        self._check_process()
-        with self._lock:
-            agreed = agreed_values(self._keys, key, values, self._terms.relation)
-            return self._keys.setdefault(str(key), agreed)
-
-    def append(self, charge: LedgerCharge) -> None:
-        """Admit and record a charge; two threads are admitted one after the other."""
-        self._check_process()
-        with self._lock:
-            _check_listed(charge, self._keys)
-            self._terms.admit(charge, map(self._terms.line, self._charges))
-            self._charges.append(charge)
+    def append(self, make: Make) -> LedgerState:
+        """The same."""
+        return self.read()
 
 
 class FileBook:
-    """Charges in an SQLite file that any number of processes share; it need not exist yet.
+    """Entries in an SQLite file that any number of processes share; it need not exist yet.
 
     Each operation opens and closes its own connection, so nothing is carried through a fork or
     into another thread, and no other handle of the file is ever opened in this process: closing
     one would drop the locks of all (POSIX). The path is made absolute: a process that changes its
-    folder later still means the same ledger.
-
-    A file of an older format is read as it is, and converted by the first charge or key, in the
-    transaction of that: whatever stops it leaves a whole file of the old format. Code of that
-    format may work with the file meanwhile. It reads the format inside each of its transactions, so
-    it charges before the conversion, which then sees the charge, or refuses the file after it.
+    folder later still means the same ledger. And so does one that has read it once: if another
+    ledger has come to be under this path, it is refused.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], identity: str | None = None) -> None:
         name = os.fspath(path) if isinstance(path, os.PathLike) else path
         if not isinstance(name, str):
             kind = f"{type(name).__name__}; epsilon and delta: budget=PrivacyBudget(epsilon, delta)"
             raise TypeError(f"path of a ledger must be a text or a path, got {kind}")
-        self.path = Path(name).absolute()
+        self.path, self.identity = Path(name).absolute(), identity
+        # A missing file is often one that was looked for in another folder.
+        self._told = "" if self.path == Path(name) else f" ({name!r} in the working directory)"
 
     def create(self, terms: LedgerTerms) -> None:
         """Make the file, readable and writable by its owner only; never replaces one.
@@ -159,92 +160,89 @@ class FileBook:
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         except (OSError, ValueError) as error:
             there = isinstance(error, FileExistsError)
-            why = "there is a file of that name, which is never replaced" if there else error
-            raise LedgerError(f"ledger {str(self.path)!r} cannot be created: {why}") from error
-        budget = terms.budget
-        row = (budget.epsilon, budget.delta, budget.rho, terms.unit, terms.composition,
-               terms.relation)  # fmt: skip
-        with self._connection() as db:
-            db.execute("BEGIN IMMEDIATE")
-            for statement in _SCHEMA:
-                db.execute(statement)
-            db.execute(f"INSERT INTO terms (id, {', '.join(_TERMS)}) "
-                       "VALUES (1, ?, ?, ?, ?, ?, ?)", row)  # fmt: skip
-            db.execute("COMMIT")
+            why = "The file already exists; ledgers are never overwritten." if there else error
+            raise LedgerError(f"ledger {self} cannot be created: {why}") from error
+        first = terms.starting(fresh_bytes(16).hex())
+        try:
+            with self._connection() as execute:
+                execute("BEGIN IMMEDIATE")
+                for statement in _SCHEMA:
+                    execute(statement)
+                self._insert(execute, LedgerState.of([first]), first)
+        except BaseException:
+            os.unlink(self.path)  # made above, and empty
+            raise
 
     def read(self) -> LedgerState:
-        """What the ledger holds now: terms and charges of one moment, in one transaction."""
-        with self._connection() as db:
-            db.execute("BEGIN")
-            return self._state(db)
+        """What the ledger holds now: entries of one moment, in one transaction."""
+        with self._connection() as execute:
+            execute("BEGIN")
+            return self._state(execute)
 
-    def list_values(self, key: str, values: Iterable[str] | None) -> tuple[str, ...]:
-        """The values of a key, which are listed now, for good, if it is new."""
-        state = self.read()
-        agreed = agreed_values(state.keys, key, values, state.terms.relation)
-        if key in state.keys:
-            return agreed
-        with self._connection() as db:
-            db.execute("BEGIN IMMEDIATE")
-            keys = self._keys(db)  # it may be there by now
-            agreed = agreed_values(keys, key, agreed, state.terms.relation)
-            if key not in keys:
-                self._convert_untold(db)
-                db.execute("INSERT INTO disjoint VALUES (?, ?)", (str(key), json.dumps(agreed)))
-                db.execute("COMMIT")
-        return agreed
+    def append(self, make: Make) -> LedgerState:
+        """Add an entry; when this returns, it is on the disk.
 
-    def append(self, charge: LedgerCharge) -> None:
-        """Admit and record a charge; when this returns, it is on the disk.
-
-        One transaction holds the write lock from before the sum is read until the charge is in the
-        file. Whatever stops it before COMMIT is done, SQLite's journal takes it back. After a
-        BudgetExceededError nothing was spent. A LedgerError for a charge of another unit or
-        relation, and when the file cannot be used: also when another process has kept the lock for
-        two minutes.
+        One transaction holds the write lock from before the entries are read until the new one is
+        in the file. Whatever stops it before COMMIT is done, SQLite's journal takes it back. After
+        any error of `make` or of the file, nothing was added.
         """
-        marks = ", ".join("?" * len(FIELDS))
-        insert = f"INSERT INTO charge ({', '.join(FIELDS)}) VALUES ({marks})"
-        with self._connection() as db:
-            db.execute("BEGIN IMMEDIATE")
-            terms = self._terms(db)
-            self._convert_untold(db)
-            _check_listed(charge, self._keys(db))
-            costs = ", ".join(terms.columns)
-            terms.admit(charge, db.execute(f"SELECT key, value, {costs} FROM charge"))
-            db.execute(insert, [getattr(charge, name) for name in FIELDS])
-            db.execute("COMMIT")
+        with self._connection() as execute:
+            execute("BEGIN IMMEDIATE")
+            state = self._state(execute)
+            entry = make(state)
+            if entry is not None:
+                state = state.after([entry])
+                self._insert(execute, state, entry)
+            return state
 
-    def convert(self, relation: str) -> None:
-        """Write down the relation of a file of format 1, as its owner tells it.
-
-        It is that of all charges, past and future; one that contradicts a record is refused.
-        """
-        check_relation(relation)
-        with self._connection() as db:
-            db.execute("BEGIN IMMEDIATE")
-            if self._version(db) != _FIRST_VERSION:
-                raise LedgerError(f"ledger {str(self.path)!r} already records its relation")
-            self._check_word(self._charges(db), relation)
-            self._convert(db, relation)
-            db.execute("COMMIT")
+    @staticmethod
+    def _insert(execute: Execute, state: LedgerState, entry: str) -> None:
+        """Add the last entry of a state; the end of the transaction."""
+        execute("INSERT INTO entry VALUES (?, ?, ?)", (len(state.heads), entry, state.head))
+        execute("COMMIT")
 
     @contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
+    def _connection(self) -> Iterator[Execute]:
         """Open the file (never make one) and close it, which rolls back what is not committed."""
         self._check_file()
         address = f"{self.path.as_uri()}?mode=rw"
         try:
-            with closing(
-                sqlite3.connect(address, uri=True, timeout=_LOCK_SECONDS, isolation_level=None)
-            ) as db:
+            # No patience of SQLite's own, which does not answer to Ctrl-C.
+            with closing(sqlite3.connect(address, uri=True, timeout=0, isolation_level=None)) as db:
+                execute = partial(_patiently, db)
                 # EXTRA: the removal of the journal is synced too, else a power cut just after
                 # COMMIT could bring the journal, and with it the old state, back.
-                db.execute("PRAGMA synchronous = EXTRA")
-                db.execute("PRAGMA fullfsync = ON")
-                yield db
-        except sqlite3.Error as error:
-            raise LedgerError(f"ledger {str(self.path)!r} cannot be used: {error}") from error
+                execute("PRAGMA synchronous = EXTRA")
+                execute("PRAGMA fullfsync = ON")
+                yield execute
+                return
+        # The second one of a text that SQLite cannot decode: also in a message of its own.
+        except (sqlite3.Error, UnicodeError) as error:
+            problem = self._problem(error)
+        raise LedgerError(f"ledger {self} {problem}")  # without what the first error may quote
+
+    def _problem(self, error: Exception) -> str:
+        """What is wrong with the file, and what helps; by the primary codes of SQLite."""
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+        if code == sqlite3.SQLITE_BUSY:
+            return (
+                f"has been locked by {_holder(self.path)} for {_LOCK_SECONDS:.0f} seconds, and "
+                "nothing was charged. A charge takes milliseconds: that program was stopped in the "
+                "middle, or it is a database browser or a backup. End it, and try again. In a "
+                "network folder, locks may outlive programs: move the file to a local disk."
+            )
+        if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+            return (
+                "cannot be written: the file or its folder is read-only for this user. A charge "
+                "writes both the file and a journal next to it. Nothing was charged."
+            )
+        if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_PROTOCOL):
+            return (
+                f"cannot be used ({getattr(error, 'sqlite_errorname', '')}): the disk is full or "
+                "fails, or it is a network folder without the locks that a ledger needs. Move the "
+                "file to a local disk. Nothing was charged."
+            )
+        return f"is damaged, or is not a ledger. {_RESTORE}"
 
     def _check_file(self) -> None:
         """Raise unless this is one file under one name beside which a journal would be found.
@@ -254,146 +252,83 @@ class FileBook:
         try:
             found = os.stat(self.path)
             folder = os.stat(self.path.resolve().parent)
-        except FileNotFoundError as error:
+        except (FileNotFoundError, NotADirectoryError):
             raise LedgerError(
-                f"ledger {str(self.path)!r} does not exist; make it with "
-                f"`python -m sklearn_dp.ledger create {self.path} --epsilon E --delta D`"
-            ) from error
+                f"ledger {self} does not exist{self._told}. {_NEW} If these people have no ledger "
+                "yet: `python -m sklearn_dp.ledger create FILE --epsilon E --delta D`."
+            ) from None
         except (OSError, ValueError) as error:
-            raise LedgerError(f"ledger {str(self.path)!r} cannot be used: {error}") from error
+            raise LedgerError(f"ledger {self} cannot be used: {error}") from error
         if not stat.S_ISREG(found.st_mode):
-            raise LedgerError(f"ledger {str(self.path)!r} is not a file")
+            raise LedgerError(f"ledger {self} is not a file")
         # SQLite puts its journal next to the name that it is given (a symbolic link it follows).
         # Under another name nobody would find it, and take back what a crash left half done.
         if found.st_nlink > 1:
             raise LedgerError(
-                f"ledger {str(self.path)!r} has {found.st_nlink} names (hard links), but recovery "
+                f"ledger {self} has {found.st_nlink} names (hard links), but recovery "
                 "from a crash works under one name only. Remove the others, or use symbolic links."
             )
         if found.st_dev != folder.st_dev:
             raise LedgerError(
-                f"ledger {str(self.path)!r} is mounted without its folder, but recovery from a "
+                f"ledger {self} is mounted without its folder, but recovery from a "
                 "crash needs a file next to it. Mount the folder."
             )
 
-    def _version(self, db: sqlite3.Connection) -> int:
-        """The format of the file, from inside the caller's transaction."""
-        if _pragma(db, "application_id") != _APPLICATION_ID:
-            raise LedgerError(f"ledger {str(self.path)!r} is a file, but not a ledger")
-        version = _pragma(db, "user_version")
-        if not _FIRST_VERSION <= version <= _VERSION:
+    def _state(self, execute: Execute) -> LedgerState:
+        """What the file holds, from inside the caller's transaction; of the ledger that it was."""
+        if execute("PRAGMA application_id").fetchone() != (_APPLICATION_ID,):
+            raise LedgerError(f"ledger {self} is a file, but not a ledger")
+        (version,) = execute("PRAGMA user_version").fetchone()
+        if version != _VERSION:
             raise LedgerError(
-                f"ledger {str(self.path)!r} has format {version}; this package supports formats "
-                f"{_FIRST_VERSION} to {_VERSION}"
+                f"ledger {self} has format {version}; this version of sklearn_dp reads format "
+                f"{_VERSION}"
             )
-        return version
-
-    def _state(self, db: sqlite3.Connection) -> LedgerState:
-        return LedgerState(self._terms(db), self._charges(db), self._keys(db))
-
-    def _terms(self, db: sqlite3.Connection) -> LedgerTerms:
-        """What the ledger allows; a file of format 1 has the relation that was documented."""
-        if self._version(db) != _FIRST_VERSION:
-            return _terms_of(db.execute(f"SELECT {', '.join(_TERMS)} FROM terms").fetchone())
-        row = db.execute(f"SELECT {', '.join(_TERMS[:-1])} FROM terms").fetchone()
-        return _terms_of(row and (*row, _ASSUMED))
-
-    def _keys(self, db: sqlite3.Connection) -> dict[str, tuple[str, ...]]:
-        """The values of each key, in the order in which they were listed."""
-        if self._version(db) < _VERSION:
-            return {}
-        rows = db.execute("SELECT key, listed FROM disjoint ORDER BY rowid").fetchall()
-        return dict(map(_key_of, rows))
-
-    def _charges(self, db: sqlite3.Connection) -> tuple[LedgerCharge, ...]:
-        """All charges, oldest first."""
-        version = self._version(db)
-        names = [name for name in FIELDS if _SINCE.get(name, 1) <= version]
-        rows = db.execute(f"SELECT {', '.join(names)} FROM charge ORDER BY id").fetchall()
-        charges = [dict(zip(names, row, strict=True)) for row in rows]
-        return tuple(_charge_of(charge) for charge in charges)
-
-    def _convert_untold(self, db: sqlite3.Connection) -> None:
-        """Convert a file of an older format to what was documented then."""
-        if self._version(db) == _FIRST_VERSION:
-            self._check_told(self._charges(db))
-        self._convert(db, _ASSUMED)
-
-    def _convert(self, db: sqlite3.Connection, relation: str) -> None:
-        """To the format of today, within the caller's transaction; a relation holds no quotes."""
-        version = self._version(db)
-        new = [("terms", "relation", relation), ("charge", "relation", relation)]
-        new = (version == _FIRST_VERSION) * new + [("charge", "key", ""), ("charge", "value", "")]
-        if version < _VERSION:
-            for table, name, default in new:
-                column = f"{name} TEXT NOT NULL DEFAULT '{default}'"
-                db.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
-            for statement in _KEYS:
-                db.execute(statement)
-
-    def _check_told(self, charges: Sequence[LedgerCharge]) -> None:
-        """Raise if a charge of format 1 could be of either relation: only the owner knows."""
-        untold = sorted({charge.label for charge in charges if charge.relation == UNTOLD})
-        if untold:
-            raise LedgerError(
-                f"ledger {str(self.path)!r} has format 1, which does not record the relation of "
-                f"{', '.join(untold)}. Its owner must state it: `python -m sklearn_dp.ledger "
-                f"convert {self.path} --relation 'add or remove'` (or 'replace', ...)."
-            )
-
-    def _check_word(self, charges: Sequence[LedgerCharge], relation: str) -> None:
-        """An owner can tell what no record does; what was documented stays what it is."""
-        other = sorted({charge.label for charge in charges
-                        if charge.relation not in (relation, UNTOLD)})  # fmt: skip
-        if other:
-            raise LedgerError(
-                f"ledger {str(self.path)!r} has charges of {', '.join(other)} for the relation "
-                f"{_ASSUMED!r}; under {relation!r} they cost more."
-            )
-
-
-def _check_listed(charge: LedgerCharge, keys: Mapping[str, Sequence[str]]) -> None:
-    """Refuse a charge to units that nobody has said to be apart from others."""
-    if charge.payers != EVERYONE and charge.value not in keys.get(charge.key, ()):
-        raise LedgerError(f"ledger: {payers_in_words(charge.payers)} is not listed")
-
-
-def _pragma(db: sqlite3.Connection, name: str) -> int:
-    """A number in the head of the file."""
-    return db.execute(f"PRAGMA {name}").fetchone()[0]
-
-
-def _damaged(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Report a row that no ledger writes as damage of the file."""
-
-    def checked(row: Any) -> Any:
+        rows = execute("SELECT number, content, hash FROM entry ORDER BY number").fetchall()
+        last = execute("SELECT seq FROM sqlite_sequence WHERE name = 'entry'").fetchone()
         try:
-            return function(row)
-        except (TypeError, ValueError) as error:
-            raise LedgerError(f"ledger is damaged: {error}") from error
+            state = LedgerState.of([content for _, content, _ in rows])
+            written = [(number, head) for number, _, head in rows]
+            intact = written == [*enumerate(state.heads, 1)] and last == (len(rows),)
+        except Exception:  # whatever is wrong with an entry that no ledger has written
+            intact = False
+        if not intact:
+            raise LedgerError(
+                f"ledger {self} is damaged: its entries are not those that were written. {_RESTORE}"
+            )
+        if self.identity not in (None, state.identity):
+            raise LedgerError(
+                f"ledger {self} is not the ledger that was there before: another file has taken "
+                "its place. What was charged to the first one is not in it."
+            )
+        self.identity = state.identity
+        return state
 
-    return checked
+    def __str__(self) -> str:
+        return repr(str(self.path))
 
 
-@_damaged
-def _terms_of(row: Sequence[Any]) -> LedgerTerms:
-    """Terms from a row, checked as those of a new ledger are; no row at all is damage too."""
-    epsilon, delta, rho, unit, composition, relation = row
-    budget = PrivacyBudget(epsilon=epsilon, delta=delta, rho=rho)
-    return LedgerTerms(budget, unit, composition, relation)
+def _patiently(db: sqlite3.Connection, statement: str, *values: Any) -> sqlite3.Cursor:
+    """Execute a statement as soon as no other process has the lock; Ctrl-C ends the wait."""
+    end, pause = time.monotonic() + _LOCK_SECONDS, 0.001
+    while True:
+        try:
+            return db.execute(statement, *values)
+        except sqlite3.OperationalError as error:
+            busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            if not busy or time.monotonic() > end:
+                raise
+        time.sleep(pause)
+        pause = min(1.5 * pause, 0.02)
 
 
-@_damaged
-def _key_of(row: Sequence[Any]) -> tuple[str, tuple[str, ...]]:
-    """A key and its values from a row, checked as new ones are."""
-    key, listed = row
-    return key, agreed_values({}, key, json.loads(listed), _ASSUMED)
-
-
-@_damaged
-def _charge_of(values: dict[str, Any]) -> LedgerCharge:
-    """A charge from a row; without a relation, what is known of that of its label."""
-    doubtful = any(name in values["label"] for name in _AMBIGUOUS)
-    relation = values.get("relation", UNTOLD if doubtful else _ASSUMED)
-    return LedgerCharge(
-        **{**values, "gaussian": bool(values["gaussian"]), "relation": relation})  # fmt: skip
+def _holder(path: Path) -> str:
+    """Who has a lock of a file, where the system tells (Linux)."""
+    with suppress(OSError):
+        inode = f":{os.stat(path).st_ino}"
+        for line in Path("/proc/locks").read_text("ascii").splitlines():
+            *_, process, place, _, _ = line.split()
+            if place.endswith(inode) and int(process) > 0:
+                name = Path(f"/proc/{process}/comm").read_text("utf-8", "replace").strip()
+                return f"process {process} ({name})"
+    return "another program"

@@ -94,26 +94,36 @@ References
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
 
 from ..exceptions import BudgetExceededError, LedgerError
 from . import _accounting as accounting
 from ._budget import PrivacyBudget
-from ._checks import check_choice, check_delta, check_non_negative, is_real
-from ._disjoint import EVERYONE, Line, Payers, check_payers, dearest, payers_in_words
-from ._neighbors import RELATIONS, check_relation, check_unit, in_words
+from ._checks import check_choice, check_delta, check_non_negative, is_real, plain_text
+from ._disjoint import (
+    EVERYONE,
+    Line,
+    Payers,
+    agreed_values,
+    check_payers,
+    dearest,
+    payers_in_words,
+)
+from ._neighbors import check_relation, check_unit, in_words
 from ._plan import PrivacyPlan
 from ._rounding import sum_down, sum_up
 
-__all__ = ["COMPOSITIONS", "FIELDS", "UNTOLD", "LedgerCharge", "LedgerState", "LedgerTerms"]
+__all__ = ["COMPOSITIONS", "LedgerCharge", "LedgerState", "LedgerTerms"]
 
 COMPOSITIONS = ("basic", "zcdp", "gaussian")
-
-UNTOLD = "untold"
-"""The relation of a charge of which no record says what neighbors do; no ledger admits it."""
 
 _FAILURE_SHARE = {"zcdp": 0.5, "gaussian": 1e-3}
 _TYPED_SLACK = 2.0**-51  # of a cap that a person typed; a power of two, so products are exact
@@ -193,7 +203,12 @@ class LedgerCharge:
 
     def __post_init__(self) -> None:
         check_unit(self.unit)
-        check_relation(self.relation, (*RELATIONS, UNTOLD))
+        check_relation(self.relation)
+        for name in ("unit", "relation", "label", "time"):
+            self._set(name, plain_text(name, getattr(self, name)))
+        if not isinstance(self.gaussian, bool | np.bool_):
+            raise TypeError(f"gaussian must be a bool, got {type(self.gaussian).__name__}")
+        self._set("gaussian", bool(self.gaussian))
         if not is_real(self.epsilon) or self.epsilon != math.inf:
             self._set("epsilon", check_non_negative("epsilon", self.epsilon))
         self._set("delta", check_delta("delta", self.delta, zero=True))
@@ -211,9 +226,6 @@ class LedgerCharge:
         object.__setattr__(self, name, value)
 
 
-FIELDS = tuple(field.name for field in fields(LedgerCharge))
-
-
 @dataclass(frozen=True)
 class LedgerTerms:
     """What a ledger allows; fixed when it is made. The module's docstring proves the rules."""
@@ -228,6 +240,8 @@ class LedgerTerms:
         check_unit(self.unit)
         check_relation(self.relation)
         check_choice("composition", self.composition, ("zcdp",) if in_rho else COMPOSITIONS)
+        for name in ("unit", "composition", "relation"):
+            object.__setattr__(self, name, plain_text(name, getattr(self, name)))
         if self._derived and not self.budget.delta:
             raise ValueError(f"composition={self.composition!r} needs a delta above 0")
 
@@ -245,6 +259,10 @@ class LedgerTerms:
             raise TypeError(f"budget of a ledger must be a PrivacyBudget, got {kind}")
         default = "basic" if budget.rho is None else "zcdp"
         return cls(budget, unit, default if composition is None else composition, relation)
+
+    def starting(self, identity: str) -> str:
+        """The first entry of a ledger."""
+        return _entry("terms", identity=identity, **asdict(self))
 
     @property
     def _derived(self) -> bool:
@@ -291,9 +309,7 @@ class LedgerTerms:
         columns = dearest(spent, charge.payers)
         whose = "" if charge.payers == EVERYONE else f" for {payers_in_words(charge.payers)}"
         for name, cap, cost, column in zip(self.columns, self.caps, costs, columns, strict=True):
-            slack = 0.0 if self._derived else cap * _TYPED_SLACK
-            # Exact: `fsum` rounds once, so its sign is the true sign.
-            if math.fsum([*column, cost, -cap, -slack]) > 0:
+            if self._exceeded(cap, [*column, cost]):
                 left = _left(cap, column)
                 # Outward rounding leaves a residue of what is used up.
                 rest = f"only {left:.6g}" if left > 1e-6 * cap else "nothing"
@@ -303,6 +319,20 @@ class LedgerTerms:
                     asked=dict(zip(self.columns, costs, strict=True)),
                     left=dict(zip(self.columns, map(_left, self.caps, columns), strict=True)),
                 )
+
+    def _exceeded(self, cap: float, column: list[float]) -> bool:
+        """Whether costs exceed a cap; exact: `fsum` rounds once, so its sign is the true sign."""
+        slack = 0.0 if self._derived else cap * _TYPED_SLACK
+        return math.fsum([*column, -cap, -slack]) > 0
+
+    def check(self, charges: Iterable[LedgerCharge]) -> None:
+        """Raise unless all of some charges are admitted, in whatever order: no cost is negative."""
+        lines = []
+        for charge in charges:
+            self._check_kind(charge)
+            lines.append(self.line(charge))
+        if any(map(self._exceeded, self.caps, dearest(lines))):
+            raise LedgerError("ledger: the charges exceed the total, so not all were admitted")
 
     def _check_kind(self, charge: LedgerCharge) -> None:
         """Raise unless the proofs at the top of the module cover the charge."""
@@ -326,12 +356,91 @@ class LedgerTerms:
 
 @dataclass(frozen=True)
 class LedgerState:
-    """What a ledger held at one moment, and what of it the units of a value have paid."""
+    """What a ledger held at one moment, and what of it the units of a value have paid.
+
+    A ledger is a list of *entries*, texts in JSON, to which entries are only added: first the
+    terms, then charges, keys with their values, and days that have begun. Each has a hash that
+    depends on all entries before it. So the last one, the *head*, stands for all: whoever has seen
+    it notices if any entry of that time is changed, taken away or put elsewhere.
+    """
 
     terms: LedgerTerms
     charges: tuple[LedgerCharge, ...]  # oldest first
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # with their values
+    days: frozenset[tuple[str, str]] = frozenset()  # a stream, and the name of a day of it
+    identity: str = ""  # random; copies of a file have the same one
+    heads: tuple[str, ...] = ()  # the hash of each entry
     payers: Payers = EVERYONE  # whom `spent` and `remaining` are about
+
+    @classmethod
+    def of(cls, entries: Iterable[str]) -> LedgerState:
+        """What a ledger holds; any error is damage of its entries."""
+        first, *others = entries
+        content = json.loads(first)
+        if content.pop("kind") != "terms":
+            raise ValueError("the first entry has to be the terms")
+        identity, budget = content.pop("identity"), PrivacyBudget(**content.pop("budget"))
+        terms = LedgerTerms(budget, **content)
+        return cls(terms, (), identity=identity, heads=(_chained("", first),)).after(others)
+
+    def after(self, entries: Iterable[str]) -> LedgerState:
+        """What it holds when more entries have been added; any error is damage of these."""
+        charges, keys = list(self.charges), dict(self.keys)
+        days, heads = set(self.days), list(self.heads)
+        for entry in entries:
+            heads.append(_chained(heads[-1], entry))
+            content = json.loads(entry)
+            kind = content.pop("kind")
+            if kind == "charge":
+                epsilon = content.pop("epsilon")
+                charges.append(LedgerCharge(math.inf if epsilon is None else epsilon, **content))
+            elif kind == "key":
+                key, keys[key] = agreed_values({}, relation=self.terms.relation, **content)
+            elif kind == "day":
+                days.add((content["stream"], content["day"]))
+            else:
+                raise ValueError("an entry of an unknown kind")
+        return replace(
+            self, charges=tuple(charges), keys=keys, days=frozenset(days), heads=tuple(heads)
+        )
+
+    @property
+    def head(self) -> str:
+        """The hash of the last entry."""
+        return self.heads[-1]
+
+    def charging(self, charge: LedgerCharge) -> str:
+        """The entry of a charge, if it is admitted; otherwise an error."""
+        self._check_listed(charge)
+        self.terms.admit(charge, map(self.terms.line, self.charges))
+        # JSON has no infinity.
+        epsilon = None if charge.epsilon == math.inf else charge.epsilon
+        return _entry("charge", **{**vars(charge), "epsilon": epsilon})
+
+    def check(self) -> None:
+        """Raise unless all charges were admitted."""
+        self.terms.check(self.charges)
+        for charge in self.charges:
+            self._check_listed(charge)
+
+    def _check_listed(self, charge: LedgerCharge) -> None:
+        """Refuse a charge to units that nobody has said to be apart from others."""
+        if charge.payers != EVERYONE and charge.value not in self.keys.get(charge.key, ()):
+            raise LedgerError(f"ledger: {payers_in_words(charge.payers)} is not listed")
+
+    def listing(self, key: str, values: Iterable[str] | None) -> str | None:
+        """The entry of a key with its values; None if it is listed already."""
+        name, agreed = agreed_values(self.keys, key, values, self.terms.relation)
+        return None if name in self.keys else _entry("key", key=name, values=agreed)
+
+    def beginning(self, stream: str, day: str) -> str:
+        """The entry of a day of a stream, whose rows are read next; an error if they have been."""
+        if (stream, day) in self.days:
+            raise LedgerError(
+                f"ledger: the day {day} was begun before, so its rows have been read, and log or "
+                "callbacks may have shown what was released. Go on with the next day."
+            )
+        return _entry("day", stream=stream, day=day)
 
     def _paid(self, charges: Iterable[LedgerCharge]) -> tuple[list[float], list[float]]:
         """The two costs of some charges, of those that the unit pays which pays most."""
@@ -398,3 +507,12 @@ def _left(cap: float, costs: Sequence[float]) -> float:
     (0.25, 0.0)
     """
     return max(0.0, sum_down([cap, *(-cost for cost in costs)]))
+
+
+def _entry(kind: str, **content: Any) -> str:
+    return json.dumps({"kind": kind, **content}, allow_nan=False)
+
+
+def _chained(before: str, entry: str) -> str:
+    """The hash of an entry that follows one with the hash `before` ("" for the first)."""
+    return sha256(f"{before}\n{entry}".encode()).hexdigest()

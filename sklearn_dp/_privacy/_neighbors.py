@@ -11,8 +11,6 @@ known to take part: the neighbor's client stays, with no rows or with others.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ._checks import check_choice
 
 __all__ = [
@@ -36,9 +34,9 @@ def check_unit(unit: object) -> None:
     check_choice("unit", unit, UNITS)
 
 
-def check_relation(relation: object, choices: Sequence[str] = RELATIONS) -> None:
-    """Raise unless this is one of `choices`; a record of old may also say that it does not know."""
-    check_choice("relation", relation, choices)
+def check_relation(relation: object) -> None:
+    """Raise unless this is a relation."""
+    check_choice("relation", relation, RELATIONS)
 
 
 def in_words(relation: str, unit: str) -> str:

@@ -29,11 +29,10 @@ from typing import Any, cast
 
 from . import _accounting as accounting
 from ._budget import PrivacyBudget
-from ._disjoint import EVERYONE, Payers
+from ._disjoint import Payers
 from ._ledger import PrivacyLedger
 from ._ledger_terms import LedgerCharge
 from ._process import process_mark
-from ._random_words import fresh_bytes
 from ._rounding import sum_up
 
 __all__ = [
@@ -42,7 +41,6 @@ __all__ = [
     "identity",
     "is_paid",
     "paid_together",
-    "payers_of",
     "shared_budget",
 ]
 
@@ -182,13 +180,3 @@ def identity(ledger: PrivacyLedger) -> Any:
         return id(ledger._book)
     found = os.stat(ledger.path)
     return found.st_dev, found.st_ino
-
-
-def payers_of(ledger: str | os.PathLike[str] | PrivacyLedger) -> tuple[str, Payers]:
-    """A name of a ledger that lasts, and who pays in it: a path, whether or not the file is here,
-    or what no other ledger in memory is called."""
-    if not isinstance(ledger, PrivacyLedger):
-        return os.path.realpath(ledger), EVERYONE
-    if ledger.path is not None:
-        return os.path.realpath(ledger.path), ledger.payers
-    return vars(ledger._book).setdefault("name", fresh_bytes(16).hex()), ledger.payers

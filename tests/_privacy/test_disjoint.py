@@ -418,21 +418,6 @@ def test_pickles_name_the_file_the_key_and_the_value(path):
     assert fill(region["north"]) == 1 and fill(region["south"]) == 4
 
 
-def test_a_pickle_does_not_outlive_its_key(path, tmp_path):
-    dumped = pickle.dumps(PrivacyLedger(path=path).disjoint("region", REGIONS)["north"])
-    (tmp_path / "team.ledger").unlink()
-    PrivacyLedger(BUDGET, path)
-    with pytest.raises(LedgerError, match="no key 'region'"):
-        pickle.loads(dumped)
-
-
-def test_one_value_of_a_ledger_in_memory_refuses_to_be_pickled():
-    region = PrivacyLedger(BUDGET).disjoint("region", REGIONS)
-    for value in (region, region["north"], Fit(region["north"])):
-        with pytest.raises(LedgerError, match="path of a ledger file"):
-            pickle.dumps(value)
-
-
 def test_who_opens_the_path_of_a_value_has_the_whole_ledger(path):
     north = PrivacyLedger(path=path).disjoint("region", REGIONS)["north"]
     Fit(north.path).fit(X)
@@ -544,7 +529,7 @@ def test_a_state_of_a_value_counts_what_its_units_pay():
         for key, value in (("", ""), ("k", "a"), ("k", "b"), ("l", "a"))
     )
     keys = {"k": ("a", "b"), "l": ("a",)}
-    state = LedgerState(terms, charges, keys, ("k", "a"))
+    state = LedgerState(terms, charges, keys, payers=("k", "a"))
     assert [each.payers for each in state.counted] == [("", ""), ("k", "a"), ("l", "a")]
     assert state.spent["epsilon"] == 0.375 == LedgerState(terms, charges, keys).spent["epsilon"]
     assert [(value, spent["epsilon"]) for value, spent, _ in state.values_of("l")] == [("a", 0.375)]

@@ -1,48 +1,14 @@
-"""Keys of ledger files: races, crashes, damage and the format before."""
+"""Keys of ledger files: races and crashes."""
 
 import signal
-import sqlite3
 import threading
 import time
-from contextlib import closing
 
 import pytest
-from ledger_tools import KILLED_AT, QUARTER, count, fill, posix_only, python
+from ledger_tools import KILLED_AT, count, fill, posix_only, python
 
 from sklearn_dp._privacy._ledger import PrivacyLedger
-from sklearn_dp._privacy._ledger_terms import LedgerCharge
-from sklearn_dp.exceptions import BudgetExceededError, LedgerError
-
-REGIONS = ["north", "south", "east"]
-
-
-def test_the_database_keeps_keys(path):
-    region = PrivacyLedger(path=path).disjoint("region", REGIONS)
-    fill(region["north"])
-    with closing(sqlite3.connect(path)) as db:
-        for statement in (
-            "DELETE FROM disjoint",
-            "UPDATE disjoint SET listed = '[\"a\"]'",
-            "UPDATE charge SET value = 'south'",
-            "INSERT INTO disjoint VALUES ('region', '[]')",
-        ):
-            with pytest.raises(sqlite3.IntegrityError):
-                db.execute(statement)
-    assert fill(region["north"]) == 0
-
-
-@pytest.mark.parametrize("listed", ["", "[]", "{", "7", '["a", "a"]', "[3]", '["\\ud800"]'])
-def test_a_damaged_list_is_an_error_of_the_file(path, listed):
-    ledger = PrivacyLedger(path=path)
-    with closing(sqlite3.connect(path)) as db:
-        db.execute("INSERT INTO disjoint VALUES ('region', ?)", [listed])
-        db.commit()
-    with pytest.raises(LedgerError, match="damaged"):
-        ledger.charge(QUARTER)
-    with pytest.raises(LedgerError, match="damaged"):
-        PrivacyLedger(path=path)
-    assert count(path) == 0
-
+from sklearn_dp.exceptions import LedgerError
 
 RACER = """
 import pickle, sys, time
@@ -139,72 +105,3 @@ def test_kill_9_at_each_step(path, work, moment, when, there):
     region = ledger.disjoint("region", ["b", "a"] if there or work == "CHARGE" else ["c", "a"])
     assert fill(region["a"]) == 4 - (there if work == "CHARGE" else 0)
     assert count(path) == 4
-
-
-# ------------------------------------------------------------------------------ format 2
-
-FORMAT_2 = """
-CREATE TABLE terms (id INTEGER PRIMARY KEY CHECK (id = 1), epsilon REAL, delta REAL NOT NULL,
-    rho REAL, unit TEXT NOT NULL, composition TEXT NOT NULL, relation TEXT NOT NULL);
-CREATE TABLE charge (id INTEGER PRIMARY KEY AUTOINCREMENT,
-    epsilon REAL NOT NULL CHECK (epsilon >= 0), delta REAL NOT NULL CHECK (delta >= 0),
-    rho REAL NOT NULL CHECK (rho >= 0), delta_failure REAL NOT NULL CHECK (delta_failure >= 0),
-    gaussian INTEGER NOT NULL, unit TEXT NOT NULL, label TEXT NOT NULL, time TEXT NOT NULL,
-    relation TEXT NOT NULL);
-CREATE TRIGGER no_refund BEFORE DELETE ON charge
-    BEGIN SELECT RAISE(ABORT, 'a charge is never refunded'); END;
-PRAGMA application_id = 1146113095;
-PRAGMA user_version = 2;
-INSERT INTO terms VALUES (1, 1.0, 1e-5, NULL, 'row', 'basic', 'add or remove');
-INSERT INTO charge VALUES (1, 0.25, 1e-6, 0.03, 1e-6, 0, 'row', 'DPKMeans', '', 'add or remove');
-"""
-
-
-@pytest.fixture
-def old_path(tmp_path):
-    path = str(tmp_path / "old.ledger")
-    with closing(sqlite3.connect(path)) as db:
-        db.executescript(FORMAT_2)
-    return path
-
-
-def format_of(path):
-    with closing(sqlite3.connect(path)) as db:
-        return db.execute("PRAGMA user_version").fetchone()[0]
-
-
-@pytest.mark.parametrize("first", ["charge", "key"])
-def test_format_2_is_read_as_it_is_and_converted_by_the_first_charge_or_key(old_path, first):
-    ledger = PrivacyLedger(path=old_path)
-    assert ledger.entries == (
-        LedgerCharge(0.25, 1e-6, rho=0.03, delta_failure=1e-6, label="DPKMeans"),
-    )
-    for refused in (lambda: ledger.charge(LedgerCharge(0.8, 0.0)), lambda: ledger.disjoint("a"),
-                    lambda: ledger.disjoint("a", [])):  # fmt: skip
-        with pytest.raises((BudgetExceededError, ValueError)):
-            refused()
-    assert format_of(old_path) == 2
-    if first == "charge":
-        ledger.charge(QUARTER)
-    region = ledger.disjoint("region", REGIONS)
-    assert format_of(old_path) == 3
-    assert [fill(region[name]) for name in REGIONS] == [3 - (first == "charge")] * 3
-    assert {each.payers for each in ledger.entries[:1]} == {("", "")}
-
-
-@pytest.mark.slow
-@posix_only
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize(
-    "moment",
-    ["ALTER TABLE charge ADD COLUMN key", "ALTER TABLE charge ADD COLUMN value", "CREATE TABLE",
-     "CREATE TRIGGER", "PRAGMA user_version = 3", "INSERT", "COMMIT"],
-)  # fmt: skip
-def test_kill_9_at_each_step_of_a_conversion(old_path, moment, when):
-    process = python(KILLED_AT + LIST, old_path, moment, when)
-    assert process.wait(timeout=300) == -signal.SIGKILL
-    done = (moment, when) == ("COMMIT", "after")
-    assert format_of(old_path) == 2 + done
-    ledger = PrivacyLedger(path=old_path)
-    assert list(ledger.state().keys) == ["region"] * done and len(ledger.entries) == 1
-    assert fill(ledger.disjoint("region", ["a", "b"])["b"]) == 3

@@ -1,19 +1,23 @@
-"""Ledger files: what is no ledger, races, crashes, formats and links."""
+"""Ledger files: what is no ledger, changes and damage, races, crashes, locks and links."""
 
 import functools
 import json
 import os
+import pickle
 import re
 import shutil
 import signal
 import sqlite3
 import stat
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 from contextlib import closing, contextmanager
+from pathlib import Path
 
+import numpy as np
 import pytest
 from ledger_tools import (
     BUDGET,
@@ -31,9 +35,8 @@ from ledger_tools import (
 from sklearn_dp._privacy import _ledger_store
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._ledger import PrivacyLedger, open_ledger
-from sklearn_dp._privacy._ledger_terms import UNTOLD, LedgerCharge
-from sklearn_dp._privacy._neighbors import RELATIONS
-from sklearn_dp.exceptions import BudgetExceededError, LedgerError
+from sklearn_dp._privacy._ledger_terms import LedgerCharge
+from sklearn_dp.exceptions import LedgerError
 from sklearn_dp.ledger import main
 
 
@@ -41,9 +44,9 @@ def not_a_ledger(name, folder):
     """Make something that is no ledger; returns its path and what the error must say."""
     target = folder / name
     if name == "missing":
-        return target, "does not exist.*sklearn_dp.ledger create"
+        return target, "does not exist.*new total for the same people.*sklearn_dp.ledger create"
     if name == "parent/missing":
-        return target, "does not exist"
+        return target, "does not exist.*new total"
     if name == "folder":
         target.mkdir()
         return target, "not a file"
@@ -55,28 +58,25 @@ def not_a_ledger(name, folder):
         return target, "not a ledger"
     if name == "text":
         target.write_text("epsilon = 1\n" * 1000)
-        return target, "not a database"
+        return target, "is damaged, or is not a ledger"
     if name == "foreign":
         with closing(sqlite3.connect(target)) as db:
-            db.execute("CREATE TABLE charge (epsilon REAL)")
+            db.execute("CREATE TABLE entry (epsilon REAL)")
         return target, "not a ledger"
     PrivacyLedger(BUDGET, target)
     if name == "truncated":
         os.truncate(target, 4096)
-        return target, "ledger"
+        return target, "damaged.*backup.*new total"
     with closing(sqlite3.connect(target)) as db:
-        if name == "future":
-            db.execute("PRAGMA user_version = 4")
-            return target, "format 4"
-        db.executescript("DROP TRIGGER terms_are_fixed; UPDATE terms SET delta = -1")
-    return target, "damaged.*delta"
+        db.execute("PRAGMA user_version = 5")
+    return target, "format 5"
 
 
 @posix_only
 @pytest.mark.parametrize(
     "name",
     ["missing", "parent/missing", "folder", "fifo", "empty", "text", "foreign", "truncated",
-     "future", "damaged"],
+     "future"],
 )  # fmt: skip
 def test_a_path_that_is_no_ledger_is_refused_and_left_alone(tmp_path, name, capsys):
     target, match = not_a_ledger(name, tmp_path)
@@ -84,8 +84,9 @@ def test_a_path_that_is_no_ledger_is_refused_and_left_alone(tmp_path, name, caps
     for use in (open_ledger, lambda target: Fit(str(target)).fit(X)):
         with pytest.raises(LedgerError, match=f"^ledger.*{match}"):
             use(target)
-    assert main(["show", str(target)]) == 1
-    assert re.search(match, capsys.readouterr().err)
+    for command in ("show", "verify"):
+        assert main([command, str(target)]) == 1
+        assert re.search(match, capsys.readouterr().err)
     assert (target.read_bytes() if target.is_file() else None) == before
     assert target.exists() == (name not in ("missing", "parent/missing"))
 
@@ -149,7 +150,7 @@ def test_a_read_only_ledger_can_be_read_but_not_charged(locked):
         estimator = Fit(name)
         with unprivileged():
             assert len(open_ledger(name).entries) == 1
-            with pytest.raises(LedgerError, match="^ledger.*cannot be used"):
+            with pytest.raises(LedgerError, match="^ledger.*read-only for this user.*journal"):
                 estimator.fit(X)
         assert not hasattr(estimator, "rows_read_")
         assert count(name) == 1
@@ -158,24 +159,143 @@ def test_a_read_only_ledger_can_be_read_but_not_charged(locked):
         shutil.rmtree(folder)
 
 
-def test_the_database_itself_refuses_refunds(path):
-    fill(PrivacyLedger(path=path))
+# -- changes ---------------------------------------------------------------------------------------
+
+# A charge of nothing and a total of nine, in the place of entries that are there, or besides.
+CHANGES = [
+    "DELETE FROM entry",
+    "DELETE FROM entry WHERE number = 3",
+    "UPDATE entry SET content = 'x'",
+    "UPDATE OR REPLACE entry SET number = 2 WHERE number = 3",
+    "UPDATE entry SET number = number + 10",
+    "REPLACE INTO entry SELECT 2, content, hash FROM entry WHERE number = 1",
+    "REPLACE INTO entry(number, content, hash) VALUES (1, 'x', 'y')",
+    "REPLACE INTO entry(rowid, content, hash) VALUES (1, 'x', 'y')",
+    "INSERT OR REPLACE INTO entry SELECT number, 'x', hash FROM entry",
+    "INSERT OR REPLACE INTO entry SELECT 5, content, hash FROM entry WHERE number = 2",
+    "INSERT INTO entry VALUES (1, 'x', 'y') ON CONFLICT (number) DO UPDATE SET content = 'x'",
+    "INSERT OR IGNORE INTO entry VALUES (3, 'x', 'y')",
+    "INSERT INTO entry VALUES (0, 'x', 'y')",
+    "INSERT INTO entry VALUES (-1, 'x', 'y')",
+    "INSERT INTO entry VALUES (99, 'x', 'y')",
+    "INSERT INTO entry VALUES (NULL, 'x', 'y')",
+    "INSERT INTO entry (content, hash) VALUES ('x', 'y')",
+    "INSERT INTO entry VALUES (6, NULL, 'y')",
+    "INSERT INTO entry VALUES (6, 'x', NULL)",
+]
+
+
+@pytest.mark.parametrize("recursive", [0, 1])
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_database_itself_refuses_changes(path, change, recursive):
+    """`REPLACE` deletes without a word to the triggers for deletions, unless they are recursive."""
+    assert fill(PrivacyLedger(path=path)) == 4
+    before = PrivacyLedger(path=path).state()
     with closing(sqlite3.connect(path)) as db:
-        for statement in (
-            "DELETE FROM charge",
-            "UPDATE charge SET epsilon = 0",
-            "UPDATE terms SET epsilon = 9",
-            "UPDATE terms SET relation = 'replace'",
-            "INSERT INTO terms SELECT 2, 9.0, delta, rho, unit, composition, relation FROM terms",
-            "INSERT INTO charge SELECT 9, -1.0, 0, 0, 0, 0, 'row', '', '', 'replace', '', '' "
-            "FROM terms",
-            "INSERT INTO charge SELECT 9, 1.0, 0, 0, 0, 0, 'row', '', '', NULL, '', '' FROM terms",
-            "INSERT INTO charge SELECT 9, 1.0, 0, 0, 0, 0, 'row', '', '', 'replace', NULL, '' "
-            "FROM terms",
-        ):
-            with pytest.raises(sqlite3.IntegrityError):
-                db.execute(statement)
+        db.execute(f"PRAGMA recursive_triggers = {recursive}")
+        with pytest.raises(sqlite3.IntegrityError):
+            db.execute(change)
+        db.commit()
+    assert PrivacyLedger(path=path).state() == before
     assert fill(PrivacyLedger(path=path)) == 0
+
+
+def without_triggers(path, change, *values):
+    """What somebody does to a file who takes the triggers away, and puts them back."""
+    with closing(sqlite3.connect(path)) as db:
+        triggers = db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
+        triggers = triggers.fetchall()
+        for name, _ in triggers:
+            db.execute(f"DROP TRIGGER {name}")
+        db.execute(change, *values)
+        for _, sql in triggers if change != "DROP TABLE entry" else []:
+            db.execute(sql)
+        db.commit()
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["DELETE FROM entry WHERE number = 5", "DELETE FROM entry WHERE number = 2",
+     "UPDATE entry SET content = replace(content, '0.25', '0.0')",
+     "UPDATE entry SET content = replace(content, '\"epsilon\": 1.0', '\"epsilon\": 9.0')",
+     "UPDATE entry SET content = content || ' '  WHERE number = 3",
+     "UPDATE entry SET content = CAST(content AS BLOB)",
+     "UPDATE entry SET number = 6 WHERE number = 5",
+     "UPDATE entry SET hash = upper(hash) WHERE number = 5",
+     "INSERT INTO entry VALUES (6, 'x', 'y')",
+     "INSERT INTO entry SELECT 6, content, hash FROM entry WHERE number = 5",
+     "UPDATE sqlite_sequence SET seq = 4", "DELETE FROM sqlite_sequence", "DELETE FROM entry",
+     "DROP TABLE entry"],
+)  # fmt: skip
+def test_a_changed_file_is_refused_by_every_use(path, change, capsys):
+    ledger = PrivacyLedger(path=path)
+    fill(ledger)
+    without_triggers(path, change)
+    for use in (lambda: ledger.charge(QUARTER), lambda: ledger.spent, lambda: open_ledger(path),
+                lambda: ledger.disjoint("region", ["a"])):  # fmt: skip
+        with pytest.raises(LedgerError, match="damaged"):
+            use()
+    assert main(["verify", path]) == main(["show", path]) == 1
+    assert capsys.readouterr().err.count("damaged") == 2
+
+
+def test_bytes_that_no_ledger_has_written_are_an_error_without_them(path):
+    """Every fourth byte, and cuts, zeros and junk: the ledger as it was, or what to do."""
+    ledger = PrivacyLedger(path=path)
+    ledger.disjoint("region", ["north", "south"])["north"].charge(QUARTER, label="Secret")
+    fill(ledger, times=2)
+    state, whole = ledger.state(), Path(path).read_bytes()
+    used = [
+        place
+        for place in range(0, len(whole), 4)
+        if whole[max(0, place - 8) : place + 8].strip(b"\0")
+    ]
+    rng = np.random.default_rng(0)
+    damaged = [whole[:place] + bytes([whole[place] ^ rng.integers(1, 256)]) + whole[place + 1 :]
+               for place in used]  # fmt: skip
+    damaged += [whole[: len(whole) * k // 16] for k in range(16)]
+    damaged += [rng.bytes(len(whole)), bytes(len(whole)), whole[:100] + rng.bytes(8000)]
+    assert len(damaged) > 400
+    refused = 0
+    for content in damaged:
+        Path(path).write_bytes(content)
+        try:
+            assert open_ledger(path).state() == state
+        except LedgerError as error:
+            refused += 1
+            told = f"{error} {error.__cause__} {error.__context__}"
+            assert "ledger" in told and "Secret" not in told
+    assert refused > 250
+
+
+def test_damage_as_it_was_reported(path):
+    """SQLite's own message about such a file cannot be decoded."""
+    whole = Path(path).read_bytes()
+    place = whole.index(b"CREATE TABLE entry") + 3
+    Path(path).write_bytes(whole[:place] + b"\xff" + whole[place + 1 :])
+    with pytest.raises(LedgerError, match="is damaged, or is not a ledger"):
+        PrivacyLedger(path=path)
+
+
+@pytest.mark.parametrize("name", ["", ".1"])
+def test_another_file_in_its_place_is_another_ledger(path, name, tmp_path):
+    """Also where it has the same terms and as many charges; a ledger that was moved is the same."""
+    ledger = PrivacyLedger(path=path)
+    ledger.charge(QUARTER)
+    saved = pickle.dumps([ledger, ledger.disjoint("region", ["a", "b"]), Fit(ledger)])
+    os.rename(path, path + ".old")
+    for use in (lambda: ledger.remaining, lambda: pickle.loads(saved)[0].remaining):
+        with pytest.raises(LedgerError, match="does not exist"):
+            use()
+    PrivacyLedger(BUDGET, path).charge(QUARTER)
+    whole, region, fit = pickle.loads(saved)
+    for use in (lambda: ledger.charge(QUARTER), lambda: whole.spent, lambda: region["a"].spent,
+                lambda: fit.fit(X), lambda: pickle.loads(pickle.dumps(whole)).spent):  # fmt: skip
+        with pytest.raises(LedgerError, match="another file has taken its place"):
+            use()
+    assert count(path) == 1 == count(path + ".old")
+    os.replace(path + ".old", path)
+    assert [each.spent["epsilon"] for each in (ledger, whole, region["a"])] == [0.25] * 3
 
 
 def test_links_and_relative_paths_name_the_same_ledger(path, tmp_path, monkeypatch):
@@ -265,173 +385,10 @@ def test_a_file_mounted_without_its_folder_is_refused(path, monkeypatch):
 
 
 CHARGE = "PrivacyLedger(path=path).charge(LedgerCharge(0.25, 1e-6))"
-
-
-# ------------------------------------------------------------------------------ format 1
-
-FORMAT_1 = """
-CREATE TABLE terms (id INTEGER PRIMARY KEY CHECK (id = 1), epsilon REAL, delta REAL NOT NULL,
-    rho REAL, unit TEXT NOT NULL, composition TEXT NOT NULL);
-CREATE TABLE charge (id INTEGER PRIMARY KEY AUTOINCREMENT,
-    epsilon REAL NOT NULL CHECK (epsilon >= 0), delta REAL NOT NULL CHECK (delta >= 0),
-    rho REAL NOT NULL CHECK (rho >= 0), delta_failure REAL NOT NULL CHECK (delta_failure >= 0),
-    gaussian INTEGER NOT NULL, unit TEXT NOT NULL, label TEXT NOT NULL, time TEXT NOT NULL);
-CREATE TRIGGER terms_are_fixed BEFORE UPDATE ON terms
-    BEGIN SELECT RAISE(ABORT, 'the terms of a ledger are fixed'); END;
-CREATE TRIGGER no_refund BEFORE DELETE ON charge
-    BEGIN SELECT RAISE(ABORT, 'a charge is never refunded'); END;
-CREATE TRIGGER no_rebate BEFORE UPDATE ON charge
-    BEGIN SELECT RAISE(ABORT, 'a charge is never changed'); END;
-PRAGMA application_id = 1146113095;
-PRAGMA user_version = 1;
-INSERT INTO terms VALUES (1, 1.0, 1e-5, NULL, 'row', 'basic');
+IMPORTS = """
+from sklearn_dp._privacy._ledger import PrivacyLedger
+from sklearn_dp._privacy._ledger_terms import LedgerCharge
 """
-
-
-def old_charge(path, label="DPKMeans"):
-    """What code of format 1 does: a quarter, and its format read in the same transaction."""
-    with closing(sqlite3.connect(path, isolation_level=None, timeout=30)) as db:
-        db.execute("BEGIN IMMEDIATE")
-        if db.execute("PRAGMA user_version").fetchone() != (1,):
-            return False
-        db.execute(
-            "INSERT INTO charge (epsilon, delta, rho, delta_failure, gaussian, unit, label, "
-            "time) VALUES (0.25, 1e-6, 0.03, 1e-6, 0, 'row', ?, '')",
-            [label],
-        )
-        db.execute("COMMIT")
-        return True
-
-
-def format_of(path):
-    with closing(sqlite3.connect(path)) as db:
-        return db.execute("PRAGMA user_version").fetchone()[0]
-
-
-@pytest.fixture
-def empty_path(tmp_path):
-    """A file of format 1 without charges."""
-    path = str(tmp_path / "old.ledger")
-    with closing(sqlite3.connect(path)) as db:
-        db.executescript(FORMAT_1)
-    return path
-
-
-@pytest.fixture
-def old_path(empty_path):
-    """A file of format 1 with one charge."""
-    assert old_charge(empty_path)
-    return empty_path
-
-
-def test_format_1_is_read_as_it_is_and_converted_by_the_first_charge(old_path):
-    ledger = PrivacyLedger(path=old_path)
-    assert [charge.relation for charge in ledger.entries] == ["add or remove"]
-    assert ledger.state().terms.relation == "add or remove" and format_of(old_path) == 1
-    assert old_charge(old_path)  # old code goes on as long as new code only reads
-    ledger.charge(QUARTER)
-    assert format_of(old_path) == 3 and not old_charge(old_path)
-    assert [charge.label for charge in ledger.entries] == ["DPKMeans", "DPKMeans", "Quarter"]
-    assert {charge.relation for charge in ledger.entries} == {"add or remove"}
-    with pytest.raises(LedgerError, match="relation='replace'"):
-        ledger.charge(LedgerCharge(0.1, 0.0, relation="replace"))
-    assert fill(ledger) == 1
-    with closing(sqlite3.connect(old_path)) as db:
-        for statement in (
-            "DELETE FROM charge",
-            "UPDATE charge SET relation = 'replace'",
-            "UPDATE terms SET relation = 'replace'",
-        ):
-            with pytest.raises(sqlite3.IntegrityError):
-                db.execute(statement)
-
-
-def test_a_refused_charge_converts_nothing(old_path):
-    ledger = PrivacyLedger(path=old_path)
-    for charge, error in (
-        (LedgerCharge(0.8, 0.0), BudgetExceededError),
-        (LedgerCharge(0.1, 0.0, relation="replace"), LedgerError),
-    ):
-        with pytest.raises(error):
-            ledger.charge(charge)
-        assert format_of(old_path) == 1 and len(ledger.entries) == 1
-
-
-@pytest.mark.parametrize("relation", RELATIONS)
-def test_charges_that_did_not_tell_their_relation_need_the_word_of_the_owner(empty_path, relation):
-    for _ in range(2):
-        old_charge(empty_path, "aggregate_k_tuples")
-    ledger = PrivacyLedger(path=empty_path)
-    assert [charge.relation for charge in ledger.entries] == [UNTOLD] * 2
-    with pytest.raises(LedgerError, match="aggregate_k_tuples.*convert"):
-        ledger.charge(QUARTER)
-    assert format_of(empty_path) == 1
-    assert main(["convert", empty_path, "--relation", relation]) == 0
-    assert [charge.relation for charge in ledger.entries] == [relation] * 2
-    ledger.charge(LedgerCharge(0.25, 1e-6, relation=relation))
-    assert ledger.spent["epsilon"] == 0.75
-    assert main(["convert", empty_path, "--relation", relation]) == 1
-    with pytest.raises(ValueError, match="relation"):
-        ledger._book.convert("swap'); DROP TABLE charge; --")
-
-
-@pytest.mark.parametrize("relation", RELATIONS)
-def test_no_word_changes_what_charges_were_documented_to_be(old_path, relation, capsys):
-    """A fit of (0.25, 1e-6) for adding or removing a row is none of that for replacing one."""
-    old_charge(old_path, "aggregate_k_tuples")
-    ledger = PrivacyLedger(path=old_path)
-    fits = relation == "add or remove"
-    assert main(["convert", old_path, "--relation", relation]) == (not fits)
-    assert ("DPKMeans" in capsys.readouterr().err) == (not fits)
-    assert format_of(old_path) == (3 if fits else 1)
-    assert [charge.relation for charge in ledger.entries] == [
-        "add or remove",
-        relation if fits else UNTOLD,
-    ]
-
-
-def test_old_and_new_code_racing_for_one_file_lose_no_charge(old_path):
-    """Threads of both kinds: all that was admitted is in the file, and it is within the total."""
-    done, gate = [], threading.Barrier(5)
-
-    def work(charge):
-        gate.wait()
-        done.append(bool(charge()))
-
-    def new():
-        return fill(PrivacyLedger(path=old_path), times=1)
-
-    # Three quarters at most are of old code: one of the new charges fits, whoever comes first.
-    threads = [
-        threading.Thread(target=work, args=[charge])
-        for charge in [new, lambda: old_charge(old_path), new, lambda: old_charge(old_path), new]
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert format_of(old_path) == 3
-    assert sum(done) + 1 == count(old_path) <= 7
-    assert sum(charge.label == "Quarter" for charge in PrivacyLedger(path=old_path).entries) <= 3
-
-
-@pytest.mark.quick("ALTER TABLE charge-*", "COMMIT-after-*")
-@posix_only
-@pytest.mark.parametrize(
-    ("moment", "when", "converted"),
-    [("ALTER TABLE terms", "before", 1), ("ALTER TABLE terms", "after", 1),
-     ("ALTER TABLE charge", "after", 1), ("ALTER TABLE charge ADD COLUMN key", "after", 1),
-     ("CREATE TABLE disjoint", "after", 1), ("PRAGMA user_version = 3", "after", 1),
-     ("INSERT", "after", 1), ("COMMIT", "before", 1), ("COMMIT", "after", 2)],
-)  # fmt: skip
-def test_kill_9_at_each_step_of_a_conversion(old_path, moment, when, converted):
-    process = python(KILLED_AT + CHARGE, old_path, moment, when)
-    assert process.wait(timeout=300) == -signal.SIGKILL
-    ledger = PrivacyLedger(path=old_path)
-    assert len(ledger.entries) == converted
-    assert format_of(old_path) == (1 if converted == 1 else 3)
-    assert old_charge(old_path) == (converted == 1)
-    assert fill(ledger) == 2 and count(old_path) == 4
 
 
 KILLED = """
@@ -496,20 +453,87 @@ def test_kill_9_at_each_step_of_a_charge(path, moment, when, charged):
     assert fill(PrivacyLedger(path=path)) == 4 - charged
 
 
+# -- locks -----------------------------------------------------------------------------------------
+
+HOLDER = """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute("BEGIN " + sys.argv[2])
+print("locked", flush=True)
+sys.stdin.readline()
+"""
+
+
+@contextmanager
+def locked(path, how="EXCLUSIVE"):
+    """Another process that has the lock of a file."""
+    process = python(HOLDER, path, how, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout.readline() == "locked\n"
+    try:
+        yield process
+    finally:
+        process.communicate()
+
+
 def test_a_charge_waits_for_other_processes_and_gives_up_unspent(path, monkeypatch):
-    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
-        other.execute("BEGIN EXCLUSIVE")
-        release = threading.Timer(0.3, lambda: other.execute("ROLLBACK"))
+    """All statements wait: whichever of them comes first to a lock, for reading or for writing."""
+    with locked(path) as process:
+        release = threading.Timer(0.3, lambda: print(file=process.stdin, flush=True))
         release.start()
         PrivacyLedger(path=path).charge(QUARTER)
         release.join()
-        monkeypatch.setattr(_ledger_store, "_LOCK_SECONDS", 0.05)
-        other.execute("BEGIN IMMEDIATE")
-        estimator = Fit(path)
-        with pytest.raises(LedgerError, match="locked"):
-            estimator.fit(X)
-        assert not hasattr(estimator, "rows_read_")
+    monkeypatch.setattr(_ledger_store, "_LOCK_SECONDS", 0.05)
+    for how in ("IMMEDIATE", "EXCLUSIVE"):
+        with locked(path, how) as process:
+            estimator = Fit(path)
+            by = f"process {process.pid}" if sys.platform == "linux" else "another program"
+            with pytest.raises(LedgerError, match=f"locked by {by}.*nothing was charged.*network"):
+                estimator.fit(X)
+            assert not hasattr(estimator, "rows_read_")
     assert count(path) == 1
+
+
+@posix_only
+@pytest.mark.parametrize("use", ["charge(LedgerCharge(0.25, 1e-6))", "spent", "disjoint('a', 'b')"])
+def test_ctrl_c_ends_the_wait_for_a_lock(path, use):
+    """Long before the wait would end by itself."""
+    code = f"import sys\nprint(1, flush=True)\nPrivacyLedger(path=sys.argv[1]).{use}"
+    with locked(path):
+        waiting = python(IMPORTS + code, path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert waiting.stdout.readline() == "1\n"
+        time.sleep(0.3)
+        waiting.send_signal(signal.SIGINT)
+        assert (
+            "KeyboardInterrupt" in waiting.communicate(timeout=_ledger_store._LOCK_SECONDS / 2)[1]
+        )
+    assert count(path) == 0
+
+
+@pytest.mark.parametrize(
+    ("code", "match"),
+    [("SQLITE_IOERR", "network folder"), ("SQLITE_FULL", "the disk is full"),
+     ("SQLITE_PROTOCOL", "network folder"), ("SQLITE_CANTOPEN", "read-only"),
+     ("SQLITE_READONLY", "read-only"), ("SQLITE_NOTADB", "damaged")],
+)  # fmt: skip
+def test_every_problem_of_a_file_says_what_helps(path, code, match, monkeypatch):
+    ledger = PrivacyLedger(path=path)
+
+    class Failing(sqlite3.Connection):
+        def execute(self, statement, *args):
+            if statement == "COMMIT":
+                error = sqlite3.OperationalError("what SQLite says")
+                error.sqlite_errorcode = getattr(sqlite3, code) | 1 << 8  # an extended code
+                raise error
+            return super().execute(statement, *args)
+
+    connect = functools.partial(sqlite3.connect, factory=Failing)
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite3, "connect", connect)
+        with pytest.raises(LedgerError, match=match):
+            ledger.charge(QUARTER)
+        with pytest.raises(LedgerError, match=match):
+            PrivacyLedger(BUDGET, path + ".new")
+    assert not os.path.exists(path + ".new") and count(path) == 0
 
 
 def test_an_interrupted_charge_is_taken_back(path, monkeypatch):
@@ -532,6 +556,6 @@ def test_an_interrupted_charge_is_taken_back(path, monkeypatch):
 
 def test_a_commit_is_on_the_disk_before_the_fit_goes_on(path):
     """No test can cut the power; SQLite's EXTRA (3) is what it documents as safe against that."""
-    with PrivacyLedger(path=path)._book._connection() as db:
-        assert db.execute("PRAGMA synchronous").fetchone() == (3,)
-        assert db.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+    with PrivacyLedger(path=path)._book._connection() as execute:
+        assert execute("PRAGMA synchronous").fetchone() == (3,)
+        assert execute("PRAGMA journal_mode").fetchone() == ("delete",)
