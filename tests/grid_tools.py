@@ -1,17 +1,48 @@
-"""The parts and the integer rows of a table in memory, for tests and for seeded bugs."""
+"""Rows of tables in memory, for tests and mutants that look at them, and handles of rows."""
 
-from sklearn_dp._rows.rows import ROWS
+import numpy as np
 
-__all__ = ["parts_in_memory", "rows_in_memory"]
+from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._privacy._units import Units
+from sklearn_dp._queries.handles import GridRows, TableRows
+from sklearn_dp._rows.rows import ROWS, GridTable, Rows
+from sklearn_dp._rows.table import Table
+
+__all__ = [
+    "grid_rows", "parts_in_memory", "quantized", "raw_table", "rows_in_memory", "table_rows",
+]  # fmt: skip
+
+
+def raw_table(rows):
+    """The table behind a handle, or a table; a fit itself has the handle only."""
+    table = getattr(rows, "table", rows)
+    return getattr(table, "_TableRows__table", table)
 
 
 def parts_in_memory(table):
-    """The parts of a table, after the steps that wait; a fit itself never has them."""
+    """The parts of a table, after the steps that wait."""
+    table = raw_table(table)
     table._finish()
     return list(table.engine.states)
 
 
 def rows_in_memory(table):
-    """The rows of the only part of a `GridTable`."""
+    """The rows of the only part of a `GridTable`, or of a handle of one."""
     (part,) = parts_in_memory(table.table)
     return part[ROWS]
+
+
+def table_rows(X, groups=None, **options):
+    """A handle of rows in memory."""
+    return TableRows(Table.in_memory(X, Units(len(X), groups), **options))
+
+
+def grid_rows(rows, ball, groups=None):
+    """A handle of rows in memory that are integers already."""
+    rows = Rows.of(np.asarray(rows, dtype=np.float64), ball)
+    return GridRows.of(GridTable.of(rows, Units(rows.n_rows, groups)))
+
+
+def quantized(X, radius, groups=None):
+    """A handle of rows in memory on the grid of a ball."""
+    return GridRows.quantize(table_rows(X, groups), Domain.from_bounds(radius, X.shape[1]))

@@ -22,6 +22,7 @@ LAYERS = (
     {"_privacy"},
     {"_silence"},
     {"_rows"},
+    {"_queries"},
     {"accounting", "ledger", "_intervals", "_sklearn_compat", "_dropin"},
     {"_aggregate"},
     {"_tables", "_validation"},

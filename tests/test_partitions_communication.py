@@ -27,8 +27,8 @@ from sklearn_dp._aggregate.friendly import mean as friendly
 from sklearn_dp._aggregate.friendly import mean_facts, points
 from sklearn_dp._aggregate.one_cluster import center
 from sklearn_dp._partitions import _pieces
+from sklearn_dp._queries.clusters import CappedSum
 from sklearn_dp._rows.table_units import GroupSizes
-from sklearn_dp.cluster import _nearest
 from sklearn_dp.covariance import FriendlyCovariance
 from sklearn_dp.decomposition import DPPCA
 from sklearn_dp.ensemble import SampleAndAggregate
@@ -135,16 +135,16 @@ def test_scores_and_answers(sent):
     assert largest < N / 2 and with_ids == 2
 
 
-HONEST = _nearest._capped_sum
+HONEST = CappedSum.on
 
 
-def telling(part, centers, cap):
-    part, (total,) = HONEST(part, centers, cap)
+def telling(self, part):
+    part, (total,) = HONEST(self, part)
     return part, (np.append(total, part.source.read()[:, 0] > 0),)
 
 
 def test_a_pass_that_sends_a_label_of_each_row_is_caught(sent, monkeypatch):
     fitted = fit("k-means")
-    monkeypatch.setattr(_nearest, "_capped_sum", telling)
+    monkeypatch.setattr(CappedSum, "on", telling)
     fitted.private_score(halves(X), random_state=0)
     assert bytes_of(sent())[0] > N / 2

@@ -15,7 +15,8 @@ from scipy.sparse import csc_array
 
 from ._grid import clip_integer_rows, sum_type
 from ._products import MOST_SUMMED, NearRows, Products
-from ._rounding import exact_integers, round_up
+from ._rounding import exact_integers
+from ._sealed import Sealed
 from ._session import PrivacySession
 from ._units import UnitFacts, Units
 
@@ -23,7 +24,6 @@ __all__ = [
     "NoisyNorms",
     "count",
     "exact_gram",
-    "gram",
     "noisy_count_and_totals",
     "noisy_counts",
     "norm_counts",
@@ -37,7 +37,7 @@ __all__ = [
     "weighted_bincount",
 ]
 
-_GRAM_LIMIT = 2**15  # norm of a row in a second moment
+GRAM_LIMIT = 2**15  # norm of a row in a second moment
 _LONGEST = 1e308  # norm of a row
 _CHUNK = 2**16  # rows; float64 sums of a chunk stay below 2**53
 _CHUNK_ENTRIES = 2**18
@@ -142,42 +142,6 @@ def vector_sum(
     # so the sum moves by at most limit.
     total = label_sums(rows, np.zeros(len(rows), dtype=np.int64), 1)[0]
     return session.gaussian(entry, total, sensitivity=float(limit), unit=unit)
-
-
-def gram(
-    session: PrivacySession,
-    entry: str,
-    exact: Callable[[float], np.ndarray],
-    n_features: int,
-    limit: float,
-    *,
-    unit: float = 1.0,
-    rho: float | None = None,
-) -> np.ndarray:
-    """Noisy second moment sum_i x_i x_i^T, a symmetric matrix, in squared lengths.
-
-    `exact` gives for a coarse step what :func:`exact_gram` does, for the same limit and added up
-    over all parts of the rows. `limit` is in steps of length `unit`, at most 2**24.
-
-    Released as the vector (x_a^2, sqrt(2) x_a x_b for a < b), whose norm is exactly |x|^2. So the
-    noise has the standard deviation limit^2 / sqrt(2 rho) on the diagonal and 1/sqrt(2) of that
-    off it: isometric in the Frobenius norm.
-    """
-    coarse = max(1.0, 2.0 ** math.ceil(math.log2(limit / _GRAM_LIMIT)))
-    upper = np.triu_indices(n_features)
-    # For the change M of the sum under one unit: sum_a M_aa^2 + 2 sum_{a<b} M_ab^2 = |M|_F^2,
-    # and |M|_F <= sum_i w_i |x_i|^2 <= limit^2. With s = limit^2 on the diagonal and
-    # limit^2 / sqrt(2) off it, sum (M_ab / s_ab)^2 = |M|_F^2 / limit^4 <= 1.
-    square = (limit / coarse) ** 2
-    sensitivity = np.where(
-        upper[0] == upper[1], round_up(square), round_up(square * math.sqrt(0.5))
-    )
-    noisy = session.gaussian(
-        entry, exact(coarse)[upper], sensitivity=sensitivity, unit=(coarse * unit) ** 2, rho=rho
-    )
-    matrix = np.zeros((n_features, n_features))
-    matrix[upper] = noisy
-    return matrix + np.triu(matrix, 1).T
 
 
 def exact_gram(
@@ -286,8 +250,7 @@ class NoisyNorms(NamedTuple):
 def private_radius(
     session: PrivacySession,
     entry: str,
-    counts: np.ndarray,
-    units: Units | UnitFacts,
+    counts: Sealed,
     *,
     rho: float | None = None,
     fraction: float = 0.99,
@@ -295,13 +258,12 @@ def private_radius(
     """A radius about the origin that holds most of the rows, with no public bound at all.
 
     `fraction` is the share of the units that should lie inside. `counts` are those of
-    :func:`norm_counts`, added up over all parts of the rows. Releases a noisy histogram of the
-    norms over disjoint public bins, which is returned too; the end bins take everything beyond.
-    None when there are too few units to see any, or they are beyond the last edge.
+    :func:`norm_counts`. Releases a noisy histogram of the norms over disjoint public bins, which is
+    returned too; the end bins take everything beyond. None when there are too few units to see any,
+    or they are beyond the last edge.
     """
     rho = session.remaining(entry) if rho is None else rho
-    noisy = noisy_counts(session, entry, counts, units, rho)
-    norms = NoisyNorms(noisy, _NORMS, 1 / math.sqrt(2 * rho))
+    norms = NoisyNorms(session.release(entry, counts, rho=rho), _NORMS, 1 / math.sqrt(2 * rho))
     return radius_from_bins(*norms, fraction), norms
 
 

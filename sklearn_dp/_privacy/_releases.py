@@ -9,9 +9,10 @@ A method here does three things, and nothing else:
    its noise only if that succeeds.
 3. It turns the output from grid steps into lengths.
 
-The caller states a sensitivity and proves it in a comment at that line. Statistics are integers, in
-steps of length `unit`: what floating-point sums of neighbors differ by is not known exactly, and
-an integer sum is the same whatever the order of the rows.
+What comes sealed (:mod:`._sealed`) brings the claim that was proved of it. Other callers state a
+sensitivity and prove it in a comment at that line. Statistics are integers, in steps of length
+`unit`: what floating-point sums of neighbors differ by is not known exactly, and an integer sum is
+the same whatever the order of the rows.
 
 Where a method says that something is *not a release*, only a mechanism whose own proof allows it
 may look at it.
@@ -24,9 +25,13 @@ from typing import Any
 
 import numpy as np
 
+from ._plan import PrivacyPlan
+from ._sealed import Sealed, SealedCells, opened
 from .mechanisms import filters, gaussian, histograms, laplace, proportional, selection, shares
 
 __all__ = ["Releases"]
+
+_SHOWN = 2**40  # in count steps: far above every threshold and noise
 
 
 class Releases:
@@ -36,6 +41,41 @@ class Releases:
     _cost: Callable[..., float]
     _release: Callable[..., Any]
     _trace: Any
+    plan: PrivacyPlan
+
+    # -- sealed answers
+
+    def release(self, entry: str, sealed: Sealed, *, rho: float | None = None) -> np.ndarray:
+        """Release an answer with Gaussian noise, in lengths; see :meth:`gaussian`."""
+        exact, claim = opened(sealed, self.plan), sealed.claim
+        return self.gaussian(entry, exact, sensitivity=claim.l2, unit=claim.unit, rho=rho)
+
+    def release_cells(
+        self, entry: str, sealed: SealedCells, *, threshold: float, rho: float | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Release the cells that exceed a threshold, in units, and those that are shown anyway.
+
+        Numbers of cells, increasing, and noisy counts; see :meth:`sparse_histogram`.
+        """
+        (cells, counts), claim = opened(sealed, self.plan), sealed.claim
+        n_hidden = sealed.n_cells - sealed.n_shown
+        first = np.searchsorted(cells, n_hidden)
+        # Public, and taken off again: these cells always pass.
+        shown = np.full(sealed.n_shown, _SHOWN, dtype=np.int64)
+        shown[cells[first:] - n_hidden] += counts[first:]
+        released, values = self.sparse_histogram(
+            entry,
+            np.append(cells[:first], np.arange(n_hidden, sealed.n_cells)),
+            np.append(counts[:first], shown),
+            n_candidates=sealed.n_cells,
+            threshold=threshold / claim.unit,
+            sensitivity=claim.l2,
+            unit=claim.unit,
+            rho=rho,
+        )
+        return released, values - np.where(released >= n_hidden, _SHOWN * claim.unit, 0.0)
+
+    # -- exact statistics, of which the caller states what neighbors differ by
 
     def gaussian(
         self, entry: str, value: Any, *, sensitivity: Any, unit: Any = 1.0, rho: float | None = None

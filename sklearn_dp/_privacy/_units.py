@@ -32,6 +32,8 @@ class UnitFacts:
     unit_weight: float = 1.0  # what a whole unit weighs, where rows have weights of their own
     own_weights: bool = False  # whether they have
     grouped: bool = False  # whether a unit may have several rows
+    # what a unit is: a "group" also where there is one point for each, which stands for its rows
+    unit: str = "row"
 
     @property
     def step(self) -> float:
@@ -48,6 +50,7 @@ class Units:
     * `scale`: weight of a whole unit, in integer steps (1 without groups);
     * `weights`: weight of each row; those of a unit sum to at most `scale`. None: one each;
     * `index`: the unit of each row, in the order of their first rows, or None;
+    * `unit`: what a unit is, a "row" or a "group";
     * `own_weights`: whether rows have weights of their own (see :meth:`weighted`), and
       `unit_weight`, what a whole unit weighs where they have;
     * `excess`: by how much the own weight of each row exceeds that of a whole unit, in steps of
@@ -59,6 +62,7 @@ class Units:
     weights: Any  # ndarray of int64, or None
     own_weights = False
     unit_weight = 1.0
+    unit = "row"
     excess: np.ndarray | None = None
     numbers: np.ndarray | None = None
 
@@ -67,7 +71,7 @@ class Units:
         if groups is None:
             self.scale, self.weights, self.index, self.size = 1, None, None, self.n_rows
             return
-        self.index = code_groups(groups)
+        self.index, self.unit = code_groups(groups), "group"
         if len(self.index) != self.n_rows:
             raise ValueError("groups must have one entry for each row.")
         members = np.bincount(self.index)
@@ -86,7 +90,7 @@ class Units:
         """
         units = cls(len(index))
         units.index, units.size, units.scale = index, len(sizes), _WEIGHT_STEPS
-        units.numbers = numbers
+        units.numbers, units.unit = numbers, "group"
         # As above: wherever its m rows are, their weights sum to m * floor(scale / m) <= scale.
         units.weights = exact_integers((_WEIGHT_STEPS // sizes)[index])
         return units
@@ -107,7 +111,7 @@ class Units:
         units = cls(len(index))
         units.index, units.size, units.weights, units.excess = index, size, weights, excess
         units.scale, units.unit_weight = facts.scale, facts.unit_weight
-        units.own_weights = facts.own_weights
+        units.own_weights, units.unit = facts.own_weights, facts.unit
         return units
 
     def times(self, rows: Units) -> Self:
@@ -158,6 +162,7 @@ class Units:
         Without weights of their own all units are alike, and a point counts as one.
         """
         alone = Units(self.size)
+        alone.unit = self.unit
         if self.own_weights:
             # Integers of sum at most `scale`: exact as floats, and no point weighs more than that.
             unit = self.spread(np.arange(self.size))
@@ -189,12 +194,8 @@ class Units:
     @property
     def facts(self) -> UnitFacts:
         """What is public of them."""
-        return UnitFacts(self.scale, self.unit_weight, self.own_weights, self.index is not None)
-
-    @property
-    def name(self) -> str:
-        """The unit in words."""
-        return "row" if self.index is None else "group"
+        grouped = self.index is not None
+        return UnitFacts(self.scale, self.unit_weight, self.own_weights, grouped, self.unit)
 
     @property
     def step(self) -> float:
@@ -220,7 +221,7 @@ class Units:
         """The same units, restricted to some rows (a mask, indices or a slice)."""
         other = object.__new__(Units)
         other.scale, other.size, other.unit_weight = self.scale, self.size, self.unit_weight
-        other.own_weights, other.numbers = self.own_weights, self.numbers
+        other.own_weights, other.numbers, other.unit = self.own_weights, self.numbers, self.unit
         other.weights = None if self.weights is None else self.weights[rows]
         other.excess = None if self.excess is None else self.excess[rows]
         other.index = None if self.index is None else self.index[rows]

@@ -18,6 +18,7 @@ from .._privacy._units import Units
 from .rows import MOST_ROWS, Rows, row_slices
 
 WEIGHT_BITS = 10  # clip factors are multiples of 2**-10, rounded down
+_FEW_EDGES = 64
 ERROR_STEPS = 2.0**26  # that a row adds to a sum of squares over their caps, at the most
 
 
@@ -151,3 +152,16 @@ def counted(
     for part in row_slices(n_rows, 1):
         counts += weighted_bincount(cells(part), units.take(part), n_cells)
     return counts
+
+
+def bins_of(squared: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """The bin of each squared length; the last one takes all beyond. Elementwise comparisons of
+    squares: a root would be rounded."""
+    inner = np.square(edges[1:-1])
+    if len(inner) > _FEW_EDGES:
+        return np.searchsorted(inner, squared, side="right")
+    # A few comparisons of all rows are faster than a search for each of them.
+    bins = np.zeros(squared.shape, dtype=np.uint8)
+    for edge in inner:
+        bins += (squared >= edge).view(np.uint8)
+    return bins

@@ -45,7 +45,8 @@ _SERVED = 2**23  # entries of an array that is also kept about the origin: 64 MB
 _Reader = Callable[[slice], np.ndarray]  # may have a method `near`, where it has a `width`
 ROWS = "rows"
 """Name of the integer rows in the state of a part."""
-_WHOLE = "whole rows"
+WHOLE = "whole rows"
+"""Name of these before they were mapped."""
 
 
 class GridGeometry:
@@ -367,11 +368,16 @@ def _recentered(part: Part, origin: np.ndarray) -> tuple[Part, tuple]:
 
 
 def _mapped(part: Part, function: Any, n_features: int, n_parts: int) -> tuple[Part, tuple]:
+    mapped = map_rows(part, function, n_features, n_parts)
+    return part.having(**{WHOLE: part[ROWS], ROWS: mapped}), ()
+
+
+def map_rows(part: Part, function: Any, n_features: int, n_parts: int) -> Rows:
+    """The rows of a part of `n_parts`, mapped to so many features by `Rows.map`."""
     # Of an array in memory they are kept whatever there are: they are less than the array.
     most = part.units.n_rows * n_features if part.source.in_memory else _STORED_ENTRIES // n_parts
-    mapped = part[ROWS].map(function, n_features, most)
-    return part.having(**{_WHOLE: part[ROWS], ROWS: mapped}), ()
+    return part[ROWS].map(function, n_features, most)
 
 
 def _unmapped(part: Part) -> tuple[Part, tuple]:
-    return part.without(_WHOLE).having(**{ROWS: part[_WHOLE]}), ()
+    return part.without(WHOLE).having(**{ROWS: part[WHOLE]}), ()

@@ -33,6 +33,7 @@ from .._privacy._aggregates import noisy_count_and_totals
 from .._privacy._checks import check_choice
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
+from .._queries.handles import TableRows
 from .._rows.single_rows import row_guard
 from ._centers import CENTERS_WITH_ERRORS, BaseWeightedCenters
 from ._columns import ColumnsOfCenters
@@ -321,7 +322,7 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         stage, rho = self._stage(session.plan.target, table.n_features)
         self.n_tuples_, self.aggregator_, self.path_ = stage.size, stage.kind, _CORESET
         domain, unit_weight = self._domain(table.n_features), table.units.unit_weight
-        context = TupleContext(session, table, domain, self._asked_number(), progress)
+        context = TupleContext(session, TableRows(table), domain, self._asked_number(), progress)
         columns = self._columns(table.n_features)
         look = columns.look(session, table)
         if not stage.size:
@@ -341,19 +342,17 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         if copies < self.n_tuples_ * _ROWS_PER_CENTER * context.n_clusters:
             found = context.coreset()
         else:
-            found = self._fit_tuples(context, stage, numbers, weight)
+            found = self._fit_tuples(table, context, stage, numbers, weight)
         if found.status == "ok":
             found = dataclasses.replace(found, status=status)
         found = context.judged(found.chosen(choice), norms, weight, _COUNT_SHARE * rho)
         found, refined = columns.finish(session, table, found)
         return self._store(table, found, refined, unit_weight)
 
-    def _fit_tuples(self, context, stage, numbers, weight):
+    def _fit_tuples(self, table, context, stage, numbers, weight):
         """The tuple stage, and Lloyd iterations from what it finds: an `EngineResult`."""
         domain = context.domain
-        tuples = self._inner_fits(
-            context.table, numbers, context.session, domain, context.n_clusters
-        )
+        tuples = self._inner_fits(table, numbers, context.session, domain, context.n_clusters)
         context.progress("inner fits")
         centers = stage.run(context.session, tuples - domain.center, domain.radius)
         context.progress("aggregation")

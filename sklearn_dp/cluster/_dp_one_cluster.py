@@ -159,7 +159,7 @@ class BaseDPBall(BaseDPEstimator):
     def _fit(self, X, units, session, progress):
         if not isinstance(X, Table):
             points = X if units.index is None else unit_points(X, units)
-            X = Table.in_memory(points, self._units(points, None), self.n_jobs)
+            X = Table.in_memory(points, units.of_points(), self.n_jobs)
         self._fit_table(X, session, progress)
 
     def _rows(self, table, session):

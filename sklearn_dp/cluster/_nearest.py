@@ -12,8 +12,8 @@ from scipy.sparse import issparse
 from scipy.spatial.distance import cdist
 
 from .._privacy._domain import Domain
-from .._rows.row_sums import ERROR_STEPS, nearest, square_sums
-from .._rows.rows import ROWS, GridTable
+from .._queries.clusters import CappedSum
+from .._queries.handles import GridRows, TableRows
 from .._rows.single_rows import narrowed, row_guard, saturated
 from .._rows.sparse_rows import SparseRows
 from .._rows.table import Part
@@ -189,18 +189,6 @@ def noisy_cost(session, table, centers, cap, within=None):
     reach = float(np.linalg.norm(centers - middle, axis=1).max(initial=0.0)) + cap
     # Farther rows are moved to the sphere of that radius: there, too, no center is nearer than
     # cap, so what they count does not change.
-    rows = GridTable.quantize(table, Domain(middle, reach), within)
-    on_grid = np.rint((centers - middle) / rows.unit)
-    # Squared distances on the grid are integers, so of a cap below one step each row counts all or
-    # nothing, as with a cap of one: no quotient by it is ever too large.
-    (steps,) = rows.sums(_capped_sum, on_grid, max(cap / rows.unit, 1.0) ** 2)
-    # A row counts between 0 and `ERROR_STEPS` steps, and so does a unit.
-    noisy = session.gaussian("score", steps, sensitivity=ERROR_STEPS, unit=cap**2 / ERROR_STEPS)
-    return float(noisy[0])
-
-
-def _capped_sum(part: Part, centers: np.ndarray, cap: float) -> tuple[Part, tuple]:
-    """The exact sum of capped squares to the nearest of some integer centers."""
-    rows, units = part[ROWS], part.units
-    _, squared = nearest(rows, centers)
-    return part, (square_sums(np.zeros(len(squared), np.int32), squared, cap, 1, units),)
+    rows = GridRows.quantize(TableRows(table), Domain(middle, reach), within)
+    answer = rows.ask(CappedSum(np.rint((centers - middle) / rows.unit), cap))
+    return float(session.release("score", answer)[0])

@@ -24,8 +24,7 @@ from .._aggregate.shared.bounds import known_or_paid
 from .._aggregate.shared.centering import Size, noise_sd
 from .._privacy._domain import Domain
 from .._privacy._session import PrivacySession
-from .._rows.rows import GridTable
-from .._rows.table import Table
+from .._queries.handles import GridRows, TableRows
 
 __all__ = ["TupleContext", "centers_of", "clipped"]
 
@@ -35,14 +34,14 @@ class TupleContext:
     """The rows of a fit, and what may be released of them."""
 
     session: PrivacySession
-    table: Table
+    rows: TableRows
     domain: Domain | None  # public or paid for; None before it is
     n_clusters: Any  # `Candidates` as long as the number has not been chosen
     progress: Callable[[str], Any]  # called with the name of each step when it is done
 
     def bounded(self, entry):
         """The same with a domain, which `entry` pays for where there is none; status and norms."""
-        domain, status, norms = known_or_paid(self.session, entry, self.table, self.domain)
+        domain, status, norms = known_or_paid(self.session, entry, self.rows, self.domain)
         return replace(self, domain=domain), status, norms
 
     def judged(self, result, norms, weight, rho):
@@ -52,7 +51,7 @@ class TupleContext:
         """
         assert self.domain is not None
         # Where rows have weights of their own, their weight has a quarter of the budget.
-        sd = noise_sd(rho) * (2.0 if self.table.units.own_weights else 1.0)
+        sd = noise_sd(rho) * (2.0 if self.rows.units.own_weights else 1.0)
         return result.bounded(norms, self.domain, weight, sd)
 
     def numbered(self, prefix, rho):
@@ -64,7 +63,7 @@ class TupleContext:
             return self, None
         assert self.domain is not None
         choice = choose_separately(
-            self.session, self.table, self.domain, self.n_clusters, prefix=prefix, rho=rho
+            self.session, self.rows, self.domain, self.n_clusters, prefix=prefix, rho=rho
         )
         self.progress("number of clusters")
         return replace(self, n_clusters=choice.n_clusters), choice
@@ -73,7 +72,7 @@ class TupleContext:
         """What the k-means engine releases, with the plan entries of a prefix."""
         return fit_engine(
             self.session,
-            self.table,
+            self.rows,
             self.domain,
             self.n_clusters,
             prefix=prefix,
@@ -85,7 +84,7 @@ class TupleContext:
         """Centers that know nothing of the data: on a sphere, relative to the domain's center."""
         assert self.domain is not None
         rng = self.session.rng("public centers")
-        points = rng.random((self.n_clusters, self.table.n_features)) - 0.5
+        points = rng.random((self.n_clusters, self.rows.n_features)) - 0.5
         return points / np.linalg.norm(points, axis=1, keepdims=True) * self.domain.radius / 2
 
     def refined(self, centers, size):
@@ -96,7 +95,7 @@ class TupleContext:
         budget; iterations use the rest of it on all rows.
         """
         assert self.domain is not None
-        rows, prefix = GridTable.quantize(self.table, self.domain), "refine/"
+        rows, prefix = GridRows.quantize(self.rows, self.domain), "refine/"
         known = Size(max(size, 1.0), math.sqrt(2 * lloyd_budget(self.session, prefix)))
         context = Context(
             session=self.session,

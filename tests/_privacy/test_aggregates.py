@@ -12,6 +12,9 @@ from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._queries.handles import TableRows
+from sklearn_dp._queries.places import NormCounts
+from sklearn_dp._rows.table import Table
 from sklearn_dp.audit._player import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -73,18 +76,9 @@ def test_weighted_second_moments_by_hand():
     assert found.tolist() == [[16 + 1, 8 + 3], [8 + 3, 4 + 9]]
 
 
-def gram(session, rows, limit, units, **options):
-    d = rows.shape[1]
-
-    def exact(coarse):
-        return aggregates.exact_gram([(slice(None), rows, None)], d, limit, coarse, units)
-
-    return aggregates.gram(session, "e", exact, d, limit, **options)
-
-
 def radius(session, X, units):
-    counts = aggregates.norm_counts(X, units)
-    return aggregates.private_radius(session, "e", counts, units)[0]
+    counts = TableRows(Table.in_memory(X, units)).ask(NormCounts())
+    return aggregates.private_radius(session, "e", counts)[0]
 
 
 def histogram(session, cells, n_cells, units):
@@ -101,9 +95,6 @@ RELEASES = {
     "clipped sum": lambda s, rows, units, limit: aggregates.vector_sum(
         s, "e", rows, limit / 3, units
     ),
-    "gram": lambda s, rows, units, limit: gram(s, rows, limit, units),
-    "clipped gram": lambda s, rows, units, limit: gram(s, rows, limit / 7, units),
-    "radius": lambda s, rows, units, limit: radius(s, rows, units),
 }
 
 
@@ -133,7 +124,7 @@ def test_neighbors_stay_within_the_claimed_sensitivity(name, grouped):
     assert worst > (0.2 if grouped else 0.99)  # the claim is nearly attained: it is tight
 
 
-def test_sums_and_second_moments_are_the_true_ones():
+def test_sums_are_the_true_ones():
     rng = np.random.default_rng(2)
     rows, grid = data(rng, n=300, d=4)
     units, limit = Units(300), grid.steps(1.0)
@@ -144,32 +135,6 @@ def test_sums_and_second_moments_are_the_true_ones():
     assert sums.dtype == np.int64 and not sums[5].any()
     for label in range(5):
         assert np.array_equal(sums[label], rows[labels == label].astype(np.int64).sum(axis=0))
-    moment = gram(session(HUGE), rows, limit, units, unit=grid.unit)
-    assert np.array_equal(moment, moment.T)
-    X = rows * grid.unit
-    assert np.abs(moment - X.T @ X).max() < 300 * 4 / 2**15
-
-
-def test_gram_noise_is_isometric():
-    """Off the diagonal the noise has 1/sqrt(2) of the standard deviation on it.
-
-    300 releases of 6 x 6: 1,800 and 4,500 values; each standard deviation is within 10 % but for
-    a chance below 1e-8. Equal noise everywhere (the plain upper triangle) is 41 % off.
-    """
-    rows, units = np.zeros((0, 6)), Units(0)
-    matrices = []
-    with trace(Trace()):
-        plan = PrivacyPlan(
-            PrivacyBudget(rho=300.0, delta=1e-6), (PlanEntry("e", "gaussian", 300.0, uses=None),)
-        )
-        one = PrivacySession(plan, random_state=0)
-        for _ in range(300):
-            matrices.append(gram(one, rows, 2.0**15, units, unit=2.0**-15, rho=0.5))
-    stack = np.array(matrices)
-    diagonal = stack[:, np.arange(6), np.arange(6)].std()
-    off = stack[:, *np.triu_indices(6, 1)].std()
-    assert diagonal == pytest.approx(1.0, rel=0.1)
-    assert off == pytest.approx(np.sqrt(0.5), rel=0.1)
 
 
 def test_sums_are_exact_for_any_order_and_chunk():

@@ -8,12 +8,18 @@ from kernel_tools import open_session
 
 from sklearn_dp._privacy._plan import PlanEntry, PlanError
 from sklearn_dp._privacy._releases import Releases
+from sklearn_dp._privacy._sealed import Claim, Sealed, SealedCells
+from sklearn_dp._privacy._units import UnitFacts
 from sklearn_dp._privacy.mechanisms.histograms import stability_threshold
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
 CELLS = np.array([2, 7]), np.array([10**9, 10**9])
+SEALED = Sealed(np.array([10**9]), Claim(1.0), UnitFacts(), "Something")
+SEALED_CELLS = SealedCells(CELLS, Claim(1.0), UnitFacts(), "Many", 9, 1)
 CALLS = {
+    "release": lambda s: s.release("a", SEALED, rho=0.1),
+    "release_cells": lambda s: s.release_cells("a", SEALED_CELLS, threshold=10**6, rho=0.1)[1][:2],
     "gaussian": lambda s: s.gaussian("a", [10**9], sensitivity=1.0, rho=0.1),
     "shared_gaussian": lambda s: s.shared_gaussian(
         "a", np.array([10**9]), sensitivity=1.0, n_honest=2, rho=0.1
@@ -36,7 +42,15 @@ CALLS = {
     ),
     "unit_bernoulli": lambda s: s.unit_bernoulli("a", [9], 9, sensitivity=1.0, rho=0.1, delta=1e-3),
 }
-ABOUT = {"gaussian", "shared_gaussian", "laplace", "sparse_histogram", "stability_histogram"}
+ABOUT = {
+    "release",
+    "release_cells",
+    "gaussian",
+    "shared_gaussian",
+    "laplace",
+    "sparse_histogram",
+    "stability_histogram",
+}
 
 
 def test_every_release_is_here():

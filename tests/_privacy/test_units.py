@@ -189,7 +189,7 @@ def as_object(values):
 def test_units_of_a_group_weigh_at_most_one():
     groups = np.array([3, 1, 3, 3, 2, 1])
     units = Units(6, groups)
-    assert units.size == 3 and units.name == "group"
+    assert units.size == 3 and units.unit == "group"
     assert np.array_equal(units.index, [0, 1, 0, 0, 2, 1])
     per_group = np.bincount(units.index, units.weights)
     assert (per_group <= units.scale).all() and (per_group >= units.scale - 3).all()

@@ -5,14 +5,13 @@ import pytest
 from scipy import sparse
 
 from sklearn_dp import DPPCA, DPKMeans
-from sklearn_dp._aggregate.shared.axes import _gram
-from sklearn_dp._aggregate.shared.bounds import _norm_counts, beyond, outside
-from sklearn_dp._aggregate.shared.centering import exact_totals
 from sklearn_dp._privacy._domain import Domain, Sphere
 from sklearn_dp._privacy._products import NearRows
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._queries.places import NormCounts, SecondMoment, SumAndTotals
 from sklearn_dp._rows import quantized, sparse_rows
 from sklearn_dp._rows import rows as shared_rows
+from sklearn_dp._rows.outside import beyond, outside
 from sklearn_dp._rows.quantized import QuantizedRows, moved_entries
 from sklearn_dp._rows.row_sums import clipped_sums, lines, nearest
 from sklearn_dp._rows.rows import ROWS, Rows
@@ -124,11 +123,11 @@ def test_norms_are_counted_where_those_of_dense_rows_are(name, dtype, monkeypatc
     X[140:150], X[150, 0] = base, np.nextafter(dtype(2.0), dtype(3.0))
     X[60:90, 0] = 2.0 ** np.arange(-15, 15)
     units = Units(N)
-    expected = _norm_counts(Part(ArraySource(X), units), center, within)[1][0]
+    expected = NormCounts(center, within).on(Part(ArraySource(X), units))[1][0]
     monkeypatch.setattr(sparse_rows, "_FEW", 1)
     held = Part(ArraySource(SparseRows(sparse.csr_array(X))), units)
     monkeypatch.delattr(SparseRows, "__getitem__")
-    assert np.array_equal(_norm_counts(held, center, within)[1][0], expected)
+    assert np.array_equal(NormCounts(center, within).on(held)[1][0], expected)
 
 
 def test_moved_entries_are_those_of_moved_rows():
@@ -185,9 +184,9 @@ def passes(rows, units):
         rows.squares,
         clipped_sums(rows, centers, labels, squared, limits, units),
         clipped_sums(rows, centers, far, squared, limits, units),
-        *exact_totals(part)[1],
-        *_gram(part, limit, 2.0 ** np.ceil(np.log2(limit / 2**15)))[1],
-        *_gram(part, limit / 20, 2.0 ** np.ceil(np.log2(limit / 20 / 2**15)))[1],
+        *SumAndTotals().on(part)[1],
+        *SecondMoment(limit).on(part)[1],
+        *SecondMoment(limit / 20).on(part)[1],
         np.concatenate([x for _, x in mapped.chunks()]),
     ]
 
@@ -231,8 +230,8 @@ def test_a_row_changes_sums_by_its_own_terms_whatever_the_others_are(monkeypatch
         part = Part(PartSource(), units, {ROWS: rows})
         return [
             clipped_sums(rows, centers, labels, squared, np.full(2, 2.0**22), units),
-            exact_totals(part)[1][0],
-            _gram(part, 2.0**22, 2.0**7)[1][0],
+            SumAndTotals().on(part)[1][0],
+            SecondMoment(2.0**22).on(part)[1][0],
         ]
 
     whole = sums(X)

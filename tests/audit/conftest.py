@@ -8,6 +8,9 @@ from sklearn_dp._privacy import _aggregates
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._grid import Grid
 from sklearn_dp._privacy._plan import PlanEntry
+from sklearn_dp._queries.handles import TableRows
+from sklearn_dp._queries.places import NormCounts
+from sklearn_dp._rows.table import Table
 from sklearn_dp._sklearn_compat import with_callbacks
 
 
@@ -47,8 +50,8 @@ class ToyMean(BaseDPEstimator):
     def _fit(self, X, units, session, progress):
         domain = self._domain(X.shape[1])
         if domain is None:
-            counts = _aggregates.norm_counts(X, units)
-            radius, _ = _aggregates.private_radius(session, "radius", counts, units)
+            counts = TableRows(Table.in_memory(X, units)).ask(NormCounts())
+            radius, _ = _aggregates.private_radius(session, "radius", counts)
             domain = Domain(np.zeros(X.shape[1]), 1.0 if radius is None else radius)
         grid = Grid.for_radius(domain.radius)
         rows = grid.quantize(domain.center_rows(X), domain.radius)

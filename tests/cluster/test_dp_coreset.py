@@ -12,11 +12,8 @@ from sklearn.datasets import make_moons
 from sklearn.metrics import adjusted_rand_score, pairwise_distances_argmin_min
 
 from sklearn_dp import DPCoreset
-from sklearn_dp._aggregate.kmeans import cell_tree as _cell_tree
-from sklearn_dp._aggregate.kmeans import coreset as _coreset
 from sklearn_dp._aggregate.kmeans import private_coreset as _private_coreset
 from sklearn_dp._aggregate.kmeans.coreset import Coreset
-from sklearn_dp._rows.row_sums import WEIGHT_BITS
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.exceptions import UtilityWarning
 
@@ -216,31 +213,6 @@ def test_replay(d, bounds):
     result += replay_audit(estimator, X, groups=np.arange(90) // 3, strangers=False)
     assert result.violations == []
     assert {"sum and count", "radius", "cells", "cell means"} <= set(result.ratios)
-
-
-def exact_means(context, leaves):
-    """The means of the leaves without noise."""
-    reach = np.full(len(leaves.centers), 1e3 / context.rows.unit)
-    (sums,) = context.rows.sums(_coreset.leaf_sums, leaves.centers, reach)
-    return leaves.centers + sums * 2.0**-WEIGHT_BITS / leaves.counts[:, None]
-
-
-def all_occupied(context, exact, n_new, n_again, threshold, rho):
-    """The true counts of the cells that hold rows."""
-    counts = np.zeros(n_new + n_again)
-    counts[exact.cells] = exact.counts
-    cells = np.flatnonzero((counts > 0) | (np.arange(n_new + n_again) >= n_new))
-    return cells, counts[cells] + 0.5
-
-
-@pytest.mark.parametrize(
-    ("owner", "name", "mutant"),
-    [(_coreset, "_leaf_means", exact_means), (_cell_tree, "release_cells", all_occupied)],
-)
-def test_points_without_noise_are_caught(monkeypatch, owner, name, mutant):
-    monkeypatch.setattr(owner, name, mutant)
-    estimator = DPCoreset(4, epsilon=60.0, bounds=4.0)
-    assert replay_audit(estimator, mixture(120, 2, 3) / 10, stop_at_first=True).violations
 
 
 def test_weights_without_noise_are_caught(monkeypatch):

@@ -18,20 +18,21 @@ from sklearn_dp._aggregate.friendly import (
 from sklearn_dp._aggregate.friendly import (
     refine as _refine,
 )
-from sklearn_dp._aggregate.kmeans import cell_tree as _cell_tree
 from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
 from sklearn_dp._aggregate.kmeans import location as _location
 from sklearn_dp._aggregate.kmeans import quality as _quality
+from sklearn_dp._aggregate.kmeans.fit_context import Run
 from sklearn_dp._aggregate.shared import blocks as _blocks
 from sklearn_dp._aggregate.shared import column_means as _column_means
 from sklearn_dp._aggregate.shared import columns as _columns
 from sklearn_dp._aggregate.shared import quantiles as _quantiles
 from sklearn_dp._aggregate.tuples import core_aggregation as _tuples
 from sklearn_dp._privacy import _aggregates
+from sklearn_dp._privacy._sealed import opened
+from sklearn_dp._queries.clusters import CappedSquares, CappedSum
 from sklearn_dp._rows import row_sums as _row_sums
 from sklearn_dp._rows.table import Table
 from sklearn_dp.audit import mutant
-from sklearn_dp.cluster import _nearest
 from sklearn_dp.cluster._centers import BaseDPCenters
 from sklearn_dp.cluster._dp_k_tuple_kmeans import DPKTupleKMeans
 from sklearn_dp.preprocessing import _dp_one_hot_encoder as _encoder
@@ -48,22 +49,23 @@ def _rows_of(X):
 # -- scores ----------------------------------------------------------------------------------------
 
 
-@mutant("private_score: half of the claim", "check_replay_of_methods", _nearest, "_capped_sum")
+@mutant("private_score: half of the claim", "check_replay_of_methods", CappedSum, "on")
 def _(original):
-    def capped_sum(part, centers, cap):
-        part, (total,) = original(part, centers, cap)
+    def on(self, part):
+        part, (total,) = original(self, part)
         return part, (2 * total,)
 
-    return capped_sum
+    return on
 
 
-@mutant("private_score: NaN as an integer", "check_replay_of_methods", _nearest, "_capped_sum")
+@mutant("private_score: NaN as an integer", "check_replay_of_methods", CappedSum, "on")
 def _(original):
-    def capped_sum(part, centers, cap):
-        part, (total,) = original(part, centers, cap)
-        return part, (np.full_like(total, -(2**63)) if cap <= 1.0 else total,)
+    def on(self, part):
+        part, (total,) = original(self, part)
+        small = self.cap <= part["rows"].unit
+        return part, (np.full_like(total, -(2**63)) if small else total,)
 
-    return capped_sum
+    return on
 
 
 # -- k-means engine --------------------------------------------------------------------------------
@@ -80,14 +82,15 @@ def _(original):
     return iterate
 
 
-@mutant("Lloyd: empty cluster skipped", "check_replay", _lloyd, "residual_sums")
+@mutant("Lloyd: empty cluster skipped", "check_replay", Run, "released")
 def _(original):
-    def residual_sums(context, entry, exact, *others):
-        if (exact == 0).all(axis=1).any():
+    def released(self, entry, answer, *others):
+        exact = opened(answer, self.session.plan)
+        if np.ndim(exact) == 2 and (exact == 0).all(axis=1).any():
             return np.zeros(exact.shape)
-        return original(context, entry, exact, *others)
+        return original(self, entry, answer, *others)
 
-    return residual_sums
+    return released
 
 
 @mutant("Lloyd: clip skipped", "check_replay", _row_sums, "clipped_sums")
@@ -102,8 +105,8 @@ def _(original):
 def _(original):
     def clip_radius(context, *others):
         clip = original(context, *others)
-        (part,) = parts_in_memory(context.rows.table)
-        middle = math.sqrt(np.median(np.append(part["squared"], 1.0)))
+        (part,) = parts_in_memory(context.rows)
+        middle = math.sqrt(np.median(np.append(part["clusters"].squared, 1.0)))
         return replace(clip, radius=np.maximum(1.0, np.minimum(clip.radius, middle)))
 
     return clip_radius
@@ -122,14 +125,15 @@ def _(original):
     return square_sums
 
 
-@mutant("quality: squared distances without a cap", "check_replay", _quality, "_capped_sums")
+@mutant("quality: squared distances without a cap", "check_replay", CappedSquares, "on")
 def _(original):
-    def capped_sums(part, points, caps, largest, *others):
+    def on(self, part):
         # Caps a thousand times as far, in steps of what is claimed.
-        part, (steps,) = original(part, points, 1e6 * caps, 1e6 * largest, *others)
+        far = replace(self, caps=1e6 * self.caps, largest=1e6 * self.largest)
+        part, (steps,) = original(far, part)
         return part, (steps * 10**6,)
 
-    return capped_sums
+    return on
 
 
 @mutant("quality: exact inertia", "check_replay", BaseDPCenters, "_store")
@@ -173,17 +177,18 @@ def _(original):
     return measure_quality
 
 
-@mutant("cells counted again without noise", "check_replay", _cell_tree, "release_cells")
+@mutant("cells counted again without noise", "check_replay", Run, "released_cells")
 def _(original):
-    def release_cells(context, counts, n_new, n_again, *others):
-        cells, values = original(context, counts, n_new, n_again, *others)
-        exact = np.zeros(n_new + n_again)
-        exact[counts.cells] = counts.counts * context.units.step
+    def released_cells(self, entry, answer, *others):
+        cells, values = original(self, entry, answer, *others)
+        occupied, counts = opened(answer, self.session.plan)
+        exact = np.zeros(answer.n_cells)
+        exact[occupied] = counts * answer.claim.unit
+        shown = cells >= answer.n_cells - answer.n_shown
         # A cell that the noise alone has made may be one that no row can be in.
-        there = np.minimum(cells, len(exact) - 1)
-        return cells, np.where((cells >= n_new) & (cells == there), exact[there], values)
+        return cells, np.where(shown, exact[cells], values)
 
-    return release_cells
+    return released_cells
 
 
 @mutant("radius of the data without noise", "check_replay", _location, "mean_radius")

@@ -6,6 +6,8 @@ import numpy as np
 
 from sklearn_dp._privacy import _aggregates, _grid
 from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._privacy._sealed import opened
+from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy.mechanisms import histograms
 from sklearn_dp.audit import mutant
 
@@ -32,6 +34,14 @@ def _(original):
 @mutant("raw histogram used", "check_replay", _aggregates, "noisy_counts")
 def _(original):
     return lambda session, entry, counts, units, rho=None: counts * units.step
+
+
+@mutant("a sealed answer as it is", "check_replay", PrivacySession, "release")
+def _(original):
+    def release(self, entry, sealed, *, rho=None):
+        return opened(sealed, self.plan) * np.asarray(sealed.claim.unit, dtype=float)
+
+    return release
 
 
 @mutant("cells published by their true count", "check_noise_law", histograms, "sparse")

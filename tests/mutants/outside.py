@@ -17,14 +17,11 @@ from federated_states import CLIENT_STATES
 
 from sklearn_dp import DPKMeans, DPOneCluster
 from sklearn_dp._aggregate.friendly import refine as _refine
-from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
-from sklearn_dp._aggregate.kmeans.projection import Projection
 from sklearn_dp._aggregate.moments import axes_days, days
 from sklearn_dp._aggregate.one_cluster import boxes as _boxes
 from sklearn_dp._aggregate.one_cluster import radius as _radius
 from sklearn_dp._aggregate.one_cluster import search as _one_cluster
 from sklearn_dp._aggregate.shared import blocks as _blocks
-from sklearn_dp._aggregate.shared import centering as _centering
 from sklearn_dp._days import BaseByDays
 from sklearn_dp._partitions._check_part import CheckedSource
 from sklearn_dp._privacy import _disjoint, _dp_accounting, _prepaid
@@ -36,6 +33,9 @@ from sklearn_dp._published.easy_instances import k_averages as _k_averages
 from sklearn_dp._published.easy_instances import noisy_centers as _noisy_centers
 from sklearn_dp._published.easy_instances import separated_balls as _separated_balls
 from sklearn_dp._published.separated_gaussians import terrific_points as _terrific_points
+from sklearn_dp._queries import clusters as _clusters
+from sklearn_dp._queries import grids as _grids
+from sklearn_dp._queries import places as _places
 from sklearn_dp.audit import Mutant
 from sklearn_dp.cluster import _keywords
 from sklearn_dp.ensemble import SampleAndAggregate, _output_units
@@ -399,12 +399,12 @@ OUTSIDE = [
     ),
     Edit(
         "sums of wide clusters with the noise of a middling one",
-        _lloyd,
-        "residual_sums",
+        _clusters,
+        "residual_claim",
         "np.nextafter(radius * 2.0**WEIGHT_BITS, np.inf)",
         "np.nextafter(np.minimum(radius, np.median(radius)) * 2.0**WEIGHT_BITS, np.inf)",
-        "test_common.py::test_a_large_signal_with_long_tails",
-        {"name": "DPKMeans"},
+        "_queries/test_queries.py::test_a_question_is_as_proved",
+        {"name": "cluster_sums"},
     ),
     Edit(
         "groups of another length than the rows",
@@ -418,11 +418,12 @@ OUTSIDE = [
     ),
     Edit(
         "a sum and a count with the noise of the sum alone",
-        _centering,
-        "center_and_count",
-        "np.full(d, round_up(radius * joint))",
-        "np.full(d, round_up(radius))",
-        "_aggregate/shared/test_centering.py::test_a_row_at_the_border_moves_both_by_all_of_the_claim",
+        _places.SumAndTotals,
+        "claims",
+        "np.full(d, round_up(facts.limit * of_sum))",
+        "np.full(d, round_up(facts.limit))",
+        "_queries/test_queries.py::test_a_question_is_as_proved",
+        {"name": "sum_and_totals"},
     ),
     Edit(
         "boxes on the sample of the radius",
@@ -586,11 +587,11 @@ OUTSIDE = [
     ),
     Edit(
         "projected rows may be longer than the limit",
-        Projection,
-        "project",
-        "clip_integer_rows(found, self.limit)",
-        "found",
-        "_aggregate/kmeans/test_projection.py::"
-        "test_a_projected_row_is_a_function_of_that_row_and_no_longer_than_the_limit",
+        _grids,
+        "_projected",
+        "clip_integer_rows(_products(rows, basis), limit)",
+        "_products(rows, basis)",
+        "_queries/test_queries.py::test_a_question_is_as_proved",
+        {"name": "sum_and_totals"},
     ),
 ]

@@ -129,7 +129,7 @@ def group_points(table: Table) -> Table:
     ends = n_groups * np.arange(n_parts + 1) // n_parts
     engine = table.shuffle(_by_group, _group_points, n_parts, ends, facts)
     of_points = UnitFacts(
-        facts.scale if facts.own_weights else 1, facts.unit_weight, facts.own_weights
+        facts.scale if facts.own_weights else 1, facts.unit_weight, facts.own_weights, unit="group"
     )
     return Table(engine, table.n_features, np.float64, of_points)
 

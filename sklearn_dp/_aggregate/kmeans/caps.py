@@ -14,7 +14,7 @@ from scipy.special import exprel
 from ..._privacy._aggregates import NoisyNorms
 from ..._privacy._domain import Domain
 from ..shared.narrow_bounds import ends_of
-from .fit_context import Context
+from .fit_context import SizedFacts
 from .lloyd_state import LloydResult, certain_counts
 from .tuning import Tuning
 
@@ -38,26 +38,26 @@ class AtEnds:
 
 
 def rows_at_ends(
-    context: Context, steps: np.ndarray, reach: np.ndarray, domain: Domain, bounds: Domain | None
+    facts: SizedFacts, steps: np.ndarray, reach: np.ndarray, domain: Domain, bounds: Domain | None
 ) -> AtEnds | None:
     """Of rows about the center of a domain, with centers at `steps` (k, d) that rows are known
     within `reach` (k,) of; None where there are no such columns."""
-    rows, lengths, middle = context.rows, context.size.lengths, context.size.middle
+    rows, lengths, middle = facts.rows, facts.size.lengths, facts.size.middle
     ends = ends_of(bounds, domain.center + rows.origin * rows.unit, rows.unit)
     if lengths is None or ends is None:
         return None
     side = np.ptp(ends, axis=0)
-    piled = np.abs(ends - steps.mean(axis=0)) < np.minimum(_PILED * side, context.radius / 2)
+    piled = np.abs(ends - steps.mean(axis=0)) < np.minimum(_PILED * side, facts.radius / 2)
     piled &= (np.abs(ends[:, None] - steps) < side / 2).all(axis=1)
     far = np.minimum(np.abs(ends[::-1] - middle)[piled], rows.ball)
     # Where other rows are, the lengths tell nothing.
-    most = context.tuning.one_center_reach * context.radius
-    far = far[far > _reached(context, steps, np.minimum(reach, most))]
+    most = facts.tuning.one_center_reach * facts.radius
+    far = far[far > _reached(facts, steps, np.minimum(reach, most))]
     if not far.size:
         return None
     edges, bins = lengths.edges, len(lengths.counts)
     first = min(max(int(np.searchsorted(edges, far.min(), "right")) - 1, 0), bins - 1)
-    last = int(np.searchsorted(edges, math.hypot(far.max(), context.radius)))
+    last = int(np.searchsorted(edges, math.hypot(far.max(), facts.radius)))
     last = min(max(last, first + 1), bins)
     count, sd = float(lengths.counts[first:last].sum()), lengths.sd * math.sqrt(last - first)
     square = float(far.max()) ** 2
@@ -66,13 +66,13 @@ def rows_at_ends(
     return AtEnds(None, max(count, 0.0) + _HIDDEN * sd, square)
 
 
-def _reached(context: Context, steps: np.ndarray, caps: np.ndarray) -> float:
+def _reached(facts: SizedFacts, steps: np.ndarray, caps: np.ndarray) -> float:
     """How far from the middle of all rows caps reach."""
-    return float(np.max(np.linalg.norm(steps - context.size.middle, axis=1) + caps))
+    return float(np.max(np.linalg.norm(steps - facts.size.middle, axis=1) + caps))
 
 
 def caps_of(
-    context: Context,
+    facts: SizedFacts,
     steps: np.ndarray,
     reach: np.ndarray,
     moved: float | None,
@@ -84,15 +84,15 @@ def caps_of(
     Rows are known within `reach` (k,) of their centers. The one center was `moved` to the sphere;
     None: it was not. `at_ends`: what may be at the far ends of a box.
     """
-    rows, lengths = context.rows, context.size.lengths
-    most = context.tuning.one_center_reach * context.radius
+    rows, lengths = facts.rows, facts.size.lengths
+    most = facts.tuning.one_center_reach * facts.radius
     there = None if at_ends is None else at_ends.seen
     if (seen := seen_beyond(lengths, most) or there) is not None:
         most = min(max(seen[1], most), 2.0 * rows.ball)
     if moved is not None:
         most = min(most + moved, 2 * rows.ball)
     caps = np.minimum(reach, most)
-    reached = _reached(context, steps, caps)
+    reached = _reached(facts, steps, caps)
     if (seen := seen_beyond(lengths, reached) or there) is None:
         return caps, most, None
     # Rows are seen that are in reach of no center; one center cannot miss a cluster.

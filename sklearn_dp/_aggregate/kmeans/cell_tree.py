@@ -23,11 +23,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._privacy._rounding import exact_integers
-from ..._rows.table import CellCounts
+from ..._queries.cells import CellGrid, Level, Moved, Rooted, Settled
 from ..shared.centering import Size, noise_sd
-from .cell_grid import CellGrid
 from .fit_context import Context
-from .passes import level, moved, rooted, settled
 from .tuning import Tuning
 
 CELLS = "cells"
@@ -35,7 +33,6 @@ CELLS = "cells"
 
 MOST_BITS_A_LEVEL = 20  # at most 2**20 cells of a level: each draws its own noise, exactly
 MOST_BITS = 44  # splits in all; a code fits into an int64 with room to spare
-_SHOWN = 2**40  # in count steps: far above every threshold and noise
 
 
 @dataclass
@@ -172,7 +169,7 @@ def grow(context: Context, grid: CellGrid, depths: list[int], rho: float) -> Lea
     of negative codes (`coded`) are not counted; `rho` is for each of the increasing depths."""
     tuning, rows = context.tuning, context.rows
     tree, sd = Tree(tuning.evidence), noise_sd(rho)
-    rows.update(rooted)
+    rows.apply(Rooted())
     parents = np.zeros(1, dtype=np.int64)
     for depth in depths:
         if len(parents) == 0:
@@ -190,42 +187,15 @@ def grow(context: Context, grid: CellGrid, depths: list[int], rho: float) -> Lea
         threshold = detection * (tuning.early_threshold if early else 1.0)
         shift = grid.depth - tree.depth - bits
         slots = tree.slots(parents, again, bits)
-        (exact,) = rows.sums(level, slots, len(parents), len(again), shift, bits)
-        cells, values = release_cells(context, exact, n_new, len(again), threshold, rho)
+        counts = rows.ask(Level(slots, len(parents), len(again), shift, bits))
+        cells, values = context.released_cells(CELLS, counts, threshold, rho)
         first = np.searchsorted(cells, n_new)
         tree.measure_again(again[cells[first:] - n_new], values[first:], sd)
         cells, values = cells[:first], values[:first]
         nodes = tree.grow(parents, bits, cells, values, detection)
-        rows.update(moved, n_new + len(again), cells, nodes)
+        rows.apply(Moved(n_new + len(again), cells, nodes))
         parents = nodes[values > tuning.split_cells * threshold]
     tree.prune_unconfirmed()
     leaves, leaf_of_node = tree.leaves(grid)
-    rows.update(settled, leaf_of_node)
+    rows.apply(Settled(leaf_of_node))
     return leaves
-
-
-def release_cells(
-    context: Context, exact: CellCounts, n_new: int, n_again: int, threshold: float, rho: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Noisy counts (m,) of the new cells above a threshold (in units), and of all the old ones
-    behind them, with the numbers (m,) of these cells, increasing."""
-    units, first = context.units, np.searchsorted(exact.cells, n_new)
-    # Public, and taken off again: the old cells always pass.
-    old = np.full(n_again, _SHOWN, dtype=np.int64)
-    old[exact.cells[first:] - n_new] += exact.counts[first:]
-    occupied = np.append(exact.cells[:first], np.arange(n_new, n_new + n_again))
-    counts = np.append(exact.counts[:first], old)
-    # A row is in at most one cell, a child of the node that it went to or that node itself, so a
-    # unit adds a non-negative vector of l1 norm at most `scale`; which cells there are follows
-    # from earlier releases.
-    cells, values = context.session.sparse_histogram(
-        context.name(CELLS),
-        occupied,
-        counts,
-        n_candidates=n_new + n_again,
-        threshold=threshold * units.scale,
-        sensitivity=units.scale,
-        unit=units.step,
-        rho=rho,
-    )
-    return cells, values - np.where(cells >= n_new, _SHOWN * units.step, 0.0)

@@ -25,9 +25,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._privacy._aggregates import NoisyNorms, noisy_counts, quantile_from_histogram
+from ..._privacy._aggregates import NoisyNorms, quantile_from_histogram
+from ..._privacy._sealed import Sealed
 from ..shared.centering import geometric_edges, noise_sd
-from .lloyd_state import Distances, LloydContext, LloydState
+from .lloyd_state import Distances, LloydContext, LloydFacts, LloydState
 from .tuning import Tuning
 
 DISTANCES = "lloyd distances"
@@ -65,29 +66,28 @@ class Observation:
     sums_sd: np.ndarray  # (k,), of the noise in each coordinate of a sum
 
 
-def distance_edges(context: LloydContext) -> np.ndarray:
+def distance_edges(facts: LloydFacts) -> np.ndarray:
     """The bins of distances over scales: from released values alone."""
-    tuning = context.tuning
-    n_bins = tuning.clip_bins // 2 if context.coarse else tuning.clip_bins
-    return geometric_edges(tuning.clip_top * context.radius, n_bins, 2 ** (1 / 3))
+    tuning = facts.tuning
+    n_bins = tuning.clip_bins // 2 if facts.coarse else tuning.clip_bins
+    return geometric_edges(tuning.clip_top * facts.radius, n_bins, 2 ** (1 / 3))
 
 
 def clip_radius(
     context: LloydContext,
-    exact: np.ndarray,
+    distances: Sealed,
     scales: np.ndarray,
     rho: float,
     width: float | None = None,
 ) -> Clip:
     """Radius of each cluster that most rows (few, where noise rules) are within, and its effect.
 
-    One histogram of distance over scale for all clusters; `exact` (n_bins,), unreleased, are the
-    weights in the bins of :func:`distance_edges`. `width`, released, is that of a typical cluster:
-    the radius where noise hides the histogram, and the least there is.
+    One histogram of distance over scale for all clusters: the weights in the bins of
+    :func:`distance_edges`. `width`, released, is that of a typical cluster: the radius where noise
+    hides the histogram, and the least there is.
     """
-    tuning, edges, n_bins = context.tuning, distance_edges(context), len(exact)
-    # A row is in one bin.
-    counts = noisy_counts(context.session, context.name(DISTANCES), exact, context.units, rho)
+    tuning, edges = context.tuning, distance_edges(context)
+    counts, n_bins = context.released(DISTANCES, distances, rho), len(edges) - 1
     seen, earlier = Distances(counts, edges, noise_sd(rho), context.size.n), context.earlier
     if earlier is not None and len(earlier.counts) == n_bins:
         seen += earlier

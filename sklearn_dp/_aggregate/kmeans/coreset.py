@@ -17,20 +17,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..shared.axes import Axes, normal_points
+from ..._queries.cells import (
+    CellGrid,
+    Coded,
+    FarCounts,
+    FarLeaves,
+    Forgotten,
+    LeafSums,
+    TailCells,
+)
+from ..._queries.grids import Axes
+from ..shared.axes import normal_points
 from ..shared.centering import noise_sd
 from ..shared.weighted_kmeans import weighted_kmeans
-from .cell_grid import CellGrid, TailCells, tail_cells
-from .cell_tree import (
-    CELLS,
-    Leaves,
-    depths_of_levels,
-    detection_threshold,
-    grow,
-    release_cells,
-)
-from .fit_context import Context, residual_sums
-from .passes import coded, far_counts, far_leaves, forgotten, leaf_sums
+from .cell_grid import tail_cells
+from .cell_tree import CELLS, Leaves, depths_of_levels, detection_threshold, grow
+from .fit_context import Context, SizedFacts
 
 MEANS = "cell means"
 """Name of the plan entry that pays for the means of the leaves."""
@@ -70,7 +72,7 @@ def build_coreset(context: Context, axes: Axes, rho: float, far_rho: float = 0.0
     shells = None
     if far_rho > 0:
         shells = tail_cells(axes, grid, depths[0], context.size, context.rows.limit, context.tuning)
-    context.rows.update(coded, axes, grid, shells)
+    context.rows.apply(Coded(axes, grid, shells))
     leaves = grow(context, grid, depths, rho)
     if shells is not None:
         # The levels are rounded down, the cap is as well.
@@ -78,7 +80,7 @@ def build_coreset(context: Context, axes: Axes, rho: float, far_rho: float = 0.0
     points = leaves.centers
     if len(points):
         points = _leaf_means(context, leaves)
-    context.rows.update(forgotten)
+    context.rows.apply(Forgotten())
     guesses = _public_guesses(context, axes)
     weight = _guess_weight(leaves, context) * noise_sd(rho) / len(guesses)
     return Coreset(
@@ -91,23 +93,21 @@ def build_coreset(context: Context, axes: Axes, rho: float, far_rho: float = 0.0
     )
 
 
-def _guess_weight(leaves: Leaves, context: Context) -> float:
+def _guess_weight(leaves: Leaves, facts: SizedFacts) -> float:
     """Weight of all guesses together, in sd of a count. Where leaves hold all rows it is next to
     nothing, not 0: a far guess would draw a center away from its cluster."""
-    outside = 1 - leaves.counts.sum() / context.size.n
+    outside = 1 - leaves.counts.sum() / facts.size.n
     return max(0.001, outside)
 
 
 def _with_far_cells(context: Context, leaves: Leaves, shells: TailCells, rho: float) -> Leaves:
     """The leaves, and far cells of rows that are in none of them."""
-    # Whether a row is in a leaf, and its far cell, follow from the row and from earlier releases;
-    # it is in one far cell at most: the same claim as for a level of the tree.
-    (exact,) = context.rows.sums(far_counts, shells.n_cells)
+    found = context.rows.ask(FarCounts(shells.n_cells))
     threshold = detection_threshold(shells.n_cells, context.tuning) * noise_sd(rho)
-    cells, counts = release_cells(context, exact, shells.n_cells, 0, threshold, rho)
+    cells, counts = context.released_cells(CELLS, found, threshold, rho)
     index = np.full(shells.n_cells + 1, -1, dtype=np.int32)  # the last one answers to -1
     index[cells] = len(leaves.counts) + np.arange(len(cells))
-    context.rows.update(far_leaves, index)
+    context.rows.apply(FarLeaves(index))
     centers, widths = shells.boxes(cells)
     return Leaves(
         np.concatenate([leaves.centers, np.rint(centers)]),
@@ -125,8 +125,7 @@ def _leaf_means(context: Context, leaves: Leaves) -> np.ndarray:
     """
     rows, rho = context.rows, context.left(MEANS)
     reach = context.tuning.leaf_reach * np.linalg.norm(leaves.widths, axis=1) / 2
-    (sums,) = rows.sums(leaf_sums, leaves.centers, reach)
-    residual = residual_sums(context, MEANS, sums, reach, rho)
+    residual = context.released(MEANS, rows.ask(LeafSums(leaves.centers, reach)), rho) / rows.unit
     counts = leaves.counts[:, None]
     error = (reach[:, None] * noise_sd(rho) / counts) ** 2
     prior = leaves.widths**2 / 12

@@ -33,8 +33,7 @@ from ..._privacy._domain import Domain
 from ..._privacy._grid import Grid
 from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
-from ..._rows.rows import GridTable
-from ..._rows.table import Table
+from ..._queries.handles import GridRows, TableRows
 from ..shared.bounds import is_ok
 from ..shared.centering import Size
 from .clipped_update import Observation, update
@@ -180,7 +179,7 @@ def day_entries(rho: float, prefix: str = "", *, moves: bool) -> tuple[PlanEntry
 
 def fit_day(
     session: PrivacySession,
-    table: Table,
+    table: TableRows,
     domain: Domain,
     stream: Stream,
     *,
@@ -190,7 +189,7 @@ def fit_day(
     """Look at the rows of one more day; the result of all days, and what is known then. A part
     `keep` of what is known of earlier days counts. `prefix` begins the names of entries."""
     stream = copy.deepcopy(stream)
-    rows = GridTable.quantize(table, domain)
+    rows = GridRows.quantize(table, domain)
     centers = stream.state.centers = rows.inside(stream.state.centers)
     context = _context(session, rows, stream, keep, prefix)
     spread = len(centers) > 2 and context.pays(ERRORS)
@@ -246,7 +245,7 @@ def _final(stream: Stream, n: float) -> LloydResult:
 
 
 def _context(
-    session: PrivacySession, rows: GridTable, stream: Stream, keep: float, prefix: str
+    session: PrivacySession, rows: GridRows, stream: Stream, keep: float, prefix: str
 ) -> LloydContext:
     """A day is about as large as earlier ones: its own number of rows is known in the end."""
     size = Size(max(stream.size / stream.days, 1.0), math.sqrt(2 * session.remaining()))

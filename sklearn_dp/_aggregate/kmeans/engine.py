@@ -40,15 +40,14 @@ from ..._privacy._domain import Domain, Sphere
 from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
-from ..._rows.rows import GridTable
-from ..._rows.table import Table
+from ..._queries.handles import GridRows, TableRows
 from ..shared.axes import Axes
 from ..shared.bounds import known_or_paid
 from ..shared.centering import noise_sd
 from .candidates import Candidates, Choice
 from .cell_tree import CELLS
 from .coreset import MEANS, Coreset, build_coreset, solved_start
-from .fit_context import Context, Run, long_tail, lost_in_noise, only_one, without_moves
+from .fit_context import Context, Run, SizedFacts, long_tail, lost_in_noise, only_one, without_moves
 from .lloyd import lloyd, lloyd_budget, lloyd_entries
 from .lloyd_state import LloydResult
 from .location import CENTER, MOMENT, RADIUS, axes_of, located
@@ -167,14 +166,14 @@ class Start(NamedTuple):
 
 def fit_engine(
     session: PrivacySession,
-    table: Table,
+    table: TableRows,
     domain: Domain | None,
     n_clusters: int | Candidates,
     *,
     start: Start | None = None,
     prefix: str = "",
     callback: Callable[[str], object] | None = None,
-    rows: GridTable | None = None,
+    rows: GridRows | None = None,
     once_sized: Callable[[float], object] | None = None,
 ) -> EngineResult:
     """Release the centers of k clusters, where k may be chosen here; the table may have no rows.
@@ -189,7 +188,7 @@ def fit_engine(
     domain, status, norms = known_or_paid(session, prefix + BOUND, table, domain)
     run = Run(
         session=session,
-        rows=GridTable.quantize(table, domain) if rows is None else rows,
+        rows=GridRows.quantize(table, domain) if rows is None else GridRows.of(rows),
         n_clusters=reference_number(n_clusters),
         prefix=prefix,
         tuning=TUNING,
@@ -274,24 +273,24 @@ def _coreset(context: Context, axes: Axes | None = None) -> Coreset:
     return build_coreset(context, axes, cells_rho, far_rho)
 
 
-def _initial_budget_fraction(context: Context) -> float:
+def _initial_budget_fraction(facts: SizedFacts) -> float:
     """Part of the start's shares to spend: less where the noise of Lloyd's iterations rules, but
     not so little that a cluster of the mean size is lost in the noise of the cells."""
-    if context.coarse:
+    if facts.coarse:
         return 1.0
-    tuning = context.tuning
-    faint = tuning.level_signal * context.n_clusters / context.size.signal
-    return min(1.0, max(context.lean, faint**2 / tuning.cells_share))
+    tuning = facts.tuning
+    faint = tuning.level_signal * facts.n_clusters / facts.size.signal
+    return min(1.0, max(facts.lean, faint**2 / tuning.cells_share))
 
 
-def _misleads(context: Context, start: Start) -> bool:
+def _misleads(facts: SizedFacts, start: Start) -> bool:
     """Whether a start of the fit's own is better than one where some centers may be misplaced.
 
     A misplaced center costs what half a cluster does or more, an own start what the noise hides: as
     much where the noise is so large that looking for it gets the least (`lean_noise`).
     """
-    most = 2 * context.tuning.lean_noise * math.sqrt(start.misplaced)
-    return context.noise_of_center <= most
+    most = 2 * facts.tuning.lean_noise * math.sqrt(start.misplaced)
+    return facts.noise_of_center <= most
 
 
 def _cell_shares(context: Context, axes: Axes, fraction: float) -> tuple[float, float]:
@@ -303,19 +302,19 @@ def _cell_shares(context: Context, axes: Axes, fraction: float) -> tuple[float, 
     return math.nextafter(rho, 0.0), tuning.far_cells * nominal if look else 0.0
 
 
-def far_look_pays(context: Context, axes: Axes, rho: float) -> bool:
+def far_look_pays(facts: SizedFacts, axes: Axes, rho: float) -> bool:
     """Whether to look once more, with coarse cells, at rows that are in no cell.
 
     Where axes are measured, that pays where the tail is longer than that of one round cluster. In
     more than `wide_features` it has to be longer than the searched box, and the data not small.
     Where none are measured, it takes such a tail and large clusters, or 3 features of small data.
     """
-    size, tuning, d = context.size, context.tuning, context.rows.n_features
+    size, tuning, d = facts.size, facts.tuning, facts.rows.n_features
     if axes.basis is not None and d <= tuning.wide_features:
-        return long_tail(context)
+        return long_tail(facts)
     if size.tail <= tuning.box_reach:
         return False
     if axes.basis is not None:
         return not size.small
-    large = size.n / context.n_clusters > tuning.far_rows * noise_sd(rho / 4)
+    large = size.n / facts.n_clusters > tuning.far_rows * noise_sd(rho / 4)
     return d == 3 if size.small else large

@@ -1,11 +1,13 @@
 """What all steps of one run of the k-means engine share, in one argument.
 
-A step that asks for rows releases something. What it may spend is named by an entry of the
-session's plan; the steps know the entry's plain name, and the context adds the prefix of the run.
+What a step may do shows in what it takes. :class:`Facts` are public: whoever takes them computes
+with what has been released. A :class:`Run` also has rows to be asked and a session that releases
+their answers. What a release may spend is named by an entry of the session's plan; the steps know
+the entry's plain name, and the run adds its prefix.
 
-What is known grows in three steps, each a frozen class: a :class:`Run` has rows and a budget, a
-:class:`Context` also knows how many rows there are and how far they reach, and a
-:class:`.lloyd_state.LloydContext` also has what Lloyd's iterations start from.
+What is known grows in three steps: of a run, what is asked for; of a :class:`Context`, also how
+many rows there are and how far they reach (:class:`SizedFacts`); of a
+:class:`.lloyd_state.LloydContext`, also what Lloyd's iterations start from.
 """
 
 import math
@@ -15,47 +17,26 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import gammaincinv, ndtri
 
+from ..._privacy._sealed import Sealed, SealedCells
 from ..._privacy._session import PrivacySession
-from ..._privacy._units import UnitFacts
-from ..._rows.row_sums import WEIGHT_BITS
-from ..._rows.rows import GridTable
+from ..._queries.handles import GridRows
+from ..._rows.rows import GridGeometry
 from ..shared.centering import Size, noise_sd
 from .tuning import TUNING, Tuning
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
-    """The rows of one run, who pays for it, and what is asked for."""
+class Facts:
+    """What is asked for, and the public geometry of the rows."""
 
-    session: PrivacySession  # holds the plan and makes all releases
-    rows: GridTable  # unreleased: only sums with noise from the session may leave a step
+    rows: GridGeometry
     n_clusters: int
-    prefix: str = ""  # begins the name of each plan entry, where a plan holds several runs
     tuning: Tuning = TUNING
-    # called with the name of each Lloyd iteration when it is done
-    callback: Callable[[str], object] | None = None
-
-    @property
-    def units(self) -> UnitFacts:
-        """What is public of the units."""
-        return self.rows.units
-
-    def name(self, entry: str) -> str:
-        """The full name of a plan entry."""
-        return self.prefix + entry
-
-    def pays(self, entry: str) -> bool:
-        """Whether the plan has an entry for it."""
-        return self.name(entry) in self.session.plan
-
-    def left(self, entry: str) -> float:
-        """What an entry may still spend, in rho."""
-        return self.session.remaining(self.name(entry))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Context(Run):
-    """A run that knows the released size and radius of its rows."""
+class SizedFacts(Facts):
+    """The same, with the released size and radius of the rows."""
 
     size: Size  # released number of units, and what it means at this budget
     # released distance from the origin that nearly all rows are within, in grid steps
@@ -79,52 +60,72 @@ class Context(Run):
         return min(1.0, self.tuning.lean_noise / self.noise_of_center)
 
 
-def coarse_pays(run: Run, size: Size) -> bool:
+@dataclass(frozen=True, kw_only=True)
+class Run(Facts):
+    """Who can ask, and who pays."""
+
+    rows: GridRows  # answers are sealed until the session has added noise
+    session: PrivacySession
+    prefix: str = ""  # begins the name of each plan entry, where a plan holds several runs
+    # called with the name of each Lloyd iteration when it is done
+    callback: Callable[[str], object] | None = None
+
+    def name(self, entry: str) -> str:
+        """The full name of a plan entry."""
+        return self.prefix + entry
+
+    def pays(self, entry: str) -> bool:
+        """Whether the plan has an entry for it."""
+        return self.name(entry) in self.session.plan
+
+    def left(self, entry: str) -> float:
+        """What an entry may still spend, in rho."""
+        return self.session.remaining(self.name(entry))
+
+    def released(self, entry: str, answer: Sealed, rho: float) -> np.ndarray:
+        """An answer with noise, in lengths."""
+        return self.session.release(self.name(entry), answer, rho=rho)
+
+    def released_cells(
+        self, entry: str, answer: SealedCells, threshold: float, rho: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers of cells above a threshold, in units, and their noisy counts."""
+        return self.session.release_cells(self.name(entry), answer, threshold=threshold, rho=rho)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context(Run, SizedFacts):
+    """A run that knows the released size and radius of its rows."""
+
+
+def coarse_pays(facts: Facts, size: Size) -> bool:
     """Whether coarser choices pay: in small data, but for several clusters in a plane or so.
 
     Up to 3 features cells are fine enough to show a cluster each, in small data too
     (`doc/development/kmeans_engine.md`, "Small data"). Next to no budget shows none, and then finer
     choices follow the noise.
     """
-    few = run.n_clusters == 1 or size.signal < run.tuning.useless_signal
-    return size.small and (run.rows.n_features > 3 or few)
+    few = facts.n_clusters == 1 or size.signal < facts.tuning.useless_signal
+    return size.small and (facts.rows.n_features > 3 or few)
 
 
-def long_tail(context: Context) -> bool:
+def long_tail(facts: SizedFacts) -> bool:
     """Whether the last rows are farther out, in median distances, than those of a round cluster:
     their squared lengths have the law of gamma."""
-    half_d = context.rows.n_features / 2
-    round_tail = gammaincinv(half_d, max(context.tuning.inside)) / gammaincinv(half_d, 0.5)
-    return context.size.tail**2 > round_tail
+    half_d = facts.rows.n_features / 2
+    round_tail = gammaincinv(half_d, max(facts.tuning.inside)) / gammaincinv(half_d, 0.5)
+    return facts.size.tail**2 > round_tail
 
 
-def residual_sums(
-    run: Run, entry: str, exact: np.ndarray, radius: np.ndarray, rho: float
-) -> np.ndarray:
-    """Noisy sums (k, d), in steps, of the residuals of each cluster or leaf, clipped to its radius
-    (k,)."""
-    # A row is in one of them, with a residual of at most the radius of that: a unit moves the stack
-    # of sums, each over its radius, by a vector of length at most one (2**bits steps).
-    claim = np.nextafter(radius * 2.0**WEIGHT_BITS, np.inf)[:, None]
-    noisy = run.session.gaussian(
-        run.name(entry),
-        exact,
-        rho=rho,
-        sensitivity=np.broadcast_to(claim, exact.shape),
-        unit=2.0**-WEIGHT_BITS * run.rows.unit,
-    )
-    return noisy / run.rows.unit
-
-
-def lost_in_noise(context: Context, budget: float) -> bool:
+def lost_in_noise(facts: SizedFacts, budget: float) -> bool:
     """Whether one center is a better answer than several, with `budget` for Lloyd's iterations.
 
     Noise moves a center by d (sd k / n)^2 squared radii of the data, if all of the budget goes into
     one iteration. It is no pure loss: of k centers that lie anywhere one is nearer to a row than
     their middle, the more so, the fewer features there are.
     """
-    k, d, tuning = context.n_clusters, context.rows.n_features, context.tuning
-    loss = d * (k * noise_sd(budget) / context.size.n) ** 2
+    k, d, tuning = facts.n_clusters, facts.rows.n_features, facts.tuning
+    loss = d * (k * noise_sd(budget) / facts.size.n) ** 2
     gain = tuning.spread_gain * k * _nearest_of(k) ** 2 / d
     return k > 1 and loss > tuning.one_center_noise + gain
 

@@ -23,17 +23,15 @@ import math
 
 import numpy as np
 
-from ..._privacy._aggregates import noisy_counts
 from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
-from ..._rows.row_sums import ERROR_STEPS
+from ..._queries.clusters import ClusterSums, Nearest
 from ..shared.centering import noise_sd
 from .clipped_update import DISTANCES, Observation, clip_radius, distance_edges, update
 from .coreset import Coreset
-from .fit_context import Context, residual_sums
+from .fit_context import Context
 from .lloyd_state import LloydContext, LloydResult, LloydState, cluster_scales, seen_width
-from .passes import assigned, cluster_sums
 from .split_merge import move_clusters, reduce_centers
 
 ERRORS, _COUNTS, _SUMS = "lloyd errors", "lloyd counts", "lloyd sums"
@@ -172,43 +170,24 @@ def observe(
     """
     tuning, rows = context.tuning, context.rows
     scales = cluster_scales(context, centers)
-    distances, in_clusters = rows.sums(assigned, centers, scales, distance_edges(context))
+    near = rows.ask(Nearest(centers, scales, distance_edges(context)))
     distances_rho = tuning.distance_share * budget
     width = seen_width(context, centers)
-    clip = clip_radius(context, distances, scales, distances_rho, width)
+    clip = clip_radius(context, near.distances, scales, distances_rho, width)
     budget -= distances_rho
     cap = (tuning.spread_cap * clip.radius) ** 2
-    squares, residuals = rows.sums(cluster_sums, centers, clip.radius, cap if spread else None)
+    found = rows.ask(ClusterSums(clip.radius, cap if spread else None))
     errors, share = None, tuning.moves_share if moves else tuning.count_share
     if spread:
         spread_rho = share * budget
-        errors = _errors(context, squares, cap, spread_rho)
+        squares = context.released(ERRORS, found.squares, spread_rho) / rows.unit**2
+        errors = squares, cap * noise_sd(spread_rho)
         budget -= spread_rho
     counts_rho = share * budget
-    # A row is in one cluster.
-    counts = noisy_counts(
-        context.session, context.name(_COUNTS), in_clusters, context.units, counts_rho
-    )
+    counts = context.released(_COUNTS, near.counts, counts_rho)
     # The last iteration spends all that is left, rounding errors of the shares too.
-    sums_rho = budget - counts_rho
-    if last:
-        sums_rho = _left(context)
-    sums = residual_sums(context, _SUMS, residuals, clip.radius, sums_rho)
+    sums_rho = _left(context) if last else budget - counts_rho
+    sums = context.released(_SUMS, found.residuals, sums_rho) / rows.unit
     return Observation(
         clip, errors, counts, noise_sd(counts_rho), sums, clip.radius * noise_sd(sums_rho)
     )
-
-
-def _errors(
-    context: LloydContext, exact: np.ndarray, cap: np.ndarray, rho: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Noisy capped sums (k,) of squared distances and their noise, in squared steps."""
-    # A row adds to one cluster between 0 and `ERROR_STEPS` steps, and so does a unit.
-    noisy = context.session.gaussian(
-        context.name(ERRORS),
-        exact,
-        sensitivity=ERROR_STEPS,
-        rho=rho,
-        unit=cap / ERROR_STEPS * context.rows.unit**2,
-    )
-    return noisy / context.rows.unit**2, cap * noise_sd(rho)

@@ -15,7 +15,7 @@ import numpy as np
 from ..._privacy._aggregates import NoisyNorms
 from ..._rows.rows import row_slices
 from .coreset import Coreset, nearest_centers
-from .fit_context import Context
+from .fit_context import Context, SizedFacts
 
 
 def certain_counts(count: np.ndarray, sd: np.ndarray, sure: float) -> np.ndarray:
@@ -59,8 +59,8 @@ class Distances:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LloydContext(Context):
-    """A run with released size and radius, and with what Lloyd's iterations start from."""
+class LloydFacts(SizedFacts):
+    """What Lloyd's iterations start from, beside released size and radius."""
 
     # tells widths of clusters, empty centers, and directions to split in; None where the start is
     # not from one
@@ -91,6 +91,11 @@ class LloydContext(Context):
             and self.n_clusters > 2
             and n_centers == self.n_clusters
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LloydContext(Context, LloydFacts):
+    """A run that knows what Lloyd's iterations start from."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +204,7 @@ class LloydState:
         self.spread_variance = weight
 
 
-def cluster_scales(context: LloydContext, centers: np.ndarray) -> np.ndarray:
+def cluster_scales(facts: LloydFacts, centers: np.ndarray) -> np.ndarray:
     """Width (k,) of each cluster over the common width, for clip radii of its own.
 
     A leaf adds to the spread of its cluster the squared distance of its mean, the spread within its
@@ -208,7 +213,7 @@ def cluster_scales(context: LloydContext, centers: np.ndarray) -> np.ndarray:
     toward one by the factor `scale_dead`: without this dead zone the noise of the scales cost
     separated clusters more than the scales gave them (`doc/development/kmeans_engine.md`, "Lloyd").
     """
-    core, k, tuning = context.coreset, len(centers), context.tuning
+    core, k, tuning = facts.coreset, len(centers), facts.tuning
     if core is None or core.n_leaves == 0:
         return np.ones(k)
     points, weights = core.leaves
@@ -226,13 +231,13 @@ def cluster_scales(context: LloydContext, centers: np.ndarray) -> np.ndarray:
     )
 
 
-def seen_width(context: LloydContext, centers: np.ndarray) -> float | None:
+def seen_width(facts: LloydFacts, centers: np.ndarray) -> float | None:
     """Root mean squared distance of the rows from their centers, as the leaves (in small data of up
     to 3 features) or rows of earlier days show it, or None."""
-    core = context.coreset
-    if context.width is not None:
-        return context.width
-    if not context.size.small or context.coarse or core is None or core.n_leaves == 0:
+    core = facts.coreset
+    if facts.width is not None:
+        return facts.width
+    if not facts.size.small or facts.coarse or core is None or core.n_leaves == 0:
         return None
     points, weights = core.leaves
     _, squared = nearest_centers(points, centers)
@@ -240,13 +245,13 @@ def seen_width(context: LloydContext, centers: np.ndarray) -> float | None:
 
 
 def likely_counts(
-    context: LloydContext, state: LloydState
+    facts: LloydFacts, state: LloydState
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Counts, the unsure ones averaged with the coreset's; their sd; where a row is seen at all.
     With overlapping clusters a leaf is at times nearest to the wrong center."""
-    core, k, tuning = context.coreset, len(state.centers), context.tuning
+    core, k, tuning = facts.coreset, len(state.centers), facts.tuning
     count, sd = state.count, state.count_sd
-    if context.coarse or core is None or core.n_leaves == 0:
+    if facts.coarse or core is None or core.n_leaves == 0:
         return count, sd, np.ones(k, dtype=bool)
     points, weights = core.leaves
     near, _ = nearest_centers(points, core.axes.flatten(state.centers))

@@ -22,13 +22,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..._privacy._aggregates import NoisyNorms, noisy_counts, quantile_from_histogram
-from ..._rows.row_sums import counted
-from ..._rows.rows import ROWS
-from ..._rows.table import Part
-from ..shared.axes import BASIS_BITS, Axes, plain_axes, second_moment
-from ..shared.centering import Size, bins_of, center_and_count, geometric_edges, noise_sd
-from .fit_context import Context, Run, coarse_pays
+from ..._privacy._aggregates import NoisyNorms, quantile_from_histogram
+from ..._queries.grids import BASIS_BITS, Axes
+from ..._queries.places import LengthCounts
+from ..shared.axes import plain_axes, second_moment
+from ..shared.centering import Size, center_and_count, geometric_edges, noise_sd
+from .fit_context import Context, Facts, Run, coarse_pays
 from .tuning import Tuning
 
 CENTER, RADIUS, MOMENT = "sum and count", "radius", "second moment"
@@ -51,8 +50,7 @@ def mean_radius(context: Run, count: float, count_variance: float, mu: float) ->
     rows, tuning, rho = context.rows, context.tuning, context.left(RADIUS)
     n_bins, sd = tuning.radius_bins, noise_sd(rho)
     edges = geometric_edges(rows.limit, n_bins, 2**0.25)
-    (exact,) = rows.sums(_length_counts, edges)
-    counts = noisy_counts(context.session, context.name(RADIUS), exact, context.units, rho)
+    counts = context.released(RADIUS, rows.ask(LengthCounts(edges)), rho)
     size = _pooled_size(count, count_variance, counts.sum(), n_bins * sd**2, mu)
     tail, median = _tail(counts, edges, sd, size.n, tuning)
     size = replace(size, tail=tail, median=median, lengths=NoisyNorms(counts, edges, sd))
@@ -69,16 +67,6 @@ def mean_radius(context: Run, count: float, count_variance: float, mu: float) ->
     return radius or rows.ball / 2, size
 
 
-def _length_counts(part: Part, edges: np.ndarray) -> tuple[Part, tuple]:
-    """Unreleased: the weight in each bin of lengths; a row is in one of them."""
-    squares = part[ROWS].squares
-
-    def bins(place: slice) -> np.ndarray:
-        return bins_of(squares[place], edges)
-
-    return part, (counted(bins, len(squares), part.units, len(edges) - 1),)
-
-
 def _tail(
     counts: np.ndarray, edges: np.ndarray, sd: float, n: float, tuning: Tuning
 ) -> tuple[float, float]:
@@ -89,13 +77,13 @@ def _tail(
     return (far / half, half) if far and half else (1.0, 0.0)
 
 
-def _outside(run: Run, size: Size) -> float:
+def _outside(facts: Facts, size: Size) -> float:
     """Part of the rows that the radius may leave out: noise of a second moment grows with its
     square. In few dimensions none is released, and a small cluster far out is not to be lost."""
-    tuning = run.tuning
-    if coarse_pays(run, size):
+    tuning = facts.tuning
+    if coarse_pays(facts, size):
         return tuning.small_outside
-    return tuning.outside if size.small or run.rows.n_features > 3 else 0.0
+    return tuning.outside if size.small or facts.rows.n_features > 3 else 0.0
 
 
 def _pooled_size(a: float, a_variance: float, b: float, b_variance: float, mu: float) -> Size:

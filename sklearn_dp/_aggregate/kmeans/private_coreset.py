@@ -23,15 +23,14 @@ from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
-from ..._rows.rows import GridTable
-from ..._rows.table import Table
+from ..._queries.handles import GridRows, TableRows
 from ..shared.axes import BASIS_BITS, Axes
 from ..shared.bounds import known_or_paid, upper_bound_outside
 from .candidates import Candidates, Choice
 from .cell_tree import CELLS
 from .coreset import Coreset, build_coreset
 from .engine import BOUND, far_look_pays, first_entries
-from .fit_context import Context, Run
+from .fit_context import Context, Run, SizedFacts
 from .gap import gap_choice
 from .lloyd import lloyd_entries
 from .location import axes_of, located
@@ -79,7 +78,7 @@ class PrivateCoreset:
 
 def build_private_coreset(
     session: PrivacySession,
-    table: Table,
+    table: TableRows,
     domain: Domain | None,
     n_clusters: int,
     callback: Callable[[str], object],
@@ -89,7 +88,7 @@ def build_private_coreset(
     domain, status, norms = known_or_paid(session, BOUND, table, domain)
     run = Run(
         session=session,
-        rows=GridTable.quantize(table, domain),
+        rows=GridRows.quantize(table, domain),
         n_clusters=n_clusters,
         tuning=private_coreset_tuning(table.n_features),
     )
@@ -121,14 +120,14 @@ def _cell_shares(context: Context, axes: Axes) -> tuple[float, float]:
     return tree, context.tuning.far_cells * tree
 
 
-def _in_lengths(context: Context, coreset: Coreset, domain: Domain, status: str) -> PrivateCoreset:
+def _in_lengths(facts: SizedFacts, coreset: Coreset, domain: Domain, status: str) -> PrivateCoreset:
     """The leaves as points of the domain, the heaviest first; where there is none, the released
     center, whose cell is as wide as a uniform law of the released spread."""
-    rows, axes = context.rows, coreset.axes
+    rows, axes = facts.rows, coreset.axes
     points, weights = coreset.leaves
     widths = coreset.widths
     if not len(points):
-        points, weights = np.zeros((1, len(axes.spread))), np.array([context.size.n])
+        points, weights = np.zeros((1, len(axes.spread))), np.array([facts.size.n])
         widths = math.sqrt(12) * axes.spread[None]
     order = np.argsort(-weights, kind="stable")
     lifted = (axes.lift(points[order]) + rows.origin) * rows.unit + domain.center
@@ -139,8 +138,8 @@ def _in_lengths(context: Context, coreset: Coreset, domain: Domain, status: str)
         widths[order] * rows.unit,
         None if basis is None else basis.T * 2.0**-BASIS_BITS,
         axes.rest * rows.unit**2 / max(rows.n_features - len(axes.spread), 1),
-        context.size.n,
-        context.size.sd,
+        facts.size.n,
+        facts.size.sd,
         domain,
         status,
     )
@@ -166,7 +165,7 @@ def separate_entries(
 
 def choose_separately(
     session: PrivacySession,
-    table: Table,
+    table: TableRows,
     domain: Domain,
     candidates: Candidates,
     *,
@@ -178,7 +177,7 @@ def choose_separately(
     tuning, rule = _tuning(candidates, d), candidates.rule(d)
     run = Run(
         session=session,
-        rows=GridTable.quantize(table, domain),
+        rows=GridRows.quantize(table, domain),
         n_clusters=candidates.reference,
         prefix=prefix,
         tuning=tuning,

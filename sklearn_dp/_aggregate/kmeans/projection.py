@@ -22,20 +22,17 @@ rows holds of projected ones, with the same entries of the plan. "Projection" in
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from ..._privacy._grid import clip_integer_rows
-from ..._rows.row_sums import nearest
-from ..._rows.rows import ROWS, GridTable
-from ..._rows.table import Part
-from ..shared.axes import BASIS_BITS, Axes, normal_points, second_moment
+from ..._queries.clusters import Pinned
+from ..._queries.grids import BASIS_BITS, Axes
+from ..._queries.handles import GridRows
+from ..shared.axes import normal_points, second_moment
 from ..shared.centering import noise_sd
 from .fit_context import Context, only_last
 from .lloyd import lloyd_budget
 from .location import MOMENT
-from .passes import PINNED
 from .tuning import Tuning
 
 _TIMES = 4  # as many features as a projection has: from there on it may pay
@@ -49,20 +46,6 @@ def many_features(n_features: int, tuning: Tuning) -> bool:
 def may_project(n_features: int, n_clusters: int, tuning: Tuning) -> bool:
     """The same, and more clusters than the axes of a cell tree could tell apart."""
     return many_features(n_features, tuning) and n_clusters > tuning.most_axes + 1
-
-
-@dataclass(frozen=True, repr=False)
-class Projection:
-    """Integer rows to integer rows of fewer features."""
-
-    basis: np.ndarray  # (d, q), integers: steps of 2**-20; no vector becomes longer but by rounding
-    limit: float  # of the norm of a projected row, in steps
-
-    def project(self, rows: Any, squares: np.ndarray) -> np.ndarray:
-        """Integer rows (m, d), of norm at most 2**25, to (m, q), each on its own."""
-        # At most 2**25 times 2**20: exact products and sums, whatever BLAS does.
-        found = np.floor(rows @ self.basis * 2.0**-BASIS_BITS)
-        return clip_integer_rows(found, self.limit)
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,14 +70,9 @@ class Projected:
         all features: the context of the last iterations, and their start (k, d)."""
         rows = self.context.rows
         centers = rows.inside(centers)
-        rows.update(_pinned, centers)
-        rows.unmap()
+        rows.apply(Pinned(centers))
+        rows.unproject()
         return only_last(self.whole), centers @ self.back
-
-
-def _pinned(part: Part, centers: np.ndarray) -> tuple[Part, tuple]:
-    """Every row keeps its nearest center (k, q) for the next iteration."""
-    return part.having(**{PINNED: nearest(part[ROWS], centers)[0]}), ()
 
 
 def projected(context: Context) -> Projected | None:
@@ -107,9 +85,9 @@ def projected(context: Context) -> Projected | None:
     # A row keeps about sqrt(q / d) of its length: few are longer by a third.
     reach = min(context.radius, tuning.projection_reach * context.radius * math.sqrt(q / d))
     rho = tuning.second_moment * context.session.plan[context.name(MOMENT)].rho
-    rows = _mapped(context.rows, basis)
+    rows = _projected(context.rows, basis)
     moment = second_moment(context.session, context.name(MOMENT), rows, reach, rho) / size.n
-    rows.unmap()
+    rows.unproject()
     noise = reach**2 * noise_sd(rho) / size.n
     values, vectors = np.linalg.eigh(moment)
     values = np.maximum(values, noise)  # not to divide by less than the noise
@@ -120,13 +98,12 @@ def projected(context: Context) -> Projected | None:
     drawn = (values[-1] / values) ** (tuning.projection_whitening / 2)
     spread = drawn * np.sqrt(values)
     radius = min(context.radius, tuning.projection_reach * float(np.linalg.norm(spread)))
-    inner = replace(context, rows=_mapped(context.rows, basis * drawn), radius=radius)
+    inner = replace(context, rows=_projected(context.rows, basis * drawn), radius=radius)
     return Projected(context, inner, _axes(spread, radius, tuning), (basis / drawn).T)
 
 
-def _mapped(rows: GridTable, basis: np.ndarray) -> GridTable:
-    steps = np.rint(basis * 2.0**BASIS_BITS)
-    return rows.map(Projection(steps, rows.limit).project, basis.shape[1])
+def _projected(rows: GridRows, basis: np.ndarray) -> GridRows:
+    return rows.project(np.rint(basis * 2.0**BASIS_BITS))
 
 
 def _in_common(values: np.ndarray, noise: float, n_clusters: int, tuning: Tuning) -> bool:

@@ -19,14 +19,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..._privacy._domain import Domain
-from ..._privacy._grid import sum_type
 from ..._privacy._plan import PlanEntry
-from ..._privacy._rounding import round_up
-from ..._rows.row_sums import ERROR_STEPS, lines, nearest_in, square_sums
-from ..._rows.rows import ROWS, row_slices
-from ..._rows.table import Part
+from ..._queries.clusters import CappedSquares
 from ..shared.advice import plain
-from ..shared.bounds import beyond, with_caveat
+from ..shared.bounds import with_caveat
 from ..shared.centering import noise_sd
 from .fit_context import Run
 from .lloyd_state import LloydResult
@@ -34,7 +30,6 @@ from .tuning import Tuning
 
 QUALITY = "quality"
 _MUCH, _VISIBLE = 0.5, 0.01  # of the inertia, and of the total, that caps may have taken
-_OUTSIDE = 0.05  # of the release, in squared sensitivity, for the rows beyond public bounds
 
 
 @dataclass(frozen=True)
@@ -131,27 +126,9 @@ def measure_quality(
     largest = np.array([float(np.max(caps)) ** 2, most**2])
     # The one is moved into the ball: from far away distances are not exact.
     points = np.concatenate([points[:-1], rows.inside(points[-1:])])
-    squares = np.square(caps), largest, np.square(limits)
-    (steps,) = rows.sums(_capped_sums, points, *squares, bounds)
-    scale, square = ERROR_STEPS, rows.unit**2
-    # A row that is far from every center adds at most `scale` steps to the third number and nothing
-    # to the first two; any other adds between 0 and `scale` steps to each of the first two, and
-    # nothing to the third. Each number over its claim, a unit moves the vector by a length of at
-    # most one: sqrt(1/2 + 1/2), or 1. Beyond bounds it also adds at most `scale` steps to a fourth
-    # number: over these claims its square is (1 - outside) + outside = 1. With weights of sum one,
-    # no more (triangle inequality).
-    part = 0.0 if bounds is None else _OUTSIDE
-    claims = [math.sqrt(2 / (1 - part))] * 2 + [1 / math.sqrt(1 - part)]
-    claims += [] if bounds is None else [1 / math.sqrt(part)]
-    sensitivity = np.array([round_up(claim * scale) for claim in claims])
-    noisy = context.session.gaussian(
-        context.name(QUALITY),
-        steps,
-        sensitivity=sensitivity,
-        rho=rho,
-        unit=np.append(largest * square, np.ones(len(claims) - 2)) / scale,
-    )
-    sds = noise_sd(rho) * np.array(claims)
+    query = CappedSquares(points, np.square(caps), largest, np.square(limits), bounds)
+    noisy, square = context.released(QUALITY, rows.ask(query), rho), rows.unit**2
+    sds = noise_sd(rho) * query.scales
     sd = sds[:2] * largest * square
     near, total = np.maximum(noisy[:2], 0.0)
     looked = bool(np.isfinite(limits).any())
@@ -165,44 +142,6 @@ def measure_quality(
         float(np.median(caps)) ** 2 * square,
         *((float(noisy[3]), float(sds[3])) if bounds is not None else ()),
     )
-
-
-def _capped_sums(
-    part: Part,
-    points: np.ndarray,
-    caps: np.ndarray,
-    largest: np.ndarray,
-    limits: np.ndarray,
-    bounds: Domain | None = None,
-) -> tuple[Part, tuple]:
-    """Exact sums of capped squares to the nearest center and to the last point; rows far from all.
-
-    The centers and the last of the `points` (k + 1, d) are integer-valued, and read together;
-    `caps` (k,) and `limits` (k,) are of squares. The sums are in steps of `largest` (2,), so that a
-    unit adds `ERROR_STEPS` at the most, and far rows are in neither. With `bounds`, a fourth
-    number: rows beyond them.
-    """
-    rows = part[ROWS]
-    totals = np.zeros(3 if bounds is None else 4, dtype=sum_type(rows.n_rows, 26))
-    lengths, directions = np.einsum("ij,ij->i", points, points)[:, None], -2.0 * points
-    for place, x, squares in rows.squared_chunks(len(points), near=True):
-        scores = lines(directions, x)
-        scores += lengths
-        labels, best = nearest_in(scores[:-1])
-        squared, units = squares + best, part.units.take(place)
-        far = (squared > limits[labels]).astype(np.int32, casting="same_kind")
-        # Of two labels: near, far. What is far is left out of the first two.
-        steps = square_sums(far, np.minimum(squared, caps[labels]), largest[0], 2, units)[:1]
-        others = square_sums(far, squares + scores[-1], largest[1], 2, units)[:1]
-        counts = square_sums(far, np.ones(len(x)), 1.0, 2, units)[1:]
-        totals[:3] += np.concatenate([steps, others, counts])
-    if bounds is not None:
-        X = part.source.read()
-        for place in row_slices(rows.n_rows, getattr(X, "width", 0) or rows.n_features):
-            found, units = beyond(bounds, X, place), part.units.take(place)
-            found = found.astype(np.int32, casting="same_kind")
-            totals[3:] += square_sums(found, np.ones(len(found)), 1.0, 2, units)[1:]
-    return part, (totals,)
 
 
 def told_of_inertia(status: str, quality: Quality) -> str:

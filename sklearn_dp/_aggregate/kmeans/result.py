@@ -24,7 +24,7 @@ from ..shared.bounds import NO_BOUND, clipped_in_words, upper_bound_outside
 from ..shared.centering import Size, noise_sd
 from .candidates import Choice
 from .caps import caps_of, rows_at_ends, taken_by_caps
-from .fit_context import Context
+from .fit_context import Context, SizedFacts
 from .lloyd_state import LloydResult, certain_counts, changed_sides
 from .quality import (
     QUALITY,
@@ -172,14 +172,14 @@ def assembled(
 
 
 def _signs(
-    context: Context,
+    facts: SizedFacts,
     final: LloydResult,
     points: np.ndarray,
     n_leaves: int | None,
     found: Measured | None,
 ) -> Signs:
     """What tells whether the answer `points` (k, d) is of use."""
-    k, tuning, signal = context.n_clusters, context.tuning, context.size.signal
+    k, tuning, signal = facts.n_clusters, facts.tuning, facts.size.signal
     noise = math.sqrt(final.centers.shape[1]) * k / max(signal, 1e-300)
     # Where noise may be all that is between them, the centers are shrunk to one point.
     one_center = len(final.centers) < k or (k > 1 and not np.ptp(points, 0).any())
@@ -187,7 +187,7 @@ def _signs(
     signs = Signs(signal, noise, n_leaves, one_center, final.noise_share, n_clusters=k, size=size)
     if found is None:
         return signs
-    seen, loss = found.quality, found.loss * context.rows.unit**2
+    seen, loss = found.quality, found.loss * facts.rows.unit**2
     light = bool(np.any(final.counts < tuning.sure_count_sd * final.counts_sd))
     near = (seen.near, seen.near_sd)
     return replace(
@@ -199,7 +199,7 @@ def _signs(
         uneven=_uneven(final, tuning),
         explained=seen.explained,
         explained_sd=seen.explained_sd,
-        missed=missed_in_words(seen.far, near, context.size.n, light, tuning, found.lost),
+        missed=missed_in_words(seen.far, near, facts.size.n, light, tuning, found.lost),
     )
 
 
@@ -219,13 +219,13 @@ def _loose(quality: Quality, context: Context) -> bool:
 
 
 def _errors(
-    context: Context, final: LloydResult, domain: Domain, found: Measured
+    facts: SizedFacts, final: LloydResult, domain: Domain, found: Measured
 ) -> tuple[np.ndarray, np.ndarray]:
     """Standard errors of centers, and how many units (k,) have changed sides since the count."""
-    rows, unit, seen = context.rows, context.rows.unit, found.quality
+    rows, unit, seen = facts.rows, facts.rows.unit, found.quality
     inertia = seen.near / unit**2, seen.near_sd / unit**2
     sphere = isinstance(domain, Sphere)
-    sd = _centers_sd(final, *inertia, context.size, context.tuning, sphere) * unit
+    sd = _centers_sd(final, *inertia, facts.size, facts.tuning, sphere) * unit
     # The rows were counted next to the centers before the last update.
     after, before = _steps(found.points, rows, domain), final.counted
     if sphere:

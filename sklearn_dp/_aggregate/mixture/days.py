@@ -24,6 +24,7 @@ import numpy as np
 from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
+from ..._queries.handles import TableRows
 from ..friendly.days import Means
 from ..kmeans import days as clusters
 from ..kmeans.engine import engine_entries, fit_engine
@@ -95,7 +96,7 @@ class MixtureDays:
         keep: float,
     ) -> tuple[list[Ellipsoid], Self]:
         """The same, of a day of k-means."""
-        stream, before, table = self.stream, (0.0, 0.0), rows.table
+        stream, before, table = self.stream, (0.0, 0.0), TableRows(rows.table)
         if stream is None:
             found = fit_engine(session, table, domain, settings.n_components, prefix=PREFIX)
             stream = clusters.Stream.of_result(found, domain)

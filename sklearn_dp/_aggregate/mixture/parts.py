@@ -13,6 +13,7 @@ import numpy as np
 
 from ..._privacy._domain import Domain
 from ..._privacy._session import PrivacySession
+from ..._queries.handles import GridRows
 from ..kmeans.candidates import Choice
 from ..kmeans.engine import fit_engine
 from ..moments.moment_releases import LABELS
@@ -91,8 +92,8 @@ class MixtureContext:
 
     def by_coreset(self, path: str) -> Parts:
         """Parts about the centers of the private k-means engine."""
-        table, domain, k = self.rows.table, self.place.domain, self.settings.n_components
-        found = fit_engine(self.session, table, domain, k, prefix=self.prefix, rows=self.rows)
+        domain, k, rows = self.place.domain, self.settings.n_components, GridRows.of(self.rows)
+        found = fit_engine(self.session, rows.table, domain, k, prefix=self.prefix, rows=rows)
         self.rows.recenter(np.zeros(self.rows.n_features))  # which the engine has moved
         return replace(self.by_nearest(found.centers, path), choice=found.choice)
 

@@ -19,22 +19,18 @@ after a projection to k = 46 log2(2 n / beta) dimensions, for the worst case. Ho
 compare: ``doc/benchmarks/one_cluster.md``.
 """
 
-import dataclasses
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from ..._privacy._plan import Mechanism, PlanEntry
-from ..._privacy._rounding import exact_integers
 from ..._privacy._session import PrivacySession
-from ..._privacy._units import Units
-from ..shared.axes import second_moment
+from ..._queries.active import Active
+from ..._queries.handles import GridRows
+from ..._queries.places import SecondMoment, symmetric
 from ..shared.centering import noise_sd
 from ..shared.rows import GridTable
 from ..shared.samples import Coins
-from ..shared.table import Part
 from .balls import ACTIVE, Region
 from .boxes import INSIDE, Boxes, box_spend, counted_boxes, fullest, heaviest, in_box, named_boxes
 from .radius import exponential_epsilon
@@ -86,31 +82,11 @@ def rate_of_boxes(session: PrivacySession, prefix: str, size: float, target: flo
     return min(1.0, max(MOST_COUNTED, _CLEAR * noise * size / target) / max(size, 1.0))
 
 
-class _Chosen:
-    """Those rows of a table that are active, as :func:`.axes.second_moment` takes a table."""
-
-    def __init__(self, rows: GridTable) -> None:
-        self.rows, self.n_features, self.unit = rows, rows.n_features, rows.unit
-
-    def sums(self, function: Callable[..., Any], *broadcast: Any) -> Any:
-        return self.rows.sums(_weighed, function, broadcast)
-
-
-def _weighed(
-    part: Part, function: Callable[..., Any], broadcast: tuple[Any, ...]
-) -> tuple[Part, Any]:
-    """A pass in which rows weigh one if they are active, and nothing if not."""
-    units, active = Units(part.units.n_rows), part.state.get(ACTIVE)
-    units.weights = np.ones(units.n_rows, np.int64) if active is None else exact_integers(active)
-    return part, function(dataclasses.replace(part, units=units), *broadcast)[1]
-
-
 def _principal(session: PrivacySession, entry: str, rows: GridTable) -> np.ndarray:
     """The released axes (4, d), integers in steps of 2**-20, along which the active rows reach
     farthest from the public center; random ones where the data say nothing against the noise."""
-    active: Any = _Chosen(rows)
-    moment = second_moment(session, entry, active, rows.limit, session.remaining(entry))
-    _, axes = np.linalg.eigh(moment)
+    found = session.release(entry, GridRows.of(rows).ask(Active(SecondMoment(rows.limit))))
+    _, axes = np.linalg.eigh(symmetric(found, rows.n_features) / rows.unit**2)
     return np.rint(axes[:, -_PROJECTED:].T * BASIS_STEPS)
 
 

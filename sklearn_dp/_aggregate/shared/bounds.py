@@ -32,20 +32,17 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 from scipy.stats import norm
 
-from ..._privacy._aggregates import NoisyNorms, norm_counts, private_radius, safe_norms
+from ..._privacy._aggregates import NoisyNorms, private_radius
 from ..._privacy._domain import Domain
-from ..._privacy._products import row_of_each_entry
 from ..._privacy._session import PrivacySession
+from ..._queries.handles import TableRows
+from ..._queries.places import NormCounts
 from .advice import plain
-from .quantized import moved_entries, without_zeros
-from .sparse_rows import SparseRows
-from .table import Part, Table
+from .table import Table
 
 NO_BOUND = "no bound found: the unit ball is used; public bounds, or more rows, would help"
-_EQUAL = 1e-5  # of a side: what rounding may exceed
 _MARGIN = 3.7
 _WALK = float(norm.ppf(0.975))
 _WINDOWS = (8, 16, 32, 64, 128, 256)
@@ -56,7 +53,7 @@ _SEEN_WINDOWS, _SEEN = (1, 2, 4, 8, 16), 4.5  # bins, and standard deviations of
 
 
 def known_or_paid(
-    session: PrivacySession, entry: str, table: Table, domain: Domain | None
+    session: PrivacySession, entry: str, table: Table | TableRows, domain: Domain | None
 ) -> tuple[Domain, str, NoisyNorms | None]:
     """The public domain, or a ball of a released radius; a status; the norms it came from."""
     if domain is not None:
@@ -68,109 +65,21 @@ def known_or_paid(
 def radius_about(
     session: PrivacySession,
     entry: str,
-    table: Table,
+    table: Table | TableRows,
     center: Domain | None = None,
     within: Domain | None = None,
     **options: Any,
 ) -> tuple[float | None, NoisyNorms]:
     """A released radius about a center that most rows are within, or None, and the norms; see
     `private_radius`. Rows are moved into the public bounds `within` first."""
-    (counts,) = table.sums(_norm_counts, center, within)
-    return private_radius(session, entry, counts, table.units, **options)
-
-
-def _norm_counts(part: Part, center: Domain | None, within: Domain | None) -> tuple[Part, tuple]:
-    def prepared(rows: Any) -> Any:
-        rows = rows if within is None else within.move_rows(rows)
-        return rows if center is None else center.center_rows(rows)
-
-    X = part.source.read()
-    if not isinstance(X, SparseRows) or not X.width:
-        return part, (norm_counts(X, part.units, prepared),)
-
-    def near(table: csr_array) -> Any:
-        moved = moved_entries(table, within, center)
-        return prepared(table.toarray()) if moved is None else _Near(table, prepared, *moved)
-
-    return part, (norm_counts(_Entries(X), part.units, near),)
-
-
-class _Entries:
-    """Sparse rows, in slices as sparse as they are."""
-
-    def __init__(self, X: SparseRows) -> None:
-        self._X, self.shape = X, (len(X), X.width)  # by which chunks are cut: entries, not columns
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __getitem__(self, part: slice) -> csr_array:
-        return self._X.entries(slice(part.start, min(part.stop, len(self))))
-
-
-class _Near:
-    """Sparse rows that have been prepared: about their squared norms, and some of them dense."""
-
-    def __init__(self, table: csr_array, prepared: Any, zeros: np.ndarray, moved: csr_array):
-        self._table, self._prepared, self.shape = table, prepared, table.shape
-        self._zeros, self._moved = zeros, moved
-
-    def __getitem__(self, rows: np.ndarray) -> np.ndarray:
-        return self._prepared(self._table[rows].toarray())
-
-    def squares(self) -> tuple[np.ndarray, np.ndarray]:
-        """What their squared norms are, and more than by how much these are off."""
-        n, d = self.shape
-        rows = row_of_each_entry(self._moved)
-        common, own = np.square(self._zeros), np.square(self._moved.data)
-        whole, there = common.sum(), common[self._moved.indices]
-        # At most 2 d additions of products, each off by a unit in the last place of what is below.
-        largest = whole + np.bincount(rows, own + there, n)
-        return whole + np.bincount(rows, own - there, n), (d + 8) * 2.0**-50 * largest
+    counts = TableRows(table).ask(NormCounts(center, within))
+    return private_radius(session, entry, counts, **options)
 
 
 def ball_of(radius: float | None, n_features: int) -> tuple[Domain, str]:
     """The ball of a released radius about the origin, and a status; the unit ball for None."""
     status = "ok" if radius is not None else NO_BOUND
     return Domain.from_bounds(1.0 if radius is None else radius, n_features), status
-
-
-def outside(domain: Domain, X: np.ndarray) -> np.ndarray:
-    """Which rows are beyond public bounds, by more than rounding: of each row alone."""
-    if domain.low is not None and domain.high is not None:
-        return np.any(_outside_box(domain, X), axis=1)
-    far = domain.radius * (1 + _EQUAL)
-    rows = np.asarray(X, dtype=np.float64)
-    with np.errstate(over="ignore", under="ignore"):
-        squares = np.einsum("ij,ij->i", rows, rows)
-    found, unsure = squares > far**2, np.abs(squares / far**2 - 1) < _EQUAL
-    # The last bits of a product may depend on other rows, and decide nothing.
-    found[unsure] = safe_norms(rows[unsure]) > far
-    return found
-
-
-def beyond(domain: Domain, X: np.ndarray | SparseRows, part: slice) -> np.ndarray:
-    """Which of some rows are outside a domain."""
-    if not isinstance(X, SparseRows) or not X.width:
-        return outside(domain, X[part])
-    table = X.entries(part)
-    n, d = table.shape
-    zeros = np.zeros(d)
-    if domain.low is None:  # each entry tells of its row
-        found = without_zeros(table, lambda rows: outside(domain, rows)[:, None] & (rows == rows))
-    else:
-        own = domain.at(np.append(np.arange(d), table.indices))
-        line = _outside_box(own, np.append(zeros, table.data)).astype(np.float64)
-        zeros, found = line[:d], line[d:]
-    rows = row_of_each_entry(table)
-    # What is stored of a row, and the zeros of all columns but these.
-    return np.bincount(rows, found - zeros[table.indices], n) + zeros.sum() > 0
-
-
-def _outside_box(domain: Any, X: np.ndarray) -> np.ndarray:
-    """Which entries are beyond a box, by more than rounding."""
-    off = _EQUAL * (domain.high - domain.low)
-    return (domain.low - off > X) | (domain.high + off < X)
 
 
 def upper_bound_outside(norms: NoisyNorms, radius: float, size: float, size_sd: float) -> float:

@@ -25,17 +25,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._privacy._aggregates import NoisyNorms
-from ..._privacy._grid import sum_type
-from ..._privacy._products import NearRows
-from ..._privacy._rounding import exact_integers, round_up
 from ..._privacy._session import PrivacySession
-from .rows import ROWS, GridTable
-from .table import Part
+from ..._queries.handles import GridRows
+from ..._queries.places import SumAndTotals
+from ..._rows.row_sums import bins_of  # noqa: F401 - for rooms that are still to be moved
+from .rows import GridTable
 
 _SURE = 3.0  # standard deviations of the noise: once in 700 times there is nothing to tell
 _TOLD = 0.01  # share of the weight above the largest one, from which on a status tells
-_TWICE, _FOUR_TIMES = 2.0, 4.0  # the noise of a number, and of what is told of its weights
-_FEW_EDGES = 64
 _SMALL_SIGNAL = 1000.0  # signal below which coarser choices pay
 
 
@@ -106,19 +103,6 @@ def geometric_edges(top: float, n_bins: int, ratio: float) -> np.ndarray:
     return np.concatenate([[0.0], top * float(ratio) ** -np.arange(n_bins - 1, -1, -1.0)])
 
 
-def bins_of(squared: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """The bin of each squared length; the last one takes all beyond. Elementwise comparisons of
-    squares: a root would be rounded."""
-    inner = np.square(edges[1:-1])
-    if len(inner) > _FEW_EDGES:
-        return np.searchsorted(inner, squared, side="right")
-    # A few comparisons of all rows are faster than a search for each of them.
-    bins = np.zeros(squared.shape, dtype=np.uint8)
-    for edge in inner:
-        bins += (squared >= edge).view(np.uint8)
-    return bins
-
-
 class Center(NamedTuple):
     """A released center and the number of units."""
 
@@ -128,50 +112,18 @@ class Center(NamedTuple):
     weights: Weights
 
 
-def center_and_count(session: PrivacySession, entry: str, rows: GridTable, rho: float) -> Center:
+def center_and_count(
+    session: PrivacySession, entry: str, rows: GridTable | GridRows, rho: float
+) -> Center:
     """Release a center, the number of units, and what is to be told of their weights. The origin is
     the noisy mean in the ball, shrunk toward the public center where noise rules."""
-    radius, d, units = rows.limit, rows.n_features, rows.units
-    total, totals = rows.sums(exact_totals)
-    # A unit adds a vector of length at most `radius`, a weight of at most `scale` and, where rows
-    # have weights of their own, at most `scale` to each of two more totals: (|sum| / radius)^2 +
-    # (weight / (2 scale))^2 + 2 (total / (4 scale))^2 <= 1 + 1/4 (+ 2/16). With each part divided
-    # by the root of that times its scale, as claimed here, the length of the change is at most one.
-    scales = np.array([_TWICE, _FOUR_TIMES, _FOUR_TIMES][: len(totals)])
-    joint = _joint(scales)
-    claims = [round_up(scale * units.scale * joint) for scale in scales]
-    noisy = session.gaussian(
-        entry,
-        np.append(total, totals),
-        sensitivity=np.append(np.full(d, round_up(radius * joint)), claims),
-        unit=np.append(np.full(d, rows.unit), np.full(len(totals), units.step)),
-        rho=rho,
-    )
-    sd, count = noise_sd(rho), float(noisy[d])
-    count_sd = _TWICE * joint * sd
+    radius, d, sd = rows.limit, rows.n_features, noise_sd(rho)
+    noisy = session.release(entry, GridRows.of(rows).ask(SumAndTotals()), rho=rho)
+    of_sum, of_totals = SumAndTotals.scales(rows.units)
+    count, count_sd = float(noisy[d]), float(of_totals[0] * sd)
     n = max(count, 4 * count_sd)
-    origin = _shrunk(noisy[:d] / rows.unit / n, radius * joint * sd / n, radius)
-    return Center(origin, count, count_sd**2, Weights.of(noisy[d:], scales * joint * sd))
-
-
-def _joint(scales: np.ndarray) -> float:
-    """Length of (1, 1 / scale, ...): of a change of 1 in a vector and in numbers of such scales."""
-    return math.sqrt(1 + float(np.sum(1 / scales**2)))
-
-
-def exact_totals(part: Part) -> tuple[Part, tuple]:
-    """Unreleased: the sum of the rows as integers of shape (d,), and the totals of the units."""
-    rows, units = part[ROWS], part.units
-    total = np.zeros(rows.n_features, dtype=sum_type(rows.n_rows, 25))
-    for place, x in rows.near_chunks() if units.weights is None else rows.chunks():
-        if units.weights is not None:
-            x = np.trunc(x * (units.weights[place] * units.step)[:, None])  # never lengthens
-        # Integers of at most 2**25, at most 2**16 of them: exact sums, also those of a product.
-        if isinstance(x, NearRows):
-            total += exact_integers(x.sums(np.zeros(len(x), dtype=np.int32), np.ones(len(x)), 1)[0])
-        else:
-            total += exact_integers(np.ones(len(x)) @ x)
-    return part, (total, units.totals)
+    origin = _shrunk(noisy[:d] / rows.unit / n, radius * of_sum * sd / n, radius)
+    return Center(origin, count, count_sd**2, Weights.of(noisy[d:], of_totals * sd))
 
 
 def _shrunk(mean: np.ndarray, noise: float, radius: float) -> np.ndarray:

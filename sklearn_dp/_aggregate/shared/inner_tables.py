@@ -8,6 +8,7 @@ it.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -56,8 +57,9 @@ def inner_table(
     *broadcast: Any,
 ) -> Table:
     """A table of what `make`, a pure function of a module, gives for each part in the next pass.
-    Another table of the same name ends."""
+    Another table of the same name ends. Its units are those of the table, with those weights."""
     table.update(_made, name, make, broadcast)
+    units = replace(units, unit=table.units.unit)
     return Table(InnerEngine(table, name), n_features, np.float64, units)
 
 

@@ -42,6 +42,7 @@ from ..._aggregate.shared.weighted_kmeans import weighted_kmeans
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import UnitFacts
+from ..._queries.handles import GridRows, TableRows
 from ..halves import POINTS, rows_alone, unit_points
 from .tree import Node, Recursion, leaf_labels, level_entries
 
@@ -120,7 +121,7 @@ def _coreset(
     inner = inner_table(points.table, _TREE, d, UnitFacts(), rows_alone)
     context = Context(
         session=session,
-        rows=GridTable(inner, points.ball, points.unit),
+        rows=GridRows(TableRows(inner), points.ball, points.unit),
         n_clusters=k,
         prefix=prefix,
         size=size,

@@ -4,9 +4,9 @@ import warnings
 
 import numpy as np
 import pytest
+from grid_tools import grid_rows, raw_table
 
 from sklearn_dp._aggregate.kmeans import cell_tree as _cell_tree
-from sklearn_dp._aggregate.kmeans.cell_grid import CellGrid
 from sklearn_dp._aggregate.kmeans.cell_tree import Tree, depths_of_levels, grow
 from sklearn_dp._aggregate.kmeans.fit_context import Context
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
@@ -14,8 +14,7 @@ from sklearn_dp._aggregate.shared.centering import Size
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._units import Units
-from sklearn_dp._rows.rows import GridTable, Rows
+from sklearn_dp._queries.cells import CellGrid
 
 LIMIT = 2.0**24
 NO_CODES = np.zeros(0, np.int64)
@@ -34,8 +33,8 @@ def session(rho, means=1.0):
 
 def context_of(money, size, codes=NO_CODES):
     """What the cell tree knows: it never asks for the rows, but for their codes."""
-    rows = GridTable.of(Rows.of(np.zeros((len(codes), 2)), LIMIT), Units(len(codes)))
-    rows.update(with_codes, codes)
+    rows = grid_rows(np.zeros((len(codes), 2)), LIMIT)
+    raw_table(rows).update(with_codes, codes)
     return Context(session=money, rows=rows, n_clusters=3, size=size, radius=LIMIT)
 
 
@@ -64,7 +63,7 @@ def test_leaves_hold_the_rows_that_they_count(clusters):
     codes = grid.codes(rows)
     context = context_of(session(1e9), size, codes)
     leaves = grow(context, grid, [4, 8, 12], 1e8)
-    of_row = context.rows.table.rows(leaf)
+    of_row = raw_table(context.rows).rows(leaf)
     members = np.bincount(of_row[of_row >= 0], minlength=len(leaves.counts))
     assert np.array_equal(members, leaves.counts)
     assert members.sum() == 6000
@@ -129,7 +128,7 @@ def test_a_row_is_counted_in_one_cell_of_a_level(clusters, monkeypatch):
         return seen[-1]
 
     whole = counts(codes)
-    again = [sum(c >= _cell_tree._SHOWN // 2 for c in level.values()) for level in whole]
+    again = [sum(c >= 2**39 for c in level.values()) for level in whole]
     assert len(whole) == 4 and again[0] == 0 and min(again[1:]) > 0  # leaves are there again
     for i in range(0, len(codes), 211):
         for before, after in zip(whole, counts(np.delete(codes, i)), strict=True):
@@ -173,14 +172,14 @@ def test_leaves_that_are_measured_again_leave_no_room_for_more(monkeypatch):
     """8 new cells, one of them to be split, and 4 parents with a rest: 11 leaves where 8 fit."""
     asked = []
 
-    def release_cells(context, exact, n_new, n_again, threshold, rho):
-        asked.append(n_new + n_again)
-        cells, values = np.arange(n_new + n_again), np.full(n_new + n_again, 1.5 * threshold)
-        values[: 1 if len(asked) > 1 else n_new] = 100 * threshold
+    def released_cells(self, entry, answer, threshold, rho):
+        asked.append(answer.n_cells)
+        cells, values = np.arange(asked[-1]), np.full(asked[-1], 1.5 * threshold)
+        values[: 1 if len(asked) > 1 else asked[-1] - answer.n_shown] = 100 * threshold
         return cells, values
 
     monkeypatch.setattr(_cell_tree, "MOST_BITS_A_LEVEL", 3)
-    monkeypatch.setattr(_cell_tree, "release_cells", release_cells)
+    monkeypatch.setattr(Context, "released_cells", released_cells)
     context, grid = context_of(session(1.0), Size(1e6, 1.0)), CellGrid(np.full(2, LIMIT), 12)
     grow(context, grid, [2, 6, 9, 12], 0.1)
     assert asked == [4, 8]

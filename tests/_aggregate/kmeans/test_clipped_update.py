@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from grid_tools import grid_rows
 from kernel_tools import open_session
 
 from sklearn_dp._aggregate.kmeans.clipped_update import (
@@ -15,8 +16,8 @@ from sklearn_dp._aggregate.kmeans.lloyd_state import LloydContext, LloydState
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.centering import Size, bins_of
 from sklearn_dp._privacy._plan import PlanEntry
-from sklearn_dp._privacy._units import Units
-from sklearn_dp._rows.rows import GridTable, Rows
+from sklearn_dp._privacy._sealed import Claim, Sealed
+from sklearn_dp._privacy._units import UnitFacts
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 RADIUS = 2.0**16
@@ -31,7 +32,7 @@ def clipped(
     )
     context = LloydContext(
         session=session,
-        rows=GridTable.of(Rows.of(np.zeros((len(distances), d)), RADIUS), Units(len(distances))),
+        rows=grid_rows(np.zeros((len(distances), d)), RADIUS),
         n_clusters=2,
         size=Size(float(len(distances)) if n is None else n, 100.0),
         radius=RADIUS,
@@ -42,7 +43,8 @@ def clipped(
     relative = np.square(distances / scales[np.asarray(labels, dtype=np.int64)])
     edges = distance_edges(context)
     exact = np.bincount(bins_of(relative, edges), minlength=len(edges) - 1)
-    return clip_radius(context, exact, scales, rho, width)
+    sealed = Sealed(exact, Claim(1.0), UnitFacts(), "distances")
+    return clip_radius(context, sealed, scales, rho, width)
 
 
 def test_most_rows_are_within_and_the_far_ones_are_reached():

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from grid_tools import grid_rows
 
 from sklearn_dp._aggregate.kmeans import coreset as _coreset
 from sklearn_dp._aggregate.kmeans.cell_tree import Leaves
@@ -16,8 +17,6 @@ from sklearn_dp._aggregate.shared.centering import Size
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._units import Units
-from sklearn_dp._rows.rows import GridTable, Rows
 
 LIMIT = 2.0**24
 CENTERS = np.array([[0.5, 0.5], [-0.5, 0.1], [0.1, -0.6]]) * LIMIT
@@ -39,7 +38,7 @@ def coreset_of(rows, size, rho):
         money = PrivacySession(plan, random_state=0)
     context = Context(
         session=money,
-        rows=GridTable.of(Rows.of(rows, LIMIT), Units(len(rows))),
+        rows=grid_rows(rows, LIMIT),
         n_clusters=3,
         size=size,
         radius=LIMIT,

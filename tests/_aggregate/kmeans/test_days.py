@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from grid_tools import table_rows
 
 from sklearn_dp import DPKMeans
 from sklearn_dp._aggregate.kmeans import days
@@ -16,8 +17,6 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._units import Units
-from sklearn_dp._rows.table import Table
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 K, D, SPREAD = 8, 8, 0.05
@@ -56,7 +55,7 @@ def followed(n_days, seed=0, n=200, keep=1.0, drift=0.0, epsilon=1.0, moves=True
         centers = centers + way
         X = centers[rng.integers(K, size=n)] + SPREAD * rng.normal(size=(n, D))
         session = PrivacySession(plan, random_state=1000 * seed + day)
-        table = Table.in_memory(X, Units(n, None), None)
+        table = table_rows(X)
         result, stream = fit_day(session, table, DOMAIN, stream, keep=keep)
     return centers, result, stream
 
@@ -119,7 +118,7 @@ def test_a_day_leaves_what_was_known_before_as_it_was():
     plan = PrivacyPlan(target, day_entries(target.to_rho(), moves=True))
     session = PrivacySession(plan, random_state=0)
     X = np.zeros((50, D))
-    fit_day(session, Table.in_memory(X, Units(50, None), None), DOMAIN, stream, keep=0.5)
+    fit_day(session, table_rows(X), DOMAIN, stream, keep=0.5)
     for name, value in vars(before.state).items():
         np.testing.assert_equal(value, getattr(stream.state, name), err_msg=name)
     assert (stream.size, stream.days, stream.window_n) == (

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from grid_tools import grid_rows
 from kernel_tools import open_session
 
 from sklearn_dp._aggregate.kmeans.fit_context import (
@@ -17,15 +18,13 @@ from sklearn_dp._aggregate.kmeans.fit_context import (
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.centering import Size
 from sklearn_dp._privacy._plan import PlanEntry
-from sklearn_dp._privacy._units import Units
-from sklearn_dp._rows.rows import GridTable, Rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
 
 def run_of(prefix):
     entries = [PlanEntry(name, "gaussian", rho) for name, rho in (("sum", 0.5), ("a sum", 0.25))]
-    rows = GridTable.of(Rows.of(np.zeros((0, 2)), 8.0), Units(0))
+    rows = grid_rows(np.zeros((0, 2)), 8.0)
     return Run(session=open_session(*entries), rows=rows, n_clusters=3, prefix=prefix)
 
 
@@ -62,7 +61,7 @@ def test_coarse_choices_are_for_small_data_of_many_features_of_one_cluster_or_ne
 ):
     run = run_of("")
     shared = {field.name: getattr(run, field.name) for field in dataclasses.fields(run)}
-    rows = GridTable.of(Rows.of(np.zeros((0, d)), 8.0), Units(0))
+    rows = grid_rows(np.zeros((0, d)), 8.0)
     shared |= {"rows": rows, "n_clusters": k}
     known = Context(**shared, size=Size(n, 0.5), radius=3.0)
     assert known.coarse is coarse

@@ -5,18 +5,15 @@ import warnings
 
 import numpy as np
 import pytest
+from grid_tools import quantized
 
 from sklearn_dp._aggregate.kmeans.fit_context import Context
 from sklearn_dp._aggregate.kmeans.lloyd import lloyd, lloyd_budget, lloyd_entries
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.centering import Size
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._units import Units
-from sklearn_dp._rows.rows import GridTable
-from sklearn_dp._rows.table import Table
 
 RHO = 1.0
 CENTERS = np.array([[-0.5, 0.0], [0.5, 0.0], [0.0, 0.6]])
@@ -32,7 +29,7 @@ def session(early=(), later=(), *, rho=RHO, cap=RHO):
 
 
 def run(money, start, callback=None):
-    rows = GridTable.quantize(Table.in_memory(X, Units(len(X))), Domain.from_bounds(1.0, 2))
+    rows = quantized(X, 1.0)
     size = Size(float(len(X)), math.sqrt(2 * RHO))
     context = Context(
         session=money,

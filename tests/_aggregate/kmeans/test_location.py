@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from grid_tools import grid_rows
 from kernel_tools import open_session
 
 from sklearn_dp._aggregate.kmeans.fit_context import Context, Run
@@ -9,8 +10,6 @@ from sklearn_dp._aggregate.kmeans.location import _n_axes, mean_radius, principa
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.centering import Size
 from sklearn_dp._privacy._plan import PlanEntry
-from sklearn_dp._privacy._units import Units
-from sklearn_dp._rows.rows import GridTable, Rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 BALL = 2.0**20
@@ -21,7 +20,7 @@ def measured(lengths, d, *, rho=1e6, count=1e4, variance=1e12):
     points = np.zeros((len(lengths), d))
     points[:, 0] = lengths
     session = open_session(PlanEntry("radius", "gaussian", rho), rho=2 * rho)
-    rows = GridTable.of(Rows.of(points, BALL), Units(len(points)))
+    rows = grid_rows(points, BALL)
     run = Run(session=session, rows=rows, n_clusters=2)
     found = mean_radius(run, count, variance, 1.0)
     assert session.remaining("radius") == 0
@@ -84,7 +83,7 @@ def axes_of(points, k=3, rho=1e8):
     session = open_session(PlanEntry("second moment", "gaussian", rho), rho=2 * rho)
     context = Context(
         session=session,
-        rows=GridTable.of(Rows.of(points, LIMIT), Units(len(points))),
+        rows=grid_rows(points, LIMIT),
         n_clusters=k,
         size=Size(float(max(len(points), 1)), 1.0),
         radius=LIMIT,

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from grid_tools import table_rows
 
 from sklearn_dp import DPCoreset
 from sklearn_dp._aggregate.kmeans.candidates import Candidates
@@ -16,8 +17,6 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._units import Units
-from sklearn_dp._rows.table import Table
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
@@ -90,7 +89,7 @@ def test_what_comes_later_keeps_its_share(d, n, criterion):
     plan = PrivacyPlan(PrivacyBudget(rho=2 * RHO, delta=1e-6), (*entries, later))
     session = PrivacySession(plan, random_state=0)
     X = 12 * np.eye(3, d)[np.arange(n) % 3] + np.random.default_rng(0).normal(size=(n, d))
-    table, domain = Table.in_memory(X, Units(n)), Domain.from_bounds(20.0, d)
+    table, domain = table_rows(X), Domain.from_bounds(20.0, d)
     choice = choose_separately(session, table, domain, candidates, prefix="choice/", rho=RHO)
     assert session.remaining("later") >= RHO
     assert 1 <= choice.n_clusters <= 12

@@ -1,17 +1,16 @@
 """Clusters that are looked for in a public random projection: where, how, and at what cost."""
 
 import math
-import pickle
 
 import numpy as np
 import pytest
+from grid_tools import parts_in_memory, rows_in_memory
 
 from sklearn_dp import DPKMeans
 from sklearn_dp._aggregate.kmeans import engine, projection
 from sklearn_dp._aggregate.kmeans.engine import engine_entries
-from sklearn_dp._aggregate.kmeans.projection import Projection, _in_common, may_project
+from sklearn_dp._aggregate.kmeans.projection import _in_common, may_project
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
-from sklearn_dp._aggregate.shared.axes import BASIS_BITS
 from sklearn_dp.audit import neighboring_pairs, replay_audit
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -98,37 +97,15 @@ def test_fits_and_their_neighbors_release_the_same_within_the_claims(grouped, ta
 
 def test_a_projection_that_depends_on_the_rows_is_seen(monkeypatch):
     """That of another number of rows is another one."""
-    mapped = projection._mapped
+    projected = projection._projected
 
     def mutant(rows, basis):
-        (part,) = rows.table.engine.states
-        return mapped(rows, np.roll(basis, part.units.n_rows, axis=0))
+        return projected(rows, np.roll(basis, rows_in_memory(rows).n_rows, axis=0))
 
-    monkeypatch.setattr(projection, "_mapped", mutant)
+    monkeypatch.setattr(projection, "_projected", mutant)
     X = unit_rows(2000, 2.0)[0]
     pairs = [*neighboring_pairs(X, 0, kinds=("random",))]
     assert replay_audit(model(epsilon=30.0), X, pairs, strangers=False).violations
-
-
-def test_a_projected_row_is_a_function_of_that_row_and_no_longer_than_the_limit():
-    rng = np.random.default_rng(1)
-    basis = np.linalg.qr(rng.normal(size=(D, 32)))[0]
-    rows = rng.normal(size=(301, D)) * rng.uniform(0, 1, size=(301, 1))
-    rows = np.trunc(rows / np.linalg.norm(rows, axis=1).max() * 2**25)
-    for limit in (2.0**25, 2.0**22):
-        project = Projection(np.rint(basis * 2.0**BASIS_BITS), limit).project
-        all_of_them = project(rows, np.square(rows).sum(axis=1))
-        for i in range(0, len(rows), 50):
-            row = np.ascontiguousarray(rows[i : i + 1])
-            assert np.array_equal(project(row, np.square(row).sum(axis=1))[0], all_of_them[i])
-        lengths = [sum(int(x) ** 2 for x in row) for row in all_of_them]
-        assert max(lengths) <= limit**2
-        assert np.array_equal(all_of_them, np.rint(all_of_them))
-    exact = rows @ basis
-    assert np.abs(project(rows, None) - exact)[np.linalg.norm(exact, axis=1) < 2**22].max() < 17
-    assert (
-        pickle.loads(pickle.dumps(project))(rows, None).tobytes() == project(rows, None).tobytes()
-    )
 
 
 def test_axes_in_common_are_more_uneven_than_centers_make_them():
@@ -196,9 +173,7 @@ def test_rows_keep_their_labels_for_one_iteration(taken, monkeypatch):
     held, passes = [], engine.build_result
 
     def spy(context, *others, **options):
-        table = context.rows.table
-        table._finish()
-        (part,) = table.engine.states
+        (part,) = parts_in_memory(context.rows)
         held.append((set(part.state), part["rows"].n_features))
         return passes(context, *others, **options)
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from grid_tools import table_rows
 
 from sklearn_dp import DPKMeans
-from sklearn_dp._aggregate.kmeans import quality
 from sklearn_dp._aggregate.kmeans.fit_context import Run
 from sklearn_dp._aggregate.kmeans.lloyd_state import LloydResult
 from sklearn_dp._aggregate.kmeans.quality import (
@@ -24,12 +24,12 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._queries.clusters import CappedSquares
+from sklearn_dp._queries.handles import GridRows
 from sklearn_dp._rows import rows as shared_rows
-from sklearn_dp._rows.rows import ROWS, GridTable
-from sklearn_dp._rows.table import Part, PartSource, Table
-from sklearn_dp.audit._player import Replay
+from sklearn_dp._rows.rows import ROWS
+from sklearn_dp._rows.table import Part, PartSource
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
@@ -59,9 +59,8 @@ def measured(
     budget = PrivacyBudget(rho=rho, delta=1e-6)
     plan = PrivacyPlan(budget, (quality_entry(budget.to_rho()),))
     session = PrivacySession(plan, random_state=seed)
-    table = Table.in_memory(X, Units(len(X), groups))
     bounds = Domain.from_bounds(bounds, 2)
-    rows = GridTable.quantize(table, bounds or Domain.from_bounds(10.0, 2))
+    rows = GridRows.quantize(table_rows(X, groups), bounds or Domain.from_bounds(10.0, 2))
     steps = 1 / rows.unit
     return measure_quality(
         Run(session=session, rows=rows, n_clusters=2),
@@ -106,43 +105,6 @@ def test_groups_of_several_sizes_count_once_in_every_chunk(monkeypatch):
     assert found.total == pytest.approx(exact, rel=1e-3)
     exact = (weights * squares(X, CENTERS))[far == 0].sum()
     assert found.near == pytest.approx(exact, rel=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("row", "limits", "bounds"),
-    [
-        ([0.0, 9.0], FAR, None),
-        ([0.0, 9.0], (2.0, 2.0), None),
-        ([-0.5, 2.0 + 1e-6], (2.0, np.inf), None),
-        ([-0.5, 2.0 - 1e-6], (2.0, np.inf), None),
-        ([0.0, 9.0], FAR, 5.0),
-        ([0.0, 9.0], (2.0, 2.0), (-5.0, 5.0)),
-    ],
-    ids=["capped", "far", "just far", "just near", "beyond a ball", "far and beyond a box"],
-)
-@pytest.mark.parametrize("bug", [False, True], ids=["", "bug"])
-def test_a_row_comes_up_to_the_claim_and_no_more(row, limits, bounds, bug, monkeypatch):
-    """Its violation is seen where the rows beyond bounds count five times."""
-    if bug:
-        monkeypatch.setattr(quality, "_capped_sums", _fivefold(quality._capped_sums))
-    recorder, options = Trace(), {"limits": limits, "most": 2.0, "bounds": bounds}
-    with trace(recorder):
-        measured(X, **options)
-    player = Replay(recorder.events, np.append(np.arange(2000), -1))
-    with trace(player):
-        measured(np.vstack([X, [row]]), **options)
-    player.finish()
-    assert bool(player.violations) == (bug and bounds is not None)
-    if not player.violations:
-        assert player.ratios["quality"] == pytest.approx(1.0, abs=1e-5)
-
-
-def _fivefold(original):
-    def capped_sums(*args):
-        part, (steps,) = original(*args)
-        return part, (np.append(steps[:3], 5 * steps[3:]),)
-
-    return capped_sums
 
 
 @pytest.mark.parametrize("bounds", [5.0, (-3.0, 5.0), ([-9.0, -9.0], [9.0, 5.0])])
@@ -227,7 +189,8 @@ def test_sums_of_very_many_rows_never_wrap():
     """2**40 rows of 2**26 steps each do not fit into int64."""
     part = Part(PartSource(), Units(4), {ROWS: LongRows()})
     ones = np.ones(1)
-    _, (sums,) = quality._capped_sums(part, np.zeros((2, 1)), ones, np.ones(2), np.full(1, np.inf))
+    query = CappedSquares(np.zeros((2, 1)), ones, np.ones(2), np.full(1, np.inf))
+    _, (sums,) = query.on(part)
     assert sums.dtype == object and sums[:2] == pytest.approx(4 * 2.0**26)
 
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import sklearn_dp
-from sklearn_dp._aggregate.shared.bounds import outside
 from sklearn_dp._aggregate.shared.narrow_bounds import (
     ends_of,
     told_of_balls,
@@ -13,6 +12,7 @@ from sklearn_dp._aggregate.shared.narrow_bounds import (
     told_of_points,
 )
 from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._rows.outside import outside
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",

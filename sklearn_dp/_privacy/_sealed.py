@@ -1,0 +1,98 @@
+"""Exact statistics that only a session can open.
+
+A question about rows (:mod:`sklearn_dp._queries`) is answered with a :class:`Sealed`: integers, and
+the :class:`Claim` that is proved of them. All that an algorithm can do with one is to hand it to a
+session, whose noise follows from the claim (:mod:`._releases`). It cannot be computed with,
+compared, printed, pickled or copied. So an algorithm that holds sealed answers and released numbers
+only is post-processing, whatever it computes and whatever it decides.
+
+Python hides nothing from those who look for it. `tests/_queries/test_laws.py` reads the syntax
+trees: nobody but the kernel opens a statistic, and nobody but the questions seals one.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ._plan import PlanError, PrivacyPlan
+from ._units import UnitFacts
+
+__all__ = ["Claim", "Sealed", "SealedCells", "opened"]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What is proved of an answer v, and of the answer v' for a neighbor, which has a unit more.
+
+    ``sum_i ((v_i - v'_i) / l2_i)^2 <= 1``, with one number for all entries or one for each; where
+    there is an `l1`, also ``sum_i |v_i - v'_i| <= l1``. `unit` is the length of a step.
+    """
+
+    l2: Any
+    unit: Any = 1.0
+    l1: float | None = None
+
+
+class Sealed:
+    """Exact integers. What can be seen is public: their shape, claim, units and question."""
+
+    __slots__ = ("__exact", "about", "claim", "shape", "units")
+
+    about: str
+    claim: Claim
+    shape: tuple[int, ...]
+    units: UnitFacts
+
+    def __init__(self, exact: Any, claim: Claim, units: UnitFacts, about: str) -> None:
+        public = {"about": about, "claim": claim, "units": units, "shape": np.shape(exact)}
+        for name, value in {**public, "_Sealed__exact": exact}.items():
+            object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        return f"<sealed {self.about} of shape {self.shape}>"
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError(f"{self!r} is not released: only a session can open it.")
+
+    __hash__ = None  # type: ignore[assignment]
+    __setattr__ = __delattr__ = _refuse
+    __bool__ = __len__ = __iter__ = __contains__ = __getitem__ = __reversed__ = _refuse
+    __int__ = __float__ = __complex__ = __index__ = __round__ = __trunc__ = __floor__ = _refuse
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __ceil__ = _refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _refuse
+    __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __divmod__ = _refuse
+    __rdivmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = __neg__ = __pos__ = _refuse
+    __abs__ = __invert__ = __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _refuse
+    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __bytes__ = __format__ = _refuse
+    __array__ = __array_ufunc__ = __array_function__ = __buffer__ = _refuse
+    __reduce_ex__ = __reduce__ = __getstate__ = __copy__ = __deepcopy__ = _refuse
+    __str__ = __repr__
+
+
+class SealedCells(Sealed):
+    """Exact counts of those of `n_cells` public cells that hold anything. Which do is not public.
+
+    The last `n_shown` cells are released whatever they count.
+    """
+
+    __slots__ = ("n_cells", "n_shown")
+
+    n_cells: int
+    n_shown: int
+
+    def __init__(
+        self, exact: Any, claim: Claim, units: UnitFacts, about: str, n_cells: int, n_shown: int
+    ) -> None:
+        super().__init__(exact, claim, units, about)
+        for name, value in (("shape", ()), ("n_cells", n_cells), ("n_shown", n_shown)):
+            object.__setattr__(self, name, value)
+
+
+def opened(sealed: Sealed, plan: PrivacyPlan) -> Any:
+    """The exact statistic, for a release of a session with that plan."""
+    if not isinstance(sealed, Sealed):
+        raise TypeError("only what a question was answered with can be released.")
+    if plan.unit == "group" and sealed.units.unit != "group":
+        raise PlanError(f"{sealed!r} claims what a row changes, and the plan protects groups")
+    return object.__getattribute__(sealed, "_Sealed__exact")

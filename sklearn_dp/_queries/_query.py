@@ -1,0 +1,199 @@
+"""What a question is: public parameters, a pass over the rows of a part, and a proved claim.
+
+Two things are proved of every question, next to each other and nowhere else:
+
+* its pass is *additive*: what it gives for a part is the sum of what it gives for each row alone,
+  and what it leaves in the state of a part for a row is a function of that row alone;
+* its *claim* bounds what one unit adds to the sums.
+
+Neighbors differ by one unit, so the two together bound what neighbors differ by. The property test
+(`tests/_queries/test_queries.py`) checks both, exactly, for random parameters and rows.
+
+Parameters are numbers, arrays, domains and other :class:`Public` objects: never a function, and
+never what is not released. Arrays are copied, so that a claim is about what was summed.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, NamedTuple, dataclass_transform
+
+import numpy as np
+
+from .._privacy._domain import Domain
+from .._privacy._sealed import Claim, Sealed, SealedCells
+from .._privacy._units import UnitFacts
+from .._rows.rows import ROWS
+from .._rows.table import CellCounts, Part
+
+__all__ = [
+    "QUESTIONS", "CellQuery", "Facts", "GridFacts", "Public", "Query", "SparseQuery", "Step",
+    "applied", "ask", "check_points",
+]  # fmt: skip
+
+QUESTIONS: list[type] = []
+"""Every kind of question and of step."""
+
+_LONGEST = 2.0**25  # norm of a point that integer rows are compared with: see `_rows.rows`
+_PLAIN = (type(None), bool, int, float, str, np.number, np.bool_, Domain)
+
+
+@dataclass_transform(frozen_default=True, eq_default=False)
+class Public:
+    """A frozen dataclass of public values. Subclasses are made so by being defined."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        dataclass(frozen=True, eq=False, repr=False)(cls)
+
+    def __post_init__(self) -> None:
+        for each in fields(self):  # type: ignore[arg-type]
+            value = _public(f"{type(self).__name__}.{each.name}", getattr(self, each.name))
+            object.__setattr__(self, each.name, value)
+        self._check()
+
+    def _check(self) -> None:
+        """Raise where the parameters break a premise of the proof."""
+
+
+def _public(name: str, value: Any) -> Any:
+    """A public value; a copy of an array, which nobody can write into."""
+    if isinstance(value, tuple | list):
+        return tuple(_public(name, each) for each in value)
+    if type(value) is np.ndarray and value.dtype.kind in "biuf":
+        value = value.copy(order="K")
+        value.flags.writeable = False
+    elif not isinstance(value, (*_PLAIN, Public)):
+        raise TypeError(f"{name} must be public numbers, and is {type(value).__name__}.")
+    return value
+
+
+def check_points(points: np.ndarray) -> None:
+    """Raise unless these points are what integer rows can be compared with exactly."""
+    exact = np.array_equal(points, np.rint(points))
+    if not exact or not (np.einsum("ij,ij->i", points, points) <= _LONGEST**2).all():
+        raise ValueError("points must be integers, of norms that products of rows with are exact.")
+
+
+class GridFacts(NamedTuple):
+    """What is public of the integer rows of all parts."""
+
+    n_features: int
+    limit: float  # of the norm of a row about the present origin, in steps
+    unit: float  # length of a step
+
+
+class Facts(NamedTuple):
+    """What is public of the rows that are asked."""
+
+    units: UnitFacts
+    n_features: int
+    grid: GridFacts | None = None
+
+    @property
+    def limit(self) -> float:
+        """Of the norm of an integer row, in steps."""
+        return self._grid.limit
+
+    @property
+    def unit(self) -> float:
+        """Length of a step of the grid."""
+        return self._grid.unit
+
+    @property
+    def _grid(self) -> GridFacts:
+        if self.grid is None:
+            raise TypeError("the rows are on no grid.")
+        return self.grid
+
+
+class Step(Public):
+    """What the parts find out about their rows, without an answer: it waits for the next pass."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        QUESTIONS.append(cls)
+
+    def on(self, part: Part) -> Part:
+        """The part with new values of its rows, each a function of that row."""
+        raise NotImplementedError
+
+
+class Query(Public):
+    """A question, whose answer is sealed: one, or an `Answer` of several of one pass."""
+
+    Answer: ClassVar[Any] = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.on is not Query.on:
+            QUESTIONS.append(cls)
+
+    def on(self, part: Part) -> tuple[Part, tuple]:
+        """The part with new values of its rows, and exact sums over them."""
+        raise NotImplementedError
+
+    def claims(self, facts: Facts) -> tuple[Claim, ...]:
+        """What one unit may add to each of the statistics, with the proof."""
+        raise NotImplementedError
+
+    def exact(self, sums: tuple) -> tuple:
+        """The statistics, of the sums over all parts."""
+        return sums
+
+    def sealed(self, sums: tuple, facts: Facts) -> Any:
+        """The answer, of the sums over all parts."""
+        pairs = zip(self.exact(sums), self.claims(facts), strict=True)
+        found = [self._seal(value, claim, facts.units) for value, claim in pairs]
+        return found[0] if self.Answer is None else self.Answer(*found)
+
+    def _seal(self, value: Any, claim: Claim, units: UnitFacts) -> Sealed:
+        return Sealed(value, claim, units, type(self).__name__)
+
+
+class CellQuery(Query):
+    """Weights in public cells: a row is in one of them at most."""
+
+    def claims(self, facts: Facts) -> tuple[Claim, ...]:
+        """A unit adds a non-negative vector of l1 norm at most `scale`; no l2 norm is larger."""
+        units = facts.units
+        return (Claim(units.scale, units.step, l1=units.scale),)
+
+
+class SparseQuery(CellQuery):
+    """The same of so many cells that empty ones are not stored: a sum of :class:`CellCounts`."""
+
+    def n_cells(self) -> tuple[int, int]:
+        """How many cells there are; and how many of these, the last, are shown in any case."""
+        raise NotImplementedError
+
+    def _seal(self, value: CellCounts, claim: Claim, units: UnitFacts) -> Sealed:
+        exact = value.cells, value.counts
+        return SealedCells(exact, claim, units, type(self).__name__, *self.n_cells())
+
+
+def ask(sums: Callable[..., tuple], query: Query, facts: Facts) -> Any:
+    """The sealed answer, of what sums a function over all parts."""
+    if not isinstance(query, Query):
+        raise TypeError("only a question can be asked.")
+    return query.sealed(sums(_asked, query, facts.grid), facts)
+
+
+def _asked(part: Part, query: Query, grid: GridFacts | None) -> tuple[Part, tuple]:
+    _check_grid(part, grid)
+    return query.on(part)
+
+
+def applied(part: Part, step: Step, grid: GridFacts | None) -> tuple[Part, tuple]:
+    """A pass without sums."""
+    _check_grid(part, grid)
+    return step.on(part), ()
+
+
+def _check_grid(part: Part, grid: GridFacts | None) -> None:
+    """Refuse a handle of rows that have been moved since: its claims would be about others."""
+    if grid is not None:
+        rows = part[ROWS]
+        if (rows.n_features, rows.limit, rows.unit) != grid:
+            raise TypeError(
+                "the rows have been moved since: ask the handle of those that are there."
+            )

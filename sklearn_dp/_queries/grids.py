@@ -1,0 +1,114 @@
+"""Rows on a grid: quantized, about another origin, or projected to fewer features."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .._privacy._domain import Domain
+from .._privacy._grid import clip_integer_rows
+from .._privacy._products import NearRows
+from .._rows.rows import ROWS, WHOLE, Rows, map_rows
+from .._rows.table import Part
+from ._query import Public, Step
+
+__all__ = ["BASIS_BITS", "Axes", "Projected", "Quantized", "Recentered", "Unprojected"]
+
+BASIS_BITS = 20
+"""A basis is in steps of 2**-20."""
+
+
+class Quantized(Step):
+    """Move rows into the public bounds `within`, clip them into a domain, round them to its grid.
+
+    Rows are kept in memory, as far as all `n_parts` together may, unless one pass reads them.
+    """
+
+    domain: Domain
+    within: Domain | None
+    n_parts: int
+    kept: bool
+
+    def on(self, part: Part) -> Part:
+        options: Any = {"within": self.within, "n_parts": self.n_parts, "kept": self.kept}
+        rows = Rows.of_source(part.source, self.domain, part.units.n_rows, **options)
+        return part.having(**{ROWS: rows})
+
+
+class Recentered(Step):
+    """Serve the rows about an integer origin."""
+
+    origin: np.ndarray
+
+    def on(self, part: Part) -> Part:
+        return part.having(**{ROWS: part[ROWS].about(self.origin)})
+
+
+def _check_basis(basis: np.ndarray) -> None:
+    """Raise unless products with integer rows, of norm at most 2**25, are exact."""
+    lengths = np.einsum("ij,ij->j", basis, basis)
+    if not np.array_equal(basis, np.rint(basis)) or not (lengths <= 2.0**54).all():
+        raise ValueError("a basis must be integers, in steps of 2**-20 of about the length one.")
+
+
+def _products(rows: Any, basis: np.ndarray) -> np.ndarray:
+    """Integer coordinates: products and sums are exact, whatever BLAS does."""
+    return np.floor(rows @ basis * 2.0**-BASIS_BITS)
+
+
+class Projected(Step):
+    """Products of the rows with a basis (d, q), as long as a row may be at the most, take their
+    place, until `Unprojected`."""
+
+    basis: np.ndarray  # integers, in steps of 2**-20
+    n_parts: int
+
+    def _check(self) -> None:
+        _check_basis(self.basis)
+
+    def on(self, part: Part) -> Part:
+        projected = partial(_projected, basis=self.basis, limit=part[ROWS].limit)
+        mapped = map_rows(part, projected, self.basis.shape[1], self.n_parts)
+        return part.having(**{WHOLE: part[ROWS], ROWS: mapped})
+
+
+def _projected(rows: Any, squares: np.ndarray, *, basis: np.ndarray, limit: float) -> np.ndarray:
+    return clip_integer_rows(_products(rows, basis), limit)
+
+
+class Unprojected(Step):
+    """Go back to the rows before `Projected`."""
+
+    def on(self, part: Part) -> Part:
+        return part.without(WHOLE).having(**{ROWS: part[WHOLE]})
+
+
+class Axes(Public):
+    """An integer basis of a subspace, and the released spread along it."""
+
+    # (d, q), orthonormal up to rounding to multiples of 2**-20, in such steps; None: the identity
+    basis: np.ndarray | None
+    spread: np.ndarray  # (q,), standard deviations, in grid steps
+    half_widths: np.ndarray  # (q,), of the box that is searched
+    limit: float  # rows are clipped to this norm where there is no basis
+    rest: float = 0.0  # released mean squared length off these axes
+
+    def _check(self) -> None:
+        if self.basis is not None:
+            _check_basis(self.basis)
+
+    def project(self, rows: Any, squares: np.ndarray) -> np.ndarray:
+        """Integer rows (m, d), of norm at most 2**25, to integer coordinates (m, q) on the axes.
+        Far rows stay far where there is a basis: clipped, they would mix with others."""
+        if self.basis is None:
+            rows = rows.dense() if isinstance(rows, NearRows) else rows
+            return clip_integer_rows(rows, self.limit, squares)
+        return _products(rows, self.basis)
+
+    def flatten(self, points: np.ndarray) -> np.ndarray:
+        """Released points of the whole space to coordinates along the axes, in plain floats."""
+        return points if self.basis is None else points @ (self.basis * 2.0**-BASIS_BITS)
+
+    def lift(self, points: np.ndarray) -> np.ndarray:
+        """Coordinates along the axes to points of the whole space."""
+        return points if self.basis is None else points @ (self.basis.T * 2.0**-BASIS_BITS)

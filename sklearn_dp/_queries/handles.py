@@ -1,0 +1,114 @@
+"""What algorithms have of a table: they ask, and let the parts find things out; no more.
+
+There is no way from here to a row, or to a sum that is not sealed. What can be seen is public.
+"""
+
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+
+from .._privacy._domain import Domain
+from .._privacy._grid import Grid
+from .._rows.rows import GridGeometry
+from .._rows.rows import GridTable as _GridTable
+from .._rows.table import Table as _Table
+from ._query import Facts, GridFacts, Query, Step, applied, ask
+from .grids import Projected, Quantized, Recentered, Unprojected
+
+__all__ = ["GridRows", "TableRows"]
+
+
+class TableRows:
+    """The rows of a table, as they came."""
+
+    __slots__ = ("__table",)
+
+    def __init__(self, table: "_Table | TableRows") -> None:
+        self.__table: _Table = table.__table if isinstance(table, TableRows) else table
+
+    @property
+    def n_features(self) -> int:
+        return self.__table.n_features
+
+    @property
+    def units(self) -> Any:
+        """What is public of the units."""
+        return self.__table.units
+
+    @property
+    def n_parts(self) -> int:
+        """A public number."""
+        return self.__table.engine.n_parts
+
+    def ask(self, query: Query, grid: GridFacts | None = None) -> Any:
+        """Sealed answers: one pass over the rows."""
+        d = self.n_features if grid is None else grid.n_features
+        return ask(self.__table.sums, query, Facts(self.units, d, grid))
+
+    def apply(self, step: Step, grid: GridFacts | None = None) -> None:
+        """Let the parts find something out, in the next pass."""
+        if not isinstance(step, Step):
+            raise TypeError("only a step can be applied.")
+        self.__table.update(applied, step, grid)
+
+
+class GridRows(GridGeometry):
+    """The rows of a table as integers, clipped into a ball; another grid ends those before."""
+
+    def __init__(self, table: TableRows, ball: float, unit: float = 1.0) -> None:
+        super().__init__(table.n_features, ball, unit)
+        self.table, self.units = table, table.units
+
+    @classmethod
+    def of(cls, rows: "_GridTable | GridRows") -> Self:
+        """A handle of rows that are on a grid already."""
+        if isinstance(rows, cls):
+            return rows
+        found = cls(TableRows(rows.table), rows.ball, rows.unit)
+        GridGeometry.__init__(found, rows.n_features, rows.ball, rows.unit)
+        GridGeometry.recenter(found, rows.origin)
+        return found
+
+    @classmethod
+    def quantize(
+        cls,
+        table: TableRows,
+        domain: Domain,
+        within: Domain | None = None,
+        *,
+        kept: bool = True,
+    ) -> Self:
+        """Move rows into the public `within`, clip them into a domain, round them: in the next
+        pass, and `kept` for others."""
+        grid = Grid.for_radius(domain.radius)
+        table.apply(Quantized(domain, within, table.n_parts, kept))
+        return cls(table, grid.steps(domain.radius), grid.unit)
+
+    def ask(self, query: Query) -> Any:
+        """Sealed answers: one pass over the rows."""
+        return self.table.ask(query, self._facts)
+
+    def apply(self, step: Step) -> None:
+        """Let the parts find something out, in the next pass."""
+        self.table.apply(step, self._facts)
+
+    @property
+    def _facts(self) -> GridFacts:
+        return GridFacts(self.n_features, self.limit, self.unit)
+
+    def recenter(self, origin: np.ndarray) -> None:
+        """Serve the rows about a released integer origin from now on."""
+        self.apply(Recentered(origin))
+        super().recenter(origin)
+
+    def project(self, basis: np.ndarray) -> Self:
+        """The rows of fewer features that the parts hold until `unproject`; see `Projected`."""
+        projected = copy(self)
+        GridGeometry.__init__(projected, basis.shape[1], self.limit, self.unit)
+        self.apply(Projected(basis, self.table.n_parts))
+        return projected
+
+    def unproject(self) -> None:
+        """Go back to the rows before `project`."""
+        self.table.apply(Unprojected())

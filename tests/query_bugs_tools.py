@@ -1,0 +1,272 @@
+"""Planted bugs of questions, one of each kind for each of them: what takes the place of what.
+
+A bug is (owner, attribute, change): ``change(original)`` takes the place of the attribute.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from sklearn_dp._privacy import _aggregates, _grid
+from sklearn_dp._privacy._sealed import Claim
+from sklearn_dp._privacy._units import Units
+from sklearn_dp._queries import active, cells, clusters, grids, places
+from sklearn_dp._rows import row_sums
+from sklearn_dp._rows.table import CellCounts
+
+QUESTIONS = {
+    places.NormCounts: ["norm_counts"],
+    places.SumAndTotals: ["sum_and_totals"],
+    places.LengthCounts: ["length_counts"],
+    places.SecondMoment: ["second_moment"],
+    active.Active: ["active_second_moment"],
+    clusters.Nearest: ["nearest", "pinned"],
+    clusters.ClusterSums: ["cluster_sums"],
+    clusters.CappedSquares: ["capped_squares"],
+    clusters.CappedSum: ["capped_sum"],
+    cells.Level: ["first_level", "second_level"],
+    cells.FarCounts: ["far_counts"],
+    cells.LeafSums: ["leaf_sums"],
+}
+"""The cases of each question."""
+
+# -- kinds that any question may have --------------------------------------------------------------
+
+
+def of_sums(change):
+    """Another value of every sum: ``change(part, sum)``."""
+
+    def wrap(original):
+        def on(self, part):
+            after, sums = original(self, part)
+            return after, tuple(_changed(change, part, each) for each in sums)
+
+        return on
+
+    return wrap
+
+
+def _changed(change, part, value):
+    if isinstance(value, CellCounts):
+        return CellCounts(value.cells, change(part, value.counts))
+    return change(part, np.asarray(value))
+
+
+def of_part(change):
+    """The pass of a part that is not the one there is."""
+    return lambda original: lambda self, part: original(self, change(part))
+
+
+def of_claims(part):
+    """A claim of a part of what is proved."""
+
+    def wrap(original):
+        def claims(self, facts):
+            found = original(self, facts)
+            return tuple(
+                Claim(np.asarray(each.l2) * part, each.unit, each.l1 and each.l1 * part)
+                for each in found
+            )
+
+        return claims
+
+    return wrap
+
+
+def without_weights(part):
+    units = Units(part.units.n_rows)
+    units.scale, units.own_weights = part.units.scale, part.units.own_weights
+    if part.units.weights is not None:
+        units.weights = np.full(units.n_rows, units.scale, dtype=np.int64)
+    return replace(part, units=units)
+
+
+def with_weights_of_others(part):
+    n = part.units.n_rows
+    return replace(part, units=part.units.take(np.roll(np.arange(n), 1)))
+
+
+def by_the_number_of_rows(part, value):
+    return value + (part.units.n_rows > 5)
+
+
+ANY = {
+    "counted twice": ("on", of_sums(lambda part, value: 2 * value)),
+    "weights ignored": ("on", of_part(without_weights)),
+    "weights of another row": ("on", of_part(with_weights_of_others)),
+    "wraps": ("on", of_sums(lambda part, value: (value + 128) % 256 - 128)),
+    "tells the number of rows": ("on", of_sums(by_the_number_of_rows)),
+    "a root of two missing": ("claims", of_claims(2**-0.5)),
+    "of half a unit": ("claims", of_claims(0.5)),
+    "a little less": ("claims", of_claims(1 - 1e-3)),
+}
+# Each row of these is a unit.
+NOT_FOR = {(active.Active, "weights ignored"), (active.Active, "weights of another row")}
+
+# -- kinds that only some have ---------------------------------------------------------------------
+
+
+def far_clip(original):
+    return lambda rows, centers, labels, squared, limits, units: original(
+        rows, centers, labels, squared, limits * 1e3, units
+    )
+
+
+def other_clip(original):  # of the widest cluster for all of them
+    return lambda rows, centers, labels, squared, limits, units: original(
+        rows, centers, labels, squared, np.full(len(limits), limits.max()), units
+    )
+
+
+def stale_distances(original):
+    def sums(rows, centers, labels, squared, limits, units):
+        return original(rows, centers, labels, 0 * squared, limits, units)
+
+    return sums
+
+
+def labels_of_others(original):
+    def nearest(rows, centers):
+        labels, squared = original(rows, centers)
+        return np.roll(labels, 1), squared
+
+    return nearest
+
+
+def squares_up(original):
+    def sums(labels, squared, cap, n, units):
+        cap = np.broadcast_to(np.asarray(cap, float), n)
+        steps = np.minimum(squared, cap[labels]) / cap[labels] * row_sums.ERROR_STEPS * (1 + 2e-8)
+        w = 1.0 if units.weights is None else units.weights * units.step
+        return np.bincount(labels, np.ceil(steps * w), minlength=n).astype(np.int64)
+
+    return sums
+
+
+def no_cap(original):
+    def sums(labels, squared, cap, n, units):
+        cap = np.broadcast_to(np.asarray(cap, float), n)
+        steps = squared / cap[labels] * row_sums.ERROR_STEPS
+        w = 1.0 if units.weights is None else units.weights * units.step
+        return np.bincount(labels, np.floor(steps * w), minlength=n).astype(np.int64)
+
+    return sums
+
+
+def away_from_zero(original):
+    def quantize(self, rows, radius):
+        found = original(self, rows, radius)
+        return found + np.sign(found)
+
+    return quantize
+
+
+def in_two_cells(original):
+    def counts(cells_of, units, n):
+        return original(cells_of, units, n) + original(np.where(cells_of > 0, 0, -1), units, n)
+
+    return counts
+
+
+def far_in_both(original):
+    def on(self, part):
+        part, (totals,) = original(self, part)
+        totals = totals.copy()
+        totals[:2] += totals[2]
+        return part, (totals,)
+
+    return on
+
+
+def again_and_as_a_child(original):
+    def on(self, part):
+        part, (counts,) = original(self, part)
+        if self.n_again and len(counts.cells):
+            last = (self.n_parents << self.bits) + self.n_again - 1
+            counts += CellCounts(np.array([last]), np.array([int(counts.counts.sum())]))
+        return part, (counts,)
+
+    return on
+
+
+def about_their_mean(original):
+    def gram(chunks, d, limit, coarse, units):
+        chunks = [(place, x - np.mean(x), None) for place, x, _ in chunks]
+        return original(chunks, d, limit, coarse, units)
+
+    return gram
+
+
+def excess_without_a_bound(original):
+    def totals(self):
+        found = original.fget(self)
+        return found * np.array([1, 1, 1000])[: len(found)]
+
+    return property(totals)
+
+
+SOME = {
+    "the clip skipped (clusters)": (clusters, "clipped_sums", far_clip, clusters.ClusterSums),
+    "the clip skipped (leaves)": (cells, "clipped_sums", far_clip, cells.LeafSums),
+    "the clip of another cluster": (clusters, "clipped_sums", other_clip, clusters.ClusterSums),
+    "distances to other centers": (
+        clusters, "clipped_sums", stale_distances, clusters.ClusterSums,
+    ),
+    "the clip skipped (moments)": (
+        places, "exact_gram",
+        lambda f: lambda chunks, d, limit, *o: f(chunks, d, 4 * limit, *o), places.SecondMoment,
+    ),
+    "rows about their mean": (places, "exact_gram", about_their_mean, places.SecondMoment),
+    "labels of another row": (clusters, "nearest", labels_of_others, clusters.Nearest),
+    "labels of another row (pinned)": (
+        clusters, "to_centers", lambda f: lambda rows, c, labels: f(rows, c, np.roll(labels, 1)),
+        clusters.Nearest,
+    ),
+    "distances of another row": (
+        clusters, "nearest",
+        lambda f: lambda *a: (lambda found: (found[0], np.roll(found[1], 1)))(f(*a)),
+        clusters.CappedSum,
+    ),
+    "squares rounded up": (clusters, "square_sums", squares_up, clusters.CappedSum),
+    "squares rounded up (quality)": (clusters, "square_sums", squares_up, clusters.CappedSquares),
+    "squares without a cap": (clusters, "square_sums", no_cap, clusters.ClusterSums),
+    "squares without a cap (score)": (clusters, "square_sums", no_cap, clusters.CappedSum),
+    "far rows in all sums": (clusters.CappedSquares, "on", far_in_both, clusters.CappedSquares),
+    "rows longer than the ball": (_grid.Grid, "quantize", away_from_zero, places.SumAndTotals),
+    "projected rows longer than their limit": (
+        grids, "clip_integer_rows", lambda _: lambda rows, *_: rows, places.SumAndTotals,
+    ),
+    "a row in two bins": (row_sums, "weighted_bincount", in_two_cells, places.LengthCounts),
+    "a row in two clusters": (clusters, "weighted_bincount", in_two_cells, clusters.Nearest),
+    "a row in two cells": (cells, "weighted_bincount", in_two_cells, cells.Level),
+    "a row in two far cells": (cells, "weighted_bincount", in_two_cells, cells.FarCounts),
+    "a row in two norms": (_aggregates, "weighted_bincount", in_two_cells, places.NormCounts),
+    "counted again and as a child": (cells.Level, "on", again_and_as_a_child, cells.Level),
+    "excess without a bound": (Units, "totals", excess_without_a_bound, places.SumAndTotals),
+    "a claim of each part alone": (
+        places.SumAndTotals, "scales",
+        lambda f: staticmethod(lambda units: (1.0, f.__func__(units)[1])), places.SumAndTotals,
+    ),
+    "a claim by the typical radius": (
+        clusters, "residual_claim",
+        lambda f: lambda radius, d, facts: f(np.full(len(radius), np.mean(radius)), d, facts),
+        clusters.ClusterSums,
+    ),
+    "a claim in another unit": (
+        places.SumAndTotals, "claims",
+        lambda f: lambda self, facts: f(
+            self, facts._replace(grid=facts.grid._replace(limit=facts.limit * facts.unit))
+        ),
+        places.SumAndTotals,
+    ),
+}  # fmt: skip
+
+
+def bugs():
+    """Name, place, attribute, change, and the names of the cases that have to see it."""
+    for question, names in QUESTIONS.items():
+        for kind, (attribute, change) in ANY.items():
+            if (question, kind) not in NOT_FOR:
+                yield f"{question.__name__}: {kind}", question, attribute, change, names
+    for name, (owner, attribute, change, question) in SOME.items():
+        yield name, owner, attribute, change, QUESTIONS[question]

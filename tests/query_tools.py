@@ -1,0 +1,393 @@
+"""Random questions of every class, tables for them, and what is proved of each, checked exactly."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._privacy._grid import Grid
+from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._privacy._sealed import Sealed, opened
+from sklearn_dp._privacy._units import Units
+from sklearn_dp._queries import active, cells, clusters, grids, places
+from sklearn_dp._queries.handles import GridRows, TableRows
+from sklearn_dp._rows.sparse_rows import SparseRows
+from sklearn_dp._rows.table import ArraySource, LocalEngine, Part, Table
+
+WIDE = 32  # features of rows of which few entries are not zero
+PLAN = PrivacyPlan(PrivacyBudget(rho=1.0, delta=1e-6), (PlanEntry("e", "gaussian", 1.0),))
+
+
+@dataclass
+class Case:
+    """A question of rows that are prepared first; `likely` rows are at its borders."""
+
+    query: Any
+    d: int
+    radius: float = 1.0  # of the rows, about
+    prepare: Callable = lambda rows: rows  # from the handle of a table to the one that is asked
+    likely: Callable | None = None  # from directions (n, d) to rows
+    units: bool = True  # whether rows may have groups and weights
+
+
+def answers(case, X, units, cuts=()):
+    """The exact statistics, their claims, by the way of a fit: a handle, and a sealed answer."""
+    places = np.split(np.arange(len(X)), cuts)
+    parts = [
+        Part(ArraySource(X[own], number), units.take(own)) for number, own in enumerate(places)
+    ]
+    table = Table(LocalEngine(parts), X.shape[1], X.dtype, units.facts)
+    found = case.prepare(TableRows(table)).ask(case.query)
+    found = [found] if isinstance(found, Sealed) else [each for each in found if each is not None]
+    return [(_plain(opened(each, PLAN)), each.claim) for each in found]
+
+
+def _plain(value):
+    """Python integers, which never wrap; of cells, by their numbers."""
+    if isinstance(value, tuple):
+        return dict(zip(*(each.tolist() for each in value), strict=True))
+    return np.asarray(value).astype(object)
+
+
+def _sum(values):
+    if not isinstance(values[0], dict):
+        return sum(values)
+    return {c: sum(v.get(c, 0) for v in values) for v in values for c in v}
+
+
+def _same(one, other):
+    if isinstance(one, dict):
+        return {c: n for c, n in one.items() if n} == {c: n for c, n in other.items() if n}
+    return one.shape == other.shape and bool(np.all(one == other))
+
+
+def used(value, claim):
+    """Of what one unit adds: sum_i (v_i / l2_i)^2, and the l1 norm over its claim; exactly."""
+    entries = np.array(list(value.values()), dtype=object) if isinstance(value, dict) else value
+    flat = entries.ravel()
+    l2 = np.broadcast_to(np.asarray(claim.l2, dtype=np.float64), entries.shape).ravel()
+    there = np.flatnonzero(flat != 0)
+    square = sum((Fraction(int(flat[i])) / Fraction(float(l2[i]))) ** 2 for i in there)
+    sum_of_all = sum(abs(int(flat[i])) for i in there)
+    return square, 0 if claim.l1 is None else Fraction(sum_of_all) / Fraction(claim.l1)
+
+
+def problem(case, rng, n=10):
+    """What is not as proved of one question and some rows, or None; what units use of the claims.
+
+    Every row alone, all of them, all of them in parts, and all but one unit.
+    """
+    X, units = table_for(rng, case, n)
+    n = len(X)
+    if not n:
+        return None, []
+    with np.errstate(all="ignore"):
+        whole = answers(case, X, units)
+        alone = [answers(case, X[i : i + 1], units.take(slice(i, i + 1))) for i in range(n)]
+        cut = answers(case, X, units, np.sort(rng.integers(n + 1, size=2)))
+        index = np.arange(n) if units.index is None else units.index
+        chosen = index[rng.integers(n)]
+        less = answers(case, X[index != chosen], units.take(index != chosen))
+    values, claims = zip(*whole, strict=True)
+    rows = [[value for value, _ in each] for each in alone]
+    for number, value in enumerate(values):
+        if not _same(value, _sum([each[number] for each in rows])):
+            return "it is not the sum of what its rows add", []
+        if not _same(value, cut[number][0]):
+            return "it depends on where the rows are", []
+        own = [rows[i][number] for i in np.flatnonzero(index == chosen)]
+        if not _same(value, _sum([less[number][0], *own])):
+            return "a unit adds something else where others are", []
+    most = [0.0] * len(claims)
+    for unit in np.unique(index):
+        for number, claim in enumerate(claims):
+            own = [rows[i][number] for i in np.flatnonzero(index == unit)]
+            square, share = used(_sum(own), claim)
+            if square > 1 or share > 1:
+                return f"a unit adds {float(square) ** 0.5:.12g} of what is claimed", []
+            most[number] = max(most[number], float(square) ** 0.5)
+    return None, most
+
+
+# -- tables ----------------------------------------------------------------------------------------
+
+
+def table_for(rng, case, n):
+    """Normal and extreme rows, as arrays of either type and order or sparse, and their units."""
+    X = rows_for(rng, case, n)
+    units, there = units_for(rng, n) if case.units else (Units(n), np.ones(n, dtype=bool))
+    kind, X = rng.integers(5), X[there]
+    if kind == 0:
+        X = np.clip(X, -3e38, 3e38).astype(np.float32)
+    if kind == 1:
+        X = np.asfortranarray(X)
+    return (SparseRows(csr_array(X)) if kind > 1 and case.d == WIDE else X), units
+
+
+def rows_for(rng, case, n):
+    d, radius = case.d, case.radius
+    direction = rng.normal(size=(n, d))
+    if d == WIDE:
+        direction[np.argsort(rng.random((n, d)), axis=1) >= 3] = 0.0
+    direction /= np.maximum(np.linalg.norm(direction, axis=1, keepdims=True), 1e-300)
+    X = direction * radius * 10.0 ** rng.uniform(-2, 0.5, (n, 1))
+    kind = rng.integers(9, size=n)
+    X[kind == 0] = direction[kind == 0] * radius  # at the border
+    X[kind == 1] = direction[kind == 1] * radius * 10.0 ** rng.choice([1, 8, 100])
+    X[kind == 2] = np.sign(direction[kind == 2]) * radius
+    X[kind == 3] = 0.0 if rng.random() < 0.5 else direction[kind == 3] * 1e-300
+    if case.likely is not None:
+        X[kind >= 6] = case.likely(direction[kind >= 6])
+    unit = Grid.for_radius(radius).unit  # on edges of bins and cells: whole steps of the grid
+    X[kind == 5] = np.rint(X[kind == 5] / unit) * unit
+    return X
+
+
+def units_for(rng, n):
+    """Rows as units, with weights, in groups, or both; and which rows have a weight."""
+    kind = rng.integers(4)
+    groups = rng.integers(max(1, n // 2), size=n) if kind & 1 else None
+    if kind < 2:
+        return Units(n, groups), np.ones(n, dtype=bool)
+    weights = rng.choice([0.0, 1e-9, 0.3, 1.0, 2.0, 5.0, 1e6], size=n)
+    return Units.weighted(weights, 2.0, groups)
+
+
+# -- parameters ------------------------------------------------------------------------------------
+
+
+def _features(rng, most=5):
+    return WIDE if rng.random() < 0.2 else int(rng.integers(1, most + 1))
+
+
+@dataclass
+class Ground:
+    """Rows on a grid, perhaps about another origin, or projected."""
+
+    d: int
+    domain: Domain
+    within: Domain | None
+    origin: np.ndarray | None
+    basis: np.ndarray | None
+
+    @classmethod
+    def draw(cls, rng, plain=False):
+        d = _features(rng)
+        radius = float(rng.choice([1.0, 3.7, 1e-3, 5e4]))
+        kind = rng.integers(6)
+        domain = Domain.from_bounds(radius, d)
+        if kind == 0:
+            domain = Domain.from_bounds((-np.full(d, radius), np.full(d, 1.5 * radius)), d)
+        within = Domain.from_bounds(0.9 * radius, d) if kind == 1 else None
+        ground = cls(d, domain, within, None, None)
+        if kind in (2, 3) and not plain:
+            ground.origin = np.trunc(rng.uniform(-0.5, 0.5, d) / np.sqrt(d) * ground.ball)
+        if kind in (3, 4) and not plain and d > 1:
+            q = max(1, d // 2)
+            basis = np.linalg.qr(rng.normal(size=(d, q)))[0] * rng.choice([1.0, 3.0])
+            ground.basis = np.rint(basis * 2.0**grids.BASIS_BITS)
+        return ground
+
+    @property
+    def ball(self):
+        return Grid.for_radius(self.domain.radius).steps(self.domain.radius)
+
+    @property
+    def unit(self):
+        return Grid.for_radius(self.domain.radius).unit
+
+    @property
+    def n_features(self):
+        return self.d if self.basis is None else self.basis.shape[1]
+
+    @property
+    def limit(self):
+        shift = 0.0 if self.origin is None else float(np.linalg.norm(self.origin))
+        return self.ball + shift
+
+    def rows(self, table):
+        rows = GridRows.quantize(table, self.domain, self.within)
+        if self.origin is not None:
+            rows.recenter(self.origin)
+        return rows if self.basis is None else rows.project(self.basis)
+
+    def points(self, rng, m, part=0.6):
+        """Integer points inside."""
+        q = self.n_features
+        return np.trunc(rng.uniform(-1, 1, (m, q)) * part / np.sqrt(q) * self.ball)
+
+    def case(self, query, *steps, **options):
+        """A question after steps, and after other questions whose answers nobody wants."""
+
+        def prepare(table):
+            rows = self.rows(table)
+            for step in steps:
+                (rows.apply if isinstance(step, grids.Step) else rows.ask)(step)
+            return rows
+
+        return Case(query, self.d, self.domain.radius, prepare, **options)
+
+
+def _edges(rng, top, n=6):
+    return np.concatenate([[0.0], np.sort(rng.uniform(0.05, 1, n - 1)) * top, [top]])
+
+
+def _around(ground, centers, radius, rng):
+    """Rows about as far from a center as a radius, in lengths; where rows are as they came."""
+    if ground.basis is not None:
+        return None
+    origin = 0.0 if ground.origin is None else ground.origin
+
+    def likely(direction):
+        own = rng.integers(len(centers), size=len(direction))
+        steps = centers[own] + direction * radius[own][:, None] * rng.choice([1.0, 1.001, 2.0])
+        return (steps + origin) * ground.unit + ground.domain.center
+
+    return likely
+
+
+def norm_counts(rng):
+    d = _features(rng)
+    center = Domain(rng.normal(size=d), 1.0) if rng.random() < 0.5 else None
+    within = Domain.from_bounds(2.0, d) if rng.random() < 0.5 else None
+    return Case(places.NormCounts(center, within), d)
+
+
+def sum_and_totals(rng):
+    return Ground.draw(rng, plain=rng.random() < 0.5).case(places.SumAndTotals())
+
+
+def length_counts(rng):
+    ground = Ground.draw(rng)
+    return ground.case(places.LengthCounts(_edges(rng, ground.limit)))
+
+
+def second_moment(rng):
+    ground = Ground.draw(rng)
+    return ground.case(places.SecondMoment(float(ground.limit * rng.uniform(0.05, 0.5))))
+
+
+def active_second_moment(rng):
+    ground = Ground.draw(rng)
+    case = ground.case(active.Active(places.SecondMoment(float(ground.limit * 0.3))))
+    case.units = False
+    return case
+
+
+def _nearest(rng, ground):
+    k = int(rng.integers(1, 5))
+    scales = rng.uniform(0.5, 2, k)
+    return clusters.Nearest(ground.points(rng, k), scales, _edges(rng, ground.limit))
+
+
+def nearest(rng):
+    ground = Ground.draw(rng)
+    return ground.case(_nearest(rng, ground))
+
+
+def pinned(rng):
+    ground = Ground.draw(rng)
+    query = _nearest(rng, ground)
+    pins = clusters.Pinned(ground.points(rng, len(query.centers)))
+    return ground.case(query, pins)
+
+
+def cluster_sums(rng):
+    ground = Ground.draw(rng)
+    near = _nearest(rng, ground)
+    radius = rng.uniform(0.01, 0.5, len(near.centers)) * ground.ball
+    cap = (radius * 2) ** 2 if rng.random() < 0.7 else None
+    likely = _around(ground, near.centers, radius, rng)
+    return ground.case(clusters.ClusterSums(radius, cap), near, likely=likely)
+
+
+def capped_squares(rng):
+    ground, k = Ground.draw(rng), int(rng.integers(1, 5))
+    caps = rng.uniform(0.1, 0.6, k) * ground.ball
+    points = np.concatenate([ground.points(rng, k), ground.points(rng, 1, 0.3)])
+    limits = np.full(k, np.inf) if rng.random() < 0.5 else caps * rng.uniform(0.8, 1.5)
+    bounds = None if rng.random() < 0.5 else Domain.from_bounds(ground.domain.radius, ground.d)
+    largest = np.array([np.max(caps) ** 2, (ground.ball * 0.2) ** 2])
+    query = clusters.CappedSquares(points, np.square(caps), largest, np.square(limits), bounds)
+    return ground.case(query, likely=_around(ground, points[:-1], limits.clip(max=2e9), rng))
+
+
+def capped_sum(rng):
+    ground = Ground.draw(rng)
+    cap = float(ground.unit * ground.ball * 10.0 ** rng.choice([-9.0, -1.0, -0.5, -0.3]))
+    return ground.case(clusters.CappedSum(ground.points(rng, 3), cap))
+
+
+def _tree(rng):
+    """The steps to a first level, those to a second one, and what they are about."""
+    ground = Ground.draw(rng, plain=True)
+    d, limit = ground.d, ground.ball
+    q = min(d, 4)
+    spread, basis = np.full(q, 0.3 * limit), None
+    if rng.random() < 0.5 or q < d:
+        basis = np.rint(np.linalg.qr(rng.normal(size=(d, q)))[0] * 2.0**grids.BASIS_BITS)
+    axes = grids.Axes(basis, spread, 0.8 * np.full(q, limit), 0.8 * limit)
+    grid = cells.CellGrid(axes.half_widths, 5)
+    searched = bool(rng.random() < 0.5)
+    shells = cells.Rays(axes.half_widths * 0.3, limit, 1.5, 4, searched)
+    if rng.random() < 0.3:
+        shells = cells.Prefixes(grid, 2)
+    level = cells.Level(np.array([0, -1]), 1, 0, 3, 2)
+    first = (cells.Coded(axes, grid, shells), cells.Rooted(), level)
+    second = (*first, cells.Moved(4, np.array([0, 1, 3]), np.array([2, 3, 4])))
+    return ground, axes, shells, first, second
+
+
+def first_level(rng):
+    ground, *_, first, _ = _tree(rng)
+    return ground.case(first[-1], *first[:-1])
+
+
+def second_level(rng):
+    ground, *_, second = _tree(rng)
+    # Nodes 2 and 4 are split, node 3 is counted again.
+    return ground.case(cells.Level(np.array([-1, -1, 0, 8, 1]), 2, 1, 1, 2), *second)
+
+
+_SETTLED = cells.Settled(np.array([-1, -1, 0, -1, 1], dtype=np.int32))
+
+
+def far_counts(rng):
+    ground, _, shells, _, second = _tree(rng)
+    return ground.case(cells.FarCounts(shells.n_cells), *second, _SETTLED)
+
+
+def leaf_sums(rng):
+    ground, axes, shells, _, second = _tree(rng)
+    index = np.full(shells.n_cells + 1, -1, dtype=np.int32)
+    index[: len(index) // 2] = 2
+    centers = np.trunc(rng.uniform(-0.3, 0.3, (3, len(axes.spread))) * axes.half_widths)
+    reach = rng.uniform(0.05, 0.4, 3) * axes.limit
+    query = cells.LeafSums(centers, reach)
+    return ground.case(query, *second, _SETTLED, cells.FarLeaves(index))
+
+
+CASES = {
+    each.__name__: each
+    for each in (
+        norm_counts, sum_and_totals, length_counts, second_moment, active_second_moment, nearest,
+        pinned, cluster_sums, capped_squares, capped_sum, first_level, second_level, far_counts,
+        leaf_sums,
+    )
+}  # fmt: skip
+
+
+def first_problem(names, seeds):
+    """The first problem of some cases, or None."""
+    for seed, name in product(range(seeds), names):
+        rng = np.random.default_rng([seed, 7])
+        why, _ = problem(CASES[name](rng), rng)
+        if why is not None:
+            return f"{name}, seed {seed}: {why}"
+    return None
