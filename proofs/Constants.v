@@ -14,3 +14,6 @@ Definition margin : R := / 2 ^ 48. (* sklearn_dp/_privacy/_grid.py: clip_integer
 (* Weights. *)
 Definition root_bits : Z := 20. (* sklearn_dp/_privacy/_aggregates.py: exact_gram | 20 *)
 Definition WEIGHT_STEPS : Z := 2 ^ 20. (* sklearn_dp/_privacy/_units.py: _WEIGHT_STEPS *)
+
+(* The sampler. *)
+Definition WORD : Z := 64. (* sklearn_dp/_privacy/_exact_arithmetic.py: WORD *)
