@@ -183,7 +183,7 @@ def _signs(
     noise = math.sqrt(final.centers.shape[1]) * k / max(signal, 1e-300)
     # Where noise may be all that is between them, the centers are shrunk to one point.
     one_center = len(final.centers) < k or (k > 1 and not np.ptp(points, 0).any())
-    size = context.size.n if context.size.n > _KNOWN * context.size.sd else None
+    size = facts.size.n if facts.size.n > _KNOWN * facts.size.sd else None
     signs = Signs(signal, noise, n_leaves, one_center, final.noise_share, n_clusters=k, size=size)
     if found is None:
         return signs
@@ -193,8 +193,8 @@ def _signs(
     return replace(
         signs,
         loss=loss / max(seen.inertia, seen.inertia_sd),
-        even=_even(final, context),
-        loose=_loose(seen, context),
+        even=_even(final, facts),
+        loose=_loose(seen, facts),
         light=float(np.mean(final.counts < tuning.certain_count_sd * final.counts_sd)),
         uneven=_uneven(final, tuning),
         explained=seen.explained,
@@ -203,14 +203,14 @@ def _signs(
     )
 
 
-def _even(final: LloydResult, context: Context) -> float:
+def _even(final: LloydResult, context: SizedFacts) -> float:
     """How many times the units there should be for k clusters of the same size to stand out of the
     noise of their counts."""
     least = _SURELY * float(np.max(final.counts_sd))
     return least * context.n_clusters / context.size.n
 
 
-def _loose(quality: Quality, context: Context) -> bool:
+def _loose(quality: Quality, context: SizedFacts) -> bool:
     """Whether the rows fill next to nothing of the radius that was found for them, as in bounds far
     wider than the data: they are close together, or their spread is lost beside it."""
     square = (context.radius * context.rows.unit / _LOOSE) ** 2
