@@ -35,6 +35,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from ._version import __version__  # noqa: F401 - the usual name
+
 if TYPE_CHECKING:
     from ._pipeline_report import privacy_report
     from ._privacy._budget import PrivacyBudget
@@ -91,7 +93,6 @@ __all__ = [
     "privacy_report",
     "privatize",
 ]
-__version__ = "0.1.0.dev0"
 
 _HOMES = {
     "_pipeline_report": ("privacy_report",),

@@ -43,7 +43,13 @@ from ._privacy._ledger import PrivacyLedger
 from ._privacy._plan import PlanEntry, PrivacyPlan
 from ._privacy._session import PrivacySession
 from ._privacy._units import Units, unit_of
-from ._sklearn_compat import CallbackSupportMixin, ParameterNames, Progress, num_features
+from ._sklearn_compat import (
+    CallbackSupportMixin,
+    ParameterNames,
+    Progress,
+    Versioned,
+    num_features,
+)
 from ._tables import (
     NO_WEIGHT,
     PROJECT,
@@ -97,7 +103,7 @@ def fits_inside(opened: Callable[[PrivacyPlan], PrivacySession]) -> Iterator[Non
         _open_inside.reset(token)
 
 
-class BaseDPEstimator(InParts, CallbackSupportMixin, ParameterNames):
+class BaseDPEstimator(Versioned, InParts, CallbackSupportMixin, ParameterNames):
     """Base class of the differentially private estimators.
 
     A subclass gives
@@ -380,8 +386,8 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, ParameterNames):
     # -- leaving memory ---------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a pickle, a copy and a worker process get: released values only."""
-        state = dict(super().__getstate__())
+        """What a pickle, a copy and a worker process get: released values and the version."""
+        state = super().__getstate__()
         for name in self._not_released:
             state.pop(name, None)
         return state

@@ -21,7 +21,7 @@ from ._privacy._disjoint import check_one_value
 from ._privacy._ledger import open_ledger
 from ._privacy._prepaid import Part, identity, paid_together
 from ._privacy._rounding import sum_up
-from ._sklearn_compat import num_features
+from ._sklearn_compat import Versioned, num_features
 
 __all__ = [
     "COMPOSED",
@@ -91,7 +91,7 @@ def _is_gaussian(step: BaseDPEstimator, width: int, unit: str) -> bool:
         return False
 
 
-class ChargedTogether:
+class ChargedTogether(Versioned):
     """Mixin of compositions of scikit-learn: one charge for all private steps of a fit."""
 
     def _paid(self, X: Any, params: dict[str, Any]) -> Any:

@@ -6,6 +6,7 @@ Here and nowhere else, so that a new version of scikit-learn is looked up in one
 * callbacks came with 1.9: before, `with_callbacks` and the mixin do nothing.
 """
 
+import warnings
 from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeVar
@@ -13,9 +14,11 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.cluster import KMeans
+from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils.validation import _num_features as num_features
 
 from ._privacy._log import LOGGER
+from ._version import __version__
 
 try:  # scikit-learn >= 1.9
     from sklearn.callback import CallbackSupportMixin
@@ -34,6 +37,7 @@ __all__ = [
     "CallbackSupportMixin",
     "ParameterNames",
     "Progress",
+    "Versioned",
     "complete_kmeans",
     "kmeans_of",
     "num_features",
@@ -69,6 +73,31 @@ class ParameterNames(BaseEstimator):
     @cache
     def _get_param_names(cls) -> list[str]:
         return super()._get_param_names()
+
+
+_VERSION = "_sklearn_dp_version"
+
+
+class Versioned:
+    """Mixin: a pickle has the version that it was made with, as scikit-learn's estimators have."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), _VERSION: __version__}  # type: ignore[dict-item]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore a pickle; one of another version is warned of, as by scikit-learn."""
+        state = dict(state)
+        version = state.pop(_VERSION, "unknown")
+        if version != __version__:
+            warnings.warn(
+                InconsistentVersionWarning(
+                    estimator_name=type(self).__name__,
+                    current_sklearn_version=f"{__version__} of sklearn_dp",
+                    original_sklearn_version=version,
+                ),
+                stacklevel=2,
+            )
+        super().__setstate__(state)  # type: ignore[misc]
 
 
 def kmeans_of(centers: np.ndarray, **fitted: object) -> KMeans:

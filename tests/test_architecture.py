@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1] / PACKAGE
 
 # Who may import whom: strictly from a lower layer, or from inside the same component.
 LAYERS = (
-    {"exceptions"},
+    {"exceptions", "_version"},
     {"_privacy"},
     {"_silence"},
     {"_rows"},

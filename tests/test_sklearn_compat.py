@@ -1,14 +1,28 @@
 """What is private in scikit-learn, or not in all its versions, does what it is used for."""
 
+import copy
+import pickle
+import warnings
 from typing import ClassVar
 
+import joblib
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.cluster import KMeans
+from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.pipeline import make_pipeline
 
-from sklearn_dp import DPPCA, DPKMeans, SampleAndAggregate, _sklearn_compat
+import sklearn_dp
+from sklearn_dp import (
+    DPPCA,
+    DPKMeans,
+    PublicEncoder,
+    PublicScaler,
+    SampleAndAggregate,
+    _sklearn_compat,
+    privatize,
+)
 from sklearn_dp._sklearn_compat import (
     ParameterNames,
     Progress,
@@ -18,6 +32,7 @@ from sklearn_dp._sklearn_compat import (
     with_callbacks,
     without_callbacks,
 )
+from sklearn_dp.audit import all_estimators
 from sklearn_dp.model_selection import DPGridSearch
 
 CENTERS = np.array([[0.0, 0.0], [10.0, 0.0]])
@@ -148,3 +163,48 @@ def test_names_of_parameters_are_those_of_each_class():
 
     assert [*One().get_params()] == ["one"] and [*Two().get_params()] == ["one", "two"]
     assert [*One().get_params()] == ["one"]
+
+
+# -- versions in pickles ---------------------------------------------------------------------------
+
+SAVED = [
+    *(cls() for _, cls in all_estimators()),
+    PublicScaler(([0.0], [1.0])),
+    PublicEncoder([]),
+    DPGridSearch(DPKMeans(), {"n_clusters": [2]}),
+    privatize(make_pipeline(KMeans(2)), epsilon=1.0),
+]
+
+
+@pytest.mark.parametrize("estimator", SAVED, ids=lambda each: type(each).__name__)
+def test_a_pickle_has_the_version_and_a_copy_of_this_one_is_silent(estimator, tmp_path):
+    assert estimator.__getstate__()["_sklearn_dp_version"] == sklearn_dp.__version__
+    before = {*vars(estimator)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", InconsistentVersionWarning)
+        joblib.dump(estimator, tmp_path / "model")
+        for twin in (
+            *(pickle.loads(pickle.dumps(estimator, protocol)) for protocol in (2, 5)),
+            joblib.load(tmp_path / "model"),
+            copy.copy(estimator),
+            copy.deepcopy(estimator),
+            clone(estimator),
+        ):
+            assert type(twin) is type(estimator) and {*vars(twin)} <= before
+            assert "_sklearn_dp_version" not in vars(twin)
+
+
+@pytest.mark.parametrize("version", ["0.0.9", "9.9", None])
+@pytest.mark.parametrize("estimator", SAVED, ids=lambda each: type(each).__name__)
+def test_a_pickle_of_another_version_is_warned_of(estimator, version, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(_sklearn_compat, "__version__", version)
+        saved = pickle.dumps(estimator)
+    if version is None:  # nothing was kept
+        monkeypatch.setattr(_sklearn_compat, "_VERSION", "another name")
+    with pytest.warns(InconsistentVersionWarning) as caught:
+        twin = pickle.loads(saved)
+    names = {each.message.estimator_name for each in caught}
+    assert type(estimator).__name__ in names and type(twin) is type(estimator)
+    text = str(caught[-1].message)
+    assert (version or "unknown") in text and f"{sklearn_dp.__version__} of sklearn_dp" in text

@@ -236,7 +236,10 @@ def tampered(path, way, hashes, rng):
             by_place = [each for *_, each in rows] + [rows[-1][2]]
             new = [new.get(content, by_place[place]) for place, content in enumerate(after)]
         else:
-            new = [new.get(content, whole) for content, whole in zip(after, chained(after))]
+            new = [
+                new.get(content, whole)
+                for content, whole in zip(after, chained(after), strict=True)
+            ]
         told = new != chained(after)
     written(path, numbered(after, new))
     return told

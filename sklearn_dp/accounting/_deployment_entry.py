@@ -1,11 +1,11 @@
 """What a report or a ledger says, as an entry of the Differential Privacy Deployments Registry."""
 
-from importlib.metadata import version
 from typing import Any
 
 from .._privacy._ledger import PrivacyLedger
 from .._privacy._neighbors import in_words
 from .._privacy._report import PrivacyReport
+from .._version import __version__
 
 __all__ = ["deployment_entry"]
 
@@ -110,7 +110,7 @@ def deployment_entry(source: PrivacyReport | PrivacyLedger) -> dict[str, Any]:
             },
             "implementation": {
                 "preprocessing_and_hyperparameter_tuning": "",
-                "mechanisms": known["mechanisms"] + "\n" + _LIBRARY.format(version("sklearn-dp")),
+                "mechanisms": known["mechanisms"] + "\n" + _LIBRARY.format(__version__),
                 "composition": _COMPOSED.format(known["accounting"]),
                 "post_processing": "",
                 "justification": "",

@@ -5,7 +5,7 @@ distances, a score) is post-processing that costs nothing. But what it tells abo
 not private: `labels_` stays in memory, and only :meth:`BaseDPCenters.private_score` adds noise.
 """
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -103,6 +103,20 @@ class BaseDPCenters(
             If the remaining budget of `ledger` is too small. The data have not been read.
         """
         return self._fit_validated(X, groups)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Explain why a model has no labels; all else is for the base class to explain."""
+            if name == "labels_" and "privacy_report_" in vars(self):
+                raise AttributeError(
+                    f"{type(self).__name__} has no labels_ here: the labels of training rows are "
+                    "not released. A fit keeps them in memory only, and pickles and copies leave "
+                    "them out. Use predict(X) for rows that you have.",
+                    name=name,
+                    obj=self,
+                )
+            return super().__getattr__(name)
 
     def _check_parameters(self, n_features):
         self._asked_number()

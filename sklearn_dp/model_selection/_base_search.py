@@ -17,7 +17,13 @@ from .._privacy._checks import check_choice
 from .._privacy._plan import PrivacyPlan
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units, unit_of
-from .._sklearn_compat import CallbackSupportMixin, Progress, num_features, with_callbacks
+from .._sklearn_compat import (
+    CallbackSupportMixin,
+    Progress,
+    Versioned,
+    num_features,
+    with_callbacks,
+)
 from .._tables import entries
 from ..exceptions import UtilityWarning
 from ._candidates import Candidate
@@ -41,7 +47,7 @@ def _answer_has(name: str) -> Callable[[Any], bool]:
     return check
 
 
-class BaseDPSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
+class BaseDPSearch(Versioned, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
     """Base class of the searches. A subclass lists its candidates in ``_candidates()``.
 
     What a fit does, in order: check what is public; plan; charge the ledger; look at rows for the

@@ -15,6 +15,7 @@ from .._partitions import engine_of
 from .._privacy._checks import is_real
 from .._privacy._domain import Domain
 from .._privacy._optional import extra
+from .._sklearn_compat import Versioned
 from .._tables import check_table, entries
 from .._validation import check_real
 from ._categories import PLAIN, UNKNOWN, keys_of, split_columns
@@ -116,7 +117,7 @@ def _nearest_shares(values: np.ndarray) -> np.ndarray:
     return np.maximum(below - np.take_along_axis(less, n_left - 1, axis=1), 0.0)
 
 
-class PublicEncoder(TransformerMixin, BaseEstimator):
+class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
     """Encode numbers and categories as rows of comparable numbers, by a public schema.
 
     Numbers are scaled to their range, and categories become one column each, so that the squared

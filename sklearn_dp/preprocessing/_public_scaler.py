@@ -11,13 +11,14 @@ from .._aggregate.shared.single_rows import for_rows, narrowed, row_guard
 from .._partitions import InParts, engine_of
 from .._privacy._checks import is_real
 from .._privacy._domain import Domain
+from .._sklearn_compat import Versioned
 from .._tables import validate_quietly
 from ._scaling import unnamed
 
 __all__ = ["PublicScaler"]
 
 
-class PublicScaler(InParts, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class PublicScaler(Versioned, InParts, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Scale columns from public bounds to a given range, at no privacy cost.
 
     Works like :class:`sklearn.preprocessing.MinMaxScaler`, but with given bounds, because a learned

@@ -168,12 +168,15 @@ def test_a_cached_step_is_the_same_release_and_charged_once(tmp_path):
     assert len(PrivacyLedger(path=path).entries) == 5  # other rows, another release
 
 
-def test_a_ledger_in_memory_is_refused_by_a_cache(tmp_path):
+def test_a_cache_charges_a_ledger_in_memory_once_for_the_same_rows(tmp_path):
+    """As it does one in a file; what the cache holds has no ledger."""
     ledger = PrivacyLedger(PrivacyBudget(epsilon=9.0, delta=1e-3))
-    steps = [("p", DPPCA(2, ledger=ledger)), ("k", DPKMeans(3))]
-    with pytest.raises(LedgerError, match="path"):
-        Pipeline(steps, memory=str(tmp_path)).fit(X)
-    assert ledger.entries == ()
+    pipeline = Pipeline([("p", DPPCA(2, ledger=ledger)), ("k", DPKMeans(3))], memory=str(tmp_path))
+    for _ in range(2):
+        pipeline.fit(X)
+    assert len(ledger.entries) == 1
+    with pytest.raises(LedgerError, match="path of a ledger file"):
+        pipeline[0].fit(X)
 
 
 # -- leaving the process ---------------------------------------------------------------------------

@@ -1,11 +1,20 @@
 """What all clusterers with released centers do after a fit."""
 
+import copy
 import pickle
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
 
-from sklearn_dp import DPKMeans, PrivacyLedger
+from sklearn_dp import (
+    DPKMeans,
+    DPKTupleKMeans,
+    DPOneClusterKMeans,
+    FederatedDPKMeans,
+    PrivacyLedger,
+)
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError
@@ -39,6 +48,37 @@ def test_labels_stay_in_memory(blobs):
     assert hasattr(fitted, "labels_") and not hasattr(copy, "labels_")
     assert np.array_equal(copy.predict(blobs[0]), fitted.labels_)
     assert len(pickle.dumps(fitted)) < 10_000
+
+
+WITH_LABELS = {
+    "kmeans": DPKMeans(2),
+    "cosine": DPKMeans(2, metric="cosine"),
+    "tuples": DPKTupleKMeans(2, n_tuples=8),
+    "balls": DPOneClusterKMeans(2),
+    "federated": FederatedDPKMeans(2),
+}
+
+
+@pytest.mark.parametrize(
+    "way",
+    [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model)),
+     lambda model: pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(model)))),
+     lambda model: pickle.loads(pickle.dumps(make_pipeline(model)))[0]],
+    ids=["copy", "deepcopy", "pickle", "of a pickle", "in a pipeline"],
+)  # fmt: skip
+@pytest.mark.parametrize("name", WITH_LABELS)
+def test_a_model_without_labels_says_why(name, way, blobs):
+    fitted = clone(WITH_LABELS[name]).set_params(random_state=0)
+    with pytest.raises(AttributeError, match="object has no attribute 'labels_'"):
+        _ = fitted.labels_
+    other = way(fitted.fit(blobs[0][:600]))
+    assert not hasattr(other, "labels_") and getattr(other, "labels_", None) is None
+    with pytest.raises(AttributeError, match="not released.*pickles and copies.*predict"):
+        _ = other.labels_
+    with pytest.raises(AttributeError, match="object has no attribute 'levels_'"):
+        _ = other.levels_
+    other.fit(blobs[0][:600])
+    assert len(other.labels_) == 600
 
 
 def test_private_score_is_near_the_score_and_is_charged(blobs):

@@ -1,5 +1,7 @@
 """Seeded bugs of the session and of the base class: charges that do not fit what is released."""
 
+from dataclasses import replace
+
 from sklearn_dp import _tables
 from sklearn_dp._base import BaseDPEstimator
 from sklearn_dp._privacy._ledger_terms import LedgerTerms
@@ -77,7 +79,8 @@ def _(original):
             return original(self, X, *rest, **options)
         except Exception:
             if self.ledger is not None:
-                self.ledger._book._charges.pop()
+                book = self.ledger._book
+                book._state = replace(book._state, charges=book._state.charges[:-1])
             raise
 
     return fit_validated
