@@ -53,9 +53,10 @@ class BudgetExceededError(RuntimeError):
 class LedgerError(ValueError):
     """The `ledger` given cannot be used.
 
-    The file does not exist, is not a ledger, or has another version, unit or neighboring relation.
-    Nothing was spent. Ledgers must be created explicitly (``python -m sklearn_dp.ledger create``):
-    if a path that does not exist created a ledger, a typing error would grant a fresh budget.
+    The file does not exist, is locked, read-only, damaged, not a ledger or not the one that was
+    there before; or the ledger is for another unit or neighboring relation. Nothing was spent.
+    Ledgers must be created explicitly (``sklearn-dp ledger create``): if a path that does not exist
+    created a ledger, a typing error would grant a fresh budget.
     """
 
 

@@ -29,6 +29,7 @@ import pytest
 from sklearn.cluster import KMeans
 
 from sklearn_dp import DPKMeans, ledger
+from sklearn_dp.__main__ import main
 from sklearn_dp._privacy import _random_words, _session
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -44,7 +45,7 @@ MADE = (
     "doc/proofs/tests/",
 )
 DOCS = [name for path in PATHS if not (name := path.relative_to(ROOT).as_posix()).startswith(MADE)]
-LEDGER = "$ python -m sklearn_dp.ledger "
+LEDGER, COMMAND = "$ python -m sklearn_dp.ledger ", "$ sklearn-dp "
 # Commands that other tests run, with fewer fits.
 ELSEWHERE = ("$ python -m sklearn_dp.audit certify ",)
 # Blocks without code: directives of the site, and what programs print.
@@ -130,6 +131,8 @@ def run_console(source):
     for line in source.splitlines():
         if line.startswith(LEDGER):
             assert ledger.main(shlex.split(line.removeprefix(LEDGER))) == 0
+        elif line.startswith(COMMAND):
+            assert main(shlex.split(line.removeprefix(COMMAND))) == 0
         elif not line.startswith(ELSEWHERE):
             assert not line.startswith("$"), f"a command that is not tested: {line}"
 
