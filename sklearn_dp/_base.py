@@ -34,6 +34,7 @@ from ._aggregate.shared.bounds import is_ok, ok_inside
 from ._aggregate.shared.single_rows import is_small, narrowed, row_guard, saturated
 from ._aggregate.shared.sparse_rows import as_rows
 from ._aggregate.shared.table import Table
+from ._guarantee import Guaranteed
 from ._partitions import InParts, engine_of
 from ._privacy import _grid
 from ._privacy._budget import PrivacyBudget
@@ -103,7 +104,7 @@ def fits_inside(opened: Callable[[PrivacyPlan], PrivacySession]) -> Iterator[Non
         _open_inside.reset(token)
 
 
-class BaseDPEstimator(Versioned, InParts, CallbackSupportMixin, ParameterNames):
+class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, ParameterNames):
     """Base class of the differentially private estimators.
 
     A subclass gives
@@ -181,14 +182,6 @@ class BaseDPEstimator(Versioned, InParts, CallbackSupportMixin, ParameterNames):
         # No sensitivity depends on it: sums are in steps of `max_weight`, and so is the noise.
         most = plain(float(self.max_weight), 12)
         return (f"with sample_weight, a unit is a row of weight max_weight={most}",)
-
-    def _unit(self, grouped: bool) -> str:
-        """The unit of a fit, which is told which rows are of one group or is not."""
-        return "group" if grouped else "row"
-
-    def _relation(self, unit: str) -> str:
-        """What the neighbors of a fit do with a unit: one of `RELATIONS` of `_neighbors`."""
-        return "add or remove"
 
     def _make_plan(self, n_features: int, unit: str) -> PrivacyPlan:
         """The plan of a fit, once all parameters have been checked."""
@@ -298,9 +291,10 @@ class BaseDPEstimator(Versioned, InParts, CallbackSupportMixin, ParameterNames):
         return session
 
     def _forget(self) -> None:
-        """Drop what an earlier fit has left."""
+        """Drop what an earlier fit has left, and with it what it has cost."""
         for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
             delattr(self, name)
+        self.__dict__.pop("_provenance", None)
 
     def _validated(self, X: Any, **options: Any) -> Any:
         """Finite rows of a table that a user gave: an array, or sparse rows where it takes them."""
@@ -320,7 +314,7 @@ class BaseDPEstimator(Versioned, InParts, CallbackSupportMixin, ParameterNames):
         progress = Progress(self)
         self._fit(None if X is None else saturated(X), units, session, progress, **public)
         self._tidy(np.float64 if X is None else X.dtype)
-        self.privacy_report_ = session.report()
+        self._add_report(session.report())
         self._tell_limit()
         if not is_ok(self.status_):
             warnings.warn(f"{type(self).__name__}: {self.status_}", UtilityWarning, stacklevel=7)
@@ -370,12 +364,6 @@ class BaseDPEstimator(Versioned, InParts, CallbackSupportMixin, ParameterNames):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._takes_sparse
         return tags
-
-    # scikit-learn's check looks for any attribute with a trailing underscore, and validation has
-    # set `n_features_in_` by the time a fit can fail.
-    def __sklearn_is_fitted__(self) -> bool:
-        """Whether a fit has come to its end: names and numbers of features are set before."""
-        return hasattr(self, "privacy_report_")
 
     @property
     def trustworthy_(self) -> bool:

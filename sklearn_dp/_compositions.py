@@ -1,27 +1,44 @@
-"""Pipelines, unions and tables of columns whose private steps are charged together.
+"""Pipelines, unions and tables of columns: what they are made of, and those that we make.
 
-`privatize` makes them. They have the parameters and methods of scikit-learn's classes; only before
-a fit the ledger is charged for all steps at once, so that it cannot run dry half-way, after a step
-has been paid for. See :mod:`sklearn_dp._privacy._prepaid` for the proof.
+`privatize` makes the latter. They have the parameters and methods of scikit-learn's classes, and
+three things are otherwise:
+
+* Before a fit the ledger is charged for all private steps at once, so that it cannot run dry
+  half-way, after a step has been paid for: see :mod:`sklearn_dp._privacy._prepaid` for the proof.
+* Steps are fitted in one thread: others would not know that they are paid for.
+* Nothing but the steps looks at the rows: a table of columns decides by the steps alone, and never
+  by the density of the rows, whether its output is sparse. So compositions of scikit-learn's that a
+  user puts into one of ours become ours.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from copy import copy
+from html import escape
 from typing import Any, cast
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction import FeatureHasher
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import Binarizer, FunctionTransformer, Normalizer, PolynomialFeatures
+from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
+from sklearn.utils import estimator_html_repr, get_tags
 from sklearn.utils.metaestimators import available_if
 
-from ._base import BaseDPEstimator
+from ._guarantee import Guaranteed, ledgers_inside
 from ._privacy._accounting import zcdp_epsilon
 from ._privacy._budget import PrivacyBudget
-from ._privacy._checks import is_real
+from ._privacy._checks import is_integer, is_real
 from ._privacy._disjoint import check_one_value
-from ._privacy._ledger import open_ledger
+from ._privacy._ledger import DisjointLedgers, open_ledger
 from ._privacy._prepaid import Part, identity, paid_together
 from ._privacy._rounding import sum_up
-from ._sklearn_compat import Versioned, num_features
+from ._rows.threads import in_this_thread
+from ._sklearn_compat import BlindToRows, Versioned, num_features
 
 __all__ = [
     "COMPOSED",
@@ -29,31 +46,60 @@ __all__ = [
     "PrivateColumnTransformer",
     "PrivateFeatureUnion",
     "PrivatePipeline",
+    "PublicStep",
+    "check_values",
+    "owned",
     "parts_of",
     "private_steps",
+    "problem_of",
+    "steps_of",
 ]
 
+_LEARNED = "learned from private rows"
+_SEVERAL = "may look at several rows at once"
+_BEFORE = "fitted before, on rows of which nothing is known"
+_WAY_OUT = "privatize(...) replaces or refuses such steps"
+_ELEMENTWISE = (np.clip, np.nan_to_num, np.round)
 
-def private_steps(
-    estimator: BaseEstimator, prefix: str = "", *, fitted: bool = False
-) -> Iterator[tuple[str, BaseDPEstimator]]:
-    """Name and private step, of all that a composition is made of, or was fitted to."""
-    if isinstance(estimator, BaseDPEstimator):
-        yield prefix.removesuffix("__"), estimator
-        return
-    steps: list = []
+
+class PublicStep(FrozenEstimator):
+    """A step that a search has used as it was, since its user said that it is public."""
+
+
+def steps_of(estimator: Any, *, fitted: bool = False) -> list[tuple[str, Any]] | None:
+    """Names and steps of a composition; None of others.
+
+    `fitted`: those that were fitted, which for a table of columns are copies.
+    """
     if isinstance(estimator, Pipeline):
-        steps = estimator.steps
-    elif isinstance(estimator, FeatureUnion):
-        steps = estimator.transformer_list
-    elif isinstance(estimator, ColumnTransformer):
-        steps = [*estimator.transformers, ("remainder", estimator.remainder)]
-        steps = getattr(estimator, "transformers_", steps) if fitted else steps  # copies
-    for name, step, *_ in steps:
-        yield from private_steps(step, f"{prefix}{name}__", fitted=fitted)
+        return list(estimator.steps)
+    if isinstance(estimator, FeatureUnion):
+        return list(estimator.transformer_list)
+    if not isinstance(estimator, ColumnTransformer):
+        return None
+    if fitted and hasattr(estimator, "transformers_"):
+        return [(name, step) for name, step, of in estimator.transformers_ if not _is_empty(of)]
+    parts = [(name, step) for name, step, *_ in estimator.transformers]
+    return [*parts, ("remainder", estimator.remainder)]
 
 
-def parts_of(steps: list[tuple[str, BaseDPEstimator]], width: int, grouped: Any) -> list[Part]:
+def _is_empty(columns: Any) -> bool:
+    """Whether a step of a table of columns gets none, and so has not been fitted."""
+    if isinstance(columns, slice | str | int):
+        return False
+    columns = np.asarray(columns)
+    return not (columns.any() if columns.dtype == bool else columns.size)
+
+
+def private_steps(estimator: BaseEstimator, name: str = "") -> Iterator[tuple[str, Guaranteed]]:
+    """Name and private step, of all that a composition is made of."""
+    if isinstance(estimator, Guaranteed):
+        yield name, estimator
+    for own, step in steps_of(estimator) or ():
+        yield from private_steps(step, f"{name}__{own}" if name else own)
+
+
+def parts_of(steps: list[tuple[str, Guaranteed]], width: int, grouped: Any) -> list[Part]:
     """What the steps of one fit may cost, of those that have a ledger and a budget in rho.
 
     A step whose budget is in rho is (rho, delta)-zCDP, whatever its number of columns, which may be
@@ -64,14 +110,14 @@ def parts_of(steps: list[tuple[str, BaseDPEstimator]], width: int, grouped: Any)
         book, unit = open_ledger(step.ledger), step._unit(grouped(name))
         if book is None or not (is_real(step.rho) and is_real(step.delta)):
             continue
-        rho, delta = float(step.rho), float(step.delta)
+        rho, delta = float(cast(float, step.rho)), float(step.delta)
         gaussian = _is_gaussian(step, width, unit)
         label, relation = type(step).__name__, step._relation(unit)
         parts.append(Part(book, label, rho, delta, gaussian, unit, relation))
     return parts
 
 
-def _together(steps: list[tuple[str, BaseDPEstimator]]) -> PrivacyBudget | None:
+def _together(steps: list[tuple[str, Guaranteed]]) -> PrivacyBudget | None:
     """The budget of several steps whose own are in rho: it is (rho, delta)-zCDP."""
     if len(steps) < 2 or not all(is_real(step.rho) and is_real(step.delta) for _, step in steps):
         return None
@@ -79,7 +125,7 @@ def _together(steps: list[tuple[str, BaseDPEstimator]]) -> PrivacyBudget | None:
     return PrivacyBudget(rho=rho, delta=delta) if 0 < delta < 0.5 and rho > 0 else None
 
 
-def _is_gaussian(step: BaseDPEstimator, width: int, unit: str) -> bool:
+def _is_gaussian(step: Guaranteed, width: int, unit: str) -> bool:
     """Whether a plan for about as many columns is, without failures.
 
     If that of the fit is not, it pays by itself.
@@ -91,25 +137,117 @@ def _is_gaussian(step: BaseDPEstimator, width: int, unit: str) -> bool:
         return False
 
 
+def check_values(estimator: Any) -> None:
+    """Refuse ledgers of two values of a key, wherever in an estimator they hide."""
+    found = (book for _, book in ledgers_inside(estimator) if not isinstance(book, DisjointLedgers))
+    books = [book for each in found if (book := open_ledger(each)) is not None]
+    check_one_value([(identity(book), book.payers) for book in books])
+
+
+def owned(estimator: Any) -> Any:
+    """A composition of which all that are inside, and it itself, are ours; its steps are shared."""
+    steps = steps_of(estimator)
+    if steps is None or type(estimator) not in {*COMPOSED, *COMPOSED.values()}:
+        return estimator
+    changed = {name: own for name, step in steps if (own := owned(step)) is not step}
+    if type(estimator) in COMPOSED:
+        estimator = copy(estimator)  # with all that scikit-learn keeps in it, as `set_output` does
+        estimator.__class__ = COMPOSED[type(estimator)]
+    return estimator.set_params(**changed)
+
+
+def problem_of(estimator: Any, *, fitted: bool) -> str:
+    """Why a composition has no guarantee; nothing if each of its steps is known to have one.
+
+    The world is closed: a step is private, or public by its type and parameters, or a stranger.
+    """
+    found: dict[str, list[str]] = {}
+    for reason, label in _strangers(estimator, "", fitted):
+        found.setdefault(reason, []).append(label)
+    words = [f"{', '.join(dict.fromkeys(found[reason]))} {reason}" for reason in found]
+    text = "; ".join([*words, _WAY_OUT]) if words else ""
+    return text if fitted else text.replace(_LEARNED, "would learn from private rows")
+
+
+def _strangers(step: Any, name: str, fitted: bool) -> Iterator[tuple[str, str]]:
+    """Why nothing is known of a step, and what it is called, for each such step of a composition.
+
+    A subclass is another type: it may do anything with the rows.
+    """
+    kind, inner = type(step), steps_of(step, fitted=fitted)
+    if step is None or isinstance(step, str | Guaranteed) or kind is PublicStep:
+        return
+    if kind is FrozenEstimator:
+        found = _strangers(step.estimator, name, fitted)
+        yield from ((_BEFORE, label) for _, label in found)
+    elif inner is not None:
+        if kind not in COMPOSED and kind not in COMPOSED.values():
+            yield _SEVERAL, _label(kind, name)
+        for own, each in inner:
+            yield from _strangers(each, f"{name}__{own}" if name else own, fitted)
+    elif not (_PUBLIC[kind](step) if kind in _PUBLIC else vars(kind).get("_learns_nothing")):
+        stateless = isinstance(step, BaseEstimator) and not get_tags(step).requires_fit
+        yield (_SEVERAL if stateless else _LEARNED), _label(kind, name)
+
+
+def _label(kind: type, name: str) -> str:
+    """The class of a step, and its name, unless that is the one that `make_pipeline` gives."""
+    usual = name.rpartition("__")[2].startswith(kind.__name__.lower())
+    return kind.__name__ if usual or not name else f"{kind.__name__} ({name!r})"
+
+
+def _is_row_wise(step: FunctionTransformer) -> bool:
+    """Whether the function is one of NumPy's that work number by number, and nothing is compared.
+
+    Of a function of the user nobody knows what it does. `check_inverse` looks at a few rows, and
+    warns of them.
+    """
+    function = step.func
+    if step.func is not None and step.inverse_func is not None and step.check_inverse:
+        return False
+    if isinstance(function, np.ufunc):
+        return len(function.types[0]) == len("d->d") and function.signature is None
+    return function is None or function in _ELEMENTWISE
+
+
+# Public by type: what their fit keeps follows from parameters and from the number of columns, and
+# they treat each row by itself. Of a projection, the number of components may follow from n.
+_PUBLIC: dict[type, Callable[[Any], bool]] = {
+    FunctionTransformer: _is_row_wise,
+    GaussianRandomProjection: lambda step: is_integer(step.n_components),
+    SparseRandomProjection: lambda step: is_integer(step.n_components),
+    **dict.fromkeys(
+        (Binarizer, FeatureHasher, HashingVectorizer, Normalizer, PolynomialFeatures),
+        lambda step: True,
+    ),
+}
+
+
 class ChargedTogether(Versioned):
     """Mixin of compositions of scikit-learn: one charge for all private steps of a fit."""
 
-    def _paid(self, X: Any, params: dict[str, Any]) -> Any:
+    @contextmanager
+    def _paid(self, X: Any, params: dict[str, Any]) -> Iterator[None]:
         """A block for the fit of the steps, which have been paid for."""
-        steps = list(private_steps(self))
-        books = [book for _, step in steps if (book := open_ledger(step.ledger)) is not None]
-        check_one_value([(identity(book), book.payers) for book in books])
+        check_values(self)
+        steps = list(private_steps(owned(self)))
         for _, step in steps:  # what is wrong with them in any case is said before the charge
             step._check_shared()
         try:
             width = num_features(X)
         except Exception:  # whatever `X` does when it is asked: the first step refuses it
-            return paid_together(())
+            width = None
 
         def grouped(name: str) -> bool:
             return any(params.get(key) is not None for key in ("groups", f"{name}__groups"))
 
-        return paid_together(parts_of(steps, width, grouped), _together(steps))
+        parts = [] if width is None else parts_of(steps, width, grouped)
+        # A pipeline starts no tasks, and its steps may use threads of their own.
+        with (
+            nullcontext() if isinstance(self, Pipeline) else in_this_thread(),
+            paid_together(parts, _together(steps)),
+        ):
+            yield
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Any:
         """Charge all private steps at once, and fit; see scikit-learn's class."""
@@ -128,13 +266,29 @@ class ChargedTogether(Versioned):
         with self._paid(X, params):
             return super().fit_predict(X, y, **params)  # type: ignore[misc]
 
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        text = super().__repr__(N_CHAR_MAX)  # type: ignore[call-arg]
+    def _in_words(self) -> str:
+        """The guarantee of a fit with these parameters, where it can be told beforehand."""
+        problem = problem_of(self, fitted=False)
+        if problem:
+            return f"no guarantee: {problem}"
+        steps = [step for _, step in private_steps(self)]
+        if len({step.privacy_report_.neighbors for step in steps if step._provenance}) > 1:
+            return "no guarantee: the steps were fitted to protect different units"
         whole = _together(list(private_steps(self)))
-        if whole is None:
-            return text
+        if whole is None or len({step._relation("row") for step in steps}) > 1:
+            return ""
         epsilon, delta = zcdp_epsilon(cast(float, whole.rho), whole.delta), 2 * whole.delta
-        return f"{text}\n# all steps together: ({epsilon:.6g}, {delta:.3g})-DP"
+        return f"all steps together: ({epsilon:.6g}, {delta:.3g})-DP"
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        text, words = super().__repr__(N_CHAR_MAX), self._in_words()  # type: ignore[call-arg]
+        return f"{text}\n# {words}" if words else text
+
+    def _html_repr(self) -> str:
+        words = self._in_words()
+        color = ' style="color:#b00020"' if words.startswith("no") else ""
+        page, end, rest = estimator_html_repr(self).rpartition("</body>")
+        return f"{page}<p{color}>{escape(words)}</p>{end}{rest}" if words else f"{page}{end}{rest}"
 
 
 class PrivatePipeline(ChargedTogether, Pipeline):
@@ -145,8 +299,11 @@ class PrivateFeatureUnion(ChargedTogether, FeatureUnion):
     """A union whose private parts are charged together."""
 
 
-class PrivateColumnTransformer(ChargedTogether, ColumnTransformer):
-    """A transformer of columns whose private parts are charged together."""
+class PrivateColumnTransformer(ChargedTogether, BlindToRows, ColumnTransformer):
+    """A transformer of columns whose private parts are charged together.
+
+    Its output is sparse if that of a step is, whatever `sparse_threshold` is above 0.
+    """
 
 
 COMPOSED: dict[type, type] = {

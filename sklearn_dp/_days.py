@@ -49,8 +49,8 @@ from ._base import BaseDPEstimator, check_integer, check_real, fits_inside
 from ._partitions import engine_of
 from ._privacy._budget import PrivacyBudget
 from ._privacy._checks import is_integer, plain_text
-from ._privacy._disjoint import EVERYONE, Payers, payers_in_words
-from ._privacy._ledger import PrivacyLedger, open_ledger
+from ._privacy._disjoint import EVERYONE, payers_in_words
+from ._privacy._ledger import open_ledger
 from ._privacy._plan import PrivacyPlan
 from ._privacy._session import PrivacySession
 from ._privacy._units import unit_of
@@ -144,9 +144,7 @@ class BaseByDays(BaseDPEstimator):
 
     days_: Days
     _today: Any = None  # a _Today, while a day is fitted
-    # On the first day: which ledger, its head after that, and who paid.
-    _charged: tuple[str, str, Payers] | None = None
-    _first: dict[str, Any] | None = None  # its parameters
+    _first: tuple[dict[str, Any], tuple[float, float, float]] | None = None  # parameters, and cost
     _weighs: float | None = None  # on the first day: what a unit does; None without weights
 
     def _no_days(self) -> str | None:
@@ -260,12 +258,12 @@ class BaseByDays(BaseDPEstimator):
 
     def _days_before(self, n_days: int, unit: str, weighs: float | None) -> Days | None:
         """The days so far, checked against what is asked for; None before the first one."""
-        if not hasattr(self, "privacy_report_"):
+        report, days = self._provenance, vars(self).get("days_")
+        if report is None:
             return None
-        report, days = self.privacy_report_, vars(self).get("days_")
-        if days is None:  # `fit` was the first day, with all of its budget
-            cost = report.epsilon, report.delta, report.rho
-            first = self._kept_parameters() if self._first is None else self._first
+        if days is None:  # `fit` was the first day, with all of its budget, or part of one
+            whole = self._kept_parameters(), (report.epsilon, report.delta, report.rho)
+            first, cost = whole if self._first is None else self._first
             days = Days(1, None, 1, report.unit, cost, first)
         parameters = self._kept_parameters() | {"n_days": n_days, "groups": unit == "group"}
         known = days.parameters | {"n_days": days.n_days, "groups": days.unit == "group"}
@@ -279,13 +277,14 @@ class BaseByDays(BaseDPEstimator):
 
     def _check_ledger(self) -> None:
         """Later days are not charged: refuse a ledger whose units the first day has not charged."""
-        if self.ledger is None:
+        book = open_ledger(self.ledger)
+        if book is None:
             return
-        if self._charged is None:
+        if self.privacy_report_.paid_by is None:
             raise ValueError(
                 "ledger must be None: the first day had no ledger, and later days are not charged."
             )
-        (first, head, payers), state = self._charged, self._book().state()
+        (first, head, payers), state = self.privacy_report_.paid_by, book.state()
         if state.identity != first:
             raise ValueError(
                 "ledger must be that of the first day, because later days are not charged. This "
@@ -299,12 +298,6 @@ class BaseByDays(BaseDPEstimator):
         if payers not in (EVERYONE, state.payers):
             whose = payers_in_words(payers)
             raise ValueError(f"ledger must be that of {whose}: the first day paid for all days.")
-
-    def _book(self) -> PrivacyLedger:
-        """The ledger, where there is one."""
-        ledger = open_ledger(self.ledger)
-        assert ledger is not None
-        return ledger
 
     def _kept_parameters(self) -> dict[str, Any]:
         """Copies: the values of the first day, whatever becomes of an array."""
@@ -365,9 +358,10 @@ class BaseByDays(BaseDPEstimator):
         if number and is_integer(seed):
             seed = index(seed) + (number << 128)  # noise of its own
         ledger = None if number else self.ledger
-        if number and self.ledger is not None and today.name is not None:
-            assert self._charged is not None
-            self._book()._begin(self._charged[1], _text_of(today.name))
+        if (paid := self.privacy_report_.paid_by if number else None) and today.name is not None:
+            book = open_ledger(self.ledger)
+            if book is not None:
+                book._begin("/".join((paid[1], *map(str, self._place))), _text_of(today.name))
         session = PrivacySession(plan, random_state=seed, ledger=ledger, label=type(self).__name__)
         if today.n_days > 1:
             session.inner(_OTHERS, self._others(today.plan, today.n_days), _OTHERS)
@@ -376,11 +370,7 @@ class BaseByDays(BaseDPEstimator):
     def _start_session(self, plan: PrivacyPlan) -> PrivacySession:
         session = super()._start_session(plan)
         if not self._later:
-            self._first = self._kept_parameters()
-            self._charged = None
-            if session.report().ledger:
-                state = self._book().state()
-                self._charged = state.identity, state.head, state.payers
+            self._first = self._kept_parameters(), _cost(plan)
         return session
 
     def __getstate__(self) -> dict[str, Any]:
@@ -388,11 +378,11 @@ class BaseByDays(BaseDPEstimator):
         return {name: value for name, value in super().__getstate__().items() if name != "_today"}
 
     def _forget(self) -> None:
-        """Later days have the columns of the first one."""
-        names = {"n_features_in_", "feature_names_in_"} if self._later else set()
-        columns = {name: vars(self)[name] for name in names & {*vars(self)}}
+        """Later days have the columns of the first one, and its report, which theirs adds to."""
+        names = {"n_features_in_", "feature_names_in_", "_provenance"} if self._later else set()
+        kept = {name: vars(self)[name] for name in names & {*vars(self)}}
         super()._forget()
-        self.__dict__.update(columns)
+        self.__dict__.update(kept)
 
     def _validated(self, X: Any, **options: Any) -> Any:
         return super()._validated(X, **({"reset": False} if self._later else {}) | options)

@@ -1,12 +1,18 @@
-"""What all private steps of a fitted pipeline have released and cost together."""
+"""What all steps of a fitted pipeline have released and cost together, or why nobody can tell."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 from sklearn.base import BaseEstimator
+from sklearn.compose import ColumnTransformer
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ._compositions import private_steps
-from ._privacy._accounting import zcdp_epsilon
+from ._compositions import problem_of, steps_of
+from ._guarantee import Guaranteed, values_inside
+from ._privacy._provenance import total_of, without_guarantee
 from ._privacy._report import PrivacyReport
-from ._privacy._rounding import sum_up
 
 __all__ = ["privacy_report"]
 
@@ -18,26 +24,31 @@ def privacy_report(estimator: BaseEstimator) -> PrivacyReport:
     ----------
     estimator : estimator
         Fitted: a ``Pipeline``, ``FeatureUnion`` or ``ColumnTransformer`` with private steps, such
-        as :func:`privatize` makes, or a private estimator.
+        as :func:`privatize` makes, or a private estimator or search.
 
     Returns
     -------
     report : PrivacyReport
-        The report of one fit. The name of each release is preceded by that of its step.
+        The report of one fit. The name of each release is preceded by that of its step. Where there
+        is no guarantee, its headline says so and why, and its epsilon is infinite.
 
     Raises
     ------
     ValueError
-        If no step is private.
+        If no step is private, or if steps protect different units or from different neighbors.
+    LedgerError
+        If steps were charged to two values of a key.
     NotFittedError
         If a private step has not been fitted.
 
     Notes
     -----
     If budgets are in rho, as when `privatize` divides an epsilon, costs add up in zCDP, and the
-    total is the requested epsilon. Otherwise epsilons and deltas add up. What non-private steps
-    learn from the rows is in no report. Where all steps were charged to the units of one value
-    (:meth:`PrivacyLedger.disjoint`), `payers` names them.
+    total is the requested epsilon. Otherwise epsilons and deltas add up. Every step must be known:
+    private, a search of this package, or public by its type, such as :class:`PublicScaler`,
+    ``Normalizer`` or a ``FunctionTransformer`` of a ufunc. Any other step may have learned from the
+    rows, or mixed them, and then nothing is guaranteed of the whole. Where all steps were charged
+    to the units of one value (:meth:`PrivacyLedger.disjoint`), `payers` names them.
 
     Examples
     --------
@@ -51,36 +62,40 @@ def privacy_report(estimator: BaseEstimator) -> PrivacyReport:
     >>> privacy_report(pipeline).headline.split(" when ")[0]
     '(1, 1e-06)-DP'
     """
-    steps = list(private_steps(estimator, fitted=True))
-    if not steps:
+    reports = list(_reports(estimator, ""))
+    if not reports and not any(
+        isinstance(each, Guaranteed) for _, each in values_inside(estimator)
+    ):
         raise ValueError("estimator: no step of it is private.")
-    for _, step in steps:
-        check_is_fitted(step)
-    reports = [step.privacy_report_ for _, step in steps]
-    first = reports[0]
-    if len(reports) == 1:
-        return first
-    rho, delta = (sum_up([getattr(each, cost) for each in reports]) for cost in ("rho", "delta"))
-    epsilon, words = sum_up([each.epsilon for each in reports]), "basic composition"
-    if all(step.rho is not None for _, step in steps):
-        # Step i is (rho_i, f_i)-zCDP with f_i <= delta_i, so all are (rho, delta)-zCDP together
-        # (`_ledger_terms`), which is (epsilon, 2 delta)-DP.
-        epsilon, delta, words = zcdp_epsilon(rho, delta), 2 * delta, "zCDP (tight conversion)"
-    return PrivacyReport(
-        epsilon=epsilon,
-        delta=min(delta, 1.0),
-        rho=rho,
-        spent_rho=sum_up([each.spent_rho for each in reports]),
-        accounting=words,
-        unit=first.unit,
-        noise="seeded" if any(each.noise == "seeded" for each in reports) else first.noise,
-        releases=tuple(
-            {**line, "release": f"{name}/{line['release']}"}
-            for (name, _), report in zip(steps, reports, strict=True)
-            for line in report.releases
-        ),
-        notes=tuple(dict.fromkeys(note for each in reports for note in each.notes)),
-        relation=first.relation,
-        payers=first.payers if len({each.payers for each in reports}) == 1 else "",
-        federated=any(each.federated for each in reports),
-    )
+    problem, whole = problem_of(estimator, fitted=True), total_of(reports) if reports else _NOTHING
+    if _decides_by_density(estimator):
+        whole = replace(whole, notes=(*whole.notes, _DENSITY))
+    return without_guarantee(whole, problem) if problem else whole
+
+
+_NOTHING = PrivacyReport(
+    epsilon=0.0, delta=0.0, rho=0.0, spent_rho=0.0, accounting="", unit="row", noise="system",
+    releases=(),
+)  # fmt: skip
+_DENSITY = (
+    "assumes that no step of the ColumnTransformer has sparse output: scikit-learn's decides by "
+    "the exact density of the rows whether its own is; that of privatize(...) does not"
+)
+
+
+def _decides_by_density(estimator: Any) -> bool:
+    """Whether a table of columns is scikit-learn's own, and asks how dense the rows are."""
+    own = type(estimator) is ColumnTransformer and estimator.sparse_threshold > 0
+    steps = steps_of(estimator, fitted=True) or ()
+    return own or any(_decides_by_density(step) for _, step in steps)
+
+
+def _reports(estimator: Any, name: str) -> Iterator[tuple[str, PrivacyReport]]:
+    """Names and reports of all private steps of a composition, and of searches in it."""
+    if isinstance(estimator, Guaranteed):
+        check_is_fitted(estimator)
+        yield name, estimator.privacy_report_
+    elif isinstance(estimator, FrozenEstimator):
+        yield from _reports(estimator.estimator, name)
+    for own, step in steps_of(estimator, fitted=True) or ():
+        yield from _reports(step, f"{name}__{own}" if name else own)

@@ -20,7 +20,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 
 from ._base import BaseDPEstimator, Bounds, LedgerLike, budget_of
-from ._compositions import COMPOSED
+from ._compositions import COMPOSED, owned
 from ._dropin.replacing import REPLACED
 from ._privacy._budget import PrivacyBudget
 from ._validation import check_steps, names_of, shares_of_one
@@ -327,5 +327,4 @@ def _with_twins(estimator: Any, twins: dict[str, Any]) -> Any:
         warnings.warn(
             f"privatize: not carried over: {', '.join(words)}", ConversionWarning, stacklevel=3
         )
-    kind = COMPOSED.get(type(found), type(found))
-    return kind(**found.get_params(deep=False)).set_params(**twins, **dict.fromkeys(kept))
+    return owned(found).set_params(**twins, **dict.fromkeys(kept))

@@ -3,19 +3,24 @@
 Here and nowhere else, so that a new version of scikit-learn is looked up in one file:
 
 * `num_features` counts the columns of anything that scikit-learn takes for a table;
-* callbacks came with 1.9: before, `with_callbacks` and the mixin do nothing.
+* callbacks came with 1.9: before, `with_callbacks` and the mixin do nothing;
+* `search_around` and `BlindToRows` know how its searches and its `ColumnTransformer` work.
 """
 
+import sys
 import warnings
 from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
+from scipy.sparse import csr_matrix, issparse
 from sklearn.base import BaseEstimator
 from sklearn.cluster import KMeans
 from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_features as num_features
+from sklearn.utils.validation import check_array
 
 from ._privacy._log import LOGGER
 from ._version import __version__
@@ -34,6 +39,7 @@ except ImportError:  # pragma: no cover - older scikit-learn
 
 
 __all__ = [
+    "BlindToRows",
     "CallbackSupportMixin",
     "ParameterNames",
     "Progress",
@@ -41,6 +47,7 @@ __all__ = [
     "complete_kmeans",
     "kmeans_of",
     "num_features",
+    "search_around",
     "with_callbacks",
     "without_callbacks",
 ]
@@ -98,6 +105,45 @@ class Versioned:
                 stacklevel=2,
             )
         super().__setstate__(state)  # type: ignore[misc]
+
+
+def search_around() -> str:
+    """The class of a search of scikit-learn that is making this fit; empty where there is none.
+
+    What it fits cannot know by its parameters that scores without noise have chosen them.
+    """
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_qualname == "BaseSearchCV.fit":
+            return type(frame.f_locals["self"]).__name__
+        frame = frame.f_back  # type: ignore[assignment]
+    return ""
+
+
+class BlindToRows:
+    """Mixin of a `ColumnTransformer` which leaves the rows to its steps.
+
+    scikit-learn's compares the exact density of the rows with `sparse_threshold`, so that one row
+    may change the format of its output, an attribute, and whether the next step takes that output.
+    And it gives all rows to functions that choose columns: here they get none, but names and types.
+    """
+
+    sparse_threshold: float
+    sparse_output_: bool
+
+    def _validate_column_callables(self, X: Any) -> None:
+        super()._validate_column_callables(_safe_indexing(X, slice(0, 0)))  # type: ignore[misc]
+
+    def _record_output_indices(self, Xs: Any) -> None:
+        """Called once in a fit, between the decision and its first use."""
+        super()._record_output_indices(Xs)  # type: ignore[misc]
+        self.sparse_output_ = self.sparse_threshold > 0 and any(map(issparse, Xs))
+
+    def _hstack(self, Xs: Any, **options: Any) -> Any:
+        """Of steps that made sparse blocks in the fit, and dense ones of other rows, too."""
+        if self.sparse_output_ and not any(map(issparse, Xs)):
+            Xs = [csr_matrix(check_array(X, ensure_all_finite=False)) for X in Xs]
+        return super()._hstack(Xs, **options)  # type: ignore[misc]
 
 
 def kmeans_of(centers: np.ndarray, **fitted: object) -> KMeans:

@@ -6,10 +6,10 @@ import warnings
 import numpy as np
 from sklearn.base import clone
 
-from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._privacy._trace import trace
 from sklearn_dp.audit import neighboring_pairs
 from sklearn_dp.audit._observe import Outcome
-from sklearn_dp.audit._player import Replay
+from sklearn_dp.audit._player import Recorder, Replay
 from sklearn_dp.audit._replay import different
 from sklearn_dp.audit.mechanisms import law_of
 
@@ -54,7 +54,7 @@ def face(model):
 
 def recorded(estimator, days, **options):
     """A stream, what it shows, and the releases of each day."""
-    traces = [Trace() for _ in days]
+    traces = [Recorder() for _ in days]
     model = run(estimator, days, traces, **options)
     return model, face(model), [each.events for each in traces]
 

@@ -389,8 +389,11 @@ def heard():
         root.setLevel(level)
 
 
-def quietly(fit, *data, force=None):
-    """A fit, its releases, and what it shows: its pickle, warnings, prints and log."""
+def quietly(fit, *data, force=lambda event: event.output):
+    """A fit, its releases, and what it shows: its pickle, warnings, prints and log.
+
+    A recording is forced too, on what it draws: reports tell that outputs were forced.
+    """
     with (
         heard() as text,
         warnings.catch_warnings(record=True) as caught,

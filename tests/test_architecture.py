@@ -25,7 +25,7 @@ LAYERS = (
     {"_queries"},
     {"accounting", "ledger", "_intervals", "_sklearn_compat", "_dropin"},
     {"_aggregate"},
-    {"_tables", "_validation"},
+    {"_guarantee", "_tables", "_validation"},
     {"_partitions"},
     {"_base"},
     {"_days"},

@@ -1,29 +1,48 @@
-"""Pipelines whose private steps are charged together."""
+"""Pipelines whose private steps are charged together, and which leave the rows to their steps."""
 
 import pickle
+from functools import partial
 
+import joblib
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix, issparse, vstack
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
+from sklearn.ensemble import VotingRegressor
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MinMaxScaler,
+    OneHotEncoder,
+    StandardScaler,
+)
 
 from sklearn_dp import (
     DPPCA,
+    DPBySegment,
     DPKMeans,
     FederatedDPKMeans,
     FriendlyMean,
     PrivacyBudget,
     PrivacyLedger,
+    SampleAndAggregate,
     privacy_report,
     privatize,
 )
-from sklearn_dp._compositions import parts_of
+from sklearn_dp._compositions import PrivateColumnTransformer, PrivatePipeline, parts_of
 from sklearn_dp._privacy._prepaid import Part, paid_together
-from sklearn_dp.exceptions import BudgetExceededError, ConversionWarning
+from sklearn_dp.exceptions import (
+    BudgetExceededError,
+    ConversionWarning,
+    LedgerError,
+    PrivacyWarning,
+)
+from sklearn_dp.model_selection import DPGridSearch, preflight
 
 X = np.random.default_rng(0).normal(size=(3000, 4))
 THREE = make_pipeline(StandardScaler(), PCA(2), KMeans(2))
@@ -182,3 +201,190 @@ def test_steps_are_charged_for_the_unit_of_their_fits():
     assert [part.unit for part in parts] == ["row"]
     parts = parts_of([("a", step.set_params(privacy_unit="auto"))], 2, lambda name: True)
     assert [part.unit for part in parts] == ["group"]
+
+
+# -- threads and processes of others ---------------------------------------------------------------
+
+COLUMNS = ColumnTransformer([("a", StandardScaler(), [0, 1])], remainder=PCA(1))
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+@pytest.mark.parametrize(
+    "theirs",
+    [
+        make_union(StandardScaler(), PCA(1)),
+        COLUMNS,
+        make_pipeline(make_union(StandardScaler(), PCA(1)), KMeans(2)),
+        make_union(COLUMNS, make_pipeline(make_union(PCA(1), PCA(2)))),
+    ],
+    ids=["union", "columns", "pipeline", "nested"],
+)
+def test_no_backend_makes_a_fit_pay_twice(theirs, backend, n_jobs, tmp_path):
+    """Tasks of joblib did not know that they were paid for, and the budget of one fit ran dry."""
+    ledger = book(path=tmp_path / "ledger.db")
+    twin = privatize(theirs, epsilon=0.9, ledger=str(tmp_path / "ledger.db"))
+    holders = [name for name in twin.get_params() if name.rpartition("__")[2] == "n_jobs"]
+    twin.set_params(**{name: n_jobs for name in holders if type(twin) is not PrivatePipeline})
+    with joblib.parallel_config(backend, n_jobs=2):
+        twin.fit(X[:500])
+    (charge,) = ledger.entries
+    assert charge.epsilon == pytest.approx(0.9)
+
+
+# -- two values of a key ---------------------------------------------------------------------------
+
+FEW = {"n_clusters": [2, 3]}
+HIDDEN = {
+    "search": lambda ledger: DPGridSearch(DPKMeans(bounds=5.0), FEW, ledger=ledger),
+    "search of scikit-learn": lambda ledger: GridSearchCV(DPKMeans(ledger=ledger), FEW, cv=2),
+    "grid": lambda ledger: GridSearchCV(DPKMeans(), {"ledger": [ledger]}, cv=2),
+    "estimator in a grid": lambda ledger: GridSearchCV(
+        make_pipeline(DPKMeans()), {"dpkmeans": [DPKMeans(2, ledger=ledger)]}, cv=2
+    ),
+    "pipeline": lambda ledger: make_pipeline(DPPCA(2), HIDDEN["search"](ledger)),
+    "union": lambda ledger: make_pipeline(make_union(PCA(1), DPPCA(1, ledger=ledger)), DPKMeans()),
+    "columns": lambda ledger: ColumnTransformer([("a", DPPCA(1, ledger=ledger), [0, 1])]),
+    "remainder": lambda ledger: ColumnTransformer([], remainder=DPPCA(1, ledger=ledger)),
+    "segment": lambda ledger: DPBySegment(DPKMeans(2), ledger=ledger),
+    "ensemble": lambda ledger: SampleAndAggregate(ledger=ledger),
+    "ensemble of scikit-learn": lambda ledger: VotingRegressor(
+        [("a", make_pipeline(DPPCA(1, ledger=ledger), Ridge()))]
+    ),
+    "function": lambda ledger: make_pipeline(
+        FunctionTransformer(partial(lambda rows, model: rows, model=DPPCA(1, ledger=ledger)))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_two_values_of_a_key_are_refused_wherever_they_hide(name):
+    ledger = book(10.0, 1e-3)
+    region = ledger.disjoint("region", ["n", "s"])
+    for theirs in (
+        make_pipeline(StandardScaler(), KMeans(2)),
+        make_union(PCA(1), StandardScaler()),
+    ):
+        twin = privatize(theirs, epsilon=1.0, ledger=region["n"])
+        (last, _), *_ = reversed(getattr(twin, "steps", None) or twin.transformer_list)
+        twin.set_params(**{last: HIDDEN[name](region["s"])})
+        for use in (lambda twin=twin: twin.fit(X), lambda twin=twin: preflight(twin, X)):
+            with pytest.raises(LedgerError, match="charged to two values of 'region'"):
+                use()
+    assert ledger.entries == ()
+
+
+# -- what the rows decide --------------------------------------------------------------------------
+
+
+def rows_of_density(extra=0):
+    """Of density .3 exactly; a row of zeros more, and it is less."""
+    dense = np.zeros((4000, 4))
+    dense.ravel()[np.random.default_rng(0).permutation(16_000)[:4800]] = 1.0
+    return vstack([csr_matrix(dense), csr_matrix((extra, 4))]).tocsr()
+
+
+def mixed(**options):
+    return ColumnTransformer([("a", PCA(1), [0, 1])], remainder="passthrough", **options)
+
+
+def inside(twin, name):
+    """The table of columns in a composition, as it was fitted."""
+    return {
+        "alone": lambda: twin,
+        "union": lambda: twin[0].transformer_list[0][1],
+        "columns": lambda: twin.transformers_[0][1],
+        "deep": lambda: twin.transformers_[0][1][0],
+    }[name]()
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["made", "set_params"])
+@pytest.mark.parametrize("threshold", [0.0, 1e-9, 0.3, 1.0])
+@pytest.mark.parametrize("name", ["alone", "union", "columns", "deep"])
+def test_no_row_decides_whether_a_table_is_sparse(name, threshold, after):
+    """One row of zeros more changed an attribute, the pickle, and whether the next step failed."""
+    table = mixed(sparse_threshold=0.3 if after else threshold)
+    theirs, key = {
+        "alone": (table, "sparse_threshold"),
+        "union": (make_pipeline(make_union(table), KMeans(2)), "featureunion"),
+        "columns": (ColumnTransformer([("in", table, [0, 1, 2, 3])]), "in"),
+        "deep": (ColumnTransformer([("in", make_pipeline(table), [0, 1, 2, 3])]), "in"),
+    }[name]
+    twin = privatize(theirs, epsilon=4.0)
+    if after:  # with scikit-learn's own
+        new = mixed(sparse_threshold=threshold)
+        of_union, deep = make_union(new), make_pipeline(new)
+        new = {"alone": threshold, "union": of_union, "columns": new, "deep": deep}[name]
+        for step in (of_union, deep):
+            step.set_params(columntransformer__a=DPPCA(1))
+        twin.set_params(**{key: new})
+        if name == "columns":
+            twin.set_params(in__a=DPPCA(1))
+    shown = []
+    for rows in (rows_of_density(), rows_of_density(1), csr_matrix(np.ones((4000, 4)))):
+        found = inside(clone(twin).fit(rows), name)
+        assert type(found) is PrivateColumnTransformer
+        for public in (rows_of_density()[:2], rows_of_density()[:2].toarray()):
+            assert issparse(found.transform(public)) == found.sparse_output_
+        assert issparse(clone(found).fit_transform(rows)) == found.sparse_output_
+        shown.append(found.sparse_output_)
+    assert shown == [threshold > 0] * 3
+    found = inside(clone(twin).fit(rows.toarray()), name)
+    assert not found.sparse_output_ and not issparse(found.transform(rows.toarray()))
+
+
+@pytest.mark.parametrize("kept", ["a", "remainder"])
+def test_what_chooses_columns_sees_no_row(kept):
+    seen = []
+
+    def choose(rows):
+        seen.append(rows.shape)
+        return [0, 1]
+
+    table = ColumnTransformer([("a", PCA(1), choose)], remainder=StandardScaler())
+    twin = privatize(make_pipeline(table) if kept == "remainder" else table).fit(X)
+    assert (
+        seen == [(0, 4)] and (twin[0] if kept == "remainder" else twin).transform(X).shape[1] == 3
+    )
+
+
+def test_compositions_of_the_user_are_left_as_they_are():
+    table = mixed().set_params(a=DPPCA(1))
+    steps = [("columns", table), ("k", DPKMeans(2, bounds=5.0))]
+    ours = PrivatePipeline(steps).fit(X)
+    assert (
+        steps[0][1] is table
+        and type(table) is ColumnTransformer
+        and not hasattr(table, "transformers_")
+    )
+    assert type(ours[0]) is PrivateColumnTransformer
+
+
+def test_the_output_that_was_asked_for_is_kept():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(X, columns=list("abcd"))
+    theirs = make_pipeline(mixed(), KMeans(2)).set_output(transform="pandas")
+    assert isinstance(privatize(theirs)[0].fit_transform(table), pandas.DataFrame)
+
+
+# -- what is printed -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["made", "fitted", "cloned", "pickled", "chosen"])
+def test_a_step_that_is_allowed_takes_the_guarantee_away(form):
+    theirs = make_pipeline(StandardScaler(), MinMaxScaler(), KMeans(2))
+    with pytest.warns(PrivacyWarning):
+        twin = privatize(theirs, epsilon=1.0, allow=["minmaxscaler"])
+    twin = {
+        "made": lambda: twin,
+        "fitted": lambda: twin.fit(X),
+        "cloned": lambda: clone(twin),
+        "pickled": lambda: pickle.loads(pickle.dumps(twin)),
+        "chosen": lambda: (
+            GridSearchCV(twin, {"kmeans__n_clusters": [2]}, cv=2).fit(X).best_estimator_
+        ),
+    }[form]()
+    words = "# no guarantee: MinMaxScaler would learn from private rows; privatize(...) replaces"
+    assert words in repr(twin) and "-DP" not in repr(twin)
+    assert words[2:] in twin._repr_html_() and "-DP</p>" not in twin._repr_html_()
+    assert "(1, 1e-06)-DP</p>" in privatize(make_pipeline(PCA(2), KMeans(2)))._repr_html_()

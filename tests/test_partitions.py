@@ -134,7 +134,7 @@ def fitted(estimator, X, places, groups=None, weights=None, engine=Elsewhere, y=
         largest = None if weights is None else model.max_weight
         open_units(table, grouped=groups is not None, largest=largest)
         model._fit_table(table, session, Progress(model))
-        model.privacy_report_ = session.report()
+        model._add_report(session.report())
         model._tell_limit()
         model._tidy(table.dtype)
     return model, held

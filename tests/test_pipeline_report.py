@@ -1,15 +1,48 @@
-"""One report of all private steps of a pipeline."""
+"""One report of all private steps of a pipeline, or why there is none."""
 
+import math
+import pickle
+import re
+
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    Normalizer,
+    PolynomialFeatures,
+    RobustScaler,
+    StandardScaler,
+    scale,
+)
+from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
-from sklearn_dp import DPPCA, DPKMeans, privacy_report, privatize
+from sklearn_dp import (
+    DPPCA,
+    DPBySegment,
+    DPKMeans,
+    DPStandardScaler,
+    PrivacyBudget,
+    PrivacyLedger,
+    PublicScaler,
+    SampleAndAggregate,
+    privacy_report,
+    privatize,
+)
+from sklearn_dp.accounting import deployment_entry
+from sklearn_dp.exceptions import LedgerError
+from sklearn_dp.inspection import BudgetDisplay
+from sklearn_dp.model_selection import DPGridSearch
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
 X = np.vstack([np.random.default_rng(0).normal(size=(400, 4)) + shift for shift in (0, 9)])
@@ -57,3 +90,222 @@ def test_what_has_no_report_is_refused():
         privacy_report(make_pipeline(StandardScaler(), KMeans(2)))
     with pytest.raises(NotFittedError):
         privacy_report(make_pipeline(DPPCA(2), DPKMeans(2)))
+
+
+# -- a closed world: every step is known, or there is no guarantee ---------------------------------
+
+K = DPKMeans(2, bounds=20.0)
+FEW = {"n_clusters": [2, 3]}
+
+
+class OwnNormalizer(Normalizer):
+    """A subclass may do anything with its rows."""
+
+
+class OwnScaler(PublicScaler):
+    pass
+
+
+class OwnPipeline(Pipeline):
+    pass
+
+
+def centered(rows):
+    return rows - rows.mean(axis=0)
+
+
+STRANGERS = {
+    "several": (make_pipeline(StandardScaler(), PCA(2), K), "StandardScaler, PCA learned from pr"),
+    "a name": (Pipeline([("prep", RobustScaler()), ("k", K)]), r"RobustScaler \('prep'\) learned"),
+    "after": (make_pipeline(DPPCA(2), KMeans(2)), "KMeans learned from private rows"),
+    "union": (make_pipeline(make_union(PCA(1), DPPCA(1)), K), "PCA learned"),
+    "columns": (ColumnTransformer([("a", MaxAbsScaler(), [0])], remainder=DPPCA(1)), "MaxAbsSc"),
+    "remainder": (ColumnTransformer([("a", DPPCA(1), [0, 1])], remainder=PCA(1)), "PCA"),
+    "deep": (make_pipeline(make_union(make_pipeline(make_union(PCA(1)))), K), "PCA"),
+    "search": (make_pipeline(DPStandardScaler(), GridSearchCV(K, FEW, cv=2)), "GridSearchCV lear"),
+    "only a search": (GridSearchCV(K, FEW, cv=2), "GridSearchCV learned"),
+    "frozen": (
+        make_pipeline(FrozenEstimator(StandardScaler().fit(X)), K),
+        "StandardScaler .* fitted before, on rows of which nothing is known",
+    ),
+    "function": (
+        make_pipeline(FunctionTransformer(centered), K),
+        "may look at several rows",
+    ),
+    "of scikit-learn": (
+        make_pipeline(FunctionTransformer(scale), K),
+        "may look at several",
+    ),
+    "a method": (
+        make_pipeline(FunctionTransformer(np.add.accumulate), K),
+        "may look at sever",
+    ),
+    "compared": (
+        make_pipeline(FunctionTransformer(np.exp, inverse_func=np.log1p), K),
+        "FunctionTransformer may look",
+    ),
+    "subclass": (make_pipeline(OwnNormalizer(), K), "OwnNormalizer may look at several rows"),
+    "of ours": (make_pipeline(OwnScaler((-9.0, 9.0)), K), "OwnScaler"),
+    "composition": (OwnPipeline([("a", DPPCA(2)), ("k", K)]), "OwnPipeline may look"),
+    "n in a shape": (
+        make_pipeline(SparseRandomProjection(eps=0.9), K),
+        "SparseRandomProjection learned",
+    ),
+}
+
+
+def assert_void(report):
+    assert report.headline.startswith("no guarantee: ") and report.problems
+    assert (report.epsilon, report.delta, report.rho) == (math.inf, 1.0, math.inf)
+    page = report._repr_html_()
+    for text in (repr(report), page):
+        assert "no guarantee" in text and "-DP when" not in text and "right at most" not in text
+    assert "privatize(...)" in report.headline or "DPGridSearch" in report.headline
+    assert 'class="sk-dp-bad"' in page
+    with pytest.raises(ValueError, match="^source states no guarantee"):
+        deployment_entry(report)
+    display = BudgetDisplay.from_report(report)
+    assert display.heading == "Fit: no guarantee"
+    plt.close(display.figure_)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", STRANGERS)
+def test_a_step_of_which_nothing_is_known_takes_the_guarantee_away(name):
+    pipeline, words = STRANGERS[name]
+    rows = np.tile(X, (1, 400)) if name == "n in a shape" else X
+    pipeline = clone(pipeline).fit(rows)
+    report = privacy_report(pipeline)
+    assert re.search(words, report.headline)
+    assert_void(report)
+    assert privacy_report(pickle.loads(pickle.dumps(pipeline))).headline == report.headline
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        Normalizer(),
+        PublicScaler((-20.0, 20.0)),
+        PolynomialFeatures(2),
+        FunctionTransformer(),
+        FunctionTransformer(np.abs),
+        FunctionTransformer(np.clip, kw_args={"a_min": -3, "a_max": 3}),
+        FunctionTransformer(np.exp, inverse_func=np.log, check_inverse=False),
+        GaussianRandomProjection(3, random_state=0),
+        "passthrough",
+        None,
+        make_union(Normalizer(), "passthrough"),
+        ColumnTransformer([("a", Normalizer(), [0, 1]), ("b", PCA(1), [])], remainder="drop"),
+        FrozenEstimator(PublicScaler((-20.0, 20.0)).fit(X)),
+    ],
+    ids=range(13),
+)
+def test_a_public_step_costs_nothing(first):
+    pipeline = make_pipeline(first, clone(K)).fit(X)
+    assert privacy_report(pipeline).headline == pipeline[-1].privacy_report_.headline
+    texts = make_pipeline(HashingVectorizer(n_features=4), clone(K)).fit(["a b", "c"] * 200)
+    assert privacy_report(texts).epsilon == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("bare", [True, False])
+def test_what_scores_without_noise_have_chosen_has_no_guarantee(bare):
+    estimator = clone(K) if bare else privatize(make_pipeline(PCA(2), KMeans(2)))
+    grid = {f"{'' if bare else 'kmeans__'}n_clusters": [2, 3]}
+    best = GridSearchCV(estimator, grid, cv=2).fit(X).best_estimator_
+    for model in (best, pickle.loads(pickle.dumps(best))):
+        report = privacy_report(model)
+        assert report.headline.startswith("no guarantee: GridSearchCV compared scores")
+        assert_void(report)
+    assert privacy_report(clone(best).fit(X)).problems == ()  # parameters that are given
+    cv_of_ours = GridSearchCV(DPGridSearch(K, FEW), {"final": ["refit"]}, cv=2).fit(X)
+    assert_void(cv_of_ours.best_estimator_.best_estimator_.privacy_report_)
+
+
+def search(**options):
+    return DPGridSearch(DPKMeans(bounds=20.0), FEW, epsilon=5.0, **options)
+
+
+@pytest.mark.parametrize(
+    "pipeline, epsilon",
+    [
+        (make_pipeline(DPStandardScaler(), search()), 6),
+        (make_pipeline(make_union(DPPCA(1), DPPCA(1)), search()), 7),
+        (make_pipeline(Normalizer(), make_pipeline(search())), 5),
+        (make_pipeline(DPStandardScaler(), DPBySegment(K)), 2),
+        (make_pipeline(FrozenEstimator(DPStandardScaler().fit(X)), search()), 6),
+        (Pipeline([("u", make_union(DPPCA(2, epsilon=0.5))), ("k", clone(K))]), 1.5),
+    ],
+)
+def test_searches_and_segments_inside_are_counted(pipeline, epsilon):
+    assert privacy_report(clone(pipeline).fit(X)).epsilon == pytest.approx(epsilon)
+
+
+def test_a_report_is_what_the_ledger_was_charged():
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=100.0, delta=1e-3))
+    pipeline = privatize(make_pipeline(StandardScaler(), PCA(2), KMeans(2)), ledger=ledger)
+    pipeline.set_params(kmeans=search(ledger=ledger)).fit(X)
+    assert "together" not in repr(pipeline)
+    report = privacy_report(pipeline)
+    assert report.epsilon == pytest.approx(ledger.spent["epsilon"], rel=1e-9)
+    assert report.delta == pytest.approx(ledger.spent["delta"])
+    assert [charge.label for charge in ledger.entries] == [
+        "DPStandardScaler + DPPCA",
+        "DPGridSearch",
+    ]
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        make_pipeline(DPStandardScaler(), DPPCA(2), DPKMeans(2)),
+        make_pipeline(StandardScaler().fit(X[:9]), DPKMeans(2, bounds=20.0)),
+        make_pipeline(Normalizer(), DPPCA(2), DPKMeans(2, bounds=20.0)),
+    ],
+    ids=["private", "public_steps", "stateless"],
+)
+def test_all_steps_out_of_one_search_have_its_report(estimator):
+    public = [name for name, step in estimator.steps if isinstance(step, StandardScaler)]
+    found = DPGridSearch(
+        estimator, {"dpkmeans__n_clusters": [2, 3]}, epsilon=2.0, public_steps=public
+    ).fit(X)
+    for best in (found.best_estimator_, found.estimators_[0]):
+        assert privacy_report(best) is found.privacy_report_
+        again = pickle.loads(pickle.dumps(best))
+        assert privacy_report(again) == found.privacy_report_
+    if public:  # a new fit does not let it learn from private rows, and another one is none of it
+        assert best.fit(X)[0].mean_ == pytest.approx(X[:9].mean(axis=0))
+        assert privacy_report(best).epsilon < 2.0
+        best.set_params(standardscaler=StandardScaler()).fit(X)
+        assert_void(privacy_report(best))
+
+
+@pytest.mark.parametrize("given", [0, 1])
+def test_steps_that_protect_different_units_have_no_report(given):
+    pipeline = privatize(make_pipeline(StandardScaler(), KMeans(2)), epsilon=1.0)
+    name = list(pipeline.named_steps)[given]
+    pipeline.fit(X, **{f"{name}__groups": np.arange(len(X)) // 4})
+    with pytest.raises(ValueError, match="standardscaler .*group.*kmeans|standardscaler .*row"):
+        privacy_report(pipeline)
+    assert repr(pipeline).endswith("guarantee: the steps were fitted to protect different units")
+    assert "-DP</p>" not in pipeline._repr_html_()
+
+
+def test_steps_that_were_charged_to_two_values_have_no_report():
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=10.0, delta=1e-3))
+    region = ledger.disjoint("region", ["n", "s"])
+    pipeline = make_pipeline(DPStandardScaler(ledger=region["n"]), DPKMeans(2, ledger=region["s"]))
+    with pytest.raises(LedgerError, match="charged to two values of 'region'"):
+        privacy_report(pipeline.fit(X))
+
+
+def test_a_table_of_columns_of_scikit_learn_tells_what_it_assumes():
+    columns = ColumnTransformer([("a", DPPCA(1), [0, 1])], remainder="passthrough")
+    (note,) = privacy_report(make_pipeline(columns, DPKMeans(2)).fit(X)).notes
+    assert "exact density" in note
+    assert privacy_report(privatize(columns).fit(X)).notes == ()
+    assert privacy_report(columns.set_params(sparse_threshold=0).fit(X)).notes == ()
+
+
+def test_a_model_that_blocks_have_made_is_known():
+    model = make_pipeline(Normalizer(), SampleAndAggregate(n_blocks=20)).fit(X)
+    assert privacy_report(model).problems == ()

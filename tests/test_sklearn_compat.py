@@ -8,9 +8,12 @@ from typing import ClassVar
 import joblib
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix, issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.cluster import KMeans
+from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 
 import sklearn_dp
@@ -24,11 +27,13 @@ from sklearn_dp import (
     privatize,
 )
 from sklearn_dp._sklearn_compat import (
+    BlindToRows,
     ParameterNames,
     Progress,
     complete_kmeans,
     kmeans_of,
     num_features,
+    search_around,
     with_callbacks,
     without_callbacks,
 )
@@ -208,3 +213,62 @@ def test_a_pickle_of_another_version_is_warned_of(estimator, version, monkeypatc
     assert type(estimator).__name__ in names and type(twin) is type(estimator)
     text = str(caught[-1].message)
     assert (version or "unknown") in text and f"{sklearn_dp.__version__} of sklearn_dp" in text
+
+
+class Searched(BaseEstimator):
+    """Keeps which search was around its fits."""
+
+    found: ClassVar = []
+
+    def __init__(self, a=1):
+        self.a = a
+
+    def fit(self, X, y=None):
+        self.found.append(search_around())
+        return self
+
+    def score(self, X, y=None):
+        return 0.0
+
+
+@pytest.mark.parametrize("kind", [GridSearchCV, RandomizedSearchCV])
+def test_a_fit_knows_the_search_around_it(kind):
+    Searched.found.clear()
+    kind(make_pipeline(Searched()), {"searched__a": [1]}, cv=2).fit(np.zeros((8, 1)))
+    assert Searched.found == [kind.__name__] * 3
+    cross_validate(Searched(), np.zeros((8, 1)), cv=2)
+    Searched().fit(None)
+    assert Searched.found[3:] == [""] * 3
+
+
+class Blind(BlindToRows, ColumnTransformer):
+    pass
+
+
+class Eye(BaseEstimator):
+    """Makes a block of the type that it is told."""
+
+    def __init__(self, kind=np.asarray):
+        self.kind = kind
+
+    def fit_transform(self, X, y=None):
+        return self.kind(X)
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return np.asarray(X)
+
+
+@pytest.mark.parametrize("kinds", [[np.asarray] * 2, [np.asarray, csr_matrix], [csr_matrix] * 2])
+@pytest.mark.parametrize("threshold", [0.0, 0.3, 1.0])
+def test_the_format_of_a_table_is_that_of_its_blocks(kinds, threshold):
+    parts = [(f"s{i}", Eye(kind), [i]) for i, kind in enumerate(kinds)]
+    sparse = threshold > 0 and csr_matrix in kinds
+    for X in (np.zeros((9, 2)), np.ones((9, 2)), np.eye(9)[:, :2]):
+        table = Blind(parts, sparse_threshold=threshold)
+        assert issparse(table.fit_transform(X)) == table.sparse_output_ == sparse
+        found = table.transform(X[:2])  # of blocks that are dense all
+        assert issparse(found) == sparse and found.shape == (2, 2)
+        assert np.array_equal(found.toarray() if sparse else found, X[:2])

@@ -30,11 +30,11 @@ _COLUMNS = (
     "path", "part",
 )  # fmt: skip
 
-_DARK = """{--sklearn-color-text:#f2f2f2;--sklearn-color-text-muted:#a6a6a6;
+_DARK = """{--sk-dp-alarm:#ff8a80;--sklearn-color-text:#f2f2f2;--sklearn-color-text-muted:#a6a6a6;
 --sklearn-color-line:#6b6b6b;--sklearn-color-border-box:#8a8a8a;
 --sklearn-color-unfitted-level-0:#221a10;--sklearn-color-unfitted-level-1:#3a2c1b;
 --sklearn-color-fitted-level-0:#101a24;--sklearn-color-fitted-level-1:#1b2d40}"""
-_LIGHT = """{--sklearn-color-text:#000;--sklearn-color-text-muted:#595959;
+_LIGHT = """{--sk-dp-alarm:#b00020;--sklearn-color-text:#000;--sklearn-color-text-muted:#595959;
 --sklearn-color-line:gray;--sklearn-color-border-box:#666;
 --sklearn-color-unfitted-level-0:#fff5e6;--sklearn-color-unfitted-level-1:#f6e4d2;
 --sklearn-color-fitted-level-0:#f0f8ff;--sklearn-color-fitted-level-1:#d4ebff}"""
@@ -54,6 +54,7 @@ border:1px dotted var(--sklearn-color-border-box);border-radius:.25em}
 --sk-dp-head:var(--sklearn-color-fitted-level-1)}
 .sk-dp p{margin:0 0 .6em;color:inherit}
 .sk-dp p.sk-dp-note{margin:.5em 0 0;font-size:.9em;color:var(--sklearn-color-text-muted)}
+.sk-dp p.sk-dp-bad{color:var(--sk-dp-alarm)}
 .sk-dp-bar{display:flex;height:1em;margin:0 0 .25em;border-radius:.25em;overflow:hidden;
 border:1px solid var(--sklearn-color-line)}
 .sk-dp-bar span{min-width:1px}

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from datetime import UTC, datetime
 from html import escape
@@ -22,7 +24,9 @@ from ._ledger_store import FileBook, LostBook, MemoryBook
 from ._ledger_terms import LedgerCharge, LedgerState, LedgerTerms
 from ._log import log_charge
 
-__all__ = ["DisjointLedgers", "PrivacyLedger", "open_ledger"]
+__all__ = ["DisjointLedgers", "PrivacyLedger", "no_charges", "open_ledger"]
+
+_CLOSED: ContextVar[bool] = ContextVar("sklearn_dp_no_charges", default=False)
 
 
 class PrivacyLedger:
@@ -245,6 +249,7 @@ class PrivacyLedger:
             The charge is of another unit, relation or kind than the ledger's, or the file cannot be
             used.
         """
+        _check_may_charge()
         if not isinstance(charge, LedgerCharge):
             raise TypeError(f"charge must be a LedgerCharge, got {type(charge).__name__}")
         key, value = self._payers
@@ -398,13 +403,38 @@ def _saved(path: str | None, identity: str, payers: Payers) -> PrivacyLedger:
     return _of_book(LostBook(identity) if path is None else FileBook(path, identity), payers)
 
 
-def open_ledger(ledger: str | os.PathLike[str] | PrivacyLedger | None) -> PrivacyLedger | None:
-    """The ledger that an estimator's `ledger` parameter means.
+@contextmanager
+def no_charges() -> Iterator[None]:
+    """Refuse all charges of this thread in this block: for code of users on blocks or single rows.
+
+    How often that is called is private, and so is which of its calls a ledger can still pay for.
+    """
+    token = _CLOSED.set(True)
+    try:
+        yield
+    finally:
+        _CLOSED.reset(token)
+
+
+def _check_may_charge() -> None:
+    if _CLOSED.get():
+        raise LedgerError(
+            "ledger must not be charged by a fit on a part of the rows of another fit."
+        )
+
+
+def open_ledger(
+    ledger: str | os.PathLike[str] | PrivacyLedger | bool | None,
+) -> PrivacyLedger | None:
+    """The ledger that an estimator's `ledger` parameter means; none for None and for False.
 
     A `LedgerError` if the path is none: none is ever made here, since a mistyped path would be a
     fresh budget.
     """
-    if ledger is None or isinstance(ledger, PrivacyLedger):
+    if ledger is None or ledger is False:
+        return None
+    _check_may_charge()
+    if isinstance(ledger, PrivacyLedger):
         return ledger
     if isinstance(ledger, (str, os.PathLike)):
         return PrivacyLedger(path=ledger)

@@ -379,7 +379,7 @@ class PrivacyPlan:
         ----------
         log : sequence of dict
             Lines that a session noted; none: the report describes the plan.
-        noise : {"system", "seeded"}
+        noise : {"system", "seeded", "forced"}
             Where the noise came from.
         """
         return PrivacyReport.from_plan(self, log, noise)

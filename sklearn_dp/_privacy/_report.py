@@ -1,16 +1,17 @@
-"""What a fit released and what it cost, as a table for people.
+"""What a fit released and what it cost: a record that nothing changes, and a table for people.
 
 A report holds nothing but what is public or released: names and mechanisms of the plan, scales of
 the noise (which follow from shares and released values), costs. Before a fit it shows the plan, and
-after it one line for each release.
+after it one line for each release. :mod:`._provenance` makes one report of several.
 """
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
+from ._disjoint import Payers
 from ._guarantee_text import best_guess, in_plain_words, secret_in_words, what_can_be_told
 from ._html import (
     bar,
@@ -29,21 +30,38 @@ from ._neighbors import condition_in_words, in_words
 from ._optional import extra
 from ._parallel_composition import maximum_cost
 
-__all__ = ["PrivacyReport"]
+__all__ = ["EXACT", "PaidBy", "PrivacyReport"]
 
-_EXACT = "Gaussian DP (exact)"
-_VOID = {"altered": "an audit altered the noise of this fit on purpose"}
+PaidBy = tuple[str, str, Payers]
+"""Which ledger was charged, its head after that, and the units that paid."""
+EXACT = "Gaussian DP (exact)"
+_VOID = {
+    "altered": "an audit altered the noise of this fit on purpose",
+    "forced": "an audit set what this fit released (noise: forced)",
+}
 """Sources of noise without any guarantee, and why."""
+
+
+class _Line(dict[str, Any]):
+    """A release in a report: a dict that stays as it is."""
+
+    def _fixed(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError("a report cannot be changed")
+
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _fixed
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Line, (dict(self),)
 
 
 @dataclass(frozen=True)
 class PrivacyReport:
-    """The privacy guarantee of one fit, and the releases behind it.
+    """The privacy guarantee of one fit, or of several together, and the releases behind it.
 
     Attributes
     ----------
     epsilon, delta : float
-        The guarantee of the whole fit, as planned and charged.
+        The guarantee of the whole fit, as planned and charged; infinity and 1 where there is none.
     rho : float
         The zCDP cost of the plan, which is what was charged.
     spent_rho : float
@@ -54,8 +72,8 @@ class PrivacyReport:
         "row" or "group": what is added or removed between neighboring data sets.
     noise : str
         "system" (operating-system entropy), "seeded" (reproducible: no guarantee against those
-        who know the seed), "altered" (by an audit, on purpose: no guarantee at all), or "planned"
-        for a plan that has not run.
+        who know the seed), "altered" or "forced" (an audit has changed the noise, or set the
+        outputs, on purpose: no guarantee at all), or "planned" for a plan that has not run.
     releases : tuple of dict
         One for each release: mechanism, sensitivity, noise scale, cost.
     notes : tuple of str
@@ -69,6 +87,10 @@ class PrivacyReport:
         Which units the ledger has charged, such as "region = 'north'"; empty for all of them.
     federated : bool
         Whether it is about a fit to clients that keep their rows.
+    problems : tuple of str
+        Why there is no guarantee, such as steps that have learned from rows without privacy.
+    in_rho : bool
+        Whether the budget was given in rho: such costs add up in zCDP.
     """
 
     epsilon: float
@@ -84,6 +106,14 @@ class PrivacyReport:
     ledger: tuple[tuple[str, float, float], ...] = ()
     payers: str = ""
     federated: bool = False
+    problems: tuple[str, ...] = ()
+    in_rho: bool = False
+    # What two equal fits do not share: who paid, and of a stream the report of its first day.
+    paid_by: PaidBy | None = field(default=None, compare=False)
+    first: Self | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "releases", tuple(map(_Line, self.releases)))
 
     @classmethod
     def from_plan(cls, plan: Any, log: Sequence[dict[str, Any]], noise: str) -> Self:
@@ -94,7 +124,7 @@ class PrivacyReport:
         plan : PrivacyPlan
         log : sequence of dict
             A line for each release; see `PrivacySession._note`.
-        noise : {"system", "seeded"}
+        noise : {"system", "seeded", "forced"}
 
         Returns
         -------
@@ -114,7 +144,7 @@ class PrivacyReport:
             ),
             accounting="one (epsilon, delta)-DP step"
             if plan.one_step
-            else _EXACT
+            else EXACT
             if plan.gaussian
             else "zCDP (tight conversion)",
             unit=plan.unit,
@@ -123,6 +153,7 @@ class PrivacyReport:
             notes=tuple(plan.notes),
             relation=plan.relation,
             federated=plan.federated,
+            in_rho=plan.target.rho is not None,
         )
 
     @property
@@ -145,10 +176,15 @@ class PrivacyReport:
         return self.neighbors
 
     @property
+    def _void(self) -> tuple[str, ...]:
+        """Why there is no guarantee; empty where there is one."""
+        return (*self.problems, *([_VOID[self.noise]] if self.noise in _VOID else []))
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """Limits of the guarantee in words; nobody has to look for them in the documentation."""
-        if self.noise in _VOID:
-            return (f"no guarantee: {_VOID[self.noise]}", *self.notes)
+        if self._void:
+            return (f"no guarantee: {'; '.join(self._void)}", *self.notes)
         if self.noise != "seeded":
             return self.notes
         return ("seeded noise: no guarantee against anyone who knows random_state", *self.notes)
@@ -169,8 +205,8 @@ class PrivacyReport:
     @property
     def headline(self) -> str:
         """The guarantee in one line, with neighbors, accounting and the source of the noise."""
-        if self.noise in _VOID:
-            return f"no guarantee: {_VOID[self.noise]}"
+        if self._void:
+            return f"no guarantee: {'; '.join(self._void)}"
         return (
             f"({self.epsilon:.4g}, {self.delta:.3g})-DP "
             f"{condition_in_words(self.relation, self.unit)}; "
@@ -198,12 +234,12 @@ class PrivacyReport:
             In right guesses of a hundred: by the law of what is released, and by epsilon and delta
             alone.
         """
-        if self.noise in _VOID:
-            return f"There is no guarantee: {_VOID[self.noise]}."
+        if self._void:
+            return f"There is no guarantee: {'; '.join(self._void)}."
         planned = self.noise == "planned"
         words = what_can_be_told(
             secret_in_words(self.relation, self.unit),
-            best_guess(self.epsilon, self.delta, self.rho, self.accounting == _EXACT),
+            best_guess(self.epsilon, self.delta, self.rho, self.accounting == EXACT),
             best_guess(self.epsilon, self.delta),
             "could" if planned else "can",
         )
@@ -224,6 +260,8 @@ class PrivacyReport:
             for name, cost, total in costs
         )
         whose = f", paid by the units of {self.payers} only" if self.payers else ""
+        if self.problems and not self.ledger:
+            return ""
         return f"It {'would spend' if self.noise == 'planned' else 'spent'} {words}{whose}."
 
     def _repr_html_(self) -> str:
@@ -236,7 +274,8 @@ class PrivacyReport:
 def _page(report: PrivacyReport) -> str:
     """A plan that has not run, or a fit. Everything in a report is public or released."""
     planned = report.noise == "planned"
-    whole = report.rho or 1.0  # of a plan that spends nothing, no share is anything
+    # Of a plan that spends nothing, no share is anything; without a guarantee, there is no whole.
+    whole = (report.spent_rho if report.problems else report.rho) or 1.0
     stages = _grouped(report.releases, lambda row: row["release"].rpartition("/")[0])
     # A path is a course that a fit may take: of each, what it would spend.
     paths = sorted({path for row in report.releases for path in paths_of(row)}) or [""]
@@ -257,10 +296,11 @@ def _page(report: PrivacyReport) -> str:
         for stage, rows in stages.items()
     ]
     left = 1 - report.spent_rho / whole
+    bad = ' class="sk-dp-bad"' if report._void else ""
     # What rounding leaves is no line.
     told = lines_of(lines, None if planned or left <= 0 else left, "paid for but not used")
     return framed(
-        f"<p><b>{unbroken(report.told)}</b><br>{escape(report.spent)}</p>{bars}{told}"
+        f"<p{bad}><b>{unbroken(report.told)}</b><br>{escape(report.spent)}</p>{bars}{told}"
         f"<details><summary>the guarantee in numbers</summary>{escape(report.headline)}</details>"
         + "".join(f'<p class="sk-dp-note">{escape(text)}</p>' for text in report.warnings),
         fitted=not planned,

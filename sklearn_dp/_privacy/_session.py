@@ -41,7 +41,7 @@ from ._process import process_mark
 from ._random_words import fresh_bytes
 from ._randomness import AlgorithmicRandomness, seed_of
 from ._releases import Releases
-from ._report import PrivacyReport
+from ._report import PaidBy, PrivacyReport
 from ._trace import Event, active_trace, altered, drawn
 from .mechanisms import fits
 from .mechanisms._release import Release
@@ -58,7 +58,7 @@ class PrivacySession(Releases, AlgorithmicRandomness):
     was spent. `label` is the name of the estimator, for the ledger.
     """
 
-    _payers = ""  # which units the ledger has charged, where it is not all of them
+    _paid_by: PaidBy | None = None
 
     def __init__(
         self, plan: PrivacyPlan, *, random_state: Any = None, ledger: Any = None, label: str = ""
@@ -213,7 +213,7 @@ class PrivacySession(Releases, AlgorithmicRandomness):
         other = self._branch()
         other.plan, other._nested, other._log, other._parts = plan, True, [], set()
         other._of_ledger = ()  # what was charged was charged for all of the outer fit
-        other._payers = ""
+        other._paid_by = None
         other._accounts = Accounts(plan)
         return other
 
@@ -225,10 +225,11 @@ class PrivacySession(Releases, AlgorithmicRandomness):
         book = open_ledger(ledger)
         if book is None:
             return ()
-        self._payers = payers_in_words(book.payers)
-        charge, terms = LedgerCharge.of(self.plan, label), book.state().terms
+        charge = LedgerCharge.of(self.plan, label)
         if not is_paid(book, charge):
             book.charge(charge)
+        state = book.state()
+        self._paid_by, terms = (state.identity, state.head, state.payers), state.terms
         return tuple(zip(terms.columns, terms.costs(charge), terms.caps, strict=True))
 
     @property
@@ -350,8 +351,11 @@ class PrivacySession(Releases, AlgorithmicRandomness):
 
     def report(self) -> PrivacyReport:
         """Plan, releases, totals and noise source of this fit."""
-        report = self.plan.report(tuple(self._log), self.noise)
-        return replace(report, ledger=self._of_ledger, payers=self._payers)
+        # A trace that is not the package's own may force outputs: it is taken to do so.
+        forced = self._trace is not None and getattr(self._trace, "forces", True)
+        report = self.plan.report(tuple(self._log), "forced" if forced else self.noise)
+        whose = "" if self._paid_by is None else payers_in_words(self._paid_by[2])
+        return replace(report, ledger=self._of_ledger, payers=whose, paid_by=self._paid_by)
 
 
 def _largest(lengths: Any) -> float:

@@ -175,3 +175,8 @@ class Trace(Shares):
         if event.kind == "share":
             self.add_share(event)
         return event.output
+
+    @property
+    def forces(self) -> bool:
+        """Whether it may put another output in the place of one that was drawn."""
+        return type(self).record is not Trace.record

@@ -7,13 +7,13 @@ BLAS, so what it computes does not depend on how many there are.
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import copy_context
 from functools import cache
 from threading import Lock, Thread
 from typing import Any
 
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 from threadpoolctl import ThreadpoolController
 
 from .._silence.suppress_output import attempt, relayed_signals, suppress_output
@@ -111,6 +111,11 @@ def one_thread() -> Iterator[None]:
 @cache
 def _pools(api: str) -> ThreadpoolController:
     return thread_pools().select(user_api=api)
+
+
+def in_this_thread() -> AbstractContextManager[Any]:
+    """A block whose tasks of joblib are worked on here, whatever backend somebody has chosen."""
+    return parallel_config(backend="sequential")
 
 
 def n_threads(n_jobs: int | None) -> int:

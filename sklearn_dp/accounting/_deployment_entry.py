@@ -22,6 +22,7 @@ _NOISE = {
     "system": "",
     "seeded": " The noise can be reproduced: no guarantee against anyone who knows the seed.",
     "altered": " An audit altered the noise on purpose: there is no guarantee.",
+    "forced": " An audit has set what was released: there is no guarantee.",
     "planned": " This is a plan: no fit has been made.",
 }
 _COMPOSED = "Adaptive composition of all releases: {}."
@@ -49,6 +50,8 @@ def deployment_entry(source: PrivacyReport | PrivacyLedger) -> dict[str, Any]:
     ------
     TypeError
         `source` is neither a report nor a ledger.
+    ValueError
+        `source` is a report that states no guarantee.
 
     Notes
     -----
@@ -134,6 +137,8 @@ def _domain(relation: str, unit: str) -> str:
 
 
 def _of_report(report: PrivacyReport) -> dict[str, Any]:
+    if report.problems:
+        raise ValueError(f"source states {report.headline}.")
     lines = {f"- {row['release']}: {row['mechanism']}" for row in report.releases}
     return {
         "parameters": {"epsilon": report.epsilon, "delta": report.delta},

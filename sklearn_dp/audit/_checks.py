@@ -31,7 +31,7 @@ from .._aggregate.shared.bounds import is_ok
 from .._privacy._budget import PrivacyBudget
 from .._privacy._checks import is_integer
 from .._privacy._ledger import PrivacyLedger
-from .._privacy._trace import Event, Trace, altering
+from .._privacy._trace import Event, altering
 from .._rows.table import PARTS
 from ..exceptions import BudgetExceededError, UtilityWarning
 from ._charges import charge_problems, rich_ledger
@@ -60,7 +60,7 @@ from ._loss_checks import (
     check_seeded_noise_is_told,
 )
 from ._observe import Outcome, accepts_groups, prepared, run_fit
-from ._player import Replay
+from ._player import Recorder, Replay
 from ._recount import library_problems, recount_problems
 from ._replay import different, record
 
@@ -238,7 +238,7 @@ def check_pickle(estimator: Any) -> None:
     Other leftovers of this kind show up as growth with n.
     """
     assert set(estimator._not_released) <= {"labels_"}, "only labels_ may be kept in memory"
-    sizes, trace = {}, Trace()
+    sizes, trace = {}, Recorder()
     for n in (500, 8000):
         outcome = run_fit(prepared(estimator), check_data(n), recorder=trace if n == 8000 else None)
         succeed(outcome)

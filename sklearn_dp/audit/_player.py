@@ -20,12 +20,19 @@ from typing import Any
 
 import numpy as np
 
-from .._privacy._trace import Event, Shares
+from .._privacy._trace import Event, Shares, Trace
 from .mechanisms import law_of
 
-__all__ = ["Replay"]
+__all__ = ["Recorder", "Replay"]
 
 _COMPARED = ("sensitivity", "scale", "cost", "public")
+
+
+class Recorder(Trace):
+    """A recording for a replay: both count as forcing outputs, since both fits have to show the
+    same, their reports included."""
+
+    forces = True
 
 
 @dataclass

@@ -69,6 +69,10 @@ def record_releases(force: Callable[[Event], Any] | None = None) -> Iterator[lis
 
     Events cannot be pickled, and their repr excludes exact values.
 
+    What is fitted with `force`, or under :func:`replay_releases`, states no guarantee: its report
+    has ``noise="forced"``, also in pickles and after later days. To compare all that two fits show,
+    reports included, force the recorded one too, by ``force=lambda event: event.output``.
+
     Examples
     --------
     >>> import warnings

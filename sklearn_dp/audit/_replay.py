@@ -26,12 +26,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from .._privacy._trace import Event, Trace
+from .._privacy._trace import Event
 from ._groups import ids, unit_numbers
 from ._neighbors import Neighbor, neighboring_pairs, unrelated
 from ._observe import Outcome, n_features_seen, prepared, run_fit
 from ._plan_consistency import check_claims, paid
-from ._player import Replay
+from ._player import Recorder, Replay
 from ._replay_result import ReplayResult, largest
 from ._storage import stored
 from .mechanisms import law_of
@@ -72,7 +72,7 @@ def record(
 
     `internal` leaves out scikit-learn's validation, for an empty `X`.
     """
-    recorder = Trace()
+    recorder = Recorder()
     copy = prepared(estimator, random_state=random_state)
     plan = copy.privacy_plan(n_features_seen(copy, X), unit="row" if groups is None else "group")
     outcome = run_fit(copy, X, groups, internal=internal, recorder=recorder)

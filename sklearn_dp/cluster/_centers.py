@@ -108,7 +108,7 @@ class BaseDPCenters(
 
         def __getattr__(self, name: str) -> Any:
             """Explain why a model has no labels; all else is for the base class to explain."""
-            if name == "labels_" and "privacy_report_" in vars(self):
+            if name == "labels_" and self.__sklearn_is_fitted__():
                 raise AttributeError(
                     f"{type(self).__name__} has no labels_ here: the labels of training rows are "
                     "not released. A fit keeps them in memory only, and pickles and copies leave "
@@ -302,8 +302,9 @@ class BaseDPCenters(
         rho : float, optional
             Cost in zero-concentrated DP. Give it in place of `epsilon`.
         ledger : None, False, str, path or PrivacyLedger, optional
-            What it is charged to. None: the ledger of the estimator, if it has one; False: none,
-            which is for rows that no ledger keeps account of.
+            What it is charged to. None: the ledger of the estimator, if it has one, which for the
+            result of a search or a segment is that of the whole; False: none, which is for rows
+            that no ledger keeps account of.
         max_distance : float, optional
             Public: longer distances count as this one. `radius_` by default, or 1 for cosine
             distances; between 1e-140 and 1e140.
@@ -333,11 +334,10 @@ class BaseDPCenters(
         unit = unit_of(groups if found is None or groups is None else ())
         words = "squared largest distance"
         entry = PlanEntry("score", Mechanism.GAUSSIAN, budget.to_rho(), sensitivity=words)
-        charged: Any = self.ledger if ledger is None else None if ledger is False else ledger
         session = PrivacySession(
             PrivacyPlan(budget, (entry,), unit, relation=self._relation(unit)),
             random_state=random_state,
-            ledger=charged,
+            ledger=self._payer(ledger),
             label=f"{type(self).__name__}.private_score",
         )
         if found is None:

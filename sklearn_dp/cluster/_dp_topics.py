@@ -336,7 +336,6 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
         )
         self.word_count_std_error_ = float(sigma_of(math.sqrt(most), entry.rho))
         progress(_KEYWORDS)
-        model.privacy_report_ = session.report()
         self.estimator_ = model
         self.center_topics_ = np.arange(n_topics, dtype=np.int32)
         self.topics_ = described(
@@ -348,6 +347,9 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
             self.n_keywords,
         )
         self.status_ = status_of(self.topics_, model.status_)
+
+    def _released_parts(self) -> tuple[Any, ...]:
+        return (self.estimator_,)
 
     def _release_sizes(self, session: Any, topics: np.ndarray, units: Any, n_topics: int) -> None:
         """How many units each topic has."""

@@ -20,6 +20,7 @@ from .._aggregate.shared.blocks import BlockFits, fit_table_blocks
 from .._aggregate.shared.single_rows import row_guard
 from .._aggregate.tuples.stage import before_sampling
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer, check_real, validate_quietly
+from .._guarantee import Guaranteed, check_no_ledger
 from .._partitions import engine_with_targets
 from .._privacy._accounting import approx_dp_zcdp, pure_dp_epsilon
 from .._privacy._budget import PrivacyBudget
@@ -238,6 +239,7 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
             raise ValueError("n_blocks must be 'auto' or an integer.")
         if is_classifier(self._inner()) and (self.classes is None or len(self.classes) < 2):
             raise ValueError("classes must list the public labels of a classifier.")
+        check_no_ledger(self._inner(), "estimator")
 
     def _probe(self, n_features):
         """The output, of public shapes: from a fit to dummy rows, so that no data decide them."""
@@ -365,6 +367,9 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
             rate=None if self.sampling == "disjoint" else COPY_RATE,
         )
         return fit_table_blocks(session, table, fits)
+
+    def _released_parts(self):
+        return [self.estimator_] if isinstance(self.estimator_, Guaranteed) else []
 
     def _released(self, output, n_features):
         """A fresh estimator with the released attributes and public ones."""

@@ -119,13 +119,14 @@ class BudgetDisplay:
             the bar is the cost of the most expensive chain.
         """
         _check("report", report, PrivacyReport)
-        whole = report.rho or 1.0
+        whole = (report.spent_rho if report.problems else report.rho) or 1.0
         groups: dict[str, list[Any]] = {}
         for row in report.releases:
             groups.setdefault(row["release"], []).append(row)
         labels = [in_plain_words(name) + _times(len(rows)) for name, rows in groups.items()]
         shares = [cost_of(rows) / whole for rows in groups.values()]
-        heading = f"Fit: ε = {report.epsilon:.3g}, δ = {report.delta:.2g}"
+        numbers = f"ε = {report.epsilon:.3g}, δ = {report.delta:.2g}"
+        heading = f"Fit: {'no guarantee' if report.problems else numbers}"
         # A report of a plan has spent nothing yet.
         left = None if report.noise == "planned" else max(0.0, 1 - report.spent_rho / whole)
         return cls(labels, shares, heading, left).plot(ax=ax)

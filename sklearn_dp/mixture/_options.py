@@ -5,6 +5,7 @@ from typing import Any
 
 from .._aggregate.tuples.stage import AGGREGATORS
 from .._base import check_integer, check_real
+from .._guarantee import check_no_ledger
 from .._privacy._checks import check_choice
 
 __all__ = ["KTupleOptions", "PartitionOptions", "options_of"]
@@ -49,6 +50,7 @@ class KTupleOptions:
             raise ValueError("n_tuples must be 'auto' or an integer.")
         if self.inner is not None and not hasattr(self.inner, "fit"):
             raise TypeError("inner must be an estimator.")
+        check_no_ledger(self.inner, "inner")
 
 
 @dataclass(frozen=True)

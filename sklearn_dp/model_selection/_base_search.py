@@ -2,17 +2,20 @@
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.bounds import is_ok
 from .._aggregate.shared.single_rows import row_guard, saturated
-from .._base import MOST_FEATURES, check_integer, validate_quietly
+from .._base import MOST_FEATURES, budget_of, check_integer, validate_quietly
+from .._guarantee import Guaranteed
+from .._privacy._budget import PrivacyBudget
 from .._privacy._checks import check_choice
 from .._privacy._plan import PrivacyPlan
 from .._privacy._session import PrivacySession
@@ -47,7 +50,7 @@ def _answer_has(name: str) -> Callable[[Any], bool]:
     return check
 
 
-class BaseDPSearch(Versioned, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
+class BaseDPSearch(Versioned, Guaranteed, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
     """Base class of the searches. A subclass lists its candidates in ``_candidates()``.
 
     What a fit does, in order: check what is public; plan; charge the ledger; look at rows for the
@@ -80,10 +83,15 @@ class BaseDPSearch(Versioned, CallbackSupportMixin, MetaEstimatorMixin, BaseEsti
         n_features = check_integer(n_features, "n_features", low=1, high=MOST_FEATURES)
         return self._planned(n_features, unit).plan
 
-    def _planned(self, n_features: int, unit: str) -> SearchPlan:
+    def _check_shared(self) -> PrivacyBudget:
+        """Check what has nothing to do with candidates; the budget that is asked for."""
         # Refused here, and not when the threads are made: the ledger has been charged by then.
         if self.n_jobs is not None and check_integer(self.n_jobs, "n_jobs") == 0:
             raise ValueError("n_jobs must not be 0.")
+        return budget_of(self.epsilon, self.delta, self.rho)
+
+    def _planned(self, n_features: int, unit: str) -> SearchPlan:
+        self._check_shared()
         return plan_search(self, self._candidates(), n_features, unit)
 
     @with_callbacks
@@ -138,6 +146,7 @@ class BaseDPSearch(Versioned, CallbackSupportMixin, MetaEstimatorMixin, BaseEsti
         )
         for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
             delattr(self, name)
+        self.__dict__.pop("_provenance", None)
         X = saturated(validate_quietly(self, X, dtype=[np.float64, np.float32]))
         y = _target(y, len(X))
         progress, units = Progress(self), self._units(X, groups)
@@ -160,7 +169,6 @@ class BaseDPSearch(Versioned, CallbackSupportMixin, MetaEstimatorMixin, BaseEsti
         """
         chosen = planned.candidates[outcome.index]
         self.best_index_, self.best_params_ = outcome.index, chosen.params
-        self.privacy_report_ = session.report()
         self.best_estimator_ = self._public(outcome.fitted)
         self.n_candidates_ = len(planned.candidates)
         middle = 0.0
@@ -174,20 +182,25 @@ class BaseDPSearch(Versioned, CallbackSupportMixin, MetaEstimatorMixin, BaseEsti
             self.estimators_ = [
                 None if each is None else self._public(each) for each in outcome.candidates
             ]
+        self._add_report(session.report())
         self.status_ = _status(outcome, outcome.fitted.final)
         if not is_ok(self.status_):
             warnings.warn(f"{type(self).__name__}: {self.status_}", UtilityWarning, stacklevel=3)
 
     def _public(self, fitted: Fitted) -> Any:
-        """A fitted candidate that speaks of the guarantee of the search, not of one of its own."""
+        """A fitted candidate, with the names of the columns."""
         names = getattr(self, "feature_names_in_", None)
-        for place, (_, step) in enumerate(fitted.steps):
-            if hasattr(step, "privacy_report_"):
-                step.privacy_report_ = self.privacy_report_
-            if names is not None and place == 0:
-                step.feature_names_in_ = names
-                vars(step).pop("_names_of_search", None)
+        if names is not None:
+            step = fitted.steps[0][1]
+            step.feature_names_in_ = names
+            vars(step).pop("_names_of_search", None)
         return fitted.model
+
+    def _released_parts(self) -> Iterator[Guaranteed]:
+        for model in (self.best_estimator_, *getattr(self, "estimators_", ())):
+            for _, step in model.steps if isinstance(model, Pipeline) else [("", model)]:
+                if isinstance(step, Guaranteed):
+                    yield step
 
     # -- the answer's methods -------------------------------------------------------------------
 
@@ -313,9 +326,6 @@ class BaseDPSearch(Versioned, CallbackSupportMixin, MetaEstimatorMixin, BaseEsti
             As private as the rows.
         """
         return self._answer().score(X, y)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "best_estimator_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

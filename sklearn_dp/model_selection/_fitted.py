@@ -26,6 +26,7 @@ from sklearn.preprocessing import (
 from .._aggregate.shared.global_generators import row_by_row
 from .._aggregate.shared.single_rows import finite
 from .._base import BaseDPEstimator
+from .._compositions import PublicStep, problem_of
 
 __all__ = ["Fitted", "square_sums", "transformed"]
 
@@ -76,9 +77,15 @@ class Fitted:
     def model(self) -> Any:
         """What the user searched with, fitted: an estimator or a Pipeline.
 
-        The steps of a pipeline are handed over as they are, fitted.
+        The steps of a pipeline are handed over as they are, fitted. Those that are public because
+        the user says so stay as they were, also if the pipeline is fitted again.
         """
-        return self.steps[0][1] if self.steps[0][0] == "" else Pipeline(self.steps)
+        if self.steps[0][0] == "":
+            return self.steps[0][1]
+        return Pipeline(
+            [(name, PublicStep(step) if problem_of(step, fitted=True) else step)
+             for name, step in self.steps]
+        )  # fmt: skip
 
     @property
     def final(self) -> Any:

@@ -10,9 +10,9 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
 from sklearn.pipeline import FeatureUnion, Pipeline
 
 from .._base import BaseDPEstimator
-from .._compositions import ChargedTogether, parts_of, private_steps
+from .._compositions import ChargedTogether, check_values, parts_of, private_steps
+from .._guarantee import Guaranteed
 from .._privacy._checks import is_integer
-from .._privacy._disjoint import check_one_value
 from .._privacy._ledger import PrivacyLedger, open_ledger
 from .._privacy._ledger_terms import LedgerCharge
 from .._privacy._prepaid import charges_together, identity
@@ -117,7 +117,8 @@ def preflight(search: Any, X: Any, y: Any = None, *, groups: Any = None) -> Pref
     16 private fits, together (8, 1.6e-05)-DP by basic composition; the scores of such a search \
 are not private
     """
-    unit, alone = unit_of(groups), isinstance(search, BaseDPEstimator | Pipeline | FeatureUnion)
+    unit, alone = unit_of(groups), isinstance(search, Guaranteed | Pipeline | FeatureUnion)
+    check_values(search)
     try:
         width = num_features(X)
     except (TypeError, ValueError, AttributeError, LookupError):
@@ -193,7 +194,7 @@ def _charges(
     steps = {id(step) for _, step in private_steps(estimator)}
     if steps and steps <= paid:
         return found
-    if isinstance(estimator, BaseDPEstimator):
+    if isinstance(estimator, Guaranteed):
         unit = estimator._unit(unit == "group")
         plans = [estimator.privacy_plan(each, unit=unit) for each in columns]
         charges = [LedgerCharge.of(plan, type(estimator).__name__) for plan in plans]
@@ -238,7 +239,7 @@ def _together(
 def _check_none_inside(estimator: Any) -> None:
     """Refuse a private estimator inside another: how often it is fitted, nobody knows."""
     inside = estimator.get_params().values() if isinstance(estimator, BaseEstimator) else ()
-    if any(isinstance(part, BaseDPEstimator) for part in inside):
+    if any(isinstance(part, Guaranteed) for part in inside):
         raise TypeError(
             f"search: the fits that {type(estimator).__name__} makes of a private estimator "
             "cannot be counted in advance."
@@ -264,16 +265,11 @@ def _remaining(made: Any) -> dict[str, dict[str, float]]:
     A ledger that several steps share is counted once, whatever they call it.
     """
     books: dict[Any, tuple[PrivacyLedger, list[LedgerCharge]]] = {}
-    faces = []
     for ledger, charge in made:
-        if ledger is not None:
-            book = open_ledger(ledger)
-            assert book is not None
-            faces.append((identity(book), book.payers))
+        if (book := open_ledger(ledger)) is not None:
             key, value = book.payers
             charge = replace(charge, key=key, value=value)
-            books.setdefault(faces[-1][0], (book, []))[1].append(charge)
-    check_one_value(faces)
+            books.setdefault(identity(book), (book, []))[1].append(charge)
     left: dict[str, dict[str, float]] = {}
     for book, charges in books.values():
         # What is left is that of the units of a value, if any of the charges is theirs.

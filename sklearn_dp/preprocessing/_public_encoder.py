@@ -186,6 +186,8 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
     ['age', 'work_none', 'work_part', 'work_full']
     """
 
+    _learns_nothing = True
+
     def __init__(
         self,
         schema: Mapping[Any, Any] | Sequence[Any],

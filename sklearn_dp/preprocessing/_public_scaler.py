@@ -69,6 +69,8 @@ class PublicScaler(Versioned, InParts, OneToOneFeatureMixin, TransformerMixin, B
     >>> model = make_pipeline(scaler, DPKMeans(4, epsilon=1.0, bounds=(0, 1)))
     """
 
+    _learns_nothing = True
+
     def __init__(
         self,
         bounds: tuple[ArrayLike, ArrayLike],

@@ -36,7 +36,7 @@ _POOLED, _EACH = "pooled", "segments"
 _CODES = ("cluster_centers_status_", "column_status_", "component_status_")
 _SURE = 1.645  # standard deviations: above `min_size` with 95 % confidence
 _RELEASED = {"_whitening", "_total", "_region", "_clip_bias", "_clip_variance", "_weighs"}
-_RELEASED |= {"_flat", "_weights_errors"}
+_RELEASED |= {"_flat", "_weights_errors", "_provenance"}
 """Private attributes of estimators, released or public, which their methods need."""
 _SET_HERE = ("epsilon", "delta", "rho", "ledger", "random_state")
 
@@ -335,7 +335,7 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
             progress(f"segment {number + 1} of {len(values)}")
         session.join(parts)
         self._share(list(fits.values()))
-        self._keep(fits, session)
+        self._keep(fits)
 
     def _fitted(self, estimator, rows, session, start=None):
         """An estimator of some of the rows: there may be none."""
@@ -353,12 +353,11 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
             delattr(estimator, name)
         return estimator.set_params(n_jobs=self._inner().n_jobs)
 
-    def _keep(self, fits, session):
+    def _keep(self, fits):
         """Of released values: which segments are suppressed, and what all of it is worth."""
-        report, codes, words = session.report(), [], []
+        codes, words = [], []
         sizes = np.full((2, len(fits)), np.nan)
         for number, (value, model) in enumerate(fits.items()):
-            model.privacy_report_ = report
             size = [getattr(model, name, np.nan) for name in ("size_", "size_std_error_")]
             codes.append("ok" if is_ok(model.status_) else "noise")
             if self.min_size is not None and not size[0] - _SURE * size[1] >= self.min_size:
@@ -367,8 +366,6 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
                 words.append(f"{value}: {model.status_}")
             sizes[:, number] = size
         self.sizes_, self.sizes_std_error_ = sizes
-        if hasattr(self, "pooled_"):
-            self.pooled_.privacy_report_ = report
         self.estimators_, self.segment_status_ = fits, np.array(codes)
         hidden = codes.count("suppressed")
         if hidden:
@@ -380,6 +377,10 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
             words.append(f"some numbers are noise: {listed(partly, range(len(partly)))}")
         start = f"{bad} of {len(codes)} segments: " if bad else "ok, but "
         self.status_ = start + "; ".join(words) if words else "ok"
+
+    def _released_parts(self):
+        models = [*self.estimators_.values(), getattr(self, "pooled_", None)]
+        return [model for model in models if model is not None]
 
     def _tell_limit(self):
         """Each estimator has its own bounds."""

@@ -109,6 +109,18 @@ def test_a_release_that_was_not_recorded_keeps_its_own_output():
     assert len(events) == 2 and np.all(after > 100_000 + before)
 
 
+def test_forced_outputs_are_told_and_a_recording_forces_none():
+    """Even where what is forced is what was drawn: nobody can tell."""
+    forced = {"force": lambda event: event.output}
+    for options, noise in (({}, "system"), (forced, "forced")):
+        with record_releases(**options) as recorded:
+            assert FriendlyMean().fit(X).privacy_report_.noise == noise
+        with replay_releases(recorded, np.arange(len(X))):
+            assert FriendlyMean().fit(X).privacy_report_.noise == "forced"
+            assert FriendlyMean(random_state=0).fit(X).privacy_report_.noise == "forced"
+    assert FriendlyMean().fit(X).privacy_report_.noise == "system"
+
+
 @pytest.mark.parametrize("context", [record_releases, lambda: replay_releases([], [0])])
 def test_a_warning_says_that_nothing_recorded_is_private(context):
     with pytest.warns(ExactStatisticsWarning, match="not private") as caught, context():

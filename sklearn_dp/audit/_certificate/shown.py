@@ -39,13 +39,11 @@ def shown(outcome: Outcome) -> tuple[dict[str, float], dict[str, str]]:
         return numbers, words
     data = pickle.dumps(outcome.estimator, protocol=5)
     numbers["length of the pickle"] = float(len(data))
-    report = vars(outcome.estimator).get("privacy_report_")
+    report = getattr(outcome.estimator, "privacy_report_", None)
     if report is not None:
         _report(report, numbers, words)
     attributes = {
-        name: value
-        for name, value in vars(pickle.loads(data)).items()
-        if name.endswith("_") and name != "privacy_report_"
+        name: value for name, value in vars(pickle.loads(data)).items() if name.endswith("_")
     }
     for name, value in attributes.items():
         _enter(name, value, numbers, words)

@@ -48,7 +48,7 @@ def _(self: Any, X: Any, session: Any) -> None:
 @mutant("data in the report", "check_no_leaks", BaseDPEstimator, "_fit_session")
 @after_fit
 def _(self: Any, X: Any, session: Any) -> None:
-    self.privacy_report_ = replace(self.privacy_report_, notes=(f"up to {X.max():.6g}",))
+    self._provenance = replace(self.privacy_report_, notes=(f"up to {X.max():.6g}",))
 
 
 # Warnings go to logs, which others read.

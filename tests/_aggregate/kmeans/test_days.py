@@ -157,7 +157,7 @@ def test_noise_of_the_first_day_fades_by_cluster_and_what_changed_sides_is_no_no
     first._weights_errors = np.array(noise), np.full(K, 1000.0)
     stream, target = Stream.of(first, DOMAIN, 1.0), PrivacyBudget(1.0, 1e-6)
     plan = PrivacyPlan(target, day_entries(target.to_rho(), moves=False))
-    table = Table.in_memory(np.zeros((400, D)), Units(400, None), None)
+    table = table_rows(np.zeros((400, D)))
     session = PrivacySession(plan, random_state=0)
     result, after = fit_day(session, table, DOMAIN, stream, keep=keep)
     faded, errors = keep / 4 * np.array(noise), after.now.count_sd
