@@ -64,6 +64,7 @@ _RESTORE = (
 # AUTOINCREMENT: SQLite keeps the largest number that there has been. The triggers make a refund an
 # error of the database itself, whoever asks for it. Those before an insertion come before whatever
 # `REPLACE` would delete to make room.
+_TRIGGERS = {"entries_follow", "entries_are_fixed", "entries_stay"}
 _SCHEMA = (
     """CREATE TABLE entry (
         number INTEGER PRIMARY KEY AUTOINCREMENT, content TEXT NOT NULL, hash TEXT NOT NULL)""",
@@ -285,11 +286,13 @@ class FileBook:
                 f"{_VERSION}"
             )
         rows = execute("SELECT number, content, hash FROM entry ORDER BY number").fetchall()
+        triggers = execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()
         last = execute("SELECT seq FROM sqlite_sequence WHERE name = 'entry'").fetchone()
         try:
             state = LedgerState.of([content for _, content, _ in rows])
             written = [(number, head) for number, _, head in rows]
             intact = written == [*enumerate(state.heads, 1)] and last == (len(rows),)
+            intact &= {name for (name,) in triggers} == _TRIGGERS
         except Exception:  # whatever is wrong with an entry that no ledger has written
             intact = False
         if not intact:

@@ -200,14 +200,14 @@ def test_the_database_itself_refuses_changes(path, change, recursive):
     assert fill(PrivacyLedger(path=path)) == 0
 
 
-def without_triggers(path, change, *values):
+def without_triggers(path, change):
     """What somebody does to a file who takes the triggers away, and puts them back."""
     with closing(sqlite3.connect(path)) as db:
         triggers = db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
         triggers = triggers.fetchall()
         for name, _ in triggers:
             db.execute(f"DROP TRIGGER {name}")
-        db.execute(change, *values)
+        db.execute(change)
         for _, sql in triggers if change != "DROP TABLE entry" else []:
             db.execute(sql)
         db.commit()
@@ -237,6 +237,14 @@ def test_a_changed_file_is_refused_by_every_use(path, change, capsys):
             use()
     assert main(["verify", path]) == main(["show", path]) == 1
     assert capsys.readouterr().err.count("damaged") == 2
+
+
+@pytest.mark.parametrize("name", ["entries_follow", "entries_are_fixed", "entries_stay"])
+def test_a_file_without_a_trigger_is_refused(path, name):
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(f"DROP TRIGGER {name}")
+    with pytest.raises(LedgerError, match="damaged"):
+        PrivacyLedger(path=path)
 
 
 def test_bytes_that_no_ledger_has_written_are_an_error_without_them(path):
