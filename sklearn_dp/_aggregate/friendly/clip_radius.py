@@ -59,6 +59,7 @@ class Clip(NamedTuple):
     open: bool = False  # whether the tail may fall more slowly than `excess` takes it to
     spike: bool = False  # whether `square` is that of points in one place, in public bounds
     beyond: tuple[float, float] = (1.0, 1.0)  # share of the points beyond the radius: sure, at most
+    holds_all: bool = False  # whether the counts leave no room for a point beyond the radius
 
     @classmethod
     def whole(cls, candidate: Candidate) -> Self:
@@ -121,7 +122,16 @@ def clip_radius(
     (exact,) = rows.sums(_distance_counts, np.square(edges[1:] / rows.unit))
     beyond, sd = _noisy_beyond(session, exact, rows, rho)
     seen = Distances(edges, beyond, np.square(sd))
-    return _chosen(seen, candidate, facts, session.remaining("mean"), squared)
+    empty = edges[:-1][beyond + _SURELY * sd < 1]
+    # Points are whole, unless they have weights: less than one is none, where the budget is large.
+    holds_all = float(empty[0]) if empty.size and facts.weight is None else math.inf
+    return _chosen(seen, candidate, facts, session.remaining("mean"), squared, holds_all=holds_all)
+
+
+def counts_are_exact(session: PrivacySession) -> bool:
+    """Whether the noise of numbers of points, of half as many again as in one bin, is a fraction of
+    one: then none is hidden by it."""
+    return 1.5 * _SURELY / math.sqrt(2 * session.remaining("distances")) < 1
 
 
 class Distances(NamedTuple):
@@ -173,8 +183,10 @@ def _chosen(
     rho: float,
     squared: float,
     earlier: float = math.inf,
+    holds_all: float = math.inf,
 ) -> Clip:
-    """The radius by noisy numbers of points, for a mean that costs `rho`."""
+    """The radius by noisy numbers of points, for a mean that costs `rho`. There are no points
+    beyond `holds_all`."""
     look, edges, beyond, sd = _look(facts), seen.edges, seen.beyond, np.sqrt(seen.variance)
     tail = _tail(beyond, sd, edges, _OF_SPREADS if squared else _OF_MEANS)
     if tail is None:
@@ -206,8 +218,8 @@ def _chosen(
     if squared:  # of a normal column, and near enough for fourth powers to be seen
         of_normal = math.sqrt(FREE * math.sqrt(2 / n) * square / facts.d / of_squares)
         free = min(free, of_normal, _FREE_SQUARES * math.sqrt(square))
-    radius = min(max(best, blob, free), candidate.ball)
-    whole, clipped = whole_bounds(candidate, facts), float(costs.min())
+    radius = min(max(best, blob, free), candidate.ball, holds_all)
+    whole, clipped = min(whole_bounds(candidate, facts), holds_all), float(costs.min())
     spike = tail.spike and (math.isfinite(whole) or facts.farthest <= candidate.ball)
     # Next to a single value, no law tells what else there is. A clip must then save more than the
     # noisy numbers make it likely that there are points far out: at 10 standard deviations, surely.
@@ -219,6 +231,8 @@ def _chosen(
         dearer = cost(whole, 0.0) - clipped
     if dearer <= odds * (clipped + square / n):
         radius = max(radius, whole * (1 + 1e-9))
+    if radius >= holds_all:
+        return Clip(holds_all, square, 0.0, 0.0, 0.0, holds_all=True, beyond=(0.0, 0.0))
     hidden = n - float(beyond[0]) - _SURELY * float(sd[0])
     most = beyond + UPPER * sd
     least = min(radius, earlier)

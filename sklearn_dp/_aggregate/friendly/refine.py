@@ -29,7 +29,15 @@ from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
 from ..shared.rows import ROWS, GridTable, Rows
 from ..shared.table import Part
-from .clip_radius import FREE, UPPER, Clip, clip_radius, tail_shares, whole_bounds
+from .clip_radius import (
+    FREE,
+    UPPER,
+    Clip,
+    clip_radius,
+    counts_are_exact,
+    tail_shares,
+    whole_bounds,
+)
 from .mean_facts import Candidate, PublicFacts
 from .points import Points
 
@@ -242,13 +250,19 @@ def refine(
     """
     blob = facts.diameter / math.sqrt(2 * float(chdtri(facts.d, 0.01)))
     free = FREE * blob * math.sqrt(2 * session.remaining("mean") * facts.total)
-    if facts.reach is None and not spreads:  # in bounds, the ball holds them all
+    if facts.reach is None and not spreads:  # in bounds, the ball holds them all ...
         candidate = replace(candidate, ball=max(candidate.ball, free))
+    elif facts.reach is not None and counts_are_exact(session):  # ... or does so now
+        whole = facts.reach + float(np.linalg.norm(candidate.center))
+        candidate = replace(candidate, ball=max(candidate.ball, whole))
     rows = rows_about(points, candidate)
     # A single column has all that the clip takes.
     powers = (_SPREADS, FOURTHS) if spreads else (SQUARES, FOURTHS)[: facts.d]
     clip = clip_radius(session, rows, candidate, facts, powers[0] if spreads else 0.0)
     miss = facts.spread * math.sqrt(candidate.variance)
+    if clip.holds_all:  # a grid for a ball that holds no more is finer
+        candidate = replace(candidate, ball=clip.radius)
+        rows = rows_about(points, candidate)
     middle = about_middle(candidate, clip, facts)
     if middle is not None:
         miss += float(np.linalg.norm(candidate.center))

@@ -24,6 +24,7 @@ from .table import Table
 
 _BOUND, _CENTER, _REACH = "bound", "location", "reach"
 _ROUNDS = 3
+_EXACT = 0.1  # noise of a count, below which all units are within the ball
 _NOT_SEEN = "too few rows for this budget: no radius found"
 _WORDS = {
     # Sensitivities in words, for the plan; the proofs stand where the numbers are computed:
@@ -96,12 +97,15 @@ def adaptive_center_radius(
     """
     known, center, most = domain, *_known(table, domain)
     ball = Domain(center, most)
-    radius, first = radius_about(session, _BOUND, table, ball, known, fraction=0.999)
+    # A third of an entry for each round, and less by more than rounding could add up to.
+    rho = [session.plan[name].rho / _ROUNDS * (1 - 1e-12) for name in (_CENTER, _REACH)]
+    if noise_sd(rho[1]) < _EXACT:  # noise is nothing, so what a clip would save is nothing
+        fraction = 1.0
+    at_first = max(0.999, fraction)
+    radius, first = radius_about(session, _BOUND, table, ball, known, fraction=at_first)
     radius = _believed(radius, first, most)
     status = "ok" if radius is not None else _NOT_SEEN
     domain = _box(center, _least(radius, most))
-    # A third of an entry for each round, and less by more than rounding could add up to.
-    rho = [session.plan[name].rho / _ROUNDS * (1 - 1e-12) for name in (_CENTER, _REACH)]
     for _ in range(_ROUNDS):
         rows = GridTable.quantize(table, domain, known, kept=False)
         origin, count, variance, weights = center_and_count(session, _CENTER, rows, rho[0])
