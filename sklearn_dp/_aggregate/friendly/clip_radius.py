@@ -125,7 +125,10 @@ def clip_radius(
     empty = edges[:-1][beyond + _SURELY * sd < 1]
     # Points are whole, unless they have weights: less than one is none, where the budget is large.
     holds_all = float(empty[0]) if empty.size and facts.weight is None else math.inf
-    return _chosen(seen, candidate, facts, session.remaining("mean"), squared, holds_all=holds_all)
+    clip = _chosen(seen, candidate, facts, session.remaining("mean"), squared, holds_all=holds_all)
+    if clip.radius < holds_all:
+        return clip
+    return Clip(holds_all, clip.square, 0.0, 0.0, 0.0, holds_all=True, beyond=(0.0, 0.0))
 
 
 def counts_are_exact(session: PrivacySession) -> bool:
@@ -231,8 +234,6 @@ def _chosen(
         dearer = cost(whole, 0.0) - clipped
     if dearer <= odds * (clipped + square / n):
         radius = max(radius, whole * (1 + 1e-9))
-    if radius >= holds_all:
-        return Clip(holds_all, square, 0.0, 0.0, 0.0, holds_all=True, beyond=(0.0, 0.0))
     hidden = n - float(beyond[0]) - _SURELY * float(sd[0])
     most = beyond + UPPER * sd
     least = min(radius, earlier)
