@@ -102,7 +102,6 @@ print("lupus" in model.words_, any("person1" in word for word in model.words_))
 from sklearn_dp.inspection import TopicDisplay
 
 display = TopicDisplay.from_estimator(model)
-display.plot()
 plt.show()
 
 # %%

@@ -8,6 +8,7 @@ never on it.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +37,11 @@ SETTINGS: dict[str, Any] = {
     "legend.frameon": False, "legend.fontsize": 9, "legend.handlelength": 1.6,
     "legend.columnspacing": 1.4, "savefig.facecolor": "white",
 }  # fmt: skip
+
+
+def has_matplotlib() -> bool:
+    """Whether pictures can be drawn."""
+    return importlib.util.find_spec("matplotlib") is not None
 
 
 def axes_for(ax: Axes | None, size: tuple[float, float]) -> Axes:

@@ -12,7 +12,17 @@ from sklearn.utils.validation import check_is_fitted
 from .._base import check_integer
 from .._privacy._html import framed
 from ..cluster import DPTopics, Topic
-from ._style import ACCENT, INK, MUTED, PALE, axes_for, noisy_number, plain_text, title
+from ._style import (
+    ACCENT,
+    INK,
+    MUTED,
+    PALE,
+    axes_for,
+    has_matplotlib,
+    noisy_number,
+    plain_text,
+    title,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,8 +45,8 @@ align-items:baseline}
 class TopicDisplay:
     """Topics of a private fit, the largest first: a plot, and a page of HTML.
 
-    Use :meth:`from_estimator`, which returns the display; :meth:`plot` draws it, and
-    :meth:`to_html` makes a page. In a notebook the display shows the topics by itself.
+    Use :meth:`from_estimator`, which draws, and returns the display. :meth:`to_html` makes a page,
+    which a notebook shows.
 
     Parameters
     ----------
@@ -69,7 +79,7 @@ class TopicDisplay:
     Examples
     --------
     >>> from sklearn_dp.inspection import TopicDisplay
-    >>> display = TopicDisplay.from_estimator(model).plot()  # doctest: +SKIP
+    >>> display = TopicDisplay.from_estimator(model)  # doctest: +SKIP
     >>> page = display.to_html()  # doctest: +SKIP
     """
 
@@ -83,8 +93,10 @@ class TopicDisplay:
         self.guarantee = guarantee
 
     @classmethod
-    def from_estimator(cls, estimator: DPTopics, *, n_topics: int | None = None) -> Self:
-        """Show the topics of a fitted estimator.
+    def from_estimator(
+        cls, estimator: DPTopics, *, n_topics: int | None = None, ax: Axes | None = None
+    ) -> Self:
+        """Draw the topics of a fitted estimator.
 
         Parameters
         ----------
@@ -93,11 +105,14 @@ class TopicDisplay:
         n_topics : int, optional
             How many topics to show, the largest; by default all whose size is not lost in noise, or
             one if there are none.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
 
         Returns
         -------
         display : TopicDisplay
-            Not drawn yet.
+            With the artists as attributes. If Matplotlib is not installed, nothing is drawn: pages
+            do not need it.
         """
         if not isinstance(estimator, DPTopics):
             raise TypeError("estimator must be a fitted DPTopics.")
@@ -110,7 +125,7 @@ class TopicDisplay:
             topics.sort(key=lambda topic: topic.status == "noise")
         report = estimator.privacy_report_
         unit = "text" if report.unit == "row" else report.unit
-        return cls(
+        display = cls(
             topics[:shown],
             len(topics[shown:]),
             f"Topics at ε = {report.epsilon:.3g}",
@@ -120,6 +135,7 @@ class TopicDisplay:
             f"({report.epsilon:.3g}, {report.delta:.2g})-differentially private for adding or "
             f"removing one {unit}.",
         )
+        return display if ax is None and not has_matplotlib() else display.plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the sizes as bars, with their errors, and the keywords beside them.
