@@ -125,6 +125,11 @@ _HOMES = {
     "segments": ("DPBySegment",),
 }
 
+_PACKAGES = (
+    *(name for name in _HOMES if name[0] != "_"),
+    *("accounting", "audit", "exceptions", "inspection", "ledger", "model_selection"),
+)
+
 
 def __getattr__(name: str) -> Any:
     """Load what is asked for, and no more: loading everything takes twice as long as k-means."""
@@ -138,4 +143,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *_PACKAGES, *(name for name in globals() if name[:2] == "__")})

@@ -241,5 +241,9 @@ def _table(rows: list) -> list[str]:
     ]
 
 
+def __dir__() -> list[str]:
+    return sorted({*__all__, *(name for name in globals() if name[:2] == "__")})
+
+
 if __name__ == "__main__":
     sys.exit(main())

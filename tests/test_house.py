@@ -1,8 +1,13 @@
 """What `python tests/house.py` measures, where it has a limit."""
 
+import importlib
+import pkgutil
+
 import pytest
 from house import complaints, rings
 from test_architecture import ROOT
+
+import sklearn_dp
 
 MOST_LINES = 700
 
@@ -40,3 +45,24 @@ def test_no_file_is_long(folder):
     }
     assert len(lines) > 200
     assert {name: n for name, n in lines.items() if n > MOST_LINES} == {}
+
+
+def public_modules():
+    yield "sklearn_dp"
+    for found in pkgutil.walk_packages(sklearn_dp.__path__, "sklearn_dp."):
+        parts = found.name.split(".")
+        laws = parts[1:3] in (["audit", "mechanisms"], ["audit", "mutants"]) and len(parts) > 3
+        if not laws and not any(part[0] == "_" for part in parts):
+            yield found.name
+
+
+@pytest.mark.parametrize("name", [*public_modules()])
+def test_what_completion_shows_of_a_module_is_public(name):
+    """What a module imports is a name in it, too, and no part of what it offers."""
+    module = importlib.import_module(name)
+    public = {*getattr(module, "__all__", ())}
+    for one in public:
+        getattr(module, one)
+    inside = {found.name for found in pkgutil.iter_modules(getattr(module, "__path__", []))}
+    shown = {one for one in dir(module) if one[0] != "_"}
+    assert public <= shown <= public | inside, shown - public - inside

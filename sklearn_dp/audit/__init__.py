@@ -83,3 +83,7 @@ def __getattr__(name: str) -> Any:
         stacklevel=2,
     )
     return globals()[new]
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *(name for name in globals() if name[:2] == "__")})

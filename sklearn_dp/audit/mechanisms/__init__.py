@@ -55,3 +55,7 @@ def law_of(event: Any) -> Law:
             f"{event.entry or 'an event'} is of the kind {event.kind!r}, which the audit does not "
             "know: add it to a module of sklearn_dp.audit.mechanisms."
         ) from None
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *(name for name in globals() if name[:2] == "__")})
