@@ -18,7 +18,6 @@ What users may give, and with which errors, is in :mod:`sklearn_dp._validation` 
 """
 
 import os
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -44,6 +43,7 @@ from ._privacy._ledger import PrivacyLedger
 from ._privacy._plan import PlanEntry, PrivacyPlan
 from ._privacy._session import PrivacySession
 from ._privacy._units import Units, unit_of
+from ._privacy._warn import warn
 from ._sklearn_compat import (
     CallbackSupportMixin,
     ParameterNames,
@@ -317,7 +317,7 @@ class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, Para
         self._add_report(session.report())
         self._tell_limit()
         if not is_ok(self.status_):
-            warnings.warn(f"{type(self).__name__}: {self.status_}", UtilityWarning, stacklevel=7)
+            warn(f"{type(self).__name__}: {self.status_}", UtilityWarning)
         progress.finish()
         return self
 

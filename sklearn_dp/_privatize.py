@@ -10,7 +10,6 @@ Nothing is fitted, and the user's estimator is not changed.
 """
 
 import math
-import warnings
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -23,6 +22,7 @@ from ._base import BaseDPEstimator, Bounds, LedgerLike, budget_of
 from ._compositions import COMPOSED, owned
 from ._dropin.replacing import REPLACED
 from ._privacy._budget import PrivacyBudget
+from ._privacy._warn import warn
 from ._validation import check_steps, names_of, shares_of_one
 from .cluster import DPKMeans
 from .covariance import FriendlyCovariance
@@ -250,12 +250,11 @@ def _check_rest(rest: dict[str, Any], allow: Collection[str]) -> None:
             * models
         )
     if rest:
-        warnings.warn(
+        warn(
             f"not private: {'; '.join(_in_words(*each) for each in rest.items())}. The guarantee "
             "holds only if what they learn depends on public values alone, if their output for a "
             "row depends on that row alone, and if no row makes them warn or fail.",
             PrivacyWarning,
-            stacklevel=3,
         )
 
 
@@ -324,7 +323,5 @@ def _with_twins(estimator: Any, twins: dict[str, Any]) -> Any:
     ]
     if kept:
         words = (f"{name} ({_LOST[name.rpartition('__')[2]]})" for name in kept)
-        warnings.warn(
-            f"privatize: not carried over: {', '.join(words)}", ConversionWarning, stacklevel=3
-        )
+        warn(f"privatize: not carried over: {', '.join(words)}", ConversionWarning)
     return owned(found).set_params(**twins, **dict.fromkeys(kept))

@@ -8,7 +8,6 @@ Here and nowhere else, so that a new version of scikit-learn is looked up in one
 """
 
 import sys
-import warnings
 from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeVar
@@ -23,6 +22,7 @@ from sklearn.utils.validation import _num_features as num_features
 from sklearn.utils.validation import check_array
 
 from ._privacy._log import LOGGER
+from ._privacy._warn import warn
 from ._version import __version__
 
 try:  # scikit-learn >= 1.9
@@ -96,13 +96,12 @@ class Versioned:
         state = dict(state)
         version = state.pop(_VERSION, "unknown")
         if version != __version__:
-            warnings.warn(
+            warn(
                 InconsistentVersionWarning(
                     estimator_name=type(self).__name__,
                     current_sklearn_version=f"{__version__} of sklearn_dp",
                     original_sklearn_version=version,
-                ),
-                stacklevel=2,
+                )
             )
         super().__setstate__(state)  # type: ignore[misc]
 

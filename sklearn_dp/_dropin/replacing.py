@@ -1,7 +1,6 @@
 """The mixin of estimators that take the place of a class of scikit-learn."""
 
 import inspect
-import warnings
 from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Self
@@ -13,6 +12,7 @@ from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
 from sklearn.preprocessing import OneHotEncoder, RobustScaler, StandardScaler
 
+from .._privacy._warn import warn
 from ..exceptions import ConversionWarning
 from .attributes import reason
 from .words import WORDS, explanation
@@ -173,10 +173,9 @@ class Replacing:
         ]
         twin = cls(**{**carried, **private, "epsilon": epsilon})
         if lost:
-            warnings.warn(
+            warn(
                 f"{cls.__name__}.from_sklearn: not carried over: {'; '.join(lost)}",
                 ConversionWarning,
-                stacklevel=2,
             )
         return twin
 

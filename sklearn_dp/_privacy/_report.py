@@ -5,7 +5,6 @@ the noise (which follow from shares and released values), costs. Before a fit it
 after it one line for each release. :mod:`._provenance` makes one report of several.
 """
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -29,6 +28,7 @@ from ._html import (
 from ._neighbors import condition_in_words, in_words
 from ._optional import extra
 from ._parallel_composition import maximum_cost
+from ._warn import warn
 
 __all__ = ["EXACT", "PaidBy", "PrivacyReport"]
 
@@ -168,10 +168,9 @@ class PrivacyReport:
         .. deprecated:: 0.1
            Use `neighbors`; `neighbours` will be removed in version 0.3.0.
         """
-        warnings.warn(
+        warn(
             "`neighbours` is deprecated and will be removed in version 0.3.0; use `neighbors`.",
             FutureWarning,
-            stacklevel=2,
         )
         return self.neighbors
 

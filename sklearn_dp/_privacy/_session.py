@@ -19,7 +19,6 @@ search, a step of a pipeline.
 An audit sees each release as an :class:`~._trace.Event`, and may put another output in its place.
 """
 
-import warnings
 from dataclasses import replace
 from typing import Any, NoReturn, Self, cast
 
@@ -43,6 +42,7 @@ from ._randomness import AlgorithmicRandomness, seed_of
 from ._releases import Releases
 from ._report import PaidBy, PrivacyReport
 from ._trace import Event, active_trace, altered, drawn
+from ._warn import warn
 from .mechanisms import fits
 from .mechanisms._release import Release
 
@@ -69,12 +69,11 @@ class PrivacySession(Releases, AlgorithmicRandomness):
         # Before anything else: a fit that fails later has been paid for all the same.
         self._of_ledger = self._charge_ledger(ledger, label)
         if seed is not None:
-            warnings.warn(
+            warn(
                 "random_state is set: the noise can be reproduced, and the privacy guarantee "
                 "does not hold against anyone who knows the seed. Use random_state=None for "
                 "real data.",
                 SeededNoiseWarning,
-                stacklevel=4,
             )
         self._altered = altered()
         self.noise = "altered" if self._altered else "system" if seed is None else "seeded"

@@ -4,7 +4,6 @@ The instruments of this package (:mod:`._replay`) and those of others sit on the
 is known here about any law.
 """
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._privacy._trace import Event, Trace, trace
+from .._privacy._warn import warn
 from ..exceptions import ExactStatisticsWarning
 from ._player import Replay
 
@@ -143,9 +143,8 @@ def replay_releases(recorded: Sequence[Event], units: ArrayLike) -> Iterator[lis
 
 
 def _warn() -> None:
-    warnings.warn(
+    warn(
         "the releases of fits are recorded with their exact values: what is recorded is not "
         "private, and neither it nor a replayed fit may be published.",
         ExactStatisticsWarning,
-        stacklevel=4,
     )

@@ -17,7 +17,6 @@ the pairs that it tries; it is exact for them, because statistics are integers.
 """
 
 import itertools
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,6 +26,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from .._privacy._trace import Event
+from .._privacy._warn import warn
 from ._groups import ids, unit_numbers
 from ._neighbors import Neighbor, neighboring_pairs, unrelated
 from ._observe import Outcome, n_features_seen, prepared, run_fit
@@ -170,10 +170,9 @@ def replay_audit(
     as a whole.
     """
     if not isinstance(neighbours, str):
-        warnings.warn(
+        warn(
             "`neighbours` is deprecated and will be removed in version 0.3.0; use `neighbors`.",
             FutureWarning,
-            stacklevel=2,
         )
         neighbors = neighbours
     X = np.asarray(X, dtype=np.float64)

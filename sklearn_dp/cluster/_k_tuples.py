@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-import warnings
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +13,7 @@ from .._privacy._domain import Domain
 from .._privacy._plan import PrivacyPlan
 from .._privacy._report import PrivacyReport
 from .._privacy._session import PrivacySession
+from .._privacy._warn import warn
 from .._rows.single_rows import row_guard, saturated
 from ..exceptions import UtilityWarning
 from ._options import FarBallsOptions, FriendlyCoreOptions, aggregator_settings
@@ -130,7 +130,7 @@ def aggregate_k_tuples(
     centers = stage.run(session, domain.clip_points(usable) - domain.center, domain.radius)
     status = "ok" if centers is not None else "the tuples do not agree"
     if centers is None:
-        warnings.warn(f"aggregate_k_tuples: {status}", UtilityWarning, stacklevel=3)
+        warn(f"aggregate_k_tuples: {status}", UtilityWarning)
     else:
         centers = domain.clip_points(centers + domain.center)
     return KTupleResult(centers, status, session.report())

@@ -13,7 +13,6 @@ told of it are words of this package, never the client's own, which may quote ro
 from __future__ import annotations
 
 import builtins
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from types import MethodType
@@ -26,6 +25,7 @@ from .._aggregate.shared.blocks import block_rows
 from .._aggregate.shared.threads import ask_all
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
+from .._privacy._warn import warn
 from .._privacy.mechanisms.shares import NoiseShares
 from .._silence.suppress_output import attempt
 from ..exceptions import UtilityWarning
@@ -286,8 +286,4 @@ def _warn_of(kind: str, failed: Sequence[tuple[int, str]]) -> None:
     shown = "; ".join(f"client {number}: {reason}" for number, reason in failed[:5])
     more = f"; and {len(failed) - 5} more" if len(failed) > 5 else ""
     who = "1 client, which counts" if len(failed) == 1 else f"{len(failed)} clients, which count"
-    warnings.warn(
-        f"round {kind!r}: no usable answer from {who} as empty ({shown}{more})",
-        UtilityWarning,
-        stacklevel=2,
-    )
+    warn(f"round {kind!r}: no usable answer from {who} as empty ({shown}{more})", UtilityWarning)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._base import BaseDPEstimator, check_integer, check_real, check_table
+from .._privacy._warn import warn
 from ..exceptions import PrivacyWarning
 from ._style import ACCENT, MUTED, OTHER, axes_for, legend_above, title
 
@@ -131,10 +131,9 @@ class ClusterDisplay:
         check_real(level, "level", low=0.0, high=1.0)
         rows = _rows(X_public, private_rows, centers.shape[1])
         if private_rows is not None:
-            warnings.warn(
+            warn(
                 "the picture shows private rows: it is not private, so do not publish it",
                 PrivacyWarning,
-                stacklevel=2,
             )
         seen = getattr(
             estimator, "feature_names_in_", [f"feature {i}" for i in range(max(pair) + 1)]

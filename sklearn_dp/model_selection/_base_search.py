@@ -1,7 +1,6 @@
 """What the searches share: plan, charge, runs, and what is kept of them."""
 
 import math
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
@@ -20,6 +19,7 @@ from .._privacy._checks import check_choice
 from .._privacy._plan import PrivacyPlan
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units, unit_of
+from .._privacy._warn import warn
 from .._sklearn_compat import (
     CallbackSupportMixin,
     Progress,
@@ -185,7 +185,7 @@ class BaseDPSearch(Versioned, Guaranteed, CallbackSupportMixin, MetaEstimatorMix
         self._add_report(session.report())
         self.status_ = _status(outcome, outcome.fitted.final)
         if not is_ok(self.status_):
-            warnings.warn(f"{type(self).__name__}: {self.status_}", UtilityWarning, stacklevel=3)
+            warn(f"{type(self).__name__}: {self.status_}", UtilityWarning)
 
     def _public(self, fitted: Fitted) -> Any:
         """A fitted candidate, with the names of the columns."""
