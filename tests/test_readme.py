@@ -223,6 +223,17 @@ def test_a_block_that_does_not_work_is_caught(block, tmp_path, monkeypatch):
         run_blocks(BLOCK.findall(f"Text.\n\n{block}\n"))
 
 
+def test_no_two_pages_create_the_same_file():
+    """Whoever follows both would be told that the ledger exists already."""
+    created = {}
+    for page in DOCS:
+        text = (ROOT / page).read_text(encoding="utf-8")
+        names = re.findall(r"create (\S+\.sqlite)|PrivacyLedger\([^\n]*?\), \"(\S+?)\"\)", text)
+        for name in {one or other for one, other in names}:
+            created.setdefault(name, []).append(page)
+    assert len(created) > 3 and {name: p for name, p in created.items() if len(p) > 1} == {}
+
+
 @pytest.mark.parametrize("page", DOCS)
 def test_links_and_pictures_exist(page):
     folder = (ROOT / page).parent

@@ -65,11 +65,11 @@ def deployment_entry(source: PrivacyReport | PrivacyLedger) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from sklearn_dp import PrivacyBudget, PrivacyLedger
+    >>> from sklearn_dp import FriendlyMean
     >>> from sklearn_dp.accounting import deployment_entry
-    >>> ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5))
-    >>> deployment_entry(ledger)["deployment"]["privacy_loss"]["privacy_parameters"]
-    {'epsilon': 0.0, 'delta': 0.0}
+    >>> report = FriendlyMean(epsilon=0.5, bounds=1.0).privacy_plan(2).report()
+    >>> deployment_entry(report)["deployment"]["privacy_loss"]["privacy_parameters"]
+    {'epsilon': 0.5, 'delta': 1e-06}
     """
     if isinstance(source, PrivacyReport):
         known = _of_report(source)
@@ -156,6 +156,10 @@ def _of_report(report: PrivacyReport) -> dict[str, Any]:
 def _of_ledger(ledger: PrivacyLedger) -> dict[str, Any]:
     state = ledger.state()
     terms, charges = state.terms, state.counted
+    if not charges:
+        raise ValueError(
+            "source: nothing has been charged to this ledger, so there is nothing to publish yet."
+        )
     budget = f"a ledger that is charged before each fit and refuses more than {terms.budget}"
     failure = state.spent.get("delta_failure", 0.0)
     return {

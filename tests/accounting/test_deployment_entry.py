@@ -121,6 +121,23 @@ def test_a_ledger_in_rho_is_concentrated():
     assert sections["privacy_loss"]["privacy_parameters"] == {"rho": ledger.spent["rho"]}
 
 
+def test_a_ledger_without_charges_is_no_deployment(tmp_path):
+    """Its entry would state an epsilon of 0."""
+    budget, path = PrivacyBudget(epsilon=3.0, delta=1e-5), tmp_path / "study.sqlite"
+    for ledger in (
+        PrivacyLedger(budget),
+        PrivacyLedger(PrivacyBudget(rho=1.0, delta=1e-5)),
+        PrivacyLedger(budget, unit="group"),
+        PrivacyLedger(budget, composition="gaussian"),
+        PrivacyLedger(budget, path),
+    ):
+        with pytest.raises(ValueError, match="^source: nothing has been charged"):
+            deployment_entry(ledger)
+    ledger = PrivacyLedger(path=path)
+    fitted(ledger)
+    assert checked(ledger)["privacy_loss"]["privacy_parameters"]["epsilon"] > 0
+
+
 def test_anything_else_is_refused():
     with pytest.raises(TypeError, match="source must be a PrivacyReport or a PrivacyLedger"):
         deployment_entry({"epsilon": 1.0})
