@@ -86,18 +86,20 @@ LedgerLike = str | os.PathLike[str] | PrivacyLedger
 RandomStateLike = int | np.random.RandomState | np.random.Generator
 
 
-_open_inside: ContextVar[Callable[[PrivacyPlan], PrivacySession] | None] = ContextVar(
+Opened = Callable[[PrivacyPlan], PrivacySession]
+_open_inside: ContextVar[tuple[Any, Opened] | None] = ContextVar(
     "sklearn_dp_open_inside", default=None
 )
 
 
 @contextmanager
-def fits_inside(opened: Callable[[PrivacyPlan], PrivacySession]) -> Iterator[None]:
-    """The next fit of this thread, in this block, gets its session from one that it is part of.
+def fits_inside(estimator: Any, opened: Opened) -> Iterator[None]:
+    """The next fit of an estimator, in this block, gets its session from one that it is part of.
 
-    `opened` makes it from the plan of the inner fit; it charges what the fit costs.
+    `opened` makes it from the plan of the inner fit; it charges what the fit costs. Other fits on
+    the way, as those that a plan tries on dummy rows, have sessions of their own.
     """
-    token = _open_inside.set(opened)
+    token = _open_inside.set((estimator, opened))
     try:
         yield
     finally:
@@ -280,13 +282,13 @@ class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, Para
     def _start_session(self, plan: PrivacyPlan) -> PrivacySession:
         """Charge, and forget an earlier fit: one that fails half-way leaves no mixture of two."""
         inside = _open_inside.get()
-        if inside is None:
+        if inside is None or inside[0] is not self:
             session = PrivacySession(
                 plan, random_state=self.random_state, ledger=self.ledger, label=type(self).__name__
             )
         else:
             _open_inside.set(None)  # for one fit: what this one fits in turn pays for itself
-            session = inside(plan)
+            session = inside[1](plan)
         self._forget()
         return session
 

@@ -19,7 +19,7 @@ from typing import Any, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.compose import ColumnTransformer
+from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.frozen import FrozenEstimator
@@ -181,13 +181,19 @@ def _strangers(step: Any, name: str, fitted: bool) -> Iterator[tuple[str, str]]:
         found = _strangers(step.estimator, name, fitted)
         yield from ((_BEFORE, label) for _, label in found)
     elif inner is not None:
-        if kind not in COMPOSED and kind not in COMPOSED.values():
+        if (kind not in COMPOSED and kind not in COMPOSED.values()) or _shows_rows(step):
             yield _SEVERAL, _label(kind, name)
         for own, each in inner:
             yield from _strangers(each, f"{name}__{own}" if name else own, fitted)
     elif not (_PUBLIC[kind](step) if kind in _PUBLIC else vars(kind).get("_learns_nothing")):
         stateless = isinstance(step, BaseEstimator) and not get_tags(step).requires_fit
         yield (_SEVERAL if stateless else _LEARNED), _label(kind, name)
+
+
+def _shows_rows(step: Any) -> bool:
+    """Whether a table of columns gives all rows to functions of the user, which choose columns."""
+    parts = step.transformers if type(step) is ColumnTransformer else ()
+    return any(callable(of) and not isinstance(of, make_column_selector) for _, _, of in parts)
 
 
 def _label(kind: type, name: str) -> str:

@@ -233,7 +233,7 @@ class BaseByDays(BaseDPEstimator):
         before = {**vars(self), **({} if days is None else {"days_": days})}
         self._today = _Today(days, n_days, keep, day, SimpleNamespace(**before))
         try:
-            with fits_inside(self._opened):
+            with fits_inside(self, self._opened):
                 self._fit_validated(X, groups, sample_weight)
             today = self._today
         except BaseException:

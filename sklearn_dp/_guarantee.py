@@ -59,6 +59,13 @@ class Guaranteed:
         """What the neighbors of a fit do with a unit: one of `RELATIONS` of `_neighbors`."""
         return "add or remove"
 
+    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
+        """Without the report: the display of a pipeline shows those of its steps, of which none
+        says anything of the whole."""
+        attributes = super()._get_fitted_attr_html(doc_link)  # type: ignore[misc]
+        attributes.pop("privacy_report_", None)
+        return attributes
+
     def _released_parts(self) -> Iterable["Guaranteed"]:
         """What a fit has released that may go its own way: it takes report and ledger along."""
         return ()

@@ -128,19 +128,23 @@ def test_a_fit_inside_another_one_is_paid_by_it_and_the_next_is_not():
         plans.append(plan)
         return open_session(PlanEntry("count", "gaussian", plan.rho), rho=plan.rho)
 
-    book = ledger()
-    with fits_inside(opened):
-        Counter(ledger=book).fit(X)
+    book, other = ledger(), ledger()
+    inner = Counter(ledger=book)
+    with fits_inside(inner, opened):
+        Counter(ledger=other).fit(X)  # on the way, and none of it
+        assert plans == [] and len(other.entries) == 1
+        inner.fit(X)
         assert len(plans) == 1 and book.entries == ()
-        Counter(ledger=book).fit(X)
+        inner.fit(X)
     assert len(plans) == 1 and len(book.entries) == 1
     assert plans[0].rho == Counter().privacy_plan(3).rho
 
 
 def test_a_block_that_fails_pays_for_nothing_later():
-    with pytest.raises(ZeroDivisionError), fits_inside(lambda plan: 1 / 0):
-        Counter().fit(X)
-    assert Counter().fit(X).n_ > 5
+    inner = Counter()
+    with pytest.raises(ZeroDivisionError), fits_inside(inner, lambda plan: 1 / 0):
+        inner.fit(X)
+    assert inner.fit(X).n_ > 5
 
 
 @pytest.mark.parametrize("n_features", [0, -1, 1.5, None])

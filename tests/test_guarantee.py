@@ -277,14 +277,51 @@ def test_it_is_charged_where_it_was(name, kept, tmp_path):
     assert len(ledger.entries) == 3
 
 
-def test_an_inner_estimator_of_blocks_is_charged_where_the_blocks_were():
+def means(**options):
+    options |= {"output": ("mean_",), "output_bounds": 9.0, "n_blocks": 20}
+    return SampleAndAggregate(FriendlyMean(bounds=5.0), **options)
+
+
+@pytest.mark.parametrize(
+    "outer, inner",
+    [
+        (lambda **o: means(**o).fit(X), lambda model: model.estimator_),
+        (
+            lambda **o: DPBySegment(means(), values=["n", "s"], **o).fit(X, by=BY),
+            lambda model: model.estimators_["s"].estimator_,
+        ),
+        (
+            lambda **o: DPGridSearch(means(), {}, **o).fit(X),
+            lambda model: model.best_estimator_.estimator_,
+        ),
+        (
+            lambda **o: DPGridSearch(DPTopics(), {"n_topics": [2]}, **o).fit(np.abs(X)),
+            lambda model: model.best_estimator_.estimator_,
+        ),
+    ],
+    ids=["blocks", "of a segment", "of a search", "topics of a search"],
+)
+def test_what_is_inside_of_what_came_out_is_charged_there_too(outer, inner):
     ledger = book()
-    mean = FriendlyMean(bounds=5.0)
-    options = {"output": ("mean_",), "output_bounds": 9.0, "n_blocks": 20, "ledger": ledger}
-    model = SampleAndAggregate(mean, **options).fit(X)
-    assert model.estimator_.privacy_report_ is model.privacy_report_
+    model = outer(ledger=ledger)
+    found = inner(model)
+    assert found.privacy_report_ is model.privacy_report_
     with pytest.raises(BudgetExceededError):
-        model.estimator_.fit(X)
+        found.set_params(epsilon=1.0, rho=None).fit(X)
+    assert len(ledger.entries) == 1
+
+
+def test_segments_go_on_by_days_with_names(tmp_path):
+    """Each is a stream of its own, whose days are not fitted twice, in whatever copy."""
+    ledger = book(path=tmp_path / "ledger.db")
+    models = segments(ledger=ledger)
+    night = {value: pickle.dumps(model) for value, model in models.estimators_.items()}
+    for model in (*models.estimators_.values(), models.pooled_):
+        assert model.partial_fit(X, day="2026-03-02").days_.number == 2
+    for state in night.values():
+        with pytest.raises(LedgerError, match="begun before"):
+            pickle.loads(state).partial_fit(X, day="2026-03-02")
+    assert len(ledger.entries) == 1 and len(ledger.state().days) == 3
 
 
 def test_a_search_that_was_saved_asks_for_its_ledger(tmp_path):

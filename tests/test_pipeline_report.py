@@ -110,6 +110,10 @@ class OwnPipeline(Pipeline):
     pass
 
 
+def first_two(rows):
+    return [0, 1]
+
+
 def centered(rows):
     return rows - rows.mean(axis=0)
 
@@ -120,6 +124,10 @@ STRANGERS = {
     "after": (make_pipeline(DPPCA(2), KMeans(2)), "KMeans learned from private rows"),
     "union": (make_pipeline(make_union(PCA(1), DPPCA(1)), K), "PCA learned"),
     "columns": (ColumnTransformer([("a", MaxAbsScaler(), [0])], remainder=DPPCA(1)), "MaxAbsSc"),
+    "chosen columns": (
+        ColumnTransformer([("a", DPPCA(1), first_two)]),
+        "ColumnTransformer may look at several rows at once",
+    ),
     "remainder": (ColumnTransformer([("a", DPPCA(1), [0, 1])], remainder=PCA(1)), "PCA"),
     "deep": (make_pipeline(make_union(make_pipeline(make_union(PCA(1)))), K), "PCA"),
     "search": (make_pipeline(DPStandardScaler(), GridSearchCV(K, FEW, cv=2)), "GridSearchCV lear"),
@@ -309,3 +317,9 @@ def test_a_table_of_columns_of_scikit_learn_tells_what_it_assumes():
 def test_a_model_that_blocks_have_made_is_known():
     model = make_pipeline(Normalizer(), SampleAndAggregate(n_blocks=20)).fit(X)
     assert privacy_report(model).problems == ()
+
+
+def test_the_display_of_a_pipeline_does_not_repeat_what_its_steps_say():
+    for last in (clone(K), search()):
+        page = make_pipeline(StandardScaler(), last).fit(X)._repr_html_()
+        assert "-DP" not in page and "privacy_report_" not in page

@@ -289,7 +289,8 @@ class Runner:
             if step.private:
                 if X is self._X and self._names is not None:  # what its status calls the columns
                     estimator._names_of_search = self._names
-                with fits_inside(partial(session.inner, step.name, tag=step.name)):
+                opened = partial(session.inner, step.name, tag=step.name)
+                with fits_inside(estimator, opened):
                     estimator.fit(X, self._y, groups=self._groups)
             done.append((step.name, estimator))
         return done
