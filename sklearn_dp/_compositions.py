@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from copy import copy
 from html import escape
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import HashingVectorizer
@@ -47,6 +47,7 @@ __all__ = [
     "PrivateFeatureUnion",
     "PrivatePipeline",
     "PublicStep",
+    "RowWiseStep",
     "check_values",
     "owned",
     "parts_of",
@@ -64,6 +65,22 @@ _ELEMENTWISE = (np.clip, np.nan_to_num, np.round)
 
 class PublicStep(FrozenEstimator):
     """A step that a search has used as it was, since its user said that it is public."""
+
+
+class RowWiseStep(FrozenEstimator):
+    """A step without a state, which a search has given single rows.
+
+    Its report covers that. A new fit gives the step all rows at once, and a clone is none of it.
+    """
+
+    _all_at_once = False
+
+    def fit(self, X: Any, y: Any = None, *others: Any, **params: Any) -> Self:
+        self._all_at_once = True
+        return self
+
+    def __sklearn_clone__(self) -> Any:
+        return clone(self.estimator)
 
 
 def steps_of(estimator: Any, *, fitted: bool = False) -> list[tuple[str, Any]] | None:
@@ -177,7 +194,9 @@ def _strangers(step: Any, name: str, fitted: bool) -> Iterator[tuple[str, str]]:
     kind, inner = type(step), steps_of(step, fitted=fitted)
     if step is None or isinstance(step, str | Guaranteed) or kind is PublicStep:
         return
-    if kind is FrozenEstimator:
+    if kind is RowWiseStep:
+        yield from _strangers(step.estimator, name, fitted) if step._all_at_once else ()
+    elif kind is FrozenEstimator:
         found = _strangers(step.estimator, name, fitted)
         yield from ((_BEFORE, label) for _, label in found)
     elif inner is not None:

@@ -348,6 +348,14 @@ def test_what_chooses_columns_sees_no_row(kept):
     )
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_columns_are_chosen_by_names_and_types(library):
+    frames = pytest.importorskip(library)
+    frame = frames.DataFrame({"a": X[:, 0], "t": ["x"] * 3000, "b": X[:, 1]})
+    table = ColumnTransformer([("a", PCA(1), lambda rows: [n for n in rows.columns if n != "t"])])
+    assert privatize(table).fit(frame).transform(frame[:5]).shape == (5, 1)
+
+
 def test_compositions_of_the_user_are_left_as_they_are():
     table = mixed().set_params(a=DPPCA(1))
     steps = [("columns", table), ("k", DPKMeans(2, bounds=5.0))]

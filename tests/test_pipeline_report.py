@@ -323,3 +323,14 @@ def test_the_display_of_a_pipeline_does_not_repeat_what_its_steps_say():
     for last in (clone(K), search()):
         page = make_pipeline(StandardScaler(), last).fit(X)._repr_html_()
         assert "-DP" not in page and "privacy_report_" not in page
+
+
+def test_a_function_that_a_search_gave_single_rows_is_known_until_it_gets_all():
+    estimator = make_pipeline(FunctionTransformer(centered), DPKMeans(bounds=20.0))
+    found = DPGridSearch(estimator, {"dpkmeans__n_clusters": [2, 3]}, epsilon=2.0).fit(X)
+    best = pickle.loads(pickle.dumps(found.best_estimator_))
+    assert privacy_report(best) == found.privacy_report_
+    assert type(clone(best)[0]) is FunctionTransformer
+    for again in (clone(best).fit(X), best.fit(X)):
+        assert "FunctionTransformer may look at several rows" in privacy_report(again).headline
+        assert_void(privacy_report(again))

@@ -22,11 +22,12 @@ from sklearn.preprocessing import (
     RobustScaler,
     StandardScaler,
 )
+from sklearn.utils import get_tags
 
 from .._aggregate.shared.global_generators import row_by_row
 from .._aggregate.shared.single_rows import finite
 from .._base import BaseDPEstimator
-from .._compositions import PublicStep, problem_of
+from .._compositions import PublicStep, RowWiseStep, problem_of
 
 __all__ = ["Fitted", "square_sums", "transformed"]
 
@@ -55,6 +56,13 @@ def transformed(step: Any, X: Any) -> np.ndarray:
     return np.concatenate([np.zeros((0, first.shape[1])), *row_by_row(of_row, X)])
 
 
+def _marked(step: Any) -> Any:
+    """A fitted step, so that a report of its pipeline knows what the search knew of it."""
+    if not problem_of(step, fitted=True):
+        return step
+    return PublicStep(step) if get_tags(step).requires_fit else RowWiseStep(step)
+
+
 def square_sums(rows: np.ndarray) -> np.ndarray:
     """Squared lengths of rows, the columns one after the other."""
     total = np.zeros(len(rows))
@@ -77,15 +85,12 @@ class Fitted:
     def model(self) -> Any:
         """What the user searched with, fitted: an estimator or a Pipeline.
 
-        The steps of a pipeline are handed over as they are, fitted. Those that are public because
-        the user says so stay as they were, also if the pipeline is fitted again.
+        The steps of a pipeline are handed over as they are, fitted. Those that are known by the
+        word of the user alone are marked: they stay as they were, if the pipeline is fitted again.
         """
         if self.steps[0][0] == "":
             return self.steps[0][1]
-        return Pipeline(
-            [(name, PublicStep(step) if problem_of(step, fitted=True) else step)
-             for name, step in self.steps]
-        )  # fmt: skip
+        return Pipeline([(name, _marked(step)) for name, step in self.steps])
 
     @property
     def final(self) -> Any:

@@ -99,7 +99,7 @@ def test_a_clusterer_that_is_kept_holds_releases_only():
     X, texts, _ = corpus(500)
     model = DPTopics(3, random_state=0, n_jobs=2, epsilon=50.0).fit(X, texts=texts)
     assert not hasattr(model.estimator_, "labels_") and model.estimator_.n_jobs is None
-    assert [name for name in vars(model.estimator_) if name[0] == "_"] == ["_provenance"]
+    assert [name for name in vars(model.estimator_) if name[0] == "_"] == ["_provenance", "_place"]
     assert model.estimator_.metric == "cosine"
     assert np.array_equal(model.predict(X), model.estimator_.predict(X))
     assert np.array_equal(model.predict(7 * X), model.predict(X))
