@@ -5,16 +5,16 @@ A public `fit` is one line, ``return self._fit_validated(X, groups)``, and goes 
 1. `_make_plan` checks the parameters of all estimators, those of the subclass, and asks it for its
    plan entries. It knows the number of features and no value of the data.
 2. `_start_session` opens a session, which charges the ledger for the whole plan, and forgets what
-   an earlier fit has left.
-3. The input is validated. Errors name the parameter and never quote data; see `validate_quietly`.
+   an earlier fit has left. What types alone tell of the input has been checked before.
+3. The rows are read. Errors name the parameter and never quote data; see :mod:`sklearn_dp._door`.
 4. The subclass computes, in `_fit`, from what the session releases.
 5. The report is kept. From here on the estimator counts as fitted.
 
-Charging comes before validation on purpose: whether the data are valid is something about the data,
-and a program that may ask it for free may ask it again and again.
+Charging comes before any value is looked at, on purpose: whether the data are valid is something
+about the data, and a program that may ask it for free may ask it again and again.
 
 What users may give, and with which errors, is in :mod:`sklearn_dp._validation` (parameters) and
-:mod:`sklearn_dp._tables`; their names are handed on here, for the modules of the estimators.
+:mod:`sklearn_dp._door`; their names are handed on here, for the modules of the estimators.
 """
 
 import os
@@ -30,11 +30,22 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._aggregate.shared.advice import plain
 from ._aggregate.shared.bounds import is_ok, ok_inside
-from ._aggregate.shared.single_rows import is_small, narrowed, row_guard, saturated
+from ._aggregate.shared.single_rows import narrowed, row_guard, saturated
 from ._aggregate.shared.sparse_rows import as_rows
 from ._aggregate.shared.table import Table
+from ._door import (
+    PROJECT,
+    Schema,
+    by_name,
+    check_numbers,
+    in_one_order,
+    numbers,
+    read_table,
+    see_columns,
+    tell_order,
+)
 from ._guarantee import Guaranteed
-from ._partitions import InParts, engine_of
+from ._partitions import EngineInput, InParts, engine_of, in_memory
 from ._privacy import _grid
 from ._privacy._budget import PrivacyBudget
 from ._privacy._checks import check_choice
@@ -44,23 +55,7 @@ from ._privacy._plan import PlanEntry, PrivacyPlan
 from ._privacy._session import PrivacySession
 from ._privacy._units import Units, unit_of
 from ._privacy._warn import warn
-from ._sklearn_compat import (
-    CallbackSupportMixin,
-    ParameterNames,
-    Progress,
-    Versioned,
-    num_features,
-)
-from ._tables import (
-    NO_WEIGHT,
-    PROJECT,
-    check_table,
-    check_weights,
-    largest_weight,
-    not_numeric,
-    validate_quietly,
-    weighted_mean,
-)
+from ._sklearn_compat import CallbackSupportMixin, ParameterNames, Progress, Versioned
 from ._validation import (
     MOST_CLUSTERS,
     MOST_FEATURES,
@@ -70,12 +65,13 @@ from ._validation import (
     check_real,
     check_sklearn_seed,
 )
+from ._weights import NO_WEIGHT, check_weights, largest_weight, weighted_mean
 from .exceptions import UtilityWarning
 
 __all__ = [
     "MOST_CLUSTERS", "MOST_FEATURES", "BaseDPEstimator", "Bounds", "LedgerLike", "RandomStateLike",
     "budget_of", "check_integer", "check_number_of_clusters", "check_real", "check_sklearn_seed",
-    "check_table", "check_weights", "fits_inside", "validate_quietly", "weighted_mean",
+    "check_weights", "fits_inside", "read_table", "weighted_mean",
 ]  # fmt: skip
 
 # Types of the parameters that all estimators share. Bounds: a radius about the origin, or the lower
@@ -141,6 +137,9 @@ class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, Para
     _takes_sparse = False
     """Whether `fit` and the methods after it read sparse rows, chunk by chunk."""
 
+    _by_column: tuple[str, ...] = ("bounds",)
+    """Parameters with a number for each column, which may name them."""
+
     _length_released: tuple[str, ...] = ()
     """Arrays whose length is a release, as how many cells stand out from the noise: more rows, more
     of them. The checks of pickles do not weigh them."""
@@ -166,7 +165,26 @@ class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, Para
 
     def _domain(self, n_features: int) -> Any:
         """The public bounds, or None."""
-        return Domain.from_bounds(self.bounds, n_features)
+        return Domain.from_bounds(self._in_order("bounds"), n_features)
+
+    def _in_order(self, parameter: str) -> Any:
+        """A parameter in the order of the columns of the fit, where it names them.
+
+        A plan knows no table, and an estimator may still have the names of an earlier fit: no plan
+        depends on the order. Other names than those of the fit are refused before it.
+        """
+        value, names = getattr(self, parameter), vars(self).get("feature_names_in_")
+        names = getattr(self, "_names_of_search", None) if names is None else names
+        try:
+            return by_name(value, names, parameter)
+        except ValueError:
+            return in_one_order(value, parameter)
+
+    def _check_names(self, names: Any) -> None:
+        """Refuse parameters that name other columns than those of a fit: public."""
+        names = getattr(self, "_names_of_search", None) if names is None else names
+        for parameter in self._by_column:
+            by_name(getattr(self, parameter, None), names, parameter)
 
     # -- plan -----------------------------------------------------------------------------------
 
@@ -232,11 +250,13 @@ class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, Para
         Rows without a weight are left out. A `BudgetExceededError` comes before the data are looked
         at, and so do errors of parameters; those of the data come after the charge.
         """
-        found = engine_of(X, groups, sample_weight)
+        alone = self._requires_in_memory() and self._schema(X)
+        found = None if alone else engine_of(X, groups, sample_weight)
         if found is not None:
             return self._fit_parts(found)
         largest = largest_weight(sample_weight, self.max_weight)
         session = self._open_session(X, unit_of(groups))
+        tell_order(X, groups=groups, sample_weight=sample_weight)
         rows = self._validated(X)
         if largest is None:
             return self._fit_session(rows, self._units(rows, groups), session)
@@ -250,34 +270,29 @@ class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, Para
         return self
 
     def _open_session(self, X: Any, unit: str, **public: Any) -> PrivacySession:
-        """Plan and charge from the shape alone: the ledger is asked before data are looked at.
+        """Plan and charge from what types alone tell: the ledger is asked before values are read.
 
-        Of what the user has given for data only the number of columns is asked for. What has no
-        countable features is not charged: validation refuses it next. A plan may depend on further
-        public facts.
+        What is public and wrong with `X` is not charged. A plan may depend on further public facts.
         """
-        try:
-            n_features = self._count_features(X)
-        except Exception:  # whatever `X` does when it is asked
-            n_features = 0
+        n_features = self._check_given(X).n_features
         if not 1 <= n_features <= MOST_FEATURES:
-            self._validated(X)
             raise ValueError(f"X must have between 1 and {MOST_FEATURES} features.")
         if self._takes_sparse and n_features > _grid.MOST_COLUMNS:
             raise ValueError(f"X must have at most {_grid.MOST_COLUMNS} features. {PROJECT}")
-        try:
-            plan = self._make_plan(n_features, unit, **public)
-        except ValueError as error:
-            # Bounds of the numeric columns alone: a column of another type is what is wrong.
-            wrong = not_numeric(X, "X") if "bounds" in str(error) else None
-            if wrong is None:
-                raise
-            raise ValueError(wrong) from None
-        return self._start_session(plan)
+        return self._start_session(self._make_plan(n_features, unit, **public))
 
-    def _count_features(self, X: Any) -> int:
-        """The number of columns that a fit sees: public. 0: what cannot be a table."""
-        return 0 if isinstance(X, np.ndarray) and X.ndim > 2 else num_features(X)
+    def _check_given(self, X: Any) -> Any:
+        """The public columns of a table that may be fitted; an error by its type alone."""
+        found = X if isinstance(X, EngineInput) or self._requires_in_memory() else engine_of(X)
+        given = found.columns if isinstance(found, EngineInput) else self._schema(X)
+        self._check_names(given.names)
+        return given
+
+    def _schema(self, X: Any) -> Schema:
+        """What the type of a table in memory tells; an error where it cannot be fitted."""
+        given = in_memory(X, self._requires_in_memory())
+        check_numbers(given, sparse=self._takes_sparse)
+        return given
 
     def _start_session(self, plan: PrivacyPlan) -> PrivacySession:
         """Charge, and forget an earlier fit: one that fails half-way leaves no mixture of two."""
@@ -298,15 +313,11 @@ class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, Para
             delattr(self, name)
         self.__dict__.pop("_provenance", None)
 
-    def _validated(self, X: Any, **options: Any) -> Any:
+    def _validated(self, X: Any, *, reset: bool = True) -> Any:
         """Finite rows of a table that a user gave: an array, or sparse rows where it takes them."""
-        if engine_of(X) is not None:
-            raise TypeError(f"X must be in memory here, not {type(X).__name__}.")
-        accept = "csr" if self._takes_sparse else False
-        small = is_small(X)  # most tables are, and then need no second test
-        options = {"accept_sparse": accept, "ensure_all_finite": not small, **options}
-        valid = validate_quietly(self, X, dtype=[np.float64, np.float32], **options)
-        return valid if small else as_rows(valid)
+        given = self._schema(X)
+        see_columns(self, X, given, reset=reset)
+        return as_rows(numbers(X, given))
 
     # Saturated: a row with an entry of 1e300 is clipped as any other far row, and no square of it
     # overflows into a warning that neighbors would not see.

@@ -29,6 +29,7 @@ from sklearn.random_projection import GaussianRandomProjection, SparseRandomProj
 from sklearn.utils import estimator_html_repr, get_tags
 from sklearn.utils.metaestimators import available_if
 
+from ._door import check_numbers, column_places, schema, take_columns
 from ._guarantee import Guaranteed, ledgers_inside
 from ._privacy._accounting import zcdp_epsilon
 from ._privacy._budget import PrivacyBudget
@@ -38,7 +39,7 @@ from ._privacy._ledger import DisjointLedgers, open_ledger
 from ._privacy._prepaid import Part, identity, paid_together
 from ._privacy._rounding import sum_up
 from ._rows.threads import in_this_thread
-from ._sklearn_compat import BlindToRows, Versioned, num_features
+from ._sklearn_compat import BlindToRows, Versioned
 
 __all__ = [
     "COMPOSED",
@@ -248,6 +249,39 @@ _PUBLIC: dict[type, Callable[[Any], bool]] = {
 }
 
 
+def check_first_steps(estimator: Any, X: Any) -> None:
+    """Refuse by its type alone a table that the first steps of a composition do not take."""
+    if isinstance(estimator, Pipeline):
+        first = [step for _, step in estimator.steps if step not in (None, "passthrough")]
+        check_first_steps(first[0] if first else None, X)
+    elif isinstance(estimator, FeatureUnion):
+        for _, step in estimator.transformer_list:
+            check_first_steps(step, X)
+    elif isinstance(estimator, ColumnTransformer):
+        _check_columns(estimator, X)
+    elif hasattr(estimator, "_check_given"):
+        estimator._check_given(X)
+    elif hasattr(estimator, "fit"):  # scikit-learn's, which checks rows in its fit
+        tags = get_tags(estimator)
+        if not (tags.no_validation or tags.input_tags.string or tags.input_tags.categorical):
+            check_numbers(schema(X), sparse=tags.input_tags.sparse)
+
+
+def _check_columns(estimator: ColumnTransformer, X: Any) -> None:
+    """The same of a transformer of columns, each step of which gets some of them."""
+    given, rest = schema(X), True
+    left = [*range(given.n_features)]
+    for _, step, wanted in estimator.transformers:
+        places = None if callable(wanted) else column_places(given, wanted)
+        if places is None:  # one vector, or what only the rows of a user's function tell
+            rest = False
+            continue
+        check_first_steps(step, take_columns(X, places))
+        left = [place for place in left if place not in places]
+    if rest and left:
+        check_first_steps(estimator.remainder, take_columns(X, left))
+
+
 class ChargedTogether(Versioned):
     """Mixin of compositions of scikit-learn: one charge for all private steps of a fit."""
 
@@ -258,15 +292,13 @@ class ChargedTogether(Versioned):
         steps = list(private_steps(owned(self)))
         for _, step in steps:  # what is wrong with them in any case is said before the charge
             step._check_shared()
-        try:
-            width = num_features(X)
-        except Exception:  # whatever `X` does when it is asked: the first step refuses it
-            width = None
+        width = schema(X).n_features
+        check_first_steps(self, X)
 
         def grouped(name: str) -> bool:
             return any(params.get(key) is not None for key in ("groups", f"{name}__groups"))
 
-        parts = [] if width is None else parts_of(steps, width, grouped)
+        parts = parts_of(steps, width, grouped)
         # A pipeline starts no tasks, and its steps may use threads of their own.
         with (
             nullcontext() if isinstance(self, Pipeline) else in_this_thread(),

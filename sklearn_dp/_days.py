@@ -56,8 +56,8 @@ from ._privacy._session import PrivacySession
 from ._privacy._units import unit_of
 from ._privacy.mechanisms.fits import lump
 from ._sklearn_compat import with_callbacks
-from ._tables import largest_weight
 from ._validation import check_not_too_small
+from ._weights import largest_weight
 
 __all__ = ["Days", "BaseByDays"]
 
@@ -384,8 +384,14 @@ class BaseByDays(BaseDPEstimator):
         super()._forget()
         self.__dict__.update(kept)
 
-    def _validated(self, X: Any, **options: Any) -> Any:
-        return super()._validated(X, **({"reset": False} if self._later else {}) | options)
+    def _check_names(self, names: Any) -> None:
+        known = vars(self).get("feature_names_in_") if self._later else None
+        if known is not None and names is not None and tuple(known) != tuple(names):
+            raise ValueError("The feature names should match those of the first day.")
+        super()._check_names(names)
+
+    def _validated(self, X: Any, *, reset: bool = True) -> Any:
+        return super()._validated(X, reset=reset and not self._later)
 
 
 def _text_of(day: Any) -> str:

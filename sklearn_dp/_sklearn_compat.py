@@ -2,7 +2,6 @@
 
 Here and nowhere else, so that a new version of scikit-learn is looked up in one file:
 
-* `num_features` counts the columns of anything that scikit-learn takes for a table;
 * callbacks came with 1.9: before, `with_callbacks` and the mixin do nothing;
 * `search_around` and `BlindToRows` know how its searches and its `ColumnTransformer` work.
 """
@@ -18,8 +17,6 @@ from sklearn.base import BaseEstimator
 from sklearn.cluster import KMeans
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_features as num_features
-from sklearn.utils.validation import check_array
 
 from ._privacy._log import LOGGER
 from ._privacy._warn import warn
@@ -46,7 +43,6 @@ __all__ = [
     "Versioned",
     "complete_kmeans",
     "kmeans_of",
-    "num_features",
     "search_around",
     "with_callbacks",
     "without_callbacks",
@@ -141,7 +137,7 @@ class BlindToRows:
     def _hstack(self, Xs: Any, **options: Any) -> Any:
         """Of steps that made sparse blocks in the fit, and dense ones of other rows, too."""
         if self.sparse_output_ and not any(map(issparse, Xs)):
-            Xs = [csr_matrix(check_array(X, ensure_all_finite=False)) for X in Xs]
+            Xs = [csr_matrix(np.asarray(block)) for block in Xs]
         return super()._hstack(Xs, **options)  # type: ignore[misc]
 
 

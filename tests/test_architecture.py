@@ -22,10 +22,11 @@ LAYERS = (
     {"_privacy"},
     {"_silence"},
     {"_rows"},
-    {"_queries"},
+    {"_queries", "_door"},
     {"accounting", "ledger", "_intervals", "_sklearn_compat", "_dropin"},
     {"_aggregate"},
-    {"_guarantee", "_tables", "_validation"},
+    {"_guarantee", "_validation"},
+    {"_weights"},
     {"_partitions"},
     {"_base"},
     {"_days"},
@@ -388,6 +389,78 @@ def functions_are_short(module):
                 yield f"{module.name}:{node.lineno}: {node.name} has {lines} lines"
 
 
+# What users give for data, by the names of arguments; and what gives all of it one type, by the
+# name of a function.
+GIVEN = {
+    "X", "y", "groups", "sample_weight", "by", "key", "labels", "texts", "values", "tuples", "rows",
+    "row", "clients", "X_server", "X_public", "private_rows", "given", "column",
+}  # fmt: skip
+ONE_TYPE = {
+    "array", "asarray", "asanyarray", "asfortranarray", "ascontiguousarray", "asarray_chkfinite",
+    "atleast_1d", "atleast_2d", "atleast_3d", "stack", "vstack", "hstack", "dstack",
+    "column_stack", "concatenate", "fromiter", "real_array", "DataFrame", "Series", "from_records",
+    "csr_array", "csc_array", "coo_array", "csr_matrix",
+}  # fmt: skip
+CHECKS = {
+    "check_array", "check_X_y", "column_or_1d", "as_float_array", "indexable", "validate_data",
+    "check_consistent_length",
+}  # fmt: skip
+DOOR = ("_door", "_privacy._entries")
+
+
+def tables_come_in_by_one_door(module):
+    """Only the door makes arrays of what users give: NumPy and scikit-learn look at all rows.
+
+    One odd row of a list would decide about the type of all others. Below the estimators, rows have
+    come through the door; audits make tables of their own.
+    """
+    if module.name in DOOR:
+        return
+    for item in module_imports(module):
+        if item.target.startswith("sklearn.") and item.target.split(".")[-1] in CHECKS:
+            yield f"{module.name}:{item.line}: {item.target} looks at all rows"
+    inside = LAYER.get(module.component, 99) <= LAYER["_aggregate"] or module.component == "audit"
+    if inside and module.name not in ("_privacy._groups", "_rows.table_units"):
+        return
+    for node in nodes(module):
+        if isinstance(node, ast.ClassDef):
+            methods = [each for each in node.body if isinstance(each, ast.FunctionDef)]
+            names = [arguments(each) for each in methods if each.name == "__init__"]
+            for each in methods:
+                own = {f"self.{name}" for found in names for name in found}
+                yield from _of_one_type(module, each, own)
+        if isinstance(node, ast.FunctionDef | ast.Lambda):
+            yield from _of_one_type(module, node, arguments(node) & GIVEN)
+
+
+def arguments(function):
+    every = function.args
+    return {each.arg for each in (*every.posonlyargs, *every.args, *every.kwonlyargs)}
+
+
+def _of_one_type(module, function, given):
+    """Conversions of what is given, until it has been replaced by what the door makes of it."""
+    body = function.body if isinstance(function.body, list) else [function.body]
+    inner = [node for part in body for node in ast.walk(part)]
+    replaced = {}
+    for node in inner:
+        for target in node.targets if isinstance(node, ast.Assign) else ():
+            for each in ast.walk(target):
+                replaced.setdefault(dotted(each), node.lineno)
+    for node in inner:
+        if not (isinstance(node, ast.Call) and node.args):
+            continue
+        if dotted(node.func).split(".")[-1] not in ONE_TYPE:
+            continue
+        first = node.args[0]
+        parts = first.elts if isinstance(first, ast.List | ast.Tuple) else [first]
+        for each in parts:
+            each = each.value if isinstance(each, ast.Starred | ast.Subscript) else each
+            name = dotted(each)
+            if name in given and node.lineno <= replaced.get(name, node.lineno):
+                yield f"{module.name}:{node.lineno}: {dotted(node.func)} gives {name} one type"
+
+
 RULES = (
     imports_point_down,
     rooms_follow_the_arrows,
@@ -398,6 +471,7 @@ RULES = (
     optional_libraries_are_lazy,
     floats_become_integers_in_one_place,
     functions_are_short,
+    tables_come_in_by_one_door,
 )
 
 
@@ -430,10 +504,35 @@ PLANTED = [
     (imports_point_down, "cluster._dp_kmeans", "from sklearn_dp import DPKMeans"),
     (imports_point_down, "cluster._dp_kmeans", "import sklearn_dp"),
     (imports_point_down, "exceptions", "from ._privacy import _budget"),
-    (imports_point_down, "_tables", "from ._partitions import engine_of"),
+    (imports_point_down, "_door", "from ._partitions import engine_of"),
     (imports_point_down, "_partitions._dask", "from .._base import BaseDPEstimator"),
     (optional_libraries_are_lazy, "_partitions._dask", "import dask"),
     (imports_point_down, "brand_new._thing", ""),
+    *[
+        (tables_come_in_by_one_door, name, source)
+        for name, source in [
+            ("mean._m", "def fit(self, X):\n    X = np.asarray(X)"),
+            ("mean._m", "def fit(self, X, y=None):\n    return numpy.array(y, dtype=object)"),
+            ("mean._m", "def fit(X, *, by):\n    return np.column_stack([X, by])"),
+            ("mean._m", "def fit(X, *, groups):\n    return np.concatenate([*groups, [1]])"),
+            ("_base", "class A:\n def fit(self, sample_weight):\n  np.atleast_1d(sample_weight)"),
+            ("_weights", "def f(values):\n    return np.asanyarray(values[1:])"),
+            ("segments._m", "def f(X):\n    return pandas.DataFrame(X)"),
+            ("federated._m", "def f(rows):\n    return np.asarray(rows, dtype=np.float64)"),
+            ("_privacy._groups", "def f(groups):\n    return np.asarray(groups)"),
+            ("_partitions._m", "f = lambda rows: np.vstack(rows)"),
+            ("_published.feddp_kmeans.m", "def f(X):\n    return csr_array(X)"),
+            ("ensemble._m", "from sklearn.utils import check_array"),
+            ("_aggregate.shared.m", "from sklearn.utils.validation import validate_data"),
+            ("ensemble._m", "def f():\n    from sklearn.utils.validation import column_or_1d"),
+            (
+                "cluster._m",
+                "class A:\n"
+                " def __init__(self, init):\n  self.init = init\n"
+                " def f(self):\n  return np.array(self.init)",
+            ),
+        ]
+    ],
     (imports_point_down, "_published.friendly_core", "from ..federated import _state"),
     (imports_point_down, "_published.feddp_kmeans.thing", "from ...audit import replay"),
     (imports_point_down, "_aggregate.shared.rows", "from ..._published.feddp_kmeans import rounds"),
@@ -565,6 +664,10 @@ LOOK_ALIKES = [
     ("_privacy._rounding", "z = x.astype(np.int64)"),
     ("audit._drawn", "z = x.astype(int)"),
     ("_privacy._report", "def to_frame():\n    import pandas"),
+    ("mean._m", "def fit(self, X):\n    X = read_table(X, 'X')\n    return np.asarray(X)"),
+    ("mean._m", "def _f(points, X):\n    return np.asarray(points) + np.square(X)"),
+    ("_door", "from sklearn.utils import check_array\ndef f(X):\n    return np.asarray(X)"),
+    ("_aggregate.shared.rows", "def f(X):\n    return np.ascontiguousarray(X)"),
     ("audit._replay", "import numpy as np\nr = np.random.default_rng(0).permutation(3)"),
     ("audit.mutants.noise", "def cells(noise):\n    return noise.rounded_gaussian(2.0, 3)"),
     ("inspection._plot", "def plot():\n    import matplotlib.pyplot as plt"),

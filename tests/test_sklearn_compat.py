@@ -32,7 +32,6 @@ from sklearn_dp._sklearn_compat import (
     Progress,
     complete_kmeans,
     kmeans_of,
-    num_features,
     search_around,
     with_callbacks,
     without_callbacks,
@@ -41,14 +40,6 @@ from sklearn_dp.audit import all_estimators
 from sklearn_dp.model_selection import DPGridSearch
 
 CENTERS = np.array([[0.0, 0.0], [10.0, 0.0]])
-
-
-def test_columns_of_all_that_scikit_learn_takes():
-    assert num_features(np.zeros((0, 7))) == 7
-    assert num_features([[1, 2], [3, 4]]) == 2
-    for nothing in (3, np.zeros(3), "text"):
-        with pytest.raises((TypeError, ValueError)):
-            num_features(nothing)
 
 
 def test_a_kmeans_of_given_centers_works_as_a_fitted_one():

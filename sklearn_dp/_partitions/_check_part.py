@@ -2,7 +2,7 @@
 
 The width, the names and the type of the columns are public: they are read from what describes a
 collection, and each part has to agree with them. What a part holds is private. An error names the
-part by its number and says what kind of thing is wrong, in words of :mod:`sklearn_dp._tables`; what
+part by its number and says what kind of thing is wrong, in words of :mod:`sklearn_dp._door`; what
 another library has raised on the way is dropped, with its traceback, because it may quote rows.
 """
 
@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from .._door import Schema, by_name, check_numbers, numbers, schema
 from .._rows.single_rows import row_guard, saturated
 from .._rows.table import PartSource
-from .._tables import check_table
 from ..exceptions import PartError
 from ._digests import digest, digest_of_values
 
@@ -50,6 +50,20 @@ class Columns:
     names: tuple[str, ...] | None  # in their order; None where columns have no names
     dtype: np.dtype  # float32 or float64: of the rows, once they have been checked
 
+    def in_order(self, piece: Any) -> Any:
+        """A part with the columns of X in their order, by names where it has some.
+
+        A `Reason` for a part whose type tells of other columns: that is public.
+        """
+        piece = np.empty((0, self.n_features)) if has_no_columns(piece) else piece
+        if _schema(piece).n_features != self.n_features:
+            raise Reason("its number of columns differs from that of X")
+        try:
+            return by_name(piece, self.names, "X")
+        except ValueError:
+            pass
+        raise Reason("its column names differ from those of X")
+
     @row_guard
     def check(self, piece: Any) -> np.ndarray:
         """The rows of a part as tables in memory are taken: real, finite, of bounded size.
@@ -57,11 +71,8 @@ class Columns:
         The piece is an array or a data frame of any number of rows, none as well. Of type `dtype`;
         not copied where it need not be. A `Reason` says what is wrong, in words that quote nothing.
         """
-        rows = _numbers(np.empty((0, self.n_features)) if has_no_columns(piece) else piece)
-        if rows.shape[1] != self.n_features:
-            raise Reason("its number of columns differs from that of X")
-        if self.names is not None and _names(piece) not in (None, self.names):
-            raise Reason("its column names or their order differ from those of X")
+        piece = self.in_order(piece)
+        rows = _in_our_words(lambda: numbers(piece, _schema(piece), min_rows=0))
         if len(rows) > MOST_ROWS:
             raise Reason(f"it has more than {MOST_ROWS} rows: cut X into more parts")
         if rows.dtype != self.dtype:
@@ -212,8 +223,8 @@ def columns_of(piece: Any) -> Columns:
     Of the values nothing is told, not even whether they are finite, or numbers at all: a part is
     asked for its columns before a fit is charged.
     """
-    rows = _numbers(_without_rows(piece), ensure_all_finite=False)
-    return Columns(rows.shape[1], _names(piece), rows.dtype)
+    given = _schema(piece)
+    return Columns(given.n_features, given.names, given.dtype)
 
 
 def has_no_columns(piece: Any) -> bool:
@@ -250,44 +261,17 @@ def quietly(call: Callable[[], Any], number: int | None = None, name: str = "X")
     raise PartError(words)
 
 
-def _numbers(piece: Any, **options: Any) -> np.ndarray:
-    """A part as an array of float32 or float64, by the check of tables in memory."""
-    options = {"dtype": [np.float64, np.float32], "ensure_min_samples": 0, **options}
+def _schema(piece: Any) -> Schema:
+    """What the type of a part tells, if it declares no other columns than numbers."""
+    given = _in_our_words(lambda: schema(piece))
+    _in_our_words(lambda: check_numbers(given))
+    return given
+
+
+def _in_our_words(call: Callable[[], Any]) -> Any:
+    """What the door gives for a part, or why it gives nothing."""
     try:
-        return check_table(piece, "X", **options)
-    except (TypeError, ValueError) as error:  # in words of `_tables`
+        return call()
+    except (TypeError, ValueError) as error:  # in words of `_door`
         reason = str(error)
     raise Reason(reason)
-
-
-def _without_rows(piece: Any) -> Any:
-    """The columns of a table alone, where it can be cut: objects and texts may be no numbers."""
-    if isinstance(piece, list | tuple) and len(piece):
-        return _without_lists(piece)
-    shape = getattr(piece, "shape", None)
-    if not isinstance(shape, tuple) or len(shape) != 2:
-        return piece
-    try:
-        empty = piece[:0]
-        return empty if type(empty) is type(piece) and empty.shape == (0, shape[1]) else piece
-    except Exception:  # libraries have kinds of their own
-        return piece
-
-
-def _without_lists(rows: list | tuple) -> Any:
-    """The same of a list of rows, in double precision: as many columns as the first row has."""
-    first = rows[0]
-    if isinstance(first, str | bytes | dict | set) or not hasattr(first, "__len__"):
-        return rows  # no row: refused by its kind
-    return np.empty((0, len(first)))
-
-
-def _names(piece: Any) -> tuple[str, ...] | None:
-    """Names of the columns of a data frame, if all of them are texts, as scikit-learn has it."""
-    names = getattr(piece, "column_names", None)  # of pyarrow
-    if names is None:
-        names = getattr(piece, "columns", None)
-    if names is None or callable(names):
-        return None
-    names = tuple(names)
-    return names if names and all(isinstance(name, str) for name in names) else None

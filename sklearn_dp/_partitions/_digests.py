@@ -10,28 +10,31 @@ from typing import Any
 
 import numpy as np
 
+from .._privacy._entries import entries_of
+
 __all__ = ["digest", "digest_of_values"]
 
 _PLAIN = "?bBhHiIlLqQefdFDmM"  # types of NumPy, all bytes of which are value
 _ENTRIES = 2**16  # put into words at a time
 
 
-def digest(rows: np.ndarray) -> int:
+def digest(array: np.ndarray) -> int:
     """A number that changes when rows do, or their order; of an array of shape (n, d)."""
     found = 0
-    step = max(1, 2**20 // max(1, rows.shape[1]))  # what is copied, if rows are not contiguous
-    for start in range(0, len(rows), step):
-        piece = np.ascontiguousarray(rows[start : start + step]).view(np.uint8)
+    step = max(1, 2**20 // max(1, array.shape[1]))  # what is copied, if rows are not contiguous
+    for start in range(0, len(array), step):
+        piece = np.ascontiguousarray(array[start : start + step]).view(np.uint8)
         found = zlib.crc32(piece.data, found)
     return found
 
 
 def digest_of_values(values: Any) -> int:
     """The same of groups, weights or targets in any container, in every process."""
-    array = None if isinstance(values, list | tuple | range) else np.asarray(values)
-    if array is not None and array.dtype.char in _PLAIN:
-        return digest(array.reshape(-1, 1))
-    entries = list(values) if array is None else array.tolist()
+    entries = entries_of(values)
+    if isinstance(entries, np.ndarray):
+        if entries.dtype.char in _PLAIN:
+            return digest(entries.reshape(-1, 1))
+        entries = entries.tolist()
     if {tuple, frozenset} & set(map(type, entries)):
         entries = list(map(_in_order, entries))
     found = 0

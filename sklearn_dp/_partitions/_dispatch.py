@@ -1,6 +1,6 @@
 """From the type of `X` to who holds its parts; nothing is imported but what `X` brings along."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from importlib import import_module
 from itertools import chain, islice
@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from .._door import NUMBERS, Schema, schema
+from .._privacy._entries import dtype_of, kind_of
 from ._check_part import quietly
 from ._input import EngineInput
 
-__all__ = ["SUPPORTED", "engine_of", "engine_of_parts", "engine_with_targets"]
+__all__ = ["SUPPORTED", "engine_of", "engine_of_parts", "engine_with_targets", "in_memory"]
 
 SUPPORTED = (
     "dask.array.Array, dask.dataframe.DataFrame, pyspark.sql.DataFrame, an RDD of arrays, "
@@ -43,42 +45,75 @@ _LIST_READERS = {
     ("dask.delayed", "DelayedLeaf"): ("_dask", "from_delayed"),
     ("ray", "ObjectRef"): ("_ray", "from_references"),
 }
+GROUPS = ("number", "text", "bytes", "date", "interval", "complex", "object")
+"""What ids of groups may declare to be."""
+
 _CLUSTERS = ("dask", "dask_expr", "distributed", "pyspark", "ray")
 
 
-def engine_of(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput | None:
+def engine_of(
+    X: Any, groups: Any = None, sample_weight: Any = None, kinds: Sequence[str] = NUMBERS
+) -> EngineInput | None:
     """Who holds the parts of a table; None for an ordinary table in memory.
 
     `X` is what the user has given for data. Of its rows nothing is read. Groups and weights are in
-    parts like those of `X`. A TypeError for collections of these libraries that are no tables; it
-    says which are.
+    parts like those of `X`; `kinds` are what weights may declare to be. A TypeError for collections
+    of these libraries that are no tables; it says which are.
     """
-    reader = _reader(type(X), _READERS)
-    if reader is None and isinstance(X, list | tuple) and len(X):
-        reader = _reader(type(X[0]), _LIST_READERS) or _list_reader(X)
-    if reader is None and isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "iu":
-        reader = ("_pieces", "from_array")  # a copy in doubles would be read as a whole
+    reader = _reader_of(X)
     if reader is None:
         if type(X).__module__.partition(".")[0] in _CLUSTERS:
             raise TypeError(
                 f"X must not be of type {type(X).__name__}. In parts, X may be {SUPPORTED}."
             )
         return None
+    _check_beside(groups, sample_weight, kinds)
     module = import_module(f"{__package__}.{reader[0]}")
     found = getattr(module, reader[1])(X, groups, sample_weight)
     return replace(found, grouped=groups is not None, weighted=sample_weight is not None)
 
 
+def _check_beside(groups: Any, sample_weight: Any, kinds: Sequence[str]) -> None:
+    """Refuse groups and weights of rows by the types that their pieces declare."""
+    for values, name in ((groups, "groups"), (sample_weight, "sample_weight")):
+        for piece in values if isinstance(values, list | tuple) else [values]:
+            typed = hasattr(type(piece), "dtype") or hasattr(type(piece), "to_pylist")
+            declared = kind_of(dtype_of(piece)) if typed else "object"  # lazy ones declare none
+            if declared not in (kinds if name == "sample_weight" else GROUPS):
+                raise TypeError(f"{name} must be plain values for rows, not of type {declared!r}.")
+
+
+def in_memory(X: Any, together: str | None = None) -> Schema:
+    """What the type of a table tells; an error for one in parts, and for what is no table.
+
+    `together` is what needs the rows together, for errors.
+    """
+    if _reader_of(X) is not None:
+        where = f"here, not {type(X).__name__}" if not together else f"for {together}, not in parts"
+        raise TypeError(f"X must be in memory {where}.")
+    return schema(X)
+
+
+def _reader_of(X: Any) -> tuple[str, str] | None:
+    """The reader of a table in parts, by types alone."""
+    if isinstance(X, list | tuple) and len(X):
+        return _reader(type(X[0]), _LIST_READERS) or _list_reader(X)
+    if isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "iu":
+        return ("_pieces", "from_array")  # a copy in doubles would be read as a whole
+    return _reader(type(X), _READERS)
+
+
 def engine_with_targets(
-    X: Any, groups: Any, y: Any, *, reader: Callable[..., EngineInput | None] = engine_of
-) -> EngineInput | None:
+    X: Any, groups: Any, y: Any, kinds: Sequence[str],
+    *, reader: Callable[..., EngineInput | None] = engine_of,
+) -> EngineInput | None:  # fmt: skip
     """Who holds the parts of a table and of a target; None for an ordinary table in memory.
 
-    A target comes in the parts of `X`, as weights do for other estimators. The reader is
-    :func:`engine_of_parts` for a table supplied in chunks.
+    A target comes in the parts of `X`, as weights do for other estimators; `kinds` are what it may
+    declare to be. The reader is :func:`engine_of_parts` for a table supplied in chunks.
     """
     try:
-        found = reader(X, groups, y)
+        found = reader(X, groups, y, kinds=kinds)
     except (TypeError, ValueError) as error:
         kind, words = type(error), str(error)
     else:
@@ -87,16 +122,18 @@ def engine_with_targets(
 
 
 def engine_of_parts(
-    parts: Any, groups: Any = None, sample_weight: Any = None, *, name: str = "parts"
-) -> EngineInput:
+    parts: Any, groups: Any = None, sample_weight: Any = None,
+    *, name: str = "parts", kinds: Sequence[str] = NUMBERS,
+) -> EngineInput:  # fmt: skip
     """Who holds a table supplied in chunks; `name` is that of the parameter, for errors.
 
     Parts are what `engine_of` takes, or any iterable of arrays and data frames, which is read once.
     There are as many groups and weights.
     """
-    found = engine_of(parts, groups, sample_weight)
+    found = engine_of(parts, groups, sample_weight, kinds)
     if found is not None:
         return found
+    _check_beside(groups, sample_weight, kinds)
     if (
         isinstance(parts, np.ndarray)
         or not isinstance(parts, Iterable)
@@ -108,7 +145,8 @@ def engine_of_parts(
     pieces = iter(parts)
     first = quietly(lambda: list(islice(pieces, 1)), 0)
     if first and _reader(type(first[0]), _LIST_READERS) is not None:
-        return engine_of_parts([*first, *pieces], groups, sample_weight, name=name)
+        every = [*first, *pieces]
+        return engine_of_parts(every, groups, sample_weight, name=name, kinds=kinds)
     found = from_iterable(chain(first, pieces), groups, sample_weight, name)
     return replace(found, grouped=groups is not None, weighted=sample_weight is not None)
 

@@ -91,6 +91,9 @@ def from_list(X: Sequence[Any], groups: Any = None, sample_weight: Any = None) -
     readers = [_reader_of(piece) for piece in X]
     seen = _up_to_columns(reader() for reader in readers)
     columns = quietly(lambda: columns_of(seen[-1]), len(seen) - 1)
+    for number, piece in enumerate(X):  # of tables, types tell more; what functions return, later
+        if not callable(piece):
+            quietly(partial(columns.in_order, piece), number)
     return _input(columns, lambda: readers, groups, sample_weight, len(readers))
 
 

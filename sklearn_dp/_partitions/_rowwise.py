@@ -22,7 +22,7 @@ from .._rows.single_rows import row_guard
 from .._rows.table import PartSource, Summed, Table
 from .._rows.table_units import open_units, weighted_rows
 from .._sklearn_compat import with_callbacks
-from .._tables import NO_WEIGHT, largest_weight
+from .._weights import NO_WEIGHT, largest_weight
 from ._check_part import CheckedSource
 from ._dispatch import engine_of, engine_of_parts
 from ._input import EngineInput

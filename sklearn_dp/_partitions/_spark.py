@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .._door import schema
 from .._rows.table import Part, PassFunction, SplitFunction
 from ..exceptions import PartError
 from ._check_part import CheckedSource, Columns, Given, Reason, columns_of, quietly
@@ -231,11 +232,16 @@ def _refuse(groups: Any, sample_weight: Any) -> None:
 
 
 def _columns_of_rows(element: Any) -> Columns | str:
+    return columns_or_words(_table_of(element))
+
+
+def _table_of(element: Any) -> Any:
+    """An element of an RDD as a table: a row is one of a single row."""
     try:
-        rows = np.atleast_2d(element)
-    except Exception:  # in the words for what is no table
-        rows = element
-    return columns_or_words(rows)
+        schema(element)
+    except (TypeError, ValueError):
+        return [element]
+    return element
 
 
 def _packed(batches: Iterable[Any]) -> Iterator[Any]:
@@ -260,7 +266,11 @@ def _joined(columns: Columns, pieces: Iterator[Any]) -> Iterator[Any]:
         found = list(pieces)
         reasons = [piece for piece in found if isinstance(piece, Reason)]
         none = np.empty((0, columns.n_features), dtype=columns.dtype)
-        yield reasons[0] if reasons else np.concatenate([none, *map(np.atleast_2d, found)])
+        # Each by itself: one array of all would take the type of one odd row.
+        tables = [] if reasons else [columns.check(_table_of(piece)) for piece in found]
+        yield reasons[0] if reasons else np.concatenate([none, *tables])
+    except Reason as reason:
+        yield reason
     except Exception as error:
         yield Reason(f"it could not be read ({type(error).__name__})")
 

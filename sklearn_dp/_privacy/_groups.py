@@ -5,22 +5,22 @@ floats cannot tell 2**53 from 2**53 + 1, and a sort cannot order every set of va
 merge two persons or split one, and the guarantee would be false.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, time, timedelta
 from enum import Enum
-from fractions import Fraction
 from numbers import Number
 from typing import Any
 
 import numpy as np
+
+from ._entries import dtype_of, entries_of, exact, is_column, kind_of
 
 __all__ = ["check_container", "check_one_kind", "code_groups", "group_keys"]
 
 _EXACT = {bool, bytes, int, str}  # never missing, and equal only to themselves
 _PLAIN = (Number, bytes, date, str, time, timedelta, Enum)
 _PLAIN_MODULES = ("pandas", "uuid")  # scalars with a hash and an equality of their own
-_READERS = ("tolist", "to_pylist")  # of pandas and of pyarrow
 _CUT = ("time64[ns]", "date64")  # types of Arrow whose values Python rounds
 _DATES = (np.datetime64, np.timedelta64)
 _STEPS = ("Date", "Datetime", "Duration", "Time")  # of polars, which keeps them as integers
@@ -36,10 +36,18 @@ def check_container(groups: Any) -> None:
     scalar = np.ndim(groups) == 0 if isinstance(groups, np.ndarray) else isinstance(groups, Number)
     if scalar or getattr(groups, "ndim", 1) != 1:
         raise ValueError("groups must be one-dimensional.")
-    known = (list, tuple, range, np.ndarray)
-    if not isinstance(groups, known) and _reader(groups) is None:
+    if not is_column(groups):
         raise TypeError(
             f"groups must be a list or a one-dimensional array of ids, not {type(groups).__name__}."
+        )
+    declared = dtype_of(groups)
+    if kind_of(declared) == "other":
+        raise TypeError(_KINDS)
+    # Of an array of pyarrow or pandas, or of its categories, in words.
+    words = str(getattr(getattr(declared, "categories", None), "dtype", declared))
+    if not isinstance(declared, np.dtype) and any(cut in words for cut in _CUT):
+        raise TypeError(
+            "groups must not be of a type that loses precision in Python: convert it to integers."
         )
 
 
@@ -114,45 +122,11 @@ def _is_of_steps(groups: Any) -> bool:
     return hasattr(groups, "to_physical") and words in _STEPS
 
 
-def _reader(groups: Any) -> Callable[[], Any] | None:
-    """How to get the values out of an array that is not NumPy's: a function, or None."""
-    if isinstance(groups, (type, str, bytes, bytearray, memoryview, dict)):
-        return None
-    if isinstance(getattr(groups, "dtype", None), np.dtype) and hasattr(groups, "__array__"):
-        return lambda: np.asarray(groups)
-    # The type of an array of pyarrow or pandas, or of its categories, in words.
-    kind = getattr(groups, "dtype", getattr(groups, "type", ""))
-    words = str(getattr(getattr(kind, "categories", None), "dtype", kind))
-    if any(cut in words for cut in _CUT):
-        raise TypeError(
-            "groups must not be of a type that loses precision in Python: convert it to integers."
-        )
-    if _is_of_steps(groups):  # as Python's own, times would be cut to microseconds
-        return lambda: groups.to_physical().to_list()
-    if hasattr(groups, "to_physical") and hasattr(groups, "to_list"):
-        # Values, and not what polars keeps: the codes of categories differ from part to part.
-        return groups.to_list
-    found = [getattr(groups, name) for name in _READERS if hasattr(groups, name)]
-    return found[0] if found else None
-
-
 def _values(groups: Any) -> Any:
     """The ids as a NumPy array of one exact kind, or as a list of Python objects."""
-    if isinstance(groups, (list, tuple, range)):
-        return list(groups)
-    values = np.asarray(groups) if isinstance(groups, np.ndarray) else _read(_reader(groups))
-    if not isinstance(values, np.ndarray):
-        return values
-    if values.dtype.kind in "biufcmM":
-        return values
-    if values.dtype.kind == "V":
-        raise TypeError(_KINDS)
-    return values.tolist()
-
-
-def _read(reader: Any) -> Any:
     try:
-        return reader()
+        # As Python's own, times of polars would be cut to microseconds.
+        return entries_of(groups.to_physical() if _is_of_steps(groups) else groups)
     except MemoryError:
         raise
     except Exception:  # libraries have kinds of their own
@@ -174,20 +148,20 @@ def _code_array(values: np.ndarray) -> np.ndarray:
     return rank[index]
 
 
-def _code_list(values: list[Any]) -> np.ndarray:
+def _code_list(ids: list[Any]) -> np.ndarray:
     """Codes of Python objects, by hash and equality.
 
     A dict keeps the order of the first rows, and it compares hashes first: it is as fast as the
     hash of the ids is good.
     """
-    kinds = set(map(type, values))
-    if kinds in ({_DATES[0]}, {_DATES[1]}) and len({value.dtype for value in values}) == 1:
-        return _code_array(np.array(values))
+    kinds = set(map(type, ids))
+    if kinds in ({_DATES[0]}, {_DATES[1]}) and len({each.dtype for each in ids}) == 1:
+        return _code_array(np.array(ids))
     if not kinds <= _EXACT:
-        values = list(map(_plain, values))
-    distinct = dict.fromkeys(values)
+        ids = list(map(_plain, ids))
+    distinct = dict.fromkeys(ids)
     codes = dict(zip(distinct, range(len(distinct)), strict=True))
-    return np.fromiter(map(codes.__getitem__, values), np.int64, count=len(values))
+    return np.fromiter(map(codes.__getitem__, ids), np.int64, count=len(ids))
 
 
 def _plain(value: Any) -> Any:
@@ -195,11 +169,7 @@ def _plain(value: Any) -> Any:
     if type(value) in _EXACT:
         return value
     if isinstance(value, np.generic) and not isinstance(value, (*_DATES, np.void)):
-        # NumPy rounds its own numbers before it compares them with Python's.
-        if isinstance(value, np.longdouble) and np.isfinite(value):
-            value = Fraction(*value.as_integer_ratio())
-        else:
-            value = value.item()
+        value = exact(value)
     if _is_missing(value):
         raise ValueError(_MISSING)
     if isinstance(value, (tuple, frozenset)):

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .._privacy._entries import entries_of, floats
 from .._privacy._groups import check_one_kind, group_keys
 from .._privacy._rounding import exact_integers
 from .._privacy._units import UnitFacts, Units
@@ -92,7 +93,7 @@ def _opened(source: PartSource, grouped: bool, largest: float | None) -> tuple[P
 
 def weighted_rows(source: PartSource, largest: float) -> tuple[Units, _There]:
     """The units of rows that have a weight, and the source of these rows."""
-    weights = np.asarray(source.read_weights(), dtype=np.float64)
+    weights, _ = floats(entries_of(source.read_weights()))  # NaN for what is no number
     if weights.shape != (source.n_rows(),) or not (np.isfinite(weights) & (weights >= 0)).all():
         raise ValueError("sample_weight must be finite and not negative, one for each row.")
     units, there = Units.weighted(weights, largest)

@@ -28,6 +28,7 @@ from .._base import (
     check_real,
     check_weights,
 )
+from .._door import see_columns, tell_order
 from .._dropin.replacing import Replacing
 from .._partitions import check_columns, engine_of, open_parts
 from .._privacy._domain import Sphere
@@ -37,8 +38,8 @@ from .._privacy._units import unit_of
 from .._rows.single_rows import for_rows, narrowed, row_guard
 from .._rows.table import Table
 from .._sklearn_compat import with_callbacks
-from .._tables import with_max_weight
 from .._validation import SQUARABLE
+from .._weights import with_max_weight
 from ._metric import metric_of
 from ._nearest import labels_of_part, nearest_point, noisy_cost, squares_to_nearest
 
@@ -331,6 +332,8 @@ class BaseDPCenters(
         found = engine_of(X, groups)
         if found is not None:
             check_columns(self, found)
+        else:
+            see_columns(self, X, self._schema(X), reset=False)
         unit = unit_of(groups if found is None or groups is None else ())
         words = "squared largest distance"
         entry = PlanEntry("score", Mechanism.GAUSSIAN, budget.to_rho(), sensitivity=words)
@@ -341,6 +344,7 @@ class BaseDPCenters(
             label=f"{type(self).__name__}.private_score",
         )
         if found is None:
+            tell_order(X, groups=groups)
             valid = self._validate_predict(X)
             table = Table.in_memory(valid, self._units(valid, groups))
         else:

@@ -6,13 +6,12 @@ The algorithm is the engine of :mod:`sklearn_dp._aggregate.kmeans`; everything a
 
 from functools import partial
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from .._aggregate.kmeans.communication_cost import KMeansPasses
 from .._aggregate.kmeans.days import Stream, day_entries, fit_day
 from .._aggregate.kmeans.engine import Start, engine_entries, fit_engine, started_entries
-from .._base import Bounds, LedgerLike, RandomStateLike, check_table
+from .._base import Bounds, LedgerLike, RandomStateLike, read_table
 from .._days import BaseByDays
 from .._intervals import StandardErrors
 from .._privacy._rounding import sum_down
@@ -253,13 +252,15 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
             return None
         if isinstance(self.init, str):
             raise ValueError("init must be an array of centers, or None to find a start privately.")
-        start = check_table(self.init, "init", dtype=np.float64)
+        start = read_table(self._in_order("init"), "init")
         if start.shape != (self._asked_number(), n_features):
             raise ValueError("init must have the shape (n_clusters, n_features).")
         return start
 
     def _columns(self, n_features):
         return ColumnsOfCenters(self._domain(n_features), n_features, self._asked_number() == 1)
+
+    _by_column = ("bounds", "init")
 
     def _no_days(self):
         if isinstance(self.metric, str) and self.metric == "cosine":

@@ -14,6 +14,7 @@ from .._base import (
     check_integer,
     check_number_of_clusters,
 )
+from .._door import tell_order
 from .._intervals import StandardErrors
 from .._partitions import engine_of
 from .._privacy._plan import Mechanism, PlanEntry
@@ -26,6 +27,7 @@ from .._silence.suppress_output import suppress_output
 from .._sklearn_compat import with_callbacks
 from ._dp_kmeans import DPKMeans
 from ._keywords import (
+    check_texts,
     checked_words,
     counted_pairs,
     described,
@@ -305,7 +307,10 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
         found = engine_of(X, groups)
         if found is not None:
             return self._fit_parts(found)
+        if texts is not None:
+            check_texts(texts)
         session = self._open_session(X, unit_of(groups))
+        tell_order(X, groups=groups, texts=texts)
         rows = self._validated(X)
         texts = None if texts is None else listed_texts(texts, len(rows))
         return self._fit_session(rows, self._units(rows, groups), session, texts=texts)

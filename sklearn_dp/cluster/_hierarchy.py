@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import BaseDPEstimator, check_integer, check_real, check_table
+from .._base import BaseDPEstimator, check_integer, check_real, read_table
+from .._door import integers, read_vector
 from .._rows.single_rows import LARGEST, row_guard
 from ._merging import added_loss, least_size, merge_costs, merged, total, variances, ward
 from ._metric import metric_of
@@ -74,7 +75,7 @@ class ClusterLevel:
         labels : ndarray of int32 of shape (n_samples,)
             Rows of `centers`. Not private if X is private.
         """
-        rows = check_table(X, "X", dtype=[np.float64, np.float32])
+        rows = read_table(X, "X", single=True)
         if rows.shape[1] != self.centers.shape[1]:
             raise ValueError("X must have as many columns as the centers.")
         fine = self.hierarchy
@@ -162,7 +163,7 @@ class ClusterHierarchy:
         metric: str = "euclidean",
         max_weight: float = 1.0,
     ) -> None:
-        self.centers = check_table(centers, "centers", dtype=np.float64)
+        self.centers = read_table(centers, "centers")
         shape = self.centers.shape
         self.centers = _numbers(self.centers, "centers", shape)
         self.weights = _numbers(weights, "weights", shape[:1])
@@ -261,8 +262,8 @@ DPTopics
         level : ClusterLevel
             One cluster for each label, the heaviest first.
         """
-        given = np.asarray(labels)
-        if given.shape != self.weights.shape or given.dtype.kind not in "iu":
+        given = integers(labels, "labels")
+        if given is None or given.shape != self.weights.shape:
             raise ValueError("labels must hold an integer for each cluster of the fit.")
         return self._level([np.flatnonzero(given == each).tolist() for each in np.unique(given)])
 
@@ -391,7 +392,8 @@ def _rescaled(errors: np.ndarray, unit: float) -> np.ndarray:
 
 def _numbers(values: Any, name: str, shape: tuple[int, ...], errors: bool = False) -> np.ndarray:
     """Finite numbers, or standard errors, which may be infinite; or an error that names them."""
-    found = check_table(values, name, dtype=np.float64, ensure_2d=False, ensure_all_finite=False)
+    flat = len(shape) == 1
+    found = read_vector(values, name) if flat else read_table(values, name, finite=False)
     fits = found >= 0 if errors else np.abs(found) <= LARGEST
     if found.shape != shape or not fits.all():
         kind = "nonnegative" if errors else "finite"

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from .._aggregate.one_cluster.search import MOST_POINTS, Search
 from .._base import Bounds, LedgerLike, RandomStateLike, budget_of, check_integer
+from .._door import check_vector, read_vector
 from .._privacy._domain import Domain
 from .._privacy._plan import PrivacyPlan
 from .._privacy._report import PrivacyReport
@@ -107,6 +108,7 @@ def int_point(
     >>> bool(8 < found.point < 12)
     True
     """
+    check_vector(values, "values")
     target, domain = budget_of(epsilon, delta, rho), Domain.from_bounds(bounds, 1)
     if domain is None:
         raise ValueError("bounds must be given.")
@@ -123,12 +125,8 @@ def int_point(
 
 
 def _checked(values):
-    """A vector of finite numbers, or one error for all that may be wrong with it."""
-    try:
-        values = np.asarray(values)
-        values = None if values.dtype.kind not in "bifu" else values.astype(np.float64)
-    except (OverflowError, TypeError, ValueError):
-        values = None
-    if values is None or values.ndim != 1 or not np.isfinite(values).all():
+    """A vector of finite numbers, or an error that quotes none."""
+    found = read_vector(values, "values")
+    if not np.isfinite(found).all():
         raise ValueError("values must be a vector of finite numbers.")
-    return saturated(values)
+    return saturated(found)

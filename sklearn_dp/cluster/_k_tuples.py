@@ -8,8 +8,10 @@ from numpy.typing import ArrayLike
 
 from .._aggregate.tuples.stage import AGGREGATORS, TupleStage
 from .._base import Bounds, LedgerLike, RandomStateLike, budget_of
-from .._privacy._checks import check_choice, real_array
+from .._door import NUMBERS, Schema, lists_rows, rows_of, schema
+from .._privacy._checks import check_choice
 from .._privacy._domain import Domain
+from .._privacy._entries import dtype_of, kind_of
 from .._privacy._plan import PrivacyPlan
 from .._privacy._report import PrivacyReport
 from .._privacy._session import PrivacySession
@@ -137,14 +139,32 @@ def aggregate_k_tuples(
 
 
 def _checked(tuples):
-    """An array of three axes; its shape is public, but "add or remove" keeps its length private."""
+    """An array of three axes; its shape is public, but "add or remove" keeps its length private.
+
+    Told from the type of an array, or from the first tuple of a list. Each tuple is read on its
+    own, as NaN where it is no k points of d numbers: such a tuple agrees with no other.
+    """
+    words = "tuples must be a numeric array of shape (t, k, d)."
+    shape = getattr(tuples, "shape", None)
+    if shape is None and lists_rows(tuples) and len(tuples):
+        shape = (len(tuples), *_shape(tuples[0]))
+    if shape is None or len(shape) != 3 or 0 in shape[1:]:
+        raise ValueError(words)
+    if kind_of(dtype_of(tuples)) not in NUMBERS:
+        raise ValueError(words)
+    found = np.full(shape, np.nan)
+    for i, points in enumerate(tuples):
+        if _shape(points) == shape[1:]:
+            found[i] = rows_of(points, Schema(shape[2]))
+    return found
+
+
+def _shape(points):
+    """Public, of a tuple: the numbers of its points and of their coordinates; () for others."""
     try:
-        tuples = np.ascontiguousarray(real_array(tuples))
-    except (OverflowError, TypeError, ValueError):
-        tuples = None
-    if tuples is None or tuples.ndim != 3 or 0 in tuples.shape[1:]:
-        raise ValueError("tuples must be a numeric array of shape (t, k, d).")
-    return tuples
+        return len(points), schema(points, "tuples").n_features
+    except (TypeError, ValueError):
+        return ()
 
 
 def _plan(shape, target, aggregator, relation, options):

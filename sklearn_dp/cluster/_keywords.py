@@ -15,6 +15,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from .._aggregate.shared.bounds import is_ok
+from .._door import column
+from .._privacy._entries import dtype_of, is_column, kind_of
 from .._privacy._plan import PlanEntry
 from .._privacy._rounding import exact_integers, round_down
 from .._privacy._units import Units
@@ -22,10 +24,11 @@ from .._privacy.mechanisms.gaussian import sigma_of
 from .._privacy.mechanisms.histograms import stability_threshold
 
 __all__ = [
-    "Topic", "checked_words", "counted_pairs", "described", "keywords_of", "largest_columns",
-    "listed_texts", "looks_like_texts", "released_counts", "status_of",
+    "Topic", "check_texts", "checked_words", "counted_pairs", "described", "keywords_of",
+    "largest_columns", "listed_texts", "looks_like_texts", "released_counts", "status_of",
 ]  # fmt: skip
 
+_NO_TEXTS = "texts must hold a text, or a list of words, for each row of X."
 _TOKEN = re.compile(r"\b\w\w+\b")
 _LONGEST = 64  # characters of a keyword
 _IN_LABEL = 3  # keywords
@@ -73,20 +76,17 @@ def checked_words(value: Any, name: str, others: str) -> list[str]:
 
 def listed_texts(texts: Any, n_rows: int) -> list[Any]:
     """The texts as a list, each as it was given; an error quotes none of them."""
-    found = None
-    try:
-        if isinstance(texts, Sequence) and not isinstance(texts, str | bytes):
-            found = list(texts)
-        elif getattr(texts, "ndim", 1) == 1:
-            names = [each for each in ("to_pylist", "to_list", "tolist") if hasattr(texts, each)]
-            found = list(getattr(texts, names[0])()) if names else None
-    except MemoryError:
-        raise
-    except Exception:  # of code that a table brings along: it may quote texts
-        pass
-    if found is None or len(found) != n_rows:
-        raise ValueError("texts must hold a text, or a list of words, for each row of X.")
+    check_texts(texts)
+    found = column(texts, "texts").tolist()
+    if len(found) != n_rows:
+        raise ValueError(_NO_TEXTS)
     return found
+
+
+def check_texts(texts: Any) -> None:
+    """Refuse by its type alone what holds no texts, and no lists of words."""
+    if not is_column(texts) or kind_of(dtype_of(texts)) not in ("text", "object", "other"):
+        raise ValueError(_NO_TEXTS)
 
 
 def looks_like_texts(y: Any) -> bool:

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.cluster import AgglomerativeClustering
 from sklearn.utils.validation import check_is_fitted
 
+from .._door import integers
 from .._privacy._domain import unit_rows
 from ._keywords import described, status_of
 from ._merging import total
@@ -45,8 +46,8 @@ class MergedTopics:
         check_is_fitted(self)
         if labels is None:
             labels = self._near_topics()
-        labels = np.asarray(labels)
-        if labels.shape != self.sizes_.shape or labels.dtype.kind not in "iu":
+        labels = integers(labels, "labels")
+        if labels is None or labels.shape != self.sizes_.shape:
             raise ValueError("labels must hold one integer for each topic.")
         labels = np.unique(labels, return_inverse=True)[1]
         errors = np.array([topic.count_std_error for topic in self.topics_])

@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.moments.ellipsoid import symmetric
 from .._aggregate.shared.single_rows import narrowed, row_guard, saturated, squared_lengths
-from .._base import BaseDPEstimator, check_table, weighted_mean
+from .._base import BaseDPEstimator, read_table, weighted_mean
+from .._door import matrix_by_name
 from .._privacy._checks import check_choice
 
 __all__ = ["BaseReleasedCovariance", "check_bools"]
@@ -75,7 +76,8 @@ class BaseReleasedCovariance(BaseDPEstimator):
         check_is_fitted(self)
         check_choice("norm", norm, ("frobenius", "spectral"))
         check_bools(scaling=scaling, squared=squared)
-        other = np.asarray(check_table(comp_cov, "comp_cov", dtype=np.float64))
+        names = vars(self).get("feature_names_in_")
+        other = read_table(matrix_by_name(comp_cov, names, "comp_cov"), "comp_cov")
         if other.shape != self.covariance_.shape:
             raise ValueError("comp_cov must have the shape (n_features, n_features).")
         error = saturated(other) - self.covariance_

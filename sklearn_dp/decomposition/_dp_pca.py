@@ -23,7 +23,7 @@ from .._base import (
     RandomStateLike,
     check_integer,
     check_real,
-    check_table,
+    read_table,
 )
 from .._dropin.replacing import Replacing
 from .._intervals import StandardErrors
@@ -31,8 +31,8 @@ from .._privacy._checks import is_integer, is_real
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
 from .._sklearn_compat import with_callbacks
-from .._tables import with_max_weight
 from .._validation import check_pair
+from .._weights import with_max_weight
 from ._by_days import BaseComponentsByDays
 from ._probabilistic import BaseProbabilisticModel
 
@@ -369,7 +369,7 @@ class DPPCA(
             Rows in the original space.
         """
         check_is_fitted(self)
-        X = np.asarray(check_table(X, "X", dtype=[np.float64, np.float32]))
+        X = read_table(X, "X", single=True)
         if X.shape[1] != self.n_components_:
             raise ValueError(f"X must have {self.n_components_} columns, one for each component.")
         scales = np.sqrt(self._variances()) if self.whiten_ else 1.0

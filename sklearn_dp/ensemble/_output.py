@@ -10,17 +10,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import column_or_1d
 
 from .._aggregate.shared.advice import listed
 from .._aggregate.shared.global_generators import own_streams
-from .._privacy._checks import real_array
+from .._door import check_target, column
+from .._privacy._entries import floats
 from .._privacy._rounding import exact_integers
 from .._silence.suppress_output import attempt_silently, suppress_output
 from .._sklearn_compat import without_callbacks
-from .._tables import entries
 
-__all__ = ["Output", "WithTarget", "clip_features", "probe", "target_column"]
+__all__ = ["Output", "WithTarget", "clip_features", "labels_of", "probe", "target_column"]
 
 _PROBE_ROWS = 128
 _MOST_COLUMNS = 2**19  # half a gigabyte of dummy rows
@@ -52,9 +51,21 @@ class WithTarget(BaseEstimator):
             rows = rows[rows[:, -1] >= 0]
         y = rows[:, -1]
         if self.classes is not None:
-            y = np.asarray(self.classes)[exact_integers(y)]
+            y = labels_of(self.classes)[exact_integers(y)]
         self.fitted_ = clone(self.estimator).fit(rows[:, :-1], y)
         return self
+
+
+def labels_of(classes):
+    """The public labels of a classifier as an array: of one type, where all are texts or numbers.
+
+    >>> labels_of(["b", "a"]).dtype.kind, labels_of([1, "a"]).dtype.kind
+    ('U', 'O')
+    """
+    labels = column(classes, "classes")
+    kinds = {str if isinstance(each, str) else type(each) for each in labels.tolist()}
+    alike = labels.dtype == object and (len(kinds) == 1 or kinds <= {int, float})
+    return np.array(labels.tolist()) if alike else labels
 
 
 def target_column(y, n, labels=None):
@@ -68,25 +79,19 @@ def target_column(y, n, labels=None):
     """
     if y is None:
         raise ValueError("y must be given: the estimator needs a target.")
-    try:
-        y = column_or_1d(entries(y))
-        if labels is not None:
-            order = {label: i for i, label in enumerate(labels.tolist())}
-            places = [_place_of(label, order) for label in y.tolist()]
-            if places and all(isinstance(v, list) and len(v) != 1 for v in y.tolist()):
-                raise ValueError("a matrix")
-            y = np.array(places)
-        y = real_array(y)
-    except MemoryError:
-        raise
-    except Exception:  # also of code that the labels bring along; it may quote them
-        y = None
-    if y is None or len(y) != n or not np.isfinite(y).all():
+    check_target(y)
+    given = column(y, "y")
+    if labels is None:
+        found, wrong = floats(given)
+    else:
+        order = {label: i for i, label in enumerate(labels.tolist())}
+        found, wrong = np.array([float(_place_of(each, order)) for each in given.tolist()]), set()
+    if wrong or len(found) != n or not np.isfinite(found).all():
         raise ValueError(
             "y must be a vector of finite numbers (of labels, for a classifier), "
             "one for each row of X."
         )
-    return y
+    return found
 
 
 def _place_of(label, order):
@@ -225,8 +230,8 @@ def _numbers(fitted):
     return found
 
 
-def clip_features(domain, n_features, rows):
+def clip_features(domain, n_features, block):
     """Rows of a block, clipped to public bounds; a target in the last column stays."""
     if domain is None:
-        return rows
-    return np.column_stack([domain.clip_points(rows[:, :n_features]), rows[:, n_features:]])
+        return block
+    return np.column_stack([domain.clip_points(block[:, :n_features]), block[:, n_features:]])

@@ -19,7 +19,8 @@ from sklearn.utils import get_tags
 from .._aggregate.shared.blocks import BlockFits, fit_table_blocks
 from .._aggregate.shared.single_rows import row_guard
 from .._aggregate.tuples.stage import before_sampling
-from .._base import Bounds, LedgerLike, RandomStateLike, check_integer, check_real, validate_quietly
+from .._base import Bounds, LedgerLike, RandomStateLike, check_integer, check_real
+from .._door import NUMBERS, TARGETS, check_target, tell_order
 from .._guarantee import Guaranteed, check_no_ledger
 from .._partitions import engine_with_targets
 from .._privacy._accounting import approx_dp_zcdp, pure_dp_epsilon
@@ -30,7 +31,7 @@ from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._units import unit_of
 from .._sklearn_compat import with_callbacks
 from ._aggregation import AGGREGATORS, Aggregation
-from ._output import WithTarget, clip_features, probe, target_column
+from ._output import WithTarget, clip_features, labels_of, probe, target_column
 from ._released import BaseReleasedMethods, completed
 from ._targets import TargetsInParts, with_targets
 
@@ -209,9 +210,13 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
             raise TypeError("estimator must have a fit method.")
         return is_classifier(self._inner()) or is_regressor(self._inner())
 
+    def _kinds(self):
+        """What a target may declare to hold."""
+        return TARGETS if is_classifier(self._inner()) else NUMBERS
+
     def _labels(self) -> np.ndarray:
         """The public labels of a classifier."""
-        return np.asarray(self.classes)
+        return labels_of(self.classes)
 
     def _trainable(self):
         """What is fitted to the rows of a block."""
@@ -308,11 +313,15 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
         """
         if not self._needs_target():
             return self._fit_validated(X, groups)
-        found = engine_with_targets(X, groups, y)
+        found = engine_with_targets(X, groups, y, self._kinds())
         if found is not None:
             return self._fit_parts(found)
+        if y is None:
+            raise ValueError("y must be given: the estimator needs a target.")
+        check_target(y, self._kinds())
         session = self._open_session(X, unit_of(groups))
-        valid = validate_quietly(self, X, dtype=[np.float64, np.float32])
+        tell_order(X, groups=groups, y=y)
+        valid = self._validated(X)
         rows = np.column_stack([valid, target_column(y, len(valid), self._public_labels())])
         return self._fit_session(rows, self._units(valid, groups), session)
 

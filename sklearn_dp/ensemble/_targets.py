@@ -25,9 +25,13 @@ class TargetsInParts(InParts):
         """Whether a fit needs a target."""
         raise TypeError("a subclass must say whether it needs a target")
 
+    def _kinds(self) -> tuple[str, ...]:
+        """What a target may declare to hold; see `kind_of`."""
+        raise TypeError("a subclass must say what a target may be")
+
     def _input_of_parts(self, parts: Any, groups: Any, sample_weight: Any, y: Any) -> EngineInput:
         target = y if self._needs_target() else None  # as in `fit`: others do not look at it
-        found = engine_with_targets(parts, groups, target, reader=engine_of_parts)
+        found = engine_with_targets(parts, groups, target, self._kinds(), reader=engine_of_parts)
         assert found is not None, "that reader takes nothing else"
         return found
 

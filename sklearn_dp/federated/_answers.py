@@ -20,10 +20,11 @@ from .._privacy._rounding import bounded_integers
 __all__ = [
     "ANSWERS",
     "CLIENT_STEPS",
-    "COMPLEX_ROWS",
     "LARGEST_ENTRY",
     "NORM_EDGES",
     "WRONG_COLUMNS",
+    "WRONG_NAMES",
+    "WRONG_TYPES",
     "AnswerError",
     "Arrays",
     "REACHES",
@@ -43,7 +44,8 @@ NORM_EDGES = np.concatenate([[0.0], 2.0 ** (np.arange(-200, 201) / 2)])
 """Public bins for the norms of rows, where no bound is known."""
 LARGEST_ENTRY = 2**61
 """Entries of answers, and of their sums, saturate here, unless clients add the noise."""
-COMPLEX_ROWS = "a client's rows must be real numbers."
+WRONG_TYPES = "a client's rows must be real numbers."
+WRONG_NAMES = "a client's columns must have the public names, in any order."
 WRONG_COLUMNS = "a client's rows must be a matrix with the public number of columns."
 ANSWERS = {
     "bound": ("bound",),

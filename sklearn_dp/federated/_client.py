@@ -127,8 +127,12 @@ def read_rows(message: Arrays, read: Callable[..., Any], *arguments: Any) -> Any
 
 def _rows_of(message: Arrays, rows: Any) -> np.ndarray:
     """The rows that count, and no more than a client may use."""
-    X = usable_rows(rows, len(message["center"]))
+    X = usable_rows(rows, len(message["center"]), _names_of(message))
     return saturated(X[: int(message["most_rows"][0])] if message["most_rows"].size else X)
+
+
+def _names_of(message: Arrays) -> list[str] | None:
+    return message["names"].tolist() if "names" in message else None
 
 
 def _exact_update(kind: str, message: Arrays, X: np.ndarray) -> Arrays:

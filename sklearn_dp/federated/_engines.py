@@ -31,8 +31,9 @@ from .._silence.suppress_output import attempt
 from ..exceptions import UtilityWarning
 from ._answers import (
     ANSWERS,
-    COMPLEX_ROWS,
     WRONG_COLUMNS,
+    WRONG_NAMES,
+    WRONG_TYPES,
     AnswerError,
     Arrays,
     check_answer,
@@ -222,7 +223,7 @@ def _reason(error: BaseException) -> str:
     return name if getattr(builtins, name, None) is type(error) else "an exception of its own"
 
 
-_KNOWN_REASONS = {COMPLEX_ROWS, WRONG_COLUMNS}
+_KNOWN_REASONS = {WRONG_TYPES, WRONG_COLUMNS, WRONG_NAMES}
 for _vectors in ANSWERS.values():
     _KNOWN_REASONS.add(f"an answer must hold exactly: {', '.join(_vectors)}.")
     for _name in _vectors:
@@ -262,7 +263,7 @@ def run_rounds(
             kind, message | {"noise": np.empty(0)}, np.empty((0, len(message["center"])))
         )
         # 8 bytes a number, as it is sent without compression; noise has the size of what it is in.
-        down = sum(np.asarray(value).size for value in message.values())
+        down = sum(value.size for value in message.values() if value.dtype.kind != "U")
         up = sum(nobody[name].size for name in ANSWERS[kind])
         communication.append(
             {

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._aggregate.shared.single_rows import row_guard
-from .._base import MOST_FEATURES, check_integer, check_real, validate_quietly
+from .._base import MOST_FEATURES, check_integer, check_real
+from .._door import tell_order
 from .._privacy._checks import check_choice
 from .._privacy._plan import PrivacyPlan
 from .._privacy._session import PrivacySession
@@ -26,7 +27,7 @@ from ._parameters import (
     check_parameters,
     plan_of,
     public_ball,
-    public_width,
+    public_columns,
     refuse_clients,
     relation_of,
     setup_of,
@@ -239,9 +240,10 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         """
         check_choice("privacy_unit", self.privacy_unit, UNITS)
         refuse_clients(X)
-        server = public_points(X_server)
+        server = public_points(X_server, self._schema(X).names)
         session = self._open_session(X, self._unit(unit_of(groups) == "group"), server=server)
-        X = validate_quietly(self, X, dtype=[np.float64, np.float32])
+        tell_order(X, groups=groups)
+        X = self._validated(X)
         return self._fit_session(X, self._units(X, groups), session, server=server)
 
     @with_callbacks
@@ -292,7 +294,6 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         -----
         The privacy unit is the client, unless ``privacy_unit="row"``.
         """
-        server = public_points(X_server)
         if timeout is not None:
             check_real(timeout, "timeout")
         engine: Any
@@ -306,9 +307,14 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
                 raise TypeError("clients must be an iterable or a mapping.") from None
             check_distinct(arrays)
             engine = LocalEngine(arrays, self.n_jobs, timeout)
-        width = public_width(n_features, server, arrays)
-        session = self._start_session(self._make_plan(width, self._unit(True), server=server))
-        self.n_features_in_ = width
+        given = public_columns(n_features, X_server, arrays)
+        server = public_points(X_server, given.names)
+        self._check_names(given.names)
+        plan = self._make_plan(given.n_features, self._unit(True), server=server)
+        session = self._start_session(plan)
+        self.n_features_in_ = given.n_features
+        if given.names is not None:
+            self.feature_names_in_ = np.array(given.names, dtype=object)
         if session.noise == "seeded" and isinstance(engine, LocalEngine):
             engine.seed_shares(int(session.rng("shares").integers(2**62)))
         return self._fit_session(None, engine, session, server=server)
@@ -327,7 +333,9 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         d = self.n_features_in_
         engine = units if X is None else LocalEngine(partition(X, units), self.n_jobs)
         rng = session.rng("start")
-        setup = setup_of(self, self._domain(d, server), d, per_client, server, rng)
+        names = None if X is not None else vars(self).get("feature_names_in_")
+        names = None if names is None else tuple(names)
+        setup = setup_of(self, self._domain(d, server), d, per_client, server, rng, names)
         # Where rows of one array stand for clients, nobody is there to add noise.
         setup = replace(setup, clients_add=X is None and self.n_honest is not None)
         state = first_message(setup, session)

@@ -18,6 +18,7 @@ fields; what a round does not need is empty, and that is what clients test for.
 | shares | (vectors,) | clients as the unit: their vectors' bounds over those of a row | |
 | l1 | (1,) | not empty: counts are clipped in l1, for Laplace noise | |
 | noise | (vectors, 3) | clients add noise: scale, scale off a diagonal, bits of a fine step | |
+| names | (d,) | texts: of the columns, in their order; not there while none are known | |
 
 Nothing in it depends on data but through releases, so it may be seen by everybody.
 """
@@ -69,6 +70,8 @@ def message_of(state: State) -> Arrays:
     if setup.per_client and setup.most_rows is not None:
         message["most_rows"] = np.array([float(setup.most_rows)])
     message["l1"] = np.zeros(int(setup.laplace))
+    if setup.names is not None:
+        message["names"] = np.array(setup.names)
     if kind == "bound":
         return message
     if kind in ("center", "moment", "moment reach"):

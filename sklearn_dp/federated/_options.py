@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .._base import check_real, check_table
+from .._base import check_real, read_table
+from .._door import by_name
 from .._privacy._checks import check_choice
 
 __all__ = ["METHODS", "FederatedOptions", "check_options", "check_server", "public_points"]
@@ -54,11 +55,11 @@ def check_options(options: FederatedOptions | None) -> FederatedOptions:
     return options
 
 
-def public_points(X_server: Any) -> np.ndarray | None:
-    """The server's points as an array of their own, or None."""
+def public_points(X_server: Any, names: Any = None) -> np.ndarray | None:
+    """The server's points as an array of their own, or None; columns in the order of `names`."""
     if X_server is None:
         return None
-    return check_table(X_server, "X_server", dtype=np.float64, copy=True)
+    return read_table(by_name(X_server, names, "X_server"), "X_server").copy()
 
 
 def check_server(server: np.ndarray, n_clusters: int, n_features: int) -> None:

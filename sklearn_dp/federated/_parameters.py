@@ -17,6 +17,7 @@ from scipy.sparse import issparse
 from .._aggregate.kmeans.candidates import Candidates
 from .._aggregate.kmeans.n_clusters import reference_number
 from .._base import MOST_FEATURES, check_integer
+from .._door import Schema, by_name, check_numbers, schema
 from .._privacy._budget import PrivacyBudget
 from .._privacy._checks import check_choice
 from .._privacy._domain import Domain
@@ -32,7 +33,7 @@ __all__ = [
     "check_parameters",
     "plan_of",
     "public_ball",
-    "public_width",
+    "public_columns",
     "refuse_clients",
     "relation_of",
     "setup_of",
@@ -86,23 +87,36 @@ def public_ball(server: np.ndarray) -> Domain:
     return Domain(center, max(float(reach), 1e-9 * float(np.abs(center).max()), 1e-140))
 
 
-def public_width(n_features: Any, server: np.ndarray | None, clients: Sequence[Any]) -> int:
-    """The number of columns: as given, of the server's points, or of the clients that are arrays.
+def public_columns(n_features: Any, X_server: Any, clients: Sequence[Any]) -> Schema:
+    """The columns: as given, of the server's points, or of the clients that are tables.
 
-    The shape of an array is public in its columns; those of all have to agree.
+    The types, names and numbers of the columns of a table are public; those of all have to agree,
+    in any order of the names.
     """
-    if n_features is None and server is not None:
-        n_features = server.shape[1]
+    tables = [("X_server", X_server)] * (X_server is not None)
+    tables += [(f"clients[{i}]", each) for i, each in enumerate(clients) if _is_table(each)]
+    given = [(name, schema(table, name)) for name, table in tables]
+    for name, each in given:
+        check_numbers(each, name)
     if n_features is None:
-        widths = {np.shape(one)[1] for one in clients if getattr(one, "ndim", 0) == 2}
-        if len(widths) > 1:
-            raise ValueError("clients: their arrays must have the same number of columns.")
-        if not widths:
+        if not given:
             raise ValueError(
                 "n_features is required if neither X_server nor the clients' arrays determine it."
             )
-        n_features = widths.pop()
-    return check_integer(n_features, "n_features", low=1, high=MOST_FEATURES)
+        n_features = given[0][1].n_features
+    width = check_integer(n_features, "n_features", low=1, high=MOST_FEATURES)
+    for name, each in given:
+        if each.n_features != width:
+            raise ValueError(f"{name} must have {width} columns, as the others have.")
+    labels = next((each.names for _, each in given if each.names is not None), None)
+    for name, table in tables:
+        by_name(table, labels, name)
+    return Schema(width, labels)
+
+
+def _is_table(client: Any) -> bool:
+    """Whether a client is a table by its type: no list, no function, and none that answers."""
+    return hasattr(type(client), "shape") and not callable(client)
 
 
 def refuse_clients(X: Any) -> None:
@@ -123,6 +137,7 @@ def setup_of(
     per_client: bool,
     server: np.ndarray | None,
     rng: np.random.Generator | None = None,
+    names: tuple[str, ...] | None = None,
 ) -> Setup:
     """The public facts of a fit of a model whose parameters have been checked.
 
@@ -153,6 +168,7 @@ def setup_of(
         n_honest=model.n_honest,
         swap=model.relation == "replace",
         candidates=asked if isinstance(asked, Candidates) else None,
+        names=names,
     )
 
 

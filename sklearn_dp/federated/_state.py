@@ -56,6 +56,7 @@ class Setup:
     swap: bool = False  # whether neighbors have one unit in the place of another
     # `Candidates`: the numbers of clusters to choose from; None: the number is given
     candidates: Any = None
+    names: tuple[str, ...] | None = None  # of the columns, where tables name them
 
     @property
     def asks_reach(self) -> bool:

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._base import BaseDPEstimator, check_integer, check_real, check_table
+from .._base import BaseDPEstimator, check_integer, check_real, read_table
+from .._door import by_name, read_vector
 from .._privacy._warn import warn
 from ..exceptions import PrivacyWarning
 from ._style import ACCENT, MUTED, OTHER, axes_for, legend_above, title
@@ -129,7 +130,8 @@ class ClusterDisplay:
         centers = np.asarray(getattr(estimator, name))
         pair = _check_features(features, centers.shape[1])
         check_real(level, "level", low=0.0, high=1.0)
-        rows = _rows(X_public, private_rows, centers.shape[1])
+        names = vars(estimator).get("feature_names_in_")
+        rows = _rows(X_public, private_rows, centers.shape[1], names)
         if private_rows is not None:
             warn(
                 "the picture shows private rows: it is not private, so do not publish it",
@@ -166,7 +168,7 @@ class ClusterDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         self.rows_: Any = None
         self.errors_: Any = None
-        x, y = np.asarray(self.centers).T
+        x, y = read_table(self.centers, "centers").T
         if self.rows is not None:
             self.rows_ = ax.scatter(
                 self.rows[:, 0],
@@ -182,7 +184,9 @@ class ClusterDisplay:
                 x, y, xerr=self.errors[:, 0], yerr=self.errors[:, 1], fmt="none", zorder=4,
                 ecolor=OTHER, elinewidth=1.4, capsize=4, label="its confidence interval",
             )  # fmt: skip
-        weights = np.ones(len(self.centers)) if self.weights is None else np.asarray(self.weights)
+        weights = np.ones(len(x))
+        if self.weights is not None:
+            weights = read_vector(self.weights, "weights")
         # Noise may leave a weight at zero or below; the most is at least something.
         shares = np.clip(weights, 0, None) / max(float(weights.max()), 1e-300)
         areas = _SMALLEST_MARK + (_LARGEST_MARK - _SMALLEST_MARK) * shares
@@ -219,7 +223,7 @@ def _check_features(features: object, n_features: int) -> list[int]:
 
 
 def _rows(
-    X_public: ArrayLike | None, private_rows: ArrayLike | None, n_features: int
+    X_public: ArrayLike | None, private_rows: ArrayLike | None, n_features: int, names: Any
 ) -> np.ndarray | None:
     """What is to be drawn below the centers, if anything; errors quote nothing of it.
 
@@ -232,7 +236,7 @@ def _rows(
     given = X_public if private_rows is None else private_rows
     if given is None:
         return None
-    rows = check_table(given, name, dtype=np.float64)
+    rows = read_table(by_name(given, names, name), name)
     if rows.shape[1] != n_features:
         raise ValueError(f"{name} must have as many columns as the centers.")
     return rows

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial.distance import pdist
 from sklearn.datasets import make_blobs
 
-from .._base import MOST_CLUSTERS, MOST_FEATURES, BaseDPEstimator, check_integer, check_table
+from .._base import MOST_CLUSTERS, MOST_FEATURES, BaseDPEstimator, check_integer, read_table
 
 __all__ = ["clusters_of", "inside_bounds", "public_rows", "synthetic_rows"]
 
@@ -55,7 +55,7 @@ def public_rows(
                 raise TypeError(
                     f"{name} is only for X_public=None; otherwise the rows determine it."
                 )
-        return check_table(X_public, "X_public", dtype=np.float64)
+        return read_table(X_public, "X_public")
     if n_features is None:
         raise TypeError("X_public must be public rows; without them, n_features must be given.")
     if n_clusters is None:

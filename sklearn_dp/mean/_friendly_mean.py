@@ -24,7 +24,7 @@ from .._intervals import StandardErrors
 from .._privacy._checks import check_choice
 from .._published.friendly_core import fit_published_mean
 from .._sklearn_compat import with_callbacks
-from .._tables import with_max_weight
+from .._weights import with_max_weight
 from ._by_days import BaseMean
 
 __all__ = ["FriendlyMean"]

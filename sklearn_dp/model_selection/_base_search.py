@@ -12,22 +12,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.bounds import is_ok
 from .._aggregate.shared.single_rows import row_guard, saturated
-from .._base import MOST_FEATURES, budget_of, check_integer, validate_quietly
+from .._base import MOST_FEATURES, budget_of, check_integer
+from .._door import check_numbers, check_target, column, numbers, see_columns, tell_order
 from .._guarantee import Guaranteed
+from .._partitions import in_memory
 from .._privacy._budget import PrivacyBudget
 from .._privacy._checks import check_choice
 from .._privacy._plan import PrivacyPlan
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units, unit_of
 from .._privacy._warn import warn
-from .._sklearn_compat import (
-    CallbackSupportMixin,
-    Progress,
-    Versioned,
-    num_features,
-    with_callbacks,
-)
-from .._tables import entries
+from .._sklearn_compat import CallbackSupportMixin, Progress, Versioned, with_callbacks
 from ..exceptions import UtilityWarning
 from ._candidates import Candidate
 from ._fitted import Fitted
@@ -128,14 +123,15 @@ class BaseDPSearch(Versioned, Guaranteed, CallbackSupportMixin, MetaEstimatorMix
         UtilityWarning
             If released values show that the result is of little use, or the choice unclear.
         """
-        unit = unit_of(groups)
-        try:
-            n_features = num_features(X)
-        except (TypeError, ValueError, AttributeError, LookupError):
-            n_features = 0
-        if n_features < 1:  # refused before anything is charged
-            validate_quietly(self, X, dtype=[np.float64, np.float32])
-        planned = self._planned(n_features, unit)
+        unit, given = unit_of(groups), in_memory(X)
+        check_numbers(given)
+        if y is not None:
+            check_target(y)
+        planned = self._planned(given.n_features, unit)
+        for candidate in planned.candidates:
+            first = candidate.steps[0].estimator
+            if hasattr(first, "_check_given"):
+                first._check_given(X)
         if y is None and planned.scorer is not None and planned.scorer.name == "accuracy":
             raise ValueError("y must be given: scoring='accuracy' needs it.")
         session = PrivacySession(
@@ -147,7 +143,9 @@ class BaseDPSearch(Versioned, Guaranteed, CallbackSupportMixin, MetaEstimatorMix
         for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
             delattr(self, name)
         self.__dict__.pop("_provenance", None)
-        X = saturated(validate_quietly(self, X, dtype=[np.float64, np.float32]))
+        tell_order(X, groups=groups, y=y)
+        see_columns(self, X, given, reset=True)
+        X = saturated(numbers(X, given))
         y = _target(y, len(X))
         progress, units = Progress(self), self._units(X, groups)
         names = getattr(self, "feature_names_in_", None)
@@ -341,11 +339,8 @@ class BaseDPSearch(Versioned, Guaranteed, CallbackSupportMixin, MetaEstimatorMix
 def _target(y: Any, n: int) -> Any:
     if y is None:
         return None
-    try:
-        y = entries(y)
-    except (TypeError, ValueError):
-        y = None
-    if y is None or y.ndim != 1 or len(y) != n:
+    y = column(y, "y")
+    if len(y) != n:
         raise ValueError("y must be a vector with one entry for each row of X.")
     return y
 

@@ -11,6 +11,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 
 from .._base import BaseDPEstimator
 from .._compositions import ChargedTogether, check_values, parts_of, private_steps
+from .._door import schema
 from .._guarantee import Guaranteed
 from .._privacy._checks import is_integer
 from .._privacy._ledger import PrivacyLedger, open_ledger
@@ -18,7 +19,6 @@ from .._privacy._ledger_terms import LedgerCharge
 from .._privacy._prepaid import charges_together, identity
 from .._privacy._rounding import sum_up
 from .._privacy._units import unit_of
-from .._sklearn_compat import num_features
 from .._validation import check_steps
 from ..exceptions import BudgetExceededError
 from ._arguments import listed
@@ -119,10 +119,7 @@ are not private
     """
     unit, alone = unit_of(groups), isinstance(search, Guaranteed | Pipeline | FeatureUnion)
     check_values(search)
-    try:
-        width = num_features(X)
-    except (TypeError, ValueError, AttributeError, LookupError):
-        raise ValueError("X must have a public number of columns.") from None
+    width = schema(X).n_features
     made = (
         _charges(search, (width,), unit) if alone else _of_search(search, X, y, groups, width, unit)
     )

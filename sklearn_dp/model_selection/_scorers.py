@@ -230,7 +230,7 @@ def _reconstruction(limits: Limits) -> Scorer:
     cap = limits.max_distance("reconstruction")
 
     def values(fitted: Any, X: Any, y: Any) -> np.ndarray:
-        gone = np.asarray(X, dtype=np.float64) - fitted.reconstructed(X)
+        gone = X.astype(np.float64, copy=False) - fitted.reconstructed(X)
         return -np.square(np.minimum(np.sqrt(square_sums(gone)), cap))
 
     return Scorer("reconstruction", -(cap**2), 0.0, values)

@@ -1,57 +1,35 @@
 """Categories: what a single value says, whatever else is in its column.
 
-One text makes texts of the numbers in its column, in a file or an array; one missing value makes
-floats of integers. So that one row decides about no other, a number and a text that reads as one
-are the same category, and so are True and "True".
+A text is the category that it spells, and no number that it may read as: "01", "1" and 1 are three.
+A table may have been made texts, or floats, by whoever has read it from a file: where rows are
+looked up in known categories, a value that is none of them is compared as a number.
 """
 
 import math
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterable
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
-__all__ = ["PLAIN", "UNKNOWN", "code_of", "in_order", "keys_of", "row_length", "split_columns"]
+__all__ = ["UNKNOWN", "code_of", "finder", "in_order", "keys_of"]
 
-PLAIN = (int, float, str, Decimal)
-"""Types whose code is known: no other value is asked for anything."""
 UNKNOWN = object()
 """The key of what is no plain value."""
 
-_MISSING = ("NAType", "NaTType")  # of pandas
+OTHER_TYPE = b"3."
+"""The name of all that is `UNKNOWN`, together."""
+
+_MISSING = ("NAType", "NaTType", "MaskedConstant")  # of pandas and NumPy
 _LONGEST = 256  # bytes of a name: one long text would make all names of a column as long
-_EXACT = 2.0**53  # integers that floats tell apart
+_EXACT = 2.0**64  # integers that are shown without an exponent
 
 
-def split_columns(X: Any, names: list) -> list[np.ndarray]:
-    """The columns of a data frame by their names, or those of an array in their order."""
-    if hasattr(X, "columns"):
-        return [X[name].to_numpy() for name in names]
-    if isinstance(X, list | tuple):
-        # Row by row: what one of them is decides about no other.
-        rows = np.full((len(X), len(names)), None, dtype=object)
-        for i, row in enumerate(X):
-            if row_length(row) == len(names):
-                for j, value in enumerate(row):
-                    rows[i, j] = value
-        return list(rows.T)
-    X = X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
-    return list(X.T) if X.ndim == 2 else []
-
-
-def row_length(row: Any) -> int:
-    """Number of values of a row of a list; -1 if it is none. Shapes of lists in lists may fail."""
-    if isinstance(row, np.ndarray):
-        return len(row) if row.ndim else -1
-    return len(row) if type(row) in (list, tuple) else -1
-
-
-def keys_of(values: np.ndarray) -> list[Hashable]:
+def keys_of(values: Iterable[Any]) -> list[Hashable]:
     """What the values of a column are compared by: each is a function of that value."""
-    if values.dtype.kind in "mM":  # as in a column of objects: dates are no categories
-        return [None if gone else UNKNOWN for gone in np.isnat(values).tolist()]
-    return [_key(value) for value in values.tolist()]
+    if isinstance(values, np.ndarray) and values.dtype.kind not in "mM":
+        values = values.tolist()
+    return [_key(value) for value in values]
 
 
 def _key(value: Any) -> Hashable:
@@ -59,36 +37,49 @@ def _key(value: Any) -> Hashable:
     if isinstance(value, np.generic):
         if value.dtype.kind in "mM":
             return None if np.isnat(value) else UNKNOWN
-        value = value.item()
+        value = float(value) if isinstance(value, np.floating) else value.item()
     if value is None or type(value).__name__ in _MISSING:
         return None
     if type(value) is bool:
         return str(value)
-    if type(value) not in PLAIN:
+    if type(value) in (int, str):
+        return value
+    if type(value) is Decimal:
+        return _of_decimal(value)
+    if type(value) is not float:
         return UNKNOWN
-    try:
-        number = float(value)
-    except OverflowError:  # of an integer; the text of it reads as infinite
-        return math.inf if value > 0 else -math.inf
-    except ValueError:
-        return str(value)
-    if not math.isnan(number):
-        return number
-    return value if isinstance(value, str) else None
+    return None if math.isnan(value) else value
+
+
+def _of_decimal(value: Decimal) -> Hashable:
+    if not value.is_finite():
+        return None if value.is_nan() else float(value)
+    whole = value.adjusted() < _LONGEST and value == value.to_integral_value()
+    return int(value) if whole else float(value)
 
 
 def code_of(key: Hashable) -> bytes | None:
-    """A name for a key, of the key alone; None for what is unknown or too long."""
+    """A name for a key, of the key alone; None for what is too long."""
+    if key is UNKNOWN:
+        return OTHER_TYPE
     if key is None:
         name = b"0"
-    elif isinstance(key, float):
-        name = b"1" + repr(key + 0.0).encode()  # -0.0 is 0.0
     elif isinstance(key, str):
         name = b"2" + key.encode(errors="surrogatepass")
     else:
-        return None
+        name = b"1" + _digits(key).encode()
     # NumPy drops zero bytes at the end of a name, so it ends with another one.
     return name + b"." if len(name) < _LONGEST else None
+
+
+def _digits(number: Any) -> str:
+    """A number in words, the same for equal ones: those of a float, where one holds it."""
+    if isinstance(number, int):
+        if number.bit_length() > 4 * _LONGEST:
+            return "0" * _LONGEST  # too long, whatever it is
+        if number.bit_length() > 1023 or float(number) != number:
+            return str(number)
+    return repr(float(number) + 0.0)  # -0.0 is 0.0
 
 
 def in_order(codes: list[bytes], counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -114,5 +105,59 @@ def _value_of(code: bytes) -> Any:
         return None
     if kind == b"2":
         return text
-    number = float(text)
-    return int(number) if number.is_integer() and abs(number) < _EXACT else number
+    number = _number(text)
+    whole = isinstance(number, float) and number.is_integer() and abs(number) < _EXACT
+    return int(number) if whole else number  # type: ignore[arg-type]
+
+
+def _number(text: str) -> int | float | None:
+    """The number that a text reads as, if it does."""
+    if len(text) > _LONGEST or "_" in text:
+        return None
+    for kind in (int, float):
+        try:
+            number = kind(text)
+        except ValueError:
+            continue
+        return None if number != number else number
+    return None
+
+
+def finder(categories: Iterable[Any]) -> Callable[[Iterable[Any]], list[int]]:
+    """A function from values to the numbers of their categories, -1 for others, each by itself.
+
+    A table may have been read with another type than its categories. So a text that is no category
+    counts as the number that it reads as, a number as the text that spells it, and a float as the
+    integer that it is the nearest one to; where only one category is meant.
+
+    >>> finder(["01", 2, 2**53 + 1])(["01", "1", "2", 2.0, "2.0", 1, 2.0**53, 2**53, "x", None])
+    [0, -1, 1, 1, 1, 0, 2, -1, -1, -1]
+    """
+    known = {key: place for place, key in enumerate(keys_of(categories))}
+    spelled: dict[Any, list[str]] = {}
+    rounded: dict[float, list[int]] = {}
+    for key in known:
+        number = _number(key) if isinstance(key, str) else None
+        if number is not None:
+            spelled.setdefault(number, []).append(key)  # type: ignore[arg-type]
+        elif isinstance(key, int) and key.bit_length() < 1024 and float(key) != key:
+            rounded.setdefault(float(key), []).append(known[key])
+
+    def of_number(number: int | float) -> int:
+        near = rounded.get(number, []) if isinstance(number, float) else []
+        return near[0] if number not in known and len(near) == 1 else known.get(number, -1)
+
+    def find(key: Hashable) -> int:
+        if key in known:
+            return known[key]
+        if isinstance(key, str):
+            number = _number(key)
+            return -1 if number is None else of_number(number)
+        if not isinstance(key, int | float):
+            return -1
+        texts = spelled.get(key, [])
+        if len(texts) > 1:  # the one that spells it in the plainest way, if that is among them
+            texts = [text for text in texts if text == _digits(key).removesuffix(".0")]
+        return known[texts[0]] if texts else of_number(key)
+
+    return lambda values: [find(key) for key in keys_of(values)]

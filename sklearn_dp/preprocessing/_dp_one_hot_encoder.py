@@ -2,7 +2,6 @@
 
 import math
 from collections import Counter
-from collections.abc import Hashable
 from typing import Any, Self
 
 import numpy as np
@@ -13,10 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 from .._aggregate.shared.advice import listed
 from .._aggregate.shared.single_rows import row_guard
 from .._base import BaseDPEstimator, LedgerLike, RandomStateLike
+from .._door import Schema, check_categories, columns, lists_rows, read_table, see_columns
 from .._dropin.replacing import Replacing
 from .._intervals import StandardErrors
-from .._partitions import engine_of
+from .._partitions import in_memory
 from .._privacy._checks import check_choice
+from .._privacy._entries import object_array
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import exact_integers
 from .._privacy._session import PrivacySession
@@ -24,8 +25,7 @@ from .._privacy._units import Units
 from .._privacy.mechanisms.gaussian import sigma_of
 from .._privacy.mechanisms.histograms import stability_threshold
 from .._sklearn_compat import with_callbacks
-from .._tables import check_table, validate_quietly
-from ._categories import code_of, in_order, keys_of, row_length, split_columns
+from ._categories import OTHER_TYPE, code_of, finder, in_order, keys_of
 
 __all__ = ["DPOneHotEncoder"]
 
@@ -87,8 +87,9 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
     size_std_error_ : float
         Standard deviation of its noise.
     column_status_ : ndarray of str of shape (n_features,)
-        For each column "ok"; "noise" if no category was found; or "hidden" if more than half of the
-        units may be in categories that were not released.
+        For each column "ok"; "noise" if no category was found; "hidden" if more than half of the
+        units may be in categories that were not released; or "type" if more than half have values
+        that are no categories, such as dates, intervals, tuples and members of enumerations.
     trustworthy_ : bool
         Whether all columns are "ok".
     status_ : str
@@ -112,9 +113,12 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
     this step keeps its guarantee, and the two costs add up. Which columns you pass is public; pass
     those that contain categories.
 
-    Each value is read separately, whatever else is in its column: 1, 1.0, "1" and "01" are the same
-    category, and so are True and "True". None, NaN and other missing values are the category None.
-    Dates, objects and strings of more than about 250 bytes are in no category.
+    Each value is read separately, whatever else is in its column. A text is the category that it
+    spells: "1", "01" and the number 1 are three. 1 and 1.0 are the same, and so are True and
+    "True". None, NaN and other missing values are the category None. Strings of more than about 250
+    bytes are in no category. Columns of dates, intervals or bytes are refused: turn them into text.
+    `transform` also finds the categories of a table that has been read with other types: a text
+    that is no category counts as the number that it reads as, and the other way round.
 
     With ``epsilon=1``, ``delta=1e-6`` and five columns the threshold is about 60 rows, with
     ``epsilon=0.1`` about 500. The table must be in memory.
@@ -206,48 +210,34 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         """
         return self._fit_validated(X, groups)
 
-    def _validated(self, X: Any, **options: Any) -> np.ndarray:
-        """The keys of all values, an array of objects."""
-        columns = self._columns(X, options)
-        keys = np.empty((len(columns[0]), len(columns)), dtype=object)
-        for number, values in enumerate(columns):
-            keys[:, number] = keys_of(values)
-        return keys
+    def _schema(self, X: Any) -> Schema:
+        given = in_memory(X, self._requires_in_memory())
+        check_categories(given)
+        return given
 
-    def _columns(self, X: Any, options: dict[str, Any]) -> list[np.ndarray]:
-        """The values of each column, as they are."""
-        if engine_of(X) is not None:
-            raise TypeError(f"X must be in memory here, not {type(X).__name__}.")
-        if isinstance(X, list | tuple) and len(X):
-            # After a fit a row of another length is one of its own; before it, which are the odd?
-            fitted, lengths = not options.get("reset", True), {row_length(row) for row in X}
-            if not fitted and len(lengths) > 1:
-                raise ValueError("X must be a data frame or an array: its rows differ in length.")
-            width = self.n_features_in_ if fitted else lengths.pop()
-            X = np.column_stack(split_columns(X, list(range(width)))) if width > 0 else X
-        if not hasattr(X, "columns"):
-            options = {"dtype": None, "ensure_all_finite": False, **options}
-            return list(np.asarray(validate_quietly(self, X, **options)).T)
-        # Columns are never made one array: whether they can be is up to each of their rows.
-        validate_quietly(self, X, skip_check_array=True, **options)
-        columns = split_columns(X, list(X.columns))
-        if any(values.ndim != 1 for values in columns):
-            raise ValueError("X: the names of columns must differ.")
-        if not columns or not len(columns[0]):
-            raise ValueError("X: Found array with 0 sample(s) or feature(s).")
-        return columns
+    def _validated(self, X: Any, *, reset: bool = True) -> np.ndarray:
+        """All values as they are, an array of objects."""
+        # After a fit a row of another length is one of its own; before it, which are the odd?
+        listed = not reset and lists_rows(X)
+        given = Schema(self.n_features_in_) if listed else self._schema(X)
+        see_columns(self, X, given, reset=reset)
+        found = columns(X, given, ragged=listed)
+        if not len(found[0]):
+            raise ValueError("X: Found array with 0 sample(s) while a minimum of 1 is required.")
+        return np.column_stack([object_array(values) for values in found])
 
     def _fit(self, X: np.ndarray, units: Units, session: PrivacySession, progress: Any) -> None:
         # One unit more: the number of units is one more.
         size = session.gaussian("size", units.size, sensitivity=1)
         entry, rows = session.plan["categories"], _one_of_each(units, session)
         rho, delta = (share / X.shape[1] * _SAFE for share in (entry.rho, entry.delta))
-        found = []
-        for keys in X[rows].T:
-            # A row is in one category of the column, or in none, by itself; of a group one row is
-            # looked at, which is drawn from the group alone. So one unit more is one more in one
-            # count, and a category that only one of two neighbors has is of one unit.
-            codes = (code_of(key) for key in keys_of(keys))
+        found, unread = [], []
+        for values in X[rows].T:
+            # A row is in one category of the column (what is no category is one), or in none, by
+            # itself; of a group one row is looked at, which is drawn from the group alone. So one
+            # unit more is one more in one count, and a category that only one of two neighbors has
+            # is of one unit.
+            codes = (code_of(key) for key in keys_of(values))
             counted = Counter(code for code in codes if code is not None)
             names, counts = session.stability_histogram(
                 "categories",
@@ -256,14 +246,18 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
                 rho=rho,
                 delta=delta,
             )
-            found.append(in_order(names.tolist(), counts))
+            known = names != OTHER_TYPE
+            found.append(in_order(names[known].tolist(), counts[known]))
+            unread.append(counts[~known].sum())
             progress("categories")
         self.count_std_error_ = sigma_of(1.0, rho)
         self.threshold_ = stability_threshold(self.count_std_error_, delta)
         self.size_, self.size_std_error_ = float(size), sigma_of(1.0, session.plan["size"].rho)
-        self._keep([each[0] for each in found], [each[1] for each in found])
+        self._keep([each[0] for each in found], [each[1] for each in found], np.array(unread))
 
-    def _keep(self, categories: list[np.ndarray], counts: list[np.ndarray]) -> None:
+    def _keep(
+        self, categories: list[np.ndarray], counts: list[np.ndarray], unread: np.ndarray
+    ) -> None:
         """The fitted attributes, of what was released."""
         self.categories_, self.counts_ = categories, counts
         size, error = max(self.size_, self.size_std_error_), self.size_std_error_
@@ -275,6 +269,7 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         none = np.array([not len(each) for each in counts])
         hidden = self.hidden_share_ + 2 * self.hidden_share_std_error_ > _HIDDEN
         self.column_status_ = np.where(none, "noise", np.where(hidden, "hidden", "ok"))
+        self.column_status_[unread > _HIDDEN * size] = "type"
         self.status_ = self._in_words()
 
     def _in_words(self) -> str:
@@ -282,6 +277,8 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         troubles = {
             "noise": f"no category has enough units (about {self.threshold_}) in these columns",
             "hidden": "most of the units may be in unreleased categories of these columns",
+            "type": "most values are neither numbers nor texts (dates, intervals, tuples, members "
+            "of an enumeration): turn them into text, in these columns",
         }
         found = [
             f"{words}: {listed(self._column_names, np.flatnonzero(self.column_status_ == code))}"
@@ -317,13 +314,12 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
             for all others with ``handle_unknown="infrequent_if_exist"``.
         """
         blocks = zip(self._validate_predict(X).T, self.categories_, strict=True)
-        return np.hstack([self._encoded(keys.tolist(), known) for keys, known in blocks])
+        return np.hstack([self._encoded(values, known) for values, known in blocks])
 
-    def _encoded(self, keys: list[Hashable], categories: np.ndarray) -> np.ndarray:
-        numbers = {code_of(key): number for number, key in enumerate(keys_of(categories))}
-        # `None` is the code of what is in no category: it has the column after the last one.
-        codes = [numbers.get(code_of(key), len(numbers)) for key in keys]
-        return np.eye(len(numbers) + 1)[codes, : len(numbers) + self._others]
+    def _encoded(self, values: np.ndarray, categories: np.ndarray) -> np.ndarray:
+        # What is in no category, -1, has the column after the last one.
+        places = finder(categories)(values)
+        return np.eye(len(categories) + 1)[places, : len(categories) + self._others]
 
     @property
     def _others(self) -> int:
@@ -345,12 +341,13 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
             Categories; "infrequent_sklearn" for all others, and None if no column is positive.
         """
         check_is_fitted(self)
-        X = np.asarray(check_table(X, "X", dtype=np.float64, ensure_min_features=0))
         widths = [len(values) + self._others for values in self.categories_]
-        if X.shape[1] != sum(widths):
+        nothing = isinstance(X, np.ndarray) and X.shape[1:] == (0,)  # as `transform` may give
+        rows: np.ndarray = X if nothing else read_table(X, "X")  # type: ignore[assignment]
+        if rows.shape[1] != sum(widths):
             raise ValueError(f"X must have {sum(widths)} columns.")
-        table = np.full((len(X), len(widths)), None, dtype=object)
-        for number, block in enumerate(np.split(X, np.cumsum(widths)[:-1], axis=1)):
+        table = np.full((len(rows), len(widths)), None, dtype=object)
+        for number, block in enumerate(np.split(rows, np.cumsum(widths)[:-1], axis=1)):
             if block.shape[1]:
                 values = np.append(self.categories_[number], [_INFREQUENT] * self._others)
                 chosen = values[block.argmax(axis=1)]

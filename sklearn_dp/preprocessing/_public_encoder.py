@@ -11,14 +11,17 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.single_rows import finite, row_guard
-from .._partitions import engine_of
+from .._door import Schema, check_categories, lists_rows, read_table
+from .._door import columns as read_columns
+from .._partitions import in_memory
 from .._privacy._checks import is_real
 from .._privacy._domain import Domain
+from .._privacy._entries import floats
 from .._privacy._optional import extra
+from .._privacy._rounding import exact_integers
 from .._sklearn_compat import Versioned
-from .._tables import check_table, entries
 from .._validation import check_real
-from ._categories import PLAIN, UNKNOWN, keys_of, split_columns
+from ._categories import UNKNOWN, finder, keys_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,13 +48,9 @@ class _Number:
         """Squared length of the longest row of these columns."""
         return (self.weight / 2) ** 2
 
-    def encode(self, values: np.ndarray) -> np.ndarray:
+    def encode(self, values: Any) -> np.ndarray:
         """Values as rows; what is no number is in the middle of the range."""
-        if values.dtype.kind in "mM":  # as in a column of objects: dates are no numbers
-            values = np.full(len(values), np.nan)
-        elif values.dtype.kind not in "biuf":
-            values = np.array([_number(value) for value in values.tolist()], dtype=np.float64)
-        values = np.clip(values.astype(np.float64), self.low, self.high)
+        values = np.clip(floats(values)[0], self.low, self.high)
         rows = (values - self._middle) / self._width * self.weight
         return np.where(np.isnan(rows), 0.0, rows)[:, None]
 
@@ -86,10 +85,9 @@ class _Category:
         """Squared length of the longest row of these columns."""
         return self.weight**2 * (1 - 1 / len(self.values)) / 2
 
-    def encode(self, values: np.ndarray) -> np.ndarray:
+    def encode(self, values: Any) -> np.ndarray:
         """Values as rows; what is not in the list is at 0, as far from all that is."""
-        numbers = {key: number for number, key in enumerate(keys_of(entries(self.values)))}
-        codes = np.array([numbers.get(key, -1) for key in keys_of(values)], dtype=np.int64)
+        codes = exact_integers(finder(self.values)(values))
         known, rows = codes >= 0, np.zeros((len(codes), len(self.values)))
         rows[known] = -1 / len(self.values)
         rows[known, codes[known]] += 1
@@ -150,11 +148,12 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
     Notes
     -----
     Guarantee: the encoding of a row depends only on that row and the schema, so a private estimator
-    after this step keeps its guarantee. A string in a column does not change the other values: 1,
-    1.0 and "1" are the same category, and so are True and "True". No row is refused, because an
+    after this step keeps its guarantee. A string in a column does not change the other values. 1
+    and 1.0 are the same category, and so are True and "True"; a text that is not in the schema
+    counts as the number that it reads as, and a number as the text. No row is refused, because an
     error would reveal it: numbers are clipped to their range, and values that are not in the schema
     (another category, a missing value, text among numbers) are encoded as 0, in the middle of the
-    range or at the mean of the categories.
+    range or at the mean of the categories. Columns of dates and intervals are refused.
 
     References
     ----------
@@ -266,7 +265,7 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         columns = self._columns()
         ends = np.cumsum([len(column.names) for column in columns])
-        X = np.asarray(check_table(X, "X", dtype=np.float64))
+        X = read_table(X, "X")
         if X.shape[1] != ends[-1]:
             raise ValueError(f"X must have {ends[-1]} columns.")
         blocks = zip(columns, np.split(X, ends[:-1], axis=1), strict=True)
@@ -315,25 +314,24 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
         listed = not isinstance(self.schema, Mapping) and not hasattr(self, "feature_names_in_")
         return own if listed and len(own) == len(names) and not set(names) <= set(own) else names
 
-    def _values(self, X: Any, columns: list) -> list[np.ndarray]:
+    def _values(self, X: Any, columns: list) -> list[Any]:
         """The values of each column of the schema, as they are."""
-        if engine_of(X) is not None:
-            raise TypeError(f"X must be in memory here, not {type(X).__name__}.")
-        names = self._names(X, columns)
-        if hasattr(X, "columns"):
-            missing = [name for name in names if name not in list(X.columns)]
+        fitted = hasattr(self, "n_features_in_")  # then a row of a list is one of its own
+        listed = lists_rows(X) and fitted
+        given = Schema(len(columns)) if listed else in_memory(X)
+        places = list(range(len(columns)))
+        if given.labels is not None:
+            names = self._names(X, columns)
+            missing = [name for name in names if name not in given.labels]
             if missing:
                 raise ValueError(f"X has no column {missing[0]!r}, which is in the schema.")
-        try:
-            values = split_columns(X, names)
-        except Exception:  # of the code that X brings along; it may quote values
-            values = []
-        if len(values) != len(columns) or any(each.ndim != 1 for each in values):
+            places = [given.labels.index(name) for name in names]
+        elif given.n_features != len(columns):
             raise ValueError(
-                f"X must be a data frame whose columns have different names, or an array of shape "
-                f"(n_samples, {len(columns)})."
+                f"X must be a data frame, or an array of shape (n_samples, {len(columns)})."
             )
-        return values
+        check_categories(given.at(places))
+        return read_columns(X, given, places, ragged=True)
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "n_features_in_")
@@ -359,21 +357,9 @@ def _column(name: Hashable, kind: Any, weight: Any) -> _Number | _Category:
             f"schema, column {name!r} must be a pair (low, high) of numbers, or a list of "
             "categories in square brackets."
         )
-    keys = keys_of(entries(values))
+    keys = keys_of(values)
     distinct = UNKNOWN not in keys and len(set(keys)) == len(keys)
     values = tuple(None if key is None else value for key, value in zip(keys, values, strict=True))
     if not distinct:
         raise ValueError(f"schema, column {name!r}: categories must be different, plain values.")
     return _Category(name, weight, values)
-
-
-def _number(value: Any) -> float:
-    """A value of a column of numbers, or NaN: no code runs that a value brings along."""
-    if isinstance(value, np.generic) and value.dtype.kind in "biuf":
-        return float(value)
-    if type(value) not in (*PLAIN, bool):
-        return math.nan
-    try:
-        return float(value)
-    except (ValueError, OverflowError):
-        return math.nan

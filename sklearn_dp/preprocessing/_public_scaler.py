@@ -8,11 +8,11 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.single_rows import for_rows, narrowed, row_guard
-from .._partitions import InParts, engine_of
+from .._door import by_name, check_numbers, numbers, see_columns
+from .._partitions import InParts, engine_of, in_memory
 from .._privacy._checks import is_real
 from .._privacy._domain import Domain
 from .._sklearn_compat import Versioned
-from .._tables import validate_quietly
 from ._scaling import unnamed
 
 __all__ = ["PublicScaler"]
@@ -113,7 +113,8 @@ class PublicScaler(Versioned, InParts, OneToOneFeatureMixin, TransformerMixin, B
     def _ends(self) -> tuple[np.ndarray, np.ndarray, float, float]:
         """Low ends and widths (1 for 0) of the columns, and both ends of the range."""
         n_features, ball = self.n_features_in_, is_real(self.bounds)
-        domain = None if ball else Domain.from_bounds(self.bounds, n_features)
+        bounds = by_name(self.bounds, getattr(self, "feature_names_in_", None), "bounds")
+        domain = None if ball else Domain.from_bounds(bounds, n_features)
         if domain is None or domain.low is None or domain.high is None:
             raise TypeError("bounds must be a pair (low, high).")
         target = self.feature_range
@@ -125,10 +126,21 @@ class PublicScaler(Versioned, InParts, OneToOneFeatureMixin, TransformerMixin, B
         width = domain.high - domain.low
         return domain.low, np.where(width > 0, width, 1.0), float(target[0]), float(target[1])
 
-    def _validated(self, X: Any, **options: Any) -> np.ndarray:
+    def _check_given(self, X: Any) -> Any:
+        """The columns of a table that may be scaled; an error by its type alone."""
+        found = engine_of(X)
+        given: Any = in_memory(X) if found is None else found.columns
+        if found is None:
+            check_numbers(given)
+        by_name(self.bounds, given.names, "bounds")
+        return given
+
+    def _validated(self, X: Any, *, reset: bool = True) -> np.ndarray:
         """Numeric rows, which may have values that are missing or infinite."""
-        options = {"dtype": [np.float64, np.float32], "ensure_all_finite": False, **options}
-        return validate_quietly(self, X, **options)
+        given = in_memory(X)
+        check_numbers(given)
+        see_columns(self, X, given, reset=reset)
+        return numbers(X, given, finite=False)
 
     @row_guard
     def transform(self, X: ArrayLike) -> np.ndarray:

@@ -12,17 +12,19 @@ from .._aggregate.shared.advice import listed
 from .._aggregate.shared.bounds import is_ok
 from .._aggregate.shared.single_rows import row_guard
 from .._base import BaseDPEstimator, LedgerLike, RandomStateLike, check_integer, check_weights
+from .._door import tell_order
 from .._privacy._plan import PrivacyPlan
 from .._privacy._units import unit_of
 from .._privacy.mechanisms.fits import lump
 from .._silence.suppress_output import suppress_output
 from .._sklearn_compat import with_callbacks
-from .._tables import largest_weight, with_max_weight
+from .._weights import largest_weight, with_max_weight
 from ..mean import FriendlyMean
 from ._pooled import BasePooledStart, CommonStart
 from ._released import BaseSegmentMethods
 from ._rows import (
     UnitsBySegment,
+    check_key,
     checked_values,
     part_labels,
     segment_of_rows,
@@ -230,6 +232,11 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
         notes = (*each._plan_notes(), note)
         return PrivacyPlan(target, entries, unit, notes, each._relation(unit))
 
+    def _check_names(self, names):
+        inner = self._inner()
+        if isinstance(inner, BaseDPEstimator):  # others are refused with the other parameters
+            inner._check_names(names)
+
     # -- fit ------------------------------------------------------------------------------------
 
     @with_max_weight
@@ -284,17 +291,16 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
         if self.values is None:
             return self._fit_validated(X, groups, sample_weight)
         largest = largest_weight(sample_weight, self.max_weight)
-        session = self._open_session(X, unit_of(groups))
         X, key = without_column(X, self.by, by)
+        check_key(key, self._listed())
+        session = self._open_session(X, unit_of(groups))
+        tell_order(X, groups=groups, sample_weight=sample_weight, by=by)
         rows = self._validated(X)
         segment = segment_of_rows(key, self._listed(), len(rows))
         weights = None if largest is None else check_weights(sample_weight, len(rows))
         numbers, segment = units_in_one_segment(groups, segment)
         units = UnitsBySegment(segment, numbers, weights, largest)
         return self._fit_session(rows, cast(Any, units), session)
-
-    def _count_features(self, X):
-        return super()._count_features(X) - (self.by is not None)
 
     def _check_key(self, by):
         """Whether a key is given, and in one way: public."""

@@ -10,11 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from .. import _door
+from .._privacy._entries import dtype_of, is_column, kind_of
 from .._privacy._groups import code_groups
 from .._privacy._units import Units
 
 __all__ = [
     "UnitsBySegment",
+    "check_key",
     "checked_values",
     "part_labels",
     "segment_of_rows",
@@ -35,7 +38,9 @@ def checked_values(values: Any) -> list[Any]:
         raise ValueError(f"values must list between 1 and {MOST_SEGMENTS} values.")
     for value in values:
         if not isinstance(value, str | int | float | np.integer | np.floating) or value != value:
-            raise TypeError("values must contain strings and numbers; write dates as strings.")
+            raise TypeError(
+                "values must contain strings and numbers; turn dates into text, in by as well."
+            )
     if len({*map(str, values)}) != len(values) or len({*values}) != len(values):
         raise ValueError("values must differ, also as strings: 1 and '1' look alike in a result.")
     return list(values)
@@ -56,21 +61,12 @@ def part_labels(values: Sequence[Any]) -> list[str]:
 def without_column(X: Any, column: str | int | None, key: Any) -> tuple[Any, Any]:
     """Rows without the column of the key, and the key; by types and names alone, which are public.
 
-    A table whose column is named by a text is a DataFrame; one by a number may be any array. Lists
-    keep each entry as it is: as an array of one type, one text among them would turn the numbers of
-    all other rows into texts, which are other values.
+    A table whose column is named by a text is a DataFrame; one by a number may be any table.
     """
     if column is None:
         return X, key
     try:
-        if isinstance(column, str):
-            rest = X.drop(columns=[column]) if hasattr(X, "iloc") else X.drop(column)  # of polars
-            return rest, X[column]
-        if hasattr(X, "iloc"):
-            place = range(X.shape[1])[column]
-            return X.iloc[:, [i for i in range(X.shape[1]) if i != place]], X.iloc[:, place]
-        X = np.asarray(X) if hasattr(X, "__array__") else np.array(X, dtype=object)
-        return np.delete(X, column, axis=1), X[:, column]
+        return _door.without_column(X, column)
     except MemoryError:
         raise
     except Exception:  # of a table that has no such column, or of code that it brings along
@@ -86,36 +82,26 @@ def segment_of_rows(key: Any, values: Sequence[Any], n_rows: int) -> np.ndarray:
     >>> segment_of_rows(["north", None, "south", ["north"]], ["south", "north"], 4)
     array([ 1, -1,  0, -1])
     """
-    try:
-        rows = _as_given(key)
-        if getattr(key, "ndim", 1) != 1 or len(rows) != n_rows:
-            raise ValueError
-    except MemoryError:
-        raise
-    except Exception:  # also of code that the key brings along; it may quote values
-        rows = None
-    if rows is None:
+    check_key(key, values)
+    rows = _door.column(key, "by").tolist()
+    if len(rows) != n_rows:
         raise ValueError("by must have one entry for each row.")
     numbers = {value: number for number, value in enumerate(values)}
     return np.fromiter((_number_of(value, numbers) for value in rows), np.int64, len(rows))
 
 
-def _as_given(key: Any) -> list[Any]:
-    """The entries of a key, each as it is: NumPy makes floats of integers beside a missing one.
-
-    Columns of categories are read by their codes, other ones by their own conversion.
-    """
-    if isinstance(key, Sequence) and not isinstance(key, str | bytes):
-        return list(key)
-    coded = getattr(key, "cat", key)
-    if hasattr(getattr(key, "dtype", None), "categories") and hasattr(coded, "codes"):
-        names = [*coded.categories.tolist(), None]  # -1, the last one: missing
-        return [names[code] for code in np.asarray(coded.codes)]
-    for name in ("to_pylist", "to_list", "tolist"):  # of pyarrow, polars and pandas, NumPy
-        if hasattr(key, name):
-            return list(getattr(key, name)())
-    array = np.asarray(key)
-    return array.tolist() if array.ndim == 1 else []
+def check_key(key: Any, values: Sequence[Any]) -> None:
+    """Refuse by its type alone a key that has no entries, or none that can be a listed value."""
+    if not is_column(key):
+        raise ValueError("by must have one entry for each row.")
+    kind = kind_of(dtype_of(key))
+    listed = {"text" if isinstance(value, str) else "number" for value in values}
+    if kind not in {*listed, "object"}:
+        told = "texts" if listed == {"text"} else "numbers" if listed == {"number"} else "either"
+        raise TypeError(
+            f"by must hold what values lists ({told}): its type is {dtype_of(key)}. Turn dates and "
+            "intervals into text, in by and in values."
+        )
 
 
 def _number_of(value: Any, numbers: dict[Any, int]) -> int:

@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from partition_tools import SECRET, quotes_nothing
 from scipy.sparse import csr_array
@@ -44,7 +45,6 @@ BAD = {
     "complex": (ROWS + 1j, "[Cc]omplex"),
     "sparse": (csr_array(ROWS), "sparse"),
     "column names": (FRAME.rename(columns={"a": "c"}), "column names"),
-    "another order": (FRAME[["b", "a"]], "column names or their order"),
     "column names of polars": (pl.DataFrame(ROWS, schema=["a", "c"]), "column names"),
     "None": (None, "2D"),
 }
@@ -104,6 +104,13 @@ def test_parts_are_taken_as_tables_in_memory(table):
     assert columns.dtype == expected.dtype and columns.n_features == 2
     rows = columns.check(table)
     assert rows.dtype == expected.dtype and np.array_equal(rows, expected)
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_columns_of_a_part_are_taken_by_name(make):
+    part = {"b": [3.0, 4.0], "a": [1.0, 2.0]}
+    assert NAMED.check(make(part)).tolist() == [[1.0, 3.0], [2.0, 4.0]]
+    assert ARRAY.check(make(part)).tolist() == [[3.0, 1.0], [4.0, 2.0]]
 
 
 def test_types_of_parts_follow_that_of_the_table():

@@ -259,7 +259,10 @@ BAD = {
     "NaN": ((load, nan), "^X, part 1: Input X contains NaN"),
     "texts": ((load, lambda i: np.full((2, 3), f"{SECRET}m")), "^X, part 1: X must be numeric"),
     "another width": ((load, lambda i: ROWS[:, :2]), "^X, part 1: its number of columns differs"),
-    "column names": ((lambda i: FRAME, lambda i: FRAME[["b", "a", "c"]]), "^X, part 1: .*names"),
+    "column names": (
+        (lambda i: FRAME, lambda i: FRAME.rename(columns={"a": "d"})),
+        "^X, part 1: .*names",
+    ),
 }
 
 
@@ -366,8 +369,11 @@ def test_targets_come_in_the_parts_of_the_table():
     with pytest.raises(TypeError, match="^y must be a one-dimensional Dask collection"):
         model.fit(X, y)
     assert ledger.remaining["epsilon"] == 3.0
-    with pytest.raises(PartError, match="^y, part 0: it must be a vector of finite") as caught:
+    with pytest.raises(TypeError, match="^y must be plain values"):
         model.fit(X, da.full(200, f"no {SECRET}", chunks=60))
+    assert ledger.remaining["epsilon"] == 3.0
+    with pytest.raises(PartError, match="^y, part 0: it must be a vector of finite") as caught:
+        model.fit(X, da.full(200, f"no {SECRET}", chunks=60, dtype=object))
     assert quotes_nothing(caught.value) and ledger.remaining["epsilon"] < 3.0
 
 

@@ -59,9 +59,10 @@ def test_the_label_of_one_row_does_not_change_those_of_others(odd):
     assert numbers.tolist() == [float(np.float32(0.1)), 1.0, 2.5]
 
 
-def test_a_matrix_of_labels_is_refused():
+def test_a_matrix_of_labels_is_refused_and_a_list_in_a_list_is_no_label():
     with pytest.raises(ValueError, match="^y must be a vector"):
-        target_column([[0, 1], [1, 0]], 2, np.array([0, 1]))
+        target_column(np.eye(2), 2, np.array([0, 1]))
+    assert target_column([[0, 1], [1], 0], 3, np.array([0, 1])).tolist() == [-1, 1, 0]
 
 
 def test_a_probe_knows_the_shapes_before_any_data_and_a_vector_makes_the_round_trip():

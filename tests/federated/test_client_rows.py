@@ -78,19 +78,6 @@ def test_an_entry_does_not_change_how_others_are_read():
     assert [usable_rows([row], 2).tolist()[0] for row in plain] == expected
 
 
-def test_arrays_are_read_as_a_whole(monkeypatch):
-    """That is fast; one row at a time takes over where it fails."""
-    monkeypatch.setattr("sklearn_dp.federated._client_rows._row_by_row", None)
-    for held in (
-        X,
-        X.astype(object),
-        X.tolist(),
-        pd.DataFrame(X),
-        pd.DataFrame(X).convert_dtypes(),
-    ):
-        assert np.array_equal(usable_rows(held, D), X)
-
-
 def test_an_empty_list_holds_no_rows():
     assert usable_rows([], D).shape == (0, D)
 

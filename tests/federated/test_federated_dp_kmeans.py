@@ -195,7 +195,9 @@ def test_the_operator_is_told_who_fails_and_no_data():
     X, _, server, _ = mixture(n=60)
     words = np.array([["row 123"] * 11])  # numpy quotes what is no number
     with pytest.warns(UtilityWarning, match="client 1: OSError.*client 2: .*columns") as caught:
-        FederatedDPKMeans(4, random_state=0).fit_clients([X, Silent(), words], X_server=server)
+        FederatedDPKMeans(4, random_state=0).fit_clients(
+            [X, Silent(), lambda: words], X_server=server
+        )
     assert not any("123" in str(item.message) for item in caught)
 
 
@@ -272,7 +274,8 @@ MISFITS = {
     "wrong shape": (Told(wrong), "wrong shape"),
     "out of range": (Told(beyond), "public range"),
     "other vectors": (Answering({"sums": np.zeros(3, dtype=int)}), "exactly"),
-    "other columns": (np.zeros((4, 3)), "columns"),
+    "other columns": (lambda: np.zeros((4, 3)), "columns"),
+    "dates": (lambda: np.ones((4, 12), "M8[s]"), "real numbers"),
     "no answer": (Answering(None), "exactly"),
 }
 

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from sklearn_dp import FederatedDPKMeans
+from sklearn_dp._door import Schema
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp.federated import FederatedOptions
@@ -12,7 +13,7 @@ from sklearn_dp.federated._parameters import (
     check_parameters,
     plan_of,
     public_ball,
-    public_width,
+    public_columns,
     refuse_clients,
     setup_of,
 )
@@ -141,9 +142,9 @@ def test_a_server_whose_points_are_one_place_has_an_answer(scale):
 
 def test_the_number_of_columns_is_that_of_the_arrays():
     arrays, frame = [np.zeros((n, 3)) for n in (0, 5)], pd.DataFrame(np.zeros((2, 3)))
-    assert public_width(None, None, [*arrays, frame, print, [[1.0]]]) == 3
-    assert public_width(None, np.zeros((9, 4)), arrays) == 4
-    assert public_width(2, np.zeros((9, 4)), arrays) == 2
+    assert public_columns(None, None, [*arrays, frame, print, [[1.0]]]) == Schema(3)
+    assert public_columns(None, np.zeros((9, 3)), arrays) == Schema(3)
+    assert public_columns(2, None, [print]) == Schema(2)
     with pytest.warns():
         fitted = FederatedDPKMeans(2, random_state=0).fit_clients({"a": np.ones((50, 3))})
     assert fitted.n_features_in_ == 3
@@ -152,12 +153,19 @@ def test_the_number_of_columns_is_that_of_the_arrays():
 @pytest.mark.parametrize("clients", [[], [print], [[[1.0]]]])
 def test_clients_that_do_not_tell_the_number_of_columns(clients):
     with pytest.raises(ValueError, match="n_features is required"):
-        public_width(None, None, clients)
+        public_columns(None, None, clients)
 
 
 def test_clients_with_other_columns_are_told_apart():
-    with pytest.raises(ValueError, match="^clients: .*the same number of columns"):
-        public_width(None, None, [np.zeros((2, 3)), np.zeros((2, 4))])
+    three, four = np.zeros((2, 3)), np.zeros((2, 4))
+    for arguments, words in (
+        ((None, None, [three, four]), r"^clients\[1\] must have 3 columns"),
+        ((2, None, [three]), r"^clients\[0\] must have 2 columns"),
+        ((None, four, [three]), r"^clients\[0\] must have 4 columns"),
+        ((3, four, [three]), "^X_server must have 3 columns"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            public_columns(*arguments)
 
 
 CLIENTS = [np.zeros((5, 3)), np.ones((4, 3))]

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from sklearn_dp import _tables
 from sklearn_dp._base import BaseDPEstimator
 from sklearn_dp._privacy._ledger_terms import LedgerTerms
 from sklearn_dp._privacy._session import PrivacySession
@@ -110,9 +109,15 @@ MUTANTS.append(
 )
 
 
-@mutant("data in errors", "check_no_leaks", _tables, "_without_data")
+@mutant("data in errors", "check_no_leaks", BaseDPEstimator, "_schema")
 def _(original):
-    return lambda message, name: message
+    def quoting(self, X):
+        try:
+            return original(self, X)
+        except (TypeError, ValueError):
+            raise ValueError(f"bad: {X}") from None
+
+    return quoting
 
 
 @mutant("an exhausted ledger allows more", "check_exhausted_ledger_refuses", LedgerTerms, "admit")

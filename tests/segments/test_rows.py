@@ -116,7 +116,7 @@ def test_the_column_of_the_key_is_taken_out():
     X, key = without_column(pytest.importorskip("polars").from_pandas(frame), "key", None)
     assert X.columns == ["a", "b"] and key.to_list() == ["x", "y"]
     X, key = without_column([[1.0, 7, 3.0], [2.0, 8, 4.0]], 1, None)
-    assert X.tolist() == [[1.0, 3.0], [2.0, 4.0]] and key.tolist() == [7.0, 8.0]
+    assert X == [[1.0, 3.0], [2.0, 4.0]] and key == [7, 8]
     for table, column in ((frame, "c"), (frame, 3), (np.zeros((2, 2)), "a"), (np.zeros(3), 0)):
         with pytest.raises(ValueError, match="^by must be a column"):
             without_column(table, column, None)
@@ -128,7 +128,7 @@ def test_an_odd_row_of_a_list_changes_no_other_row(odd):
     rows = [[1.5, 1], (2.5, 2**53 + 1), np.array([3.5, 1.0]), [4.5, odd]]
     X, key = without_column(rows, 1, None)
     assert segment_of_rows(key, [1, 2**53 + 1], 4).tolist() == [0, 1, 0, -1]
-    assert X[:, 0].tolist() == [1.5, 2.5, 3.5, 4.5]
+    assert X == [[1.5], [2.5], [3.5], [4.5]]
     key = deque([1, 2**53 + 1, 1.0, odd])
     assert segment_of_rows(key, [1, 2**53 + 1], 4).tolist() == [0, 1, 0, -1]
 

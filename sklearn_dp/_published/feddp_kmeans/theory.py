@@ -45,6 +45,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from ..._door import read_table, schema
 from ..._privacy._aggregates import count, vector_sum
 from ..._privacy._budget import PrivacyBudget
 from ..._privacy._domain import Domain
@@ -53,7 +54,6 @@ from ..._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from ..._privacy._report import PrivacyReport
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
-from ..._sklearn_compat import num_features
 from ...federated._client_rows import usable_rows
 from ...federated._engines import LocalEngine, run_rounds, total_of
 from ...federated._messages import empty_message
@@ -91,7 +91,7 @@ def private_average(
     (epsilon, delta)-DP for adding or removing one row. The printed lemma has a noise variance in
     proportion to the radius; it is the squared radius. Sum and count each have their share.
     """
-    budget, n_features = PrivacyBudget(epsilon=epsilon, delta=delta), num_features(X)
+    budget, n_features = PrivacyBudget(epsilon=epsilon, delta=delta), schema(X).n_features
     rho = budget.to_rho()
     plan = PrivacyPlan(
         budget,
@@ -137,7 +137,7 @@ def cluster(
     Corrected: the printed budget does not count the first average, and gives sums and counts the
     same epsilon twice; averages are of rows in the whole space.
     """
-    X_server = np.asarray(X_server, dtype=np.float64)
+    X_server = read_table(X_server, "X_server")
     d = X_server.shape[1]
     budget = PrivacyBudget(epsilon=epsilon, delta=delta)
     rounds = simplify_rounds(len(X_server), epsilon, facts.w_min)

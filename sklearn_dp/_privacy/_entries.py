@@ -1,0 +1,181 @@
+"""One value for each row, in whatever a user gives: its declared type, and its entries as they are.
+
+NumPy and pandas give a list one type for all: a text among numbers makes texts of them, a missing
+value makes floats of integers. One row would decide what all others are. So nothing here converts a
+list as a whole: what has declared a type is taken at it, and of all else each entry is looked at by
+itself. What is refused before any value is looked at is refused by type.
+"""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "dtype_of", "entries_of", "exact", "floats", "is_column", "is_sequence", "kind_of",
+    "object_array", "unwrapped",
+]  # fmt: skip
+
+# How the names of types begin, in lower case: those of NumPy, pandas, polars and Arrow. The first
+# that fits counts. What is not here (lists, structures, geometries) is "other".
+_KINDS = {
+    "interval": "interval",
+    **dict.fromkeys(("struct", "list", "array"), "other"),
+    "bool": "number",
+    **dict.fromkeys(("int", "uint", "float", "bfloat", "double", "longdouble"), "number"),
+    **dict.fromkeys(("half", "decimal"), "number"),
+    **dict.fromkeys(("str", "large_str", "utf8", "large_utf8", "categorical", "enum"), "text"),
+    **dict.fromkeys(("date", "time", "duration", "period", "month_day"), "date"),
+    **dict.fromkeys(("complex", "clongdouble"), "complex"),
+    **dict.fromkeys(("bytes", "binary", "large_binary", "fixed_size_binary"), "bytes"),
+    **dict.fromkeys(("object", "null", "category"), "object"),
+}
+
+_WHOLE = (str, bytes, bytearray, memoryview)  # sequences that are one entry
+_NUMBERS = {int, float, bool, np.bool_} | {np.dtype(char).type for char in "bBhHiIlLqQefd"}
+_MISSING = ("NAType", "NaTType", "MaskedConstant")  # of pandas and NumPy, by name
+_DATES = (np.datetime64, np.timedelta64)
+_READERS = ("to_pylist", "to_list", "tolist")  # of Arrow, of polars and pandas, of NumPy
+
+
+def kind_of(dtype: Any) -> str:
+    """What a declared type holds, in a word; "object" for anything, or where none is declared.
+
+    Of categories it is the type that these have. It is public, as the type of a column is.
+
+    >>> import pandas as pd
+    >>> [kind_of(each) for each in (np.dtype("f4"), np.dtype("M8[s]"), np.dtype("U3"), None)]
+    ['number', 'date', 'text', 'object']
+    >>> kind_of(pd.CategoricalDtype([1, 2])), kind_of(pd.IntervalDtype("int64"))
+    ('number', 'interval')
+    """
+    if dtype is None:
+        return "object"
+    for name in ("pyarrow_dtype", "value_type"):  # of Arrow in pandas, of a dictionary of Arrow
+        if hasattr(dtype, name) and not str(dtype).startswith(("list", "map", "fixed_size_list")):
+            return kind_of(getattr(dtype, name))
+    categories: Any = getattr(dtype, "categories", None)
+    if hasattr(categories, "dtype"):
+        return kind_of(categories.dtype)
+    words = str(getattr(dtype, "name", dtype)).lower()
+    if words.startswith("sparse"):
+        return kind_of(dtype.subtype)
+    return next((kind for start, kind in _KINDS.items() if words.startswith(start)), "other")
+
+
+def dtype_of(values: Any) -> Any:
+    """The type that one column has declared, or None."""
+    name = "type" if hasattr(values, "to_pylist") else "dtype"  # Arrow's arrays have a `type`
+    return getattr(values, name, None)
+
+
+def is_sequence(values: Any) -> bool:
+    """Whether something is a list of entries by its type, such as a tuple or a deque."""
+    return isinstance(values, Sequence) and not isinstance(values, _WHOLE)
+
+
+def is_column(values: Any) -> bool:
+    """Whether something holds one value for each row, by its type and number of axes alone."""
+    if isinstance(values, np.ndarray):
+        return values.ndim == 1
+    if is_sequence(values):
+        return True
+    if isinstance(values, type | memoryview) or len(getattr(values, "shape", (0,))) != 1:
+        return False
+    return any(hasattr(values, name) for name in ("__array__", *_READERS))
+
+
+def entries_of(values: Any) -> np.ndarray | list[Any]:
+    """The entries of a column: an array of one exact type, or a list of them as they are.
+
+    Categories are looked up: an array of them would be of floats for the sake of one that is
+    missing. Entries that are masked are None.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        return values.tolist() if np.ma.getmaskarray(values).any() else entries_of(values.data)
+    if isinstance(values, np.ndarray):
+        plain = np.asarray(values)
+        return plain if plain.dtype.kind in "biufcmM" else plain.tolist()
+    if is_sequence(values):
+        return unwrapped(list(values))
+    coded = getattr(values, "cat", values)
+    if hasattr(dtype_of(values), "categories") and hasattr(coded, "codes"):
+        names = [*entries_of(coded.categories), None]  # the last one, -1: missing
+        return [names[code] for code in np.asarray(coded.codes)]
+    if isinstance(dtype_of(values), np.dtype) and hasattr(values, "__array__"):
+        return entries_of(np.asarray(values))
+    readers = [getattr(values, name) for name in _READERS if hasattr(values, name)]
+    return list(readers[0]()) if readers else entries_of(np.asarray(values))
+
+
+def unwrapped(values: list[Any]) -> list[Any]:
+    """A list whose arrays without axes are the scalars that they hold."""
+    if np.ndarray not in set(map(type, values)):
+        return values
+    return [each[()] if isinstance(each, np.ndarray) and not each.ndim else each for each in values]
+
+
+def object_array(values: list[Any]) -> np.ndarray:
+    """A list as an array of objects; at once, lists in a list would make a matrix of it."""
+    array = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        array[i] = value
+    return array
+
+
+def floats(values: np.ndarray | Sequence[Any]) -> tuple[np.ndarray, set[str]]:
+    """Each entry as a float, by itself, and what is wrong with those that are none.
+
+    NaN in the place of what is no real number; infinite for an integer beyond the floats. The words
+    are "object", "nested", "complex" and "text", which may read as a number; what is missing is NaN
+    and nothing is wrong with it.
+
+    >>> floats([1, "2.5", None, True, 10**400])[0].tolist()
+    [1.0, 2.5, nan, 1.0, inf]
+    >>> floats(["a", 1j, [1.0], {}])[1] == {"text", "complex", "nested", "object"}
+    True
+    """
+    if isinstance(values, np.ndarray):
+        if values.dtype.kind in "biuf":
+            return values.astype(np.float64, copy=False), set()
+        values = values.tolist() if values.dtype.kind not in "mM" else list(values)
+    values = unwrapped(list(values))
+    if set(map(type, values)) <= _NUMBERS:
+        try:
+            return np.array(values, dtype=np.float64), set()
+        except OverflowError:  # of an integer beyond the floats
+            pass
+    found, wrong = np.empty(len(values)), set()
+    for i, value in enumerate(values):
+        found[i], word = _float(value)
+        wrong.add(word)
+    return found, wrong - {""}
+
+
+def _float(value: Any) -> tuple[float, str]:
+    """One entry as a float, and what is wrong with it."""
+    if value is None or type(value).__name__ in _MISSING:
+        return np.nan, ""
+    if isinstance(value, complex | np.complexfloating):
+        return np.nan, "complex"  # NumPy would drop a part of it
+    if isinstance(value, np.ndarray) or is_sequence(value):
+        return np.nan, "nested"
+    # NumPy takes dates for integers; of other types no code is run.
+    if isinstance(value, _DATES) or not isinstance(value, Real | Decimal | np.bool_ | str):
+        return np.nan, "object"
+    try:
+        return float(value), ""
+    except OverflowError:
+        return (np.inf if value > 0 else -np.inf), ""  # type: ignore[operator]
+    except Exception:
+        return np.nan, "text" if isinstance(value, str) else "object"
+
+
+def exact(value: np.generic) -> Any:
+    """A number of NumPy as one of Python, which is not rounded before it is compared."""
+    if isinstance(value, np.longdouble) and np.isfinite(value):
+        return Fraction(*value.as_integer_ratio())
+    return value.item()

@@ -1,0 +1,315 @@
+"""Names of columns count wherever they exist; entries of rows belong to them by position.
+
+Ages in the place of incomes would be averaged without a word: what comes with names is taken by
+them, or refused before the charge.
+"""
+
+import warnings
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.linear_model import Ridge
+
+from sklearn_dp import (
+    DPPCA,
+    DPBySegment,
+    DPCoreset,
+    DPGaussianMixture,
+    DPKMeans,
+    DPQuantiles,
+    DPRobustScaler,
+    DPStandardScaler,
+    DPTopics,
+    FederatedDPKMeans,
+    FriendlyCovariance,
+    FriendlyMean,
+    PrivacyBudget,
+    PrivacyLedger,
+    PublicScaler,
+    SampleAndAggregate,
+    privatize,
+)
+from sklearn_dp.exceptions import UtilityWarning
+from sklearn_dp.federated import client_update
+from sklearn_dp.inspection import ClusterDisplay
+from sklearn_dp.model_selection import DPGridSearch
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
+]
+NAMES = ["age", "bmi", "income"]
+CENTERS = np.array([[0.0, 0, 50], [10, 5, 80], [0, 10, 20]])
+RNG = np.random.default_rng(0)
+FRAME = pd.DataFrame(CENTERS[RNG.integers(3, size=900)] + RNG.normal(size=(900, 3)), columns=NAMES)
+LOW, HIGH = FRAME.min() - 1, FRAME.max() + 1
+MIXED = NAMES[::-1]
+START = pd.DataFrame(CENTERS, columns=NAMES)
+
+
+def released(model):
+    """All numbers that a fit shows."""
+    found = {
+        name: value
+        for name, value in vars(model).items()
+        if name.endswith("_") and isinstance(value, np.ndarray) and value.dtype.kind == "f"
+    }
+    assert found
+    return found
+
+
+def same(one, other):
+    one, other = released(one), released(other)
+    return one.keys() == other.keys() and all(
+        np.array_equal(value, other[name], equal_nan=True) for name, value in one.items()
+    )
+
+
+def ledger():
+    return PrivacyLedger(PrivacyBudget(epsilon=100.0, delta=1e-2))
+
+
+def refused(model, fit, book=None):
+    """Before the charge."""
+    book = ledger() if book is None else book
+    model.set_params(ledger=book)
+    with pytest.raises(ValueError, match="columns of X, by their names: '(weight|bmi)' is in one"):
+        fit(model)
+    assert book.state().charges == ()
+
+
+BOUNDED = [
+    FriendlyMean, FriendlyCovariance, DPKMeans, DPCoreset, DPGaussianMixture, DPPCA, DPQuantiles,
+    DPRobustScaler, DPStandardScaler, SampleAndAggregate,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", BOUNDED, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("make", [FRAME.copy, lambda: pl.DataFrame(FRAME), lambda: [FRAME, FRAME]],
+                         ids=["pandas", "polars", "parts"])  # fmt: skip
+def test_bounds_are_taken_by_name(kind, make):
+    options = {"random_state": 0, "epsilon": 5.0}
+    expected = kind(bounds=(LOW.to_numpy(), HIGH.to_numpy()), **options).fit(make())
+    for bounds in ((LOW, HIGH), (LOW[MIXED], HIGH), [LOW[MIXED], HIGH[MIXED]]):
+        assert same(kind(bounds=bounds, **options).fit(make()), expected)
+    fewer = kind(bounds=(LOW.rename({"bmi": "weight"}), HIGH))
+    refused(fewer, lambda model: model.fit(make()))
+    # An array has no names, and numbers are none.
+    array = FRAME.to_numpy()
+    by_place = kind(bounds=(LOW[MIXED].to_numpy(), HIGH[MIXED].to_numpy()), **options).fit(array)
+    assert same(kind(bounds=(LOW[MIXED], HIGH[MIXED]), **options).fit(array), by_place)
+    two_orders = kind(bounds=(LOW[MIXED], HIGH), **options)
+    assert two_orders.privacy_plan(3).epsilon == expected.privacy_report_.epsilon
+    with pytest.raises(ValueError, match="in one order: X has no names"):
+        two_orders.fit(array)
+    numbered = LOW.reset_index(drop=True), HIGH.reset_index(drop=True)
+    assert same(kind(bounds=numbered, **options).fit(make()), expected)
+
+
+def test_an_estimator_forgets_the_names_of_an_earlier_fit():
+    model = FriendlyMean(bounds=(LOW, HIGH), random_state=0).fit(FRAME)
+    other = FRAME.rename(columns={"bmi": "weight"})
+    refused(model, lambda model: model.fit(other))
+    model.set_params(bounds=(LOW.rename({"bmi": "weight"}), HIGH.rename({"bmi": "weight"})))
+    model.set_params(ledger=None).fit(other)
+    assert same(model, FriendlyMean(bounds=(LOW.array, HIGH.array), random_state=0).fit(FRAME))
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.Table.from_pandas])
+def test_a_start_is_taken_by_name(make):
+    expected = DPKMeans(3, init=CENTERS, random_state=0).fit(FRAME)
+    for start in (START, START[MIXED]):
+        assert same(DPKMeans(3, init=make(start), random_state=0).fit(FRAME), expected)
+    wrong = make(START.rename(columns={"bmi": "weight"}))
+    refused(DPKMeans(3, init=wrong), lambda model: model.fit(FRAME))
+
+
+def test_public_scalers():
+    expected = PublicScaler((LOW.to_numpy(), HIGH.to_numpy())).fit(FRAME)
+    assert same(PublicScaler((LOW[MIXED], HIGH)).fit(FRAME), expected)
+    with pytest.raises(ValueError, match="by their names"):
+        PublicScaler((LOW.rename({"bmi": "weight"}), HIGH)).fit(FRAME)
+
+
+def test_searches_segments_and_pipelines():
+    inner, wrong = (DPKMeans(3, bounds=(low, HIGH)) for low in (LOW[MIXED], LOW.rename({"bmi":
+    "weight"})))  # fmt: skip
+    plain = DPKMeans(3, bounds=(LOW.to_numpy(), HIGH.to_numpy()))
+    search = partial(DPGridSearch, param_grid={"n_clusters": [2, 3]}, epsilon=9.0, random_state=0)
+    segments = partial(DPBySegment, values=["a", "b"], random_state=0)
+    by = ["a", "b"] * 450
+    for make, fit, part in (
+        (search, lambda model: model.fit(FRAME), lambda model: model.best_estimator_),
+        (segments, lambda model: model.fit(FRAME, by=by), lambda model: model.estimators_["a"]),
+    ):
+        assert same(part(fit(make(inner))), part(fit(make(plain))))
+        refused(make(wrong), fit)
+    book = ledger()
+    with pytest.raises(ValueError, match="by their names"):
+        privatize(wrong, rho=0.1, ledger=book).fit(FRAME)
+    assert book.state().charges == ()
+
+
+# -- federated -------------------------------------------------------------------------------------
+
+SITES = [FRAME.iloc[i::6] for i in range(6)]
+SHUFFLED = [site if i % 2 else site[MIXED] for i, site in enumerate(SITES)]
+OPTIONS = {"epsilon": 8.0, "privacy_unit": "row", "random_state": 0}
+
+
+def test_clients_with_their_columns_in_any_order():
+    expected = FederatedDPKMeans(3, **OPTIONS).fit_clients(SITES)
+    assert expected.feature_names_in_.tolist() == NAMES
+    for clients in (
+        SITES[:1] + SHUFFLED[1:],
+        [SITES[0], *map(pl.DataFrame, SHUFFLED[1:])],
+        [SITES[0], *map(pa.Table.from_pandas, SHUFFLED[1:])],
+        [SITES[0], *(lambda site=site: site for site in SHUFFLED[1:])],
+        {"a": SITES[0], **dict(enumerate(SHUFFLED[1:]))},
+        [SITES[0], *(site.to_numpy() for site in SITES[1:])],
+    ):
+        found = FederatedDPKMeans(3, **OPTIONS).fit_clients(clients)
+        assert same(found, expected) and found.feature_names_in_.tolist() == NAMES
+    other = FederatedDPKMeans(3, **OPTIONS).fit_clients(SHUFFLED)
+    assert other.feature_names_in_.tolist() == MIXED
+    with pytest.raises(ValueError, match="feature names should match"):
+        other.predict(FRAME)
+    arrays = FederatedDPKMeans(3, **OPTIONS).fit_clients([site.to_numpy() for site in SITES])
+    assert not hasattr(arrays, "feature_names_in_")
+
+
+def test_clients_with_other_names_are_refused():
+    book = PrivacyLedger(PrivacyBudget(epsilon=100.0, delta=1e-2))
+    wrong = SITES[3].rename(columns={"bmi": "weight"})
+    for clients in ([*SITES[:3], wrong], [wrong, *SITES[:2]], [pl.DataFrame(wrong), SITES[0]]):
+        refused(FederatedDPKMeans(3, **OPTIONS), lambda m: m.fit_clients(clients), book)  # noqa: B023
+    for fit in (
+        lambda model: model.fit_clients(SITES, X_server=wrong),
+        lambda model: model.fit(FRAME, X_server=wrong),
+    ):
+        refused(FederatedDPKMeans(3, **OPTIONS), fit, book)
+    bounds = (LOW.rename({"bmi": "weight"}), HIGH)
+    refused(FederatedDPKMeans(3, **OPTIONS, bounds=bounds), lambda m: m.fit_clients(SITES), book)
+    # One that is asked for its rows later counts as empty, as one that does not answer.
+    with pytest.warns(UtilityWarning, match="client 6: a client's columns must have the public"):
+        late = FederatedDPKMeans(3, **OPTIONS).fit_clients([*SITES, lambda: wrong])
+    assert same(late, FederatedDPKMeans(3, **OPTIONS).fit_clients(SITES))
+
+
+def test_public_points_and_bounds_of_clients_by_name():
+    server = FRAME[:200]
+    for fit in (
+        lambda model, points: model.fit_clients(SITES, X_server=points),
+        lambda model, points: model.fit(FRAME, X_server=points),
+    ):
+        expected = fit(FederatedDPKMeans(3, **OPTIONS), server)
+        assert same(fit(FederatedDPKMeans(3, **OPTIONS), pl.DataFrame(server[NAMES])), expected)
+        bounded = FederatedDPKMeans(3, bounds=(LOW[MIXED], HIGH), **OPTIONS)
+        plain = FederatedDPKMeans(3, bounds=(LOW.to_numpy(), HIGH.to_numpy()), **OPTIONS)
+        assert same(fit(bounded, server), fit(plain, server))
+    by_rows = FederatedDPKMeans(3, **OPTIONS)
+    assert same(by_rows.fit(FRAME, X_server=server[MIXED]), expected)
+    assert by_rows.feature_names_in_.tolist() == NAMES
+    turned = FederatedDPKMeans(3, **OPTIONS).fit_clients(SITES, X_server=server[MIXED])
+    assert turned.feature_names_in_.tolist() == MIXED
+
+
+def test_a_message_names_its_columns():
+    model = FederatedDPKMeans(3, bounds=90.0, **OPTIONS)
+
+    class Site:
+        def __init__(self, rows):
+            self.rows = rows
+
+        def update(self, kind, message):
+            assert message["names"].tolist() == NAMES
+            return client_update(kind, message, self.rows)
+
+    found = model.fit_clients([SITES[0], *map(Site, SHUFFLED[1:])])
+    assert same(found, FederatedDPKMeans(3, bounds=90.0, **OPTIONS).fit_clients(SITES))
+    plain = FederatedDPKMeans(3, bounds=90.0, **OPTIONS).fit_clients([s.to_numpy() for s in SITES])
+    assert found.communication_ == plain.communication_
+
+
+# -- beside a fit ----------------------------------------------------------------------------------
+
+
+def test_parts_of_a_table():
+    expected = DPKMeans(3, bounds=99.0, random_state=0).fit(SITES)
+    assert same(DPKMeans(3, bounds=99.0, random_state=0).fit([SITES[0], *SHUFFLED[1:]]), expected)
+    model = DPKMeans(3, ledger=ledger())
+    with pytest.raises(ValueError, match="part 1: its column names differ"):
+        model.fit([SITES[0], SITES[1].rename(columns={"bmi": "weight"})])
+    assert model.ledger.state().charges == ()
+
+
+def test_later_days_have_the_columns_of_the_first():
+    model = FriendlyMean(bounds=(LOW, HIGH), random_state=0).partial_fit(FRAME)
+    for other in (FRAME[MIXED], FRAME.rename(columns={"bmi": "weight"})):
+        with pytest.raises(ValueError, match="feature names should match"):
+            model.partial_fit(other)
+    turned = FriendlyMean(bounds=(LOW[MIXED], HIGH), random_state=0).partial_fit(FRAME)
+    assert same(turned.partial_fit(FRAME[::-1]), model.partial_fit(FRAME[::-1]))
+
+
+def test_other_covariances_and_pictures():
+    model = FriendlyCovariance(random_state=0).fit(FRAME)
+    other = FRAME.cov()
+    expected = model.error_norm(other.to_numpy())
+    for matrix in (other, other[MIXED], other.loc[MIXED], other.loc[MIXED, MIXED]):
+        assert model.error_norm(matrix) == expected
+    with pytest.raises(ValueError, match="^comp_cov must have the columns"):
+        model.error_norm(other.rename(columns={"bmi": "weight"}))
+    pytest.importorskip("matplotlib")
+    kmeans = DPKMeans(3, random_state=0).fit(FRAME)
+    shown = [ClusterDisplay.from_estimator(kmeans, X_public=rows[:50]).rows
+             for rows in (FRAME, FRAME[MIXED])]  # fmt: skip
+    assert np.array_equal(*shown)
+    with pytest.raises(ValueError, match="^X_public must have the columns"):
+        ClusterDisplay.from_estimator(kmeans, X_public=FRAME.rename(columns={"bmi": "weight"}))
+
+
+# -- entries of rows -------------------------------------------------------------------------------
+
+ROWS = np.arange(len(FRAME))
+TURNED = pd.Series(ROWS[::-1] % 2, index=ROWS[::-1])
+WAYS = {
+    "groups": lambda X, given: FriendlyMean().fit(X, groups=given),
+    "weights": lambda X, given: FriendlyMean(max_weight=2.0).fit(X, sample_weight=given),
+    "days": lambda X, given: FriendlyMean(bounds=99.0).partial_fit(X, groups=given),
+    "by": lambda X, given: DPBySegment(FriendlyMean(), values=[0, 1]).fit(X, by=given),
+    "groups of segments": lambda X, given: DPBySegment(FriendlyMean()).fit(X, groups=given),
+    "targets": lambda X, given: SampleAndAggregate(Ridge(), output=("coef_",)).fit(X, given),
+    "search": lambda X, given: DPGridSearch(DPKMeans(bounds=99.0), {"n_clusters": [2]}, epsilon=9.0)
+    .fit(X, groups=given),
+    "federated": lambda X, given: FederatedDPKMeans(2).fit(X, groups=given),
+    "topics": lambda X, given: DPTopics(2).fit(X, texts=given.astype(str)),
+    "score": lambda X, given: DPKMeans(2).fit(X).private_score(X, groups=given),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_labels_of_rows_in_another_order_are_told(way):
+    """And the entries are taken by position, as scikit-learn takes them."""
+    with pytest.warns(UserWarning, match="are those of X in another order") as caught:
+        WAYS[way](FRAME, TURNED)
+    told = [each for each in caught if "another order" in str(each.message)]
+    assert len(told) == 1 and told[0].filename == __file__
+    for given in (
+        TURNED.loc[FRAME.index],
+        TURNED.reset_index(drop=True),
+        TURNED.set_axis(ROWS + 5),
+        *([pl.Series(TURNED)] if way != "topics" else []),
+    ):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", message=".*another order.*")
+            WAYS[way](FRAME, given)
+            WAYS[way](FRAME.to_numpy(), TURNED)
+    by_place = DPBySegment(FriendlyMean(), values=[0, 1], random_state=0)
+    with pytest.warns(UserWarning, match="another order"):
+        found = by_place.fit(FRAME, by=TURNED).sizes_
+    assert np.array_equal(found, by_place.fit(FRAME, by=TURNED.to_numpy()).sizes_)

@@ -1,0 +1,248 @@
+"""The door for tables: every container, one odd row in each, and errors that quote no data.
+
+`test_bad_input.py` tries tables on every estimator, `test_public_mistakes.py` what is not charged,
+and `test_one_row_more.py` what a row more changes.
+"""
+
+import warnings
+from collections import deque
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from sklearn import config_context
+from table_tools import DATES, FRAME, NO_TABLES, ODD, OTHERS, TABLE, TABLES, TEXTS
+
+from sklearn_dp import DPKMeans
+from sklearn_dp._door import (
+    Schema,
+    check_categories,
+    check_numbers,
+    column,
+    columns,
+    numbers,
+    read_table,
+    rows_of,
+    schema,
+    without_column,
+)
+from sklearn_dp._privacy._groups import code_groups
+from sklearn_dp._weights import check_weights
+from sklearn_dp.ensemble._output import target_column
+
+SECRET = 7319.4825
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_container_holds_the_same_numbers(name):
+    given = schema(TABLES[name])
+    check_numbers(given)
+    assert given.n_features == 2 and np.array_equal(numbers(TABLES[name], given), TABLE)
+    assert np.array_equal(rows_of(TABLES[name], given), TABLE)
+    found = columns(TABLES[name], given)
+    assert [list(map(float, each)) for each in found] == TABLE.T.tolist()
+    rest, key = without_column(TABLES[name], 1)
+    assert np.array_equal(read_table(rest, "X"), TABLE[:, :1])
+    assert column(key, "by").astype(float).tolist() == TABLE[:, 1].tolist()
+
+
+@pytest.mark.parametrize("place", [1, 3])
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("held", ["list", "tuple", "deque"])
+def test_one_odd_row_of_a_list_changes_no_other_row(held, odd, place):
+    """Not what their numbers are, nor whether they are there; of categories neither."""
+    kinds = {"list": list, "tuple": tuple, "deque": deque}
+    rows = [[True, 2**53 + 1], ["01", 0.1], [Decimal("0.5"), 7]]
+    more = kinds[held]([*rows[:place], ODD[odd], *rows[place:]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plain, found = (columns(each, Schema(2), ragged=True) for each in (rows, more))
+        assert all(entries[:place] + entries[place + 1 :] == own for entries, own in
+                   zip(found, plain, strict=True))  # fmt: skip
+        found = rows_of(more, Schema(2))
+    assert np.array_equal(np.delete(found, place, axis=0), rows_of(rows, Schema(2)))
+
+
+@pytest.mark.parametrize("name", NO_TABLES)
+def test_what_is_no_table_is_refused_by_its_type(name):
+    with pytest.raises((TypeError, ValueError), match="^(Expected 2D array: )?X[: ]"):
+        schema(NO_TABLES[name])
+
+
+@pytest.mark.parametrize("name", [*OTHERS, *TEXTS])
+def test_columns_of_other_types_are_refused_by_type(name):
+    """No date is a number, in no container; texts are categories, and nothing else here is one."""
+    given = schema((OTHERS | TEXTS)[name])
+    with pytest.raises((TypeError, ValueError), match="X must be (numeric|real)|X is sparse"):
+        check_numbers(given)
+    if name in TEXTS:
+        check_categories(given)
+        return
+    with pytest.raises((TypeError, ValueError), match="turn them into text|X is sparse"):
+        check_categories(given)
+
+
+@pytest.mark.parametrize("value", [DATES[0], DATES[0].date(), np.datetime64(5, "s"), 1j, b"1"])
+def test_what_is_no_number_in_a_column_of_objects_is_refused(value):
+    for table in (np.array([[value], [1.0]], dtype=object), [[value], [1.0]],
+                  pd.DataFrame({"a": [value, 1.0]}, dtype=object)):  # fmt: skip
+        with pytest.raises((TypeError, ValueError), match="X must be numeric"):
+            numbers(table, schema(table))
+
+
+@pytest.mark.parametrize("entry", [f"{SECRET}m", 1j, 10**400, object(), [SECRET], np.nan])
+def test_errors_name_the_table_and_quote_no_entry(entry):
+    table = np.full((4, 2), SECRET, dtype=object)
+    table[1, 1] = entry
+    for held in (table, table.tolist(), pd.DataFrame(table)):
+        for name in ("X", "centers"):
+            with pytest.raises((TypeError, ValueError), match=name) as caught:
+                read_table(held, name)
+            error = caught.value
+            assert "7319" not in str(error)
+            assert error.__context__ is None and error.__cause__ is None
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("make", [np.array, sp.csr_array, pd.DataFrame, lambda X: X.tolist()])
+def test_no_setting_turns_the_check_of_finiteness_off(make, value):
+    table = TABLE.copy()
+    table[1, 1] = value
+    with config_context(assume_finite=True), pytest.raises(ValueError, match="NaN|infinity"):
+        numbers(make(table), schema(make(table)))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("format", ["coo", "csr", "csc", "bsr"])
+def test_sparse_entries_that_are_stored_twice_add_up_in_every_format(format, dtype):
+    """In the order in which they are stored; where the sum is infinite, it is so in all of them."""
+    values = np.array([1.0, 1e8, -1e8, 1.0, 3.0], dtype=dtype)
+    places = np.array([0, 0, 0, 0, 1]), np.array([1, 1, 1, 1, 0])
+    coo = sp.coo_array((values, places), shape=(2, 2))
+
+    def stored(values):
+        if format == "coo":
+            return sp.coo_array((values, places), shape=(2, 2))
+        order = np.argsort(places[format == "csc"], kind="stable")
+        ends = np.append(0, np.cumsum(np.bincount(places[format == "csc"], minlength=2)))
+        inner = places[format != "csc"][order]
+        if format == "bsr":
+            return sp.bsr_array((values[order][:, None, None], inner, ends), shape=(2, 2))
+        kind = sp.csc_array if format == "csc" else sp.csr_array
+        return kind((values[order], inner, ends), shape=(2, 2))
+
+    table = stored(values)
+    found = numbers(table, schema(table))
+    assert found.has_canonical_format and found.dtype == dtype
+    assert found.toarray().tobytes() == coo.toarray().tobytes()
+    big = stored(np.full(5, np.finfo(dtype).max))
+    with pytest.raises(ValueError, match="infinity"):
+        numbers(big, schema(big))
+    with pytest.raises(ValueError, match="infinity"):
+        DPKMeans(1).fit(big)
+
+
+def test_entries_of_lists_stay_what_they_are():
+    assert column([1, "a", None, [2]], "y").tolist() == [1, "a", None, [2]]
+    assert column(deque([2**53 + 1, 0.5]), "y").tolist() == [2**53 + 1, 0.5]
+    assert column(np.arange(3), "y").dtype == np.arange(3).dtype
+    assert column([], "y").shape == (0,)
+    assert column(FRAME[["a"]], "y").tolist() == FRAME["a"].tolist()
+    assert column(TABLE[:, :1], "y").tolist() == FRAME["a"].tolist()
+
+
+class Quoting:
+    """A column of some other library, whose errors quote what it holds."""
+
+    dtype, shape = np.dtype(float), (2,)
+
+    def __array__(self, *arguments, **options):
+        raise KeyError(SECRET)
+
+    def __len__(self):
+        return 2
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda column: check_weights(column, 2),
+        lambda column: target_column(column, 2),
+        lambda column: target_column(column, 2, np.arange(2)),
+        code_groups,
+    ],
+)
+def test_errors_of_whatever_kind_quote_nothing(call):
+    with pytest.raises(ValueError, match=r"sample_weight|\by\b|groups") as caught:
+        call(Quoting())
+    error = caught.value
+    assert "7319" not in str(error) and error.__context__ is None and error.__cause__ is None
+
+
+def test_missing_values_get_advice_that_is_private():
+    """Scikit-learn's own words advise an imputer, which learns from the rows."""
+    with pytest.raises(ValueError, match="Input X contains NaN. Drop rows") as told:
+        DPKMeans(2).fit(np.array([[1.0, np.nan], [2.0, 3.0]]))
+    assert "sklearn.impute" not in str(told.value) and "HistGradient" not in str(told.value)
+
+
+def ages(**columns):
+    return {"age": [1.0, 2.0, 3.0], **columns}
+
+
+@pytest.mark.parametrize(
+    "table, words",
+    [
+        (pd.DataFrame(ages(pid=["p7319", "b", "c"])), "column 'pid' is not"),
+        (
+            pd.DataFrame(ages(a=["7319", "b", "c"], b=list("abc"))),
+            r"column 'a' \(and 1 more\) is not",
+        ),
+        (pd.DataFrame(ages(day=np.full(3, np.datetime64("7319", "s")))), "column 'day' is not"),
+        (pd.DataFrame(ages(kind=pd.Categorical(["7319", "b", "b"]))), "column 'kind' is not"),
+        (pl.DataFrame(ages(pid=["p7319", "b", "c"])), "column 'pid' is not"),
+    ],
+    ids=["text", "two", "dates", "categories", "polars"],
+)
+@pytest.mark.parametrize("bounds", [None, ([0.0], [99.0])])
+def test_columns_that_are_no_numbers_are_named(table, words, bounds):
+    """Also where bounds are those of the others: not the bounds are what is wrong."""
+    with pytest.raises((TypeError, ValueError), match=f"^X must be numeric: {words}. Drop") as told:
+        DPKMeans(2, bounds=bounds).fit(table)
+    assert "7319" not in str(told.value)
+
+
+def test_bounds_of_too_few_columns_are_blamed_where_all_are_numbers():
+    table, bounds = pd.DataFrame(ages(a=[True, False, True], b=[1, 2, 3])), ([0, 0], [99, 9])
+    with pytest.raises(ValueError, match="^bounds: low and high must be numbers or arrays of 3"):
+        DPKMeans(2, bounds=bounds).fit(table)
+
+
+def test_a_lazy_frame_among_tables_is_not_asked_for_its_columns(recwarn):
+    """Polars warns whoever asks, as scikit-learn before 1.8 does. By itself it is a table in parts;
+    of a list each is in memory."""
+    with pytest.raises(ValueError, match="^X, part 0"):
+        DPKMeans(2).fit_partitions([pl.DataFrame(ages()).lazy()])
+    assert not [each for each in recwarn if "sklearn_dp" in each.filename]
+
+
+def test_types_of_numbers_are_not_blamed_for_another_error():
+    table = pd.DataFrame(ages(a=[True, False, True], b=[1, 2, 3]))
+    for typed in (table.astype({"b": "Int64", "a": "boolean"}), pl.DataFrame(table)):
+        DPKMeans(2, bounds=3.0, random_state=0).fit(typed)
+    table.loc[0, "age"] = np.nan
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        DPKMeans(2).fit(table)
+
+
+def test_one_column_is_told_how_to_become_a_table():
+    for line, words in (
+        (np.arange(9.0), r"X.reshape\(-1, 1\)"),
+        (list(range(9)), r"X.reshape\(-1, 1\)"),
+        (pd.Series(range(9)), r"X.to_frame\(\)"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            DPKMeans(2).fit(line)
