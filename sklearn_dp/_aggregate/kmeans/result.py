@@ -203,19 +203,19 @@ def _signs(
     )
 
 
-def _even(final: LloydResult, context: SizedFacts) -> float:
+def _even(final: LloydResult, facts: SizedFacts) -> float:
     """How many times the units there should be for k clusters of the same size to stand out of the
     noise of their counts."""
     least = _SURELY * float(np.max(final.counts_sd))
-    return least * context.n_clusters / context.size.n
+    return least * facts.n_clusters / facts.size.n
 
 
-def _loose(quality: Quality, context: SizedFacts) -> bool:
+def _loose(quality: Quality, facts: SizedFacts) -> bool:
     """Whether the rows fill next to nothing of the radius that was found for them, as in bounds far
     wider than the data: they are close together, or their spread is lost beside it."""
-    square = (context.radius * context.rows.unit / _LOOSE) ** 2
-    lost = quality.total < context.tuning.certain_count_sd * quality.total_sd
-    return lost or quality.total < context.size.n * square
+    square = (facts.radius * facts.rows.unit / _LOOSE) ** 2
+    lost = quality.total < facts.tuning.certain_count_sd * quality.total_sd
+    return lost or quality.total < facts.size.n * square
 
 
 def _errors(
