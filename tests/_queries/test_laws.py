@@ -81,6 +81,7 @@ STATED = {
     "friendly_core_filter", "unit_bernoulli",
 }  # fmt: skip
 """Releases whose callers state what neighbors differ by."""
+MOVED = {m.name.removeprefix("_rows.") for m in package_modules() if m.component == "_rows"}
 ROWS = {"rows", "table", "part", "points", "X", "inner"}
 WAYS_TO_ROWS = {"sums", "source", "state", "exchange", "shuffle", "collect_rows", "engine"}
 OPENED = {"_Sealed__exact", "_TableRows__table"}
@@ -90,9 +91,8 @@ BASES = {"Public", "Query", "CellQuery", "SparseQuery", "Step", "Sealed", "Seale
 def former(name):
     """Where a module is now: its former place is there for rooms that are still to be moved."""
     parts = name.removeprefix(f"{PACKAGE}.").split(".")
-    moved = f"{PACKAGE}._rows.{parts[2]}" if parts[:2] == ["_aggregate", "shared"] else None
-    there = {f"{PACKAGE}.{module.name}" for module in package_modules()}
-    return ["_rows", *parts[2:]] if moved in there else parts
+    moved = parts[:2] == ["_aggregate", "shared"] and parts[2] in MOVED
+    return ["_rows", *parts[2:]] if moved else parts
 
 
 def allowed(name):

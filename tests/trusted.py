@@ -1,0 +1,191 @@
+"""How much has to be read to trust an estimator: code lines of what can see an un-noised value.
+
+    python tests/trusted.py                  # this checkout
+    python tests/trusted.py --before FOLDER  # beside another one
+
+The modules that an estimator imports, directly or through others, of these kinds:
+
+* kernel: all that it needs of `_privacy`, but for ledgers and pages, which see no values;
+* rows, questions: all that it needs of `_rows` and `_queries`;
+* door: how rows come in (`_base`, `_tables`, `_validation`, `_partitions`, `_days`);
+* others: modules that import rows, parts or sums of them, ask a table for sums, open an answer, or
+  import a class that holds any of these. They should be none.
+
+Lines are code: no docstrings, comments or blank lines. The second table counts the calls, outside
+of kernel and questions, that state a sensitivity.
+"""
+
+import argparse
+import ast
+import re
+import sys
+from functools import cached_property
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_queries"))
+
+from house import ROOT, imports, lines_by_kind  # noqa: E402
+from test_architecture import Module, dotted  # noqa: E402
+from test_laws import STATED, has_no_way_to_rows, imports_no_rows  # noqa: E402
+
+ESTIMATORS = {
+    "DPKMeans": "cluster._dp_kmeans",
+    "DPCoreset": "cluster._dp_coreset",
+    "DPKTupleKMeans": "cluster._dp_k_tuple_kmeans",
+    "DPOneCluster": "cluster._dp_one_cluster",
+    "DPGaussianMixture": "mixture._dp_gaussian_mixture",
+    "DPPCA": "decomposition._dp_pca",
+    "FriendlyCovariance": "covariance._friendly_covariance",
+    "FriendlyMean": "mean._friendly_mean",
+    "DPQuantiles": "preprocessing._dp_quantiles",
+    "DPStandardScaler": "preprocessing._dp_standard_scaler",
+    "DPOneHotEncoder": "preprocessing._dp_one_hot_encoder",
+    "DPTopics": "cluster._dp_topics",
+    "DPBySegment": "segments._dp_by_segment",
+    "SampleAndAggregate": "ensemble._sample_and_aggregate",
+    "FederatedDPKMeans": "federated._federated_dp_kmeans",
+}
+DOOR = ("_base", "_tables", "_validation", "_partitions", "_days")
+PAGES = {
+    "_communication_cost", "_disjoint", "_dp_accounting", "_guarantee_text", "_html", "_ledger",
+    "_ledger_page", "_ledger_store", "_ledger_terms", "_log", "_optional", "_prepaid", "_report",
+}  # fmt: skip
+"""Of the kernel: budgets across fits, and what is shown of plans and reports."""
+HELPERS = {"count", "noisy_counts", "noisy_count_and_totals", "vector_sum"}
+KINDS = ("kernel", "rows", "questions", "door", "others")
+RAW = {"Table", "GridTable", "Rows", "Part"}
+ROW_MODULES = {"table", "rows", "row_sums", "quantized", "sparse_rows", "pieces", "table_units"}
+
+
+class Checkout:
+    """The modules of a checkout, by their dotted names below the package."""
+
+    def __init__(self, root):
+        self.package = root / "sklearn_dp"
+        self.paths = {
+            ".".join(path.relative_to(self.package).with_suffix("").parts): path
+            for path in self.package.rglob("*.py")
+            if path.name != "__init__.py"
+        }
+
+    @cached_property
+    def graph(self):
+        """Which modules each of them imports."""
+        found = dict(imports(self.package))
+        short = {name: ".".join(name[1:]) for name in found}
+        return {short[name]: {short[each] for each in of} for name, of in found.items()}
+
+    @cached_property
+    def modules(self):
+        return {
+            name: Module.parse(name, path.read_text("utf-8")) for name, path in self.paths.items()
+        }
+
+    def needed(self, name):
+        """The modules that one needs, with itself."""
+        seen, left = {name}, [name]
+        while left:
+            one = left.pop()
+            of = self.graph.get(one, set()) if self.kinds.get(one) != "page" else set()
+            new = of - seen
+            seen |= new
+            left += new
+        return seen & self.paths.keys()
+
+    def lines(self, names):
+        sources = [self.paths[name].read_text("utf-8") for name in names]
+        return lines_by_kind(sources).get("code", 0)
+
+    @cached_property
+    def kinds(self):
+        """The kind of each module; None of those that see no values."""
+        found, held = {name: self._kind(name) for name in self.paths}, {}
+        for _ in range(20):  # until nothing is added: what holds rows is handed on by imports
+            for name in self.paths:
+                raw = self._imported(name, held)
+                held[name] = self._holders(name, raw)
+                if raw and found[name] is None:
+                    found[name] = "others"
+        return found
+
+    def _kind(self, name):
+        parts = name.split(".")
+        if parts[0] == "_privacy":
+            return "page" if parts[1] in PAGES else "kernel"
+        if parts[0] in ("_rows", "_queries"):
+            return {"_rows": "rows", "_queries": "questions"}[parts[0]]
+        if parts[0] in DOOR:
+            return "door"
+        if parts[0] == "audit":
+            return None
+        if parts[:2] == ["_aggregate", "shared"] and parts[2] in ROW_MODULES:
+            return "rows"
+        module = self.modules[name]
+        raw = [*imports_no_rows(module), *has_no_way_to_rows(module)]
+        return "others" if raw else None
+
+    def _imported(self, name, held):
+        """Classes that hold rows, of other modules."""
+        raw = set()
+        for node in ast.walk(self.modules[name].tree):
+            if isinstance(node, ast.ImportFrom) and node.level:
+                base = name.split(".")[: -node.level]
+                home = ".".join([*base, *(node.module or "").split(".")])
+                raw |= held.get(home, set()) & {each.name for each in node.names}
+        return raw
+
+    def _holders(self, name, raw):
+        """Classes of a module with a base or a field of a raw type."""
+        found, known = set(), RAW | raw
+        body = self.modules[name].tree.body
+        classes = [node for node in body if isinstance(node, ast.ClassDef)]
+        for node in classes * len(classes):  # in whatever order they are
+            fields = [each.annotation for each in node.body if isinstance(each, ast.AnnAssign)]
+            words = " ".join(ast.unparse(each) for each in (*node.bases, *fields))
+            if (known | found) & set(re.findall(r"\w+", words)):
+                found.add(node.name)
+        return found if self._kind(name) == "others" or raw else set()
+
+    def row(self, estimator):
+        """Code lines by kind."""
+        needed = self.needed(ESTIMATORS[estimator])
+        kinds = {kind: [n for n in needed if self.kinds[n] == kind] for kind in KINDS}
+        return [self.lines(kinds[kind]) for kind in KINDS]
+
+    def stated(self):
+        """Where a sensitivity is stated outside of kernel and questions."""
+        return [
+            f"{name}:{node.lineno}"
+            for name, module in self.modules.items()
+            if name.split(".")[0] not in ("_privacy", "_queries", "audit")
+            for node in ast.walk(module.tree)
+            if isinstance(node, ast.Call) and states(node)
+        ]
+
+
+def states(call):
+    """Whether a call hands a session a number that neighbors differ by, or says so in a word."""
+    name = dotted(call.func).split(".")[-1]
+    word = any(each.arg == "sensitivity" for each in call.keywords)
+    first = " ".join([dotted(call.func), *(ast.unparse(each) for each in call.args[:1])])
+    return name in STATED | HELPERS and (word or "session" in first or "step" in first)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--before", type=Path, help="folder of another checkout")
+    before = parser.parse_args().before
+    now, past = Checkout(ROOT), before and Checkout(before.resolve())
+    print(f"{'estimator':<20}" + "".join(f"{kind:>10}" for kind in (*KINDS, "all", "before")))
+    for name in ESTIMATORS:
+        row = now.row(name)
+        known = f"{sum(past.row(name)):>10,}" if past else ""
+        print(f"{name:<20}" + "".join(f"{each:>10,}" for each in (*row, sum(row))) + known)
+    stated = now.stated()
+    known = f"; before, {len(past.stated())}" if past else ""
+    files = len({place.split(":")[0] for place in stated})
+    print(f"stated outside of kernel and questions: {len(stated)} in {files} files{known}")
+
+
+if __name__ == "__main__":
+    main()
