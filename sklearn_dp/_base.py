@@ -55,6 +55,7 @@ from ._privacy._plan import PlanEntry, PrivacyPlan
 from ._privacy._session import PrivacySession
 from ._privacy._units import Units, unit_of
 from ._privacy._warn import warn
+from ._queries.handles import TableRows
 from ._sklearn_compat import CallbackSupportMixin, ParameterNames, Progress, Versioned
 from ._validation import (
     MOST_CLUSTERS,
@@ -133,6 +134,9 @@ class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, Para
 
     _divides_rows = False
     """Whether a fit takes a key beside its rows, which searches and their plans know nothing of."""
+
+    _asks = False
+    """Whether a fit asks questions of the rows, and has no other way to them."""
 
     _takes_sparse = False
     """Whether `fit` and the methods after it read sparse rows, chunk by chunk."""
@@ -362,7 +366,7 @@ class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, Para
         """
         if not isinstance(X, Table):
             X = Table.in_memory(X, units, None if self._requires_in_memory() else self.n_jobs)
-        self._fit_table(X, session, progress)
+        self._fit_table(TableRows(X) if self._asks else X, session, progress)
 
     @row_guard
     def _validate_predict(self, X: ArrayLike) -> np.ndarray:

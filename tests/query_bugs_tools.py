@@ -10,7 +10,7 @@ import numpy as np
 from sklearn_dp._privacy import _aggregates, _grid
 from sklearn_dp._privacy._sealed import Claim
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._queries import active, cells, clusters, grids, places
+from sklearn_dp._queries import active, cells, clusters, grids, places, ranks
 from sklearn_dp._rows import row_sums
 from sklearn_dp._rows.table import CellCounts
 
@@ -27,6 +27,7 @@ QUESTIONS = {
     cells.Level: ["first_level", "second_level"],
     cells.FarCounts: ["far_counts"],
     cells.LeafSums: ["leaf_sums"],
+    ranks.ColumnRanks: ["column_ranks"],
 }
 """The cases of each question."""
 
@@ -241,6 +242,7 @@ SOME = {
     "a row in two cells": (cells, "weighted_bincount", in_two_cells, cells.Level),
     "a row in two far cells": (cells, "weighted_bincount", in_two_cells, cells.FarCounts),
     "a row in two norms": (_aggregates, "weighted_bincount", in_two_cells, places.NormCounts),
+    "a value in two ranks": (ranks, "weighted_bincount", in_two_cells, ranks.ColumnRanks),
     "counted again and as a child": (cells.Level, "on", again_and_as_a_child, cells.Level),
     "excess without a bound": (Units, "totals", excess_without_a_bound, places.SumAndTotals),
     "a claim of each part alone": (

@@ -15,7 +15,7 @@ from sklearn_dp._privacy._grid import Grid
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._sealed import Sealed, opened
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._queries import active, cells, clusters, grids, places
+from sklearn_dp._queries import active, cells, clusters, grids, places, ranks
 from sklearn_dp._queries.handles import GridRows, TableRows
 from sklearn_dp._rows.sparse_rows import SparseRows
 from sklearn_dp._rows.table import ArraySource, LocalEngine, Part, Table
@@ -373,12 +373,20 @@ def leaf_sums(rng):
     return ground.case(query, *second, _SETTLED, cells.FarLeaves(index))
 
 
+def column_ranks(rng):
+    d, n_bins = int(rng.integers(1, 5)), int(rng.choice([2, 7, 1024]))
+    low = rng.normal(size=d) - 1
+    high = low + rng.choice([0.0, 1.0, 3.0, np.inf], size=d)
+    edges = np.sort(rng.normal(size=(d, n_bins - 1)), axis=1)
+    return Case(ranks.ColumnRanks(edges, low, high), d)
+
+
 CASES = {
     each.__name__: each
     for each in (
         norm_counts, sum_and_totals, length_counts, second_moment, active_second_moment, nearest,
         pinned, cluster_sums, capped_squares, capped_sum, first_level, second_level, far_counts,
-        leaf_sums,
+        leaf_sums, column_ranks,
     )
 }  # fmt: skip
 

@@ -126,10 +126,10 @@ class InParts:
             self.labels_ = answers(self, "predict", found)
         return self
 
-    def _fit_table(self, table: Table, session: Any, progress: Any) -> None:
+    def _fit_table(self, table: Any, session: Any, progress: Any) -> None:
         """What `_fit` does, for a subclass whose algorithm is a sequence of passes over parts.
 
-        The table is in memory, or wherever its engine holds it.
+        The table is in memory, or wherever its engine holds it: a handle for those that ask.
         """
         raise TypeError("a subclass must fit")
 

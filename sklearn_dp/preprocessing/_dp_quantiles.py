@@ -8,11 +8,11 @@ import numpy as np
 
 from .._aggregate.shared.advice import Budget, advice, listed
 from .._aggregate.shared.quantiles import Quantiles, fit_quantiles, quantile_entries
-from .._aggregate.shared.table import Table
 from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike, check_real
 from .._intervals import StandardErrors
 from .._privacy._plan import PlanEntry
 from .._privacy._session import PrivacySession
+from .._queries.handles import TableRows
 from ._scaling import ColumnFit
 
 __all__ = ["DPQuantiles"]
@@ -114,6 +114,7 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
 
     _with_errors = {"quantiles_": (-math.inf, math.inf), "size_": (0.0, math.inf)}
     _feature_axes = {"quantiles_": 1}
+    _asks = True
 
     def __init__(
         self,
@@ -155,11 +156,11 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
     def _plan_entries(self, target: Any, n_features: int) -> tuple[PlanEntry, ...]:
         return quantile_entries(target.to_rho())
 
-    def _fit_table(self, table: Table, session: PrivacySession, progress: Any) -> None:
+    def _fit_table(self, table: TableRows, session: PrivacySession, progress: Any) -> None:
         domain = self._domain(table.n_features)
         self._keep(fit_quantiles(session, table, self._levels(), domain), table, session)
 
-    def _keep(self, found: Quantiles, table: Table, session: PrivacySession) -> None:
+    def _keep(self, found: Quantiles, table: TableRows, session: PrivacySession) -> None:
         """The fitted attributes."""
         self.quantiles_, self.quantiles_std_error_ = found.values, found.errors
         self.rank_std_error_ = found.rank_errors

@@ -11,10 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.advice import listed
 from .._aggregate.shared.quantiles import Quantiles
-from .._aggregate.shared.table import Table
 from .._base import Bounds, LedgerLike, RandomStateLike, check_real
 from .._dropin.replacing import Replacing
 from .._privacy._session import PrivacySession
+from .._queries.handles import TableRows
 from ._dp_quantiles import DPQuantiles
 from ._scaling import Scaling
 
@@ -157,7 +157,7 @@ status_, privacy_report_ :
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise TypeError(f"{name} must be a bool.")
 
-    def _keep(self, found: Quantiles, table: Table, session: PrivacySession) -> None:
+    def _keep(self, found: Quantiles, table: TableRows, session: PrivacySession) -> None:
         super()._keep(found, table, session)
         low, _, high = self._levels()
         unit = float(norm.ppf(high) - norm.ppf(low)) if self.unit_variance else 1.0

@@ -29,6 +29,7 @@ from sklearn_dp._aggregate.shared import quantiles as _quantiles
 from sklearn_dp._aggregate.tuples import core_aggregation as _tuples
 from sklearn_dp._privacy import _aggregates
 from sklearn_dp._privacy._sealed import opened
+from sklearn_dp._queries import ranks as _ranks
 from sklearn_dp._queries.clusters import CappedSquares, CappedSum
 from sklearn_dp._rows import row_sums as _row_sums
 from sklearn_dp._rows.table import Table
@@ -385,7 +386,7 @@ def _(original):
 # -- quantiles -------------------------------------------------------------------------------------
 
 
-@mutant("Prefix sums: claim for half of the histograms", "check_replay", _quantiles, "round_up")
+@mutant("Prefix sums: claim for half of the histograms", "check_replay", _ranks, "round_up")
 def _(original):
     return lambda length: original(length) / math.sqrt(math.sqrt(2))
 
@@ -394,8 +395,9 @@ def _(original):
 def _(original):
     def release(session, entry, table, edges, ends, rho):
         ranks = original(session, entry, table, edges, ends, rho)
-        (counts,) = table.sums(_quantiles._counts, edges, *ends)
-        return replace(ranks, below=np.cumsum(counts, axis=1) * table.units.step)
+        answer = table.ask(_ranks.ColumnRanks(edges, *ends))
+        exact = opened(answer, session.plan).astype(float) @ _ranks.prefix_noise(1024).T
+        return replace(ranks, below=np.rint(exact * answer.claim.unit))
 
     return release
 

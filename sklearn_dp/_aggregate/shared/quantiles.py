@@ -4,14 +4,8 @@ Released are noisy *ranks*: for each column, how many units are below each edge 
 quantile is then read off, with an interval (Woodruff's: the values at the rank, less and plus what
 noise and sampling may move it by).
 
-**Noise.** Ranks are prefix sums S x of the counts x of the bins. The matrix S of ones on and below
-its diagonal has a square root R that is a Toeplitz matrix too, with the entries C(2k, k) / 4^k on
-its k-th diagonal. What is released is R x, and S x = R (R x) is post-processing. A row adds a
-column of R to it, of length 1.81 at the most for a thousand bins, and noise of that size in R x
-becomes 1.81 times as much in a sum: 3.3 together (2.3 for fifty bins), where a binary tree of
-counts would have 10 and noise on the bins 32. No matrix does much better (Fichtenberger, Henzinger
-and Upadhyay 2023). Entries are rounded to multiples of 2^-10, so that R x is exact; its inverse is
-that of the rounded matrix.
+**Noise.** Ranks are released through a root of sums (`sklearn_dp._queries.ranks`): 3.3 times the
+noise of a count, where noise on the bins would add up to 32 times.
 
 **Bins.** A first release has coarse bins: equal ones of the public bounds, or else of a geometric
 grid of both signs. The next two each divide the part that holds the quantiles, by ranks that are
@@ -25,19 +19,17 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-from scipy.linalg import solve_toeplitz, toeplitz
 from scipy.stats import norm
 from sklearn.isotonic import isotonic_regression
 
-from ..._privacy._aggregates import weighted_bincount
 from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
-from ..._privacy._rounding import round_up, sum_down
+from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import UnitFacts
-from .table import Part, Table
+from ..._queries.handles import TableRows
+from ..._queries.ranks import ColumnRanks, prefix_claim, prefix_noise, root_of_sums
 
-_BITS = 10
 _ZOOM, _RANKS = "coarse ranks", "ranks"
 _N_ZOOMS = 2
 _ZOOM_SHARE = 0.2  # of both
@@ -53,36 +45,14 @@ def noisy_prefix_sums(
     session: PrivacySession, entry: str, counts: np.ndarray, units: UnitFacts, rho: float
 ) -> tuple[np.ndarray, float]:
     """Prefix sums of histograms (n_histograms, n_bins), in weight, and a scale of their noise,
-    times :func:`prefix_noise`. A unit has at most its weight, in one bin of each."""
-    n_bins = counts.shape[1]
-    encode, decode = _factors(n_bins)
-    # Integers: a total weight below 2**52 times entries of at most 2**10 does not wrap.
-    wide = object if int(counts.sum()) >= 2**52 else np.int64
-    exact = np.array([np.convolve(each.astype(wide), encode)[:n_bins] for each in counts])
-    # A row adds to each histogram one column of the root, shifted: its length is at most that of
-    # the first one. Rows of a unit have weights of sum at most `scale`, so by the triangle
-    # inequality a unit adds at most scale times that. d histograms: sqrt(d) times as much.
-    square = len(counts) * int(np.square(encode).sum())
-    sensitivity = round_up(round_up(math.sqrt(square)) * units.scale)
-    unit = units.step * 2.0**-_BITS
-    noisy = session.gaussian(entry, exact, sensitivity=sensitivity, unit=unit, rho=rho)
-    return noisy @ decode.T, sensitivity * unit / math.sqrt(2 * rho)
-
-
-@lru_cache(maxsize=16)
-def _factors(n_bins: int) -> tuple[np.ndarray, np.ndarray]:
-    """The first column of the rounded root of sums, in steps; and sums times its inverse."""
-    k = np.arange(1, n_bins)
-    series = np.cumprod(np.append(1.0, (2 * k - 1) / (2 * k)))
-    encode = np.array([round(each * 2**_BITS) for each in series.tolist()])
-    root, zeros = encode * 2.0**-_BITS, np.zeros(n_bins - 1)
-    decode = solve_toeplitz((root, np.append(root[0], zeros)), np.ones(n_bins))
-    return encode, toeplitz(decode, np.append(decode[0], zeros))
-
-
-def prefix_noise(n_bins: int) -> np.ndarray:
-    """The matrix whose rows combine noise of scale 1 into that of each prefix sum."""
-    return _factors(n_bins)[1]
+    times `prefix_noise`. A unit has at most its weight, in one bin of each. For rooms that are
+    still to be moved."""
+    claim = prefix_claim(len(counts), counts.shape[1], units)
+    noisy = session.gaussian(
+        entry, root_of_sums(counts), sensitivity=claim.l2, unit=claim.unit, rho=rho
+    )
+    scale = claim.l2 * claim.unit / math.sqrt(2 * rho)
+    return noisy @ prefix_noise(counts.shape[1]).T, scale
 
 
 @dataclass(frozen=True)
@@ -144,7 +114,7 @@ def quantile_entries(rho: float) -> tuple[PlanEntry, ...]:
 
 
 def fit_quantiles(
-    session: PrivacySession, table: Table, levels: Sequence[float], domain: Domain | None
+    session: PrivacySession, table: TableRows, levels: Sequence[float], domain: Domain | None
 ) -> Quantiles:
     """Release quantiles of the columns of a table at some levels in (0, 1)."""
     low, high = _ends(domain, table.n_features)
@@ -221,22 +191,18 @@ def _rank_noise(level: float, d: int) -> float:
 
 
 def _release(
-    session: PrivacySession, entry: str, table: Table, edges: np.ndarray, ends: tuple, rho: float
+    session: PrivacySession,
+    entry: str,
+    table: TableRows,
+    edges: np.ndarray,
+    ends: tuple,
+    rho: float,
 ) -> _Ranks:
-    (counts,) = table.sums(_counts, edges, *ends)
-    noisy, sigma = noisy_prefix_sums(session, entry, counts, table.units, rho)
+    answer = table.ask(ColumnRanks(edges, *ends))
+    noisy = session.release(entry, answer, rho=rho) @ prefix_noise(_BINS).T
     below = np.array([isotonic_regression(each, y_min=0.0) for each in noisy])
+    sigma = answer.claim.l2 * answer.claim.unit / math.sqrt(2 * rho)
     return _Ranks(edges, below, max(float(noisy[:, -1].mean()), 0.0), sigma)
-
-
-def _counts(part: Part, edges: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[Part, tuple]:
-    """Weights in the bins of each column: a value is in the bin whose lower edge it reaches."""
-    X = part.source.read()
-    cells = (
-        np.searchsorted(each, np.clip(X[:, j], low[j], high[j]), side="right")
-        for j, each in enumerate(edges)
-    )
-    return part, (np.array([weighted_bincount(each, part.units, _BINS) for each in cells]),)
 
 
 def _region(ranks: _Ranks, levels: Sequence[float], bounded: bool) -> tuple[np.ndarray, np.ndarray]:

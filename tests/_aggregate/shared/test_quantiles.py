@@ -9,14 +9,15 @@ from sklearn_dp._aggregate.shared import quantiles as module
 from sklearn_dp._aggregate.shared.quantiles import (
     fit_quantiles,
     noisy_prefix_sums,
-    prefix_noise,
     quantile_entries,
 )
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import Mechanism, PlanEntry
 from sklearn_dp._privacy._rounding import round_up
-from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._queries import ranks
+from sklearn_dp._queries.handles import TableRows
+from sklearn_dp._queries.ranks import prefix_noise
 from sklearn_dp._rows.table import Table
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoi
 @pytest.mark.parametrize(("n", "length"), [(50, 1.53), (1024, 1.81)])
 def test_no_column_of_the_root_is_longer_than_the_first(n, length):
     """The sensitivity: columns are shifts of the first one, as they are released."""
-    encode, decode = module._factors(n)
+    encode, decode = ranks._factors(n)
     root = np.array([np.convolve(unit, encode)[:n] for unit in np.eye(n, dtype=int)]).T
     lengths = np.square(root).sum(axis=0)
     assert lengths.max() == lengths[0] == int(np.square(encode).sum())
@@ -56,7 +57,7 @@ LITTLE = 1e7  # rho with next to no noise
 def found(X, rho, bounds=None, seed=0, levels=LEVELS, units=None):
     X = np.asarray(X, dtype=np.float64)
     session = open_session(*quantile_entries(rho), rho=rho, random_state=seed)
-    table = Table.in_memory(X, Units(len(X)) if units is None else units)
+    table = TableRows(Table.in_memory(X, Units(len(X)) if units is None else units))
     return fit_quantiles(session, table, levels, Domain.from_bounds(bounds, X.shape[1]))
 
 
@@ -86,39 +87,6 @@ def test_ranks_have_the_noise_that_they_are_said_to_have(monkeypatch):
     told = result.size_sd * np.sqrt(2)
     assert totals.std() == pytest.approx(told, rel=0.28)
     assert totals.mean() == pytest.approx(300, abs=5 * told / np.sqrt(160))
-
-
-# -- sensitivity -----------------------------------------------------------------------------------
-
-
-def moved(X, extra, units=(None, None), bounds=2.0):
-    """How far a row more moves the first release, over its claim."""
-    events = []
-    for rows, own in ((X, units[0]), (np.vstack([X, extra]), units[1])):
-        kept = Trace()
-        with trace(kept):
-            found(rows, 1.0, bounds, units=own)
-        events.append(next(e for e in kept.events if e.kind == "gaussian"))
-    one, other = (np.asarray(event.value, dtype=float) for event in events)
-    return np.linalg.norm(one - other) / float(events[0].sensitivity)
-
-
-@pytest.mark.parametrize("d", [1, 3])
-def test_claims_are_met_and_not_exceeded(d):
-    X = np.random.default_rng(0).uniform(-1, 1, size=(50, d))
-    assert moved(X, np.full((1, d), -9.0)) == pytest.approx(1.0, abs=1e-4)
-    for value in (-2.0, 0.3, 2.0, 9.0):
-        assert moved(X, np.full((1, d), value)) <= 1
-
-
-def test_groups_and_weights_share_one_claim():
-    X = np.random.default_rng(0).uniform(-1, 1, size=(40, 2))
-    ids = np.append(np.arange(40) // 4, np.full(5, 99))
-    units = Units(40, ids[:40]), Units(45, ids)
-    assert 0.999 < moved(X, np.full((5, 2), -9.0), units) <= 1
-    weights = np.append(np.full(40, 0.5), 7.0)
-    units = Units.weighted(weights[:40], 2.0)[0], Units.weighted(weights, 2.0)[0]
-    assert moved(X, np.full((1, 2), -9.0), units) == pytest.approx(1.0, abs=1e-4)
 
 
 def test_shares_add_up():
