@@ -27,6 +27,8 @@ from configurations import DEFAULT, ESTIMATORS, TABLE  # noqa: E402
 from scipy.sparse import csr_array  # noqa: E402
 from sklearn.base import clone  # noqa: E402
 
+from sklearn_dp.model_selection import DPGridSearch  # noqa: E402
+
 HERE = Path(__file__).resolve()
 CENTERS = np.random.default_rng(7).uniform(-3, 3, size=(4, 24))
 
@@ -111,6 +113,12 @@ def more():
         for how in ("", "parts", "float32"):
             yield f"{name} {how}", model, {"X": blobs(n, 6)}, how
             yield f"{name} groups {how}", model, {"X": blobs(n, 6), **extra["groups"]}, how
+
+    for scoring in ("silhouette", "cost"):
+        km = ESTIMATORS["DPKMeans"](bounds=20.0)
+        search = DPGridSearch(km, {"n_clusters": [2, 4]}, epsilon=9.0, scoring=scoring)
+        yield f"search {scoring}", search, {"X": blobs(n, 3)}, ""
+        yield f"search {scoring} groups", search, {"X": blobs(n, 3), **extra["groups"]}, ""
 
 
 def in_form(X, how):

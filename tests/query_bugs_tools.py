@@ -10,7 +10,7 @@ import numpy as np
 from sklearn_dp._privacy import _aggregates, _grid
 from sklearn_dp._privacy._sealed import Claim
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._queries import active, cells, clusters, grids, places, ranks
+from sklearn_dp._queries import active, cells, clusters, grids, places, ranks, scores
 from sklearn_dp._rows import row_sums
 from sklearn_dp._rows.table import CellCounts
 
@@ -28,6 +28,7 @@ QUESTIONS = {
     cells.FarCounts: ["far_counts"],
     cells.LeafSums: ["leaf_sums"],
     ranks.ColumnRanks: ["column_ranks"],
+    scores.ScoreSum: ["score_sum"],
 }
 """The cases of each question."""
 
@@ -198,6 +199,14 @@ def about_their_mean(original):
     return gram
 
 
+def not_centered(original):
+    def on(self, part):
+        part, (total,) = original(replace(self, low=2 * self.low - self.high), part)
+        return part, (2 * total,)
+
+    return on
+
+
 def excess_without_a_bound(original):
     def totals(self):
         found = original.fget(self)
@@ -243,6 +252,7 @@ SOME = {
     "a row in two far cells": (cells, "weighted_bincount", in_two_cells, cells.FarCounts),
     "a row in two norms": (_aggregates, "weighted_bincount", in_two_cells, places.NormCounts),
     "a value in two ranks": (ranks, "weighted_bincount", in_two_cells, ranks.ColumnRanks),
+    "scores that are not centered": (scores.ScoreSum, "on", not_centered, scores.ScoreSum),
     "counted again and as a child": (cells.Level, "on", again_and_as_a_child, cells.Level),
     "excess without a bound": (Units, "totals", excess_without_a_bound, places.SumAndTotals),
     "a claim of each part alone": (

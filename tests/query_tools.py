@@ -15,7 +15,7 @@ from sklearn_dp._privacy._grid import Grid
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._sealed import Sealed, opened
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._queries import active, cells, clusters, grids, places, ranks
+from sklearn_dp._queries import active, cells, clusters, grids, places, ranks, scores
 from sklearn_dp._queries.handles import GridRows, TableRows
 from sklearn_dp._rows.sparse_rows import SparseRows
 from sklearn_dp._rows.table import ArraySource, LocalEngine, Part, Table
@@ -381,12 +381,23 @@ def column_ranks(rng):
     return Case(ranks.ColumnRanks(edges, low, high), d)
 
 
+def score_sum(rng):
+    low = float(rng.normal() * 10.0 ** rng.integers(-3, 4))
+    high = low + float(10.0 ** rng.uniform(-3, 4))
+    odd = np.array([low, high, np.nan, -np.inf, np.inf, 1e300, (low + high) / 2, low + high / 3])
+
+    def likely(direction):
+        return rng.choice(odd, size=(len(direction), 1))
+
+    return Case(scores.ScoreSum(low, high), 1, likely=likely)
+
+
 CASES = {
     each.__name__: each
     for each in (
         norm_counts, sum_and_totals, length_counts, second_moment, active_second_moment, nearest,
         pinned, cluster_sums, capped_squares, capped_sum, first_level, second_level, far_counts,
-        leaf_sums, column_ranks,
+        leaf_sums, column_ranks, score_sum,
     )
 }  # fmt: skip
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid
+from .._privacy._units import Units
 from .._rows.rows import GridGeometry
 from .._rows.rows import GridTable as _GridTable
 from .._rows.table import Table as _Table
@@ -26,6 +27,11 @@ class TableRows:
 
     def __init__(self, table: "_Table | TableRows") -> None:
         self.__table: _Table = table.__table if isinstance(table, TableRows) else table
+
+    @classmethod
+    def in_memory(cls, X: np.ndarray, units: Units) -> Self:
+        """A handle of rows in memory, for who has them already."""
+        return cls(_Table.in_memory(X, units))
 
     @property
     def n_features(self) -> int:

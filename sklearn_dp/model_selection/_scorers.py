@@ -1,24 +1,9 @@
 """Scores of candidates: bounded numbers of single rows, added up and released with noise.
 
-The sensitivity of a score, in four steps; all of them have to hold for every scorer, also a user's
-own:
-
-1. The score of a row is a function of that row and of what was released, to the last bit. A scorer
-   may be a user's function, so it is called with one row at a time; built-in ones make each result
-   in a fixed order.
-2. It is clipped to public limits [low, high]. What fails, and NaN, counts as low. With the middle
-   of the range taken off, it is within half of the range, in steps of half / 2^19: an integer of at
-   most 2^19 in magnitude.
-3. A unit of several rows has integer weights of sum at most `scale`, so it adds at most 2^19 scale
-   in magnitude to the sum. Adding or removing it moves the sum by that and changes no other term.
-4. The sum is an integer and exact, so no rounding of other terms depends on it. Its noise is a
-   Gaussian whose sensitivity is 2^19 scale.
-
-Without step 2's centering, a score in [0, 1] could move its sum by 1, and not by 1/2: half of the
-noise is gone. The price is that the released number is a sum above n times the middle, with n
-unknown. For the choice that is no loss, because n is the same for all candidates.
-
-Why not a mean: its denominator n is not public, and a change of n moves all terms at once.
+The score of a row is a function of that row and of what was released, to the last bit: for every
+scorer, also a user's own, this is what the release relies on. So a user's function is called with
+one row at a time; built-in scorers make each result in a fixed order. What is summed and what a
+unit changes in it: :class:`sklearn_dp._queries.scores.ScoreSum`.
 """
 
 import math
@@ -32,9 +17,10 @@ import numpy as np
 from .._aggregate.shared.global_generators import own_streams
 from .._aggregate.shared.single_rows import distances, for_rows, row_guard
 from .._privacy._checks import check_number
-from .._privacy._rounding import exact_integers
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
+from .._queries.handles import TableRows
+from .._queries.scores import ScoreSum
 from ..cluster._metric import metric_of
 from ._candidate_plan import SCORE
 from ._candidates import Limits
@@ -42,8 +28,7 @@ from ._fitted import square_sums
 
 __all__ = ["PrivateScorer", "Scorer", "check_scoring", "noisy_score", "scorer_of"]
 
-_STEPS = 2**19  # integer steps in half the range of a score
-_LEAST_RANGE = 1e-290  # in steps of half / 2^19 that are no denormal numbers
+_LEAST_RANGE = 1e-290  # in steps of half / 2**19 that are no denormal numbers
 _LOG_DENSITY = 10.0
 """Largest log-density over that of a uniform law, either way: e^10 times as dense."""
 
@@ -135,24 +120,9 @@ def noisy_score(
     That is the sum over units of how far a unit's score is above the middle of the range. The entry
     `SCORE` pays all that it has.
     """
-    # Halves first: the sum may be beyond the floats where the difference is not.
-    middle, half = scorer.low / 2 + scorer.high / 2, (scorer.high - scorer.low) / 2
     values = np.asarray(scorer.values(fitted, X, y), dtype=np.float64)
-    values = np.where(np.isnan(values), scorer.low, values)
-    steps = np.floor((np.clip(values, scorer.low, scorer.high) - middle) / half * _STEPS)
-    steps = exact_integers(np.clip(steps, -_STEPS, _STEPS))
-    if units.weights is not None:
-        # The weights of a unit's rows are integers that add up to at most units.scale = 2^20:
-        # products below 2^39, so sums of 2^24 rows are exact; a unit adds at most _STEPS * scale.
-        steps = steps * units.weights
-    total = np.array(
-        [sum(int(part.sum()) for part in np.array_split(steps, 1 + len(steps) // 2**22))]
-    )
-    # Centered: a unit that is added or removed moves the sum by half the range at most, where
-    # sums of scores from low to high would move by all of it. The shift by the middle is the same
-    # for all candidates, as they are scored on the same units.
-    largest = _STEPS * units.scale
-    return float(session.gaussian(SCORE, total, sensitivity=largest, unit=half / largest)[0])
+    rows = TableRows.in_memory(values[:, None], units)
+    return float(session.release(SCORE, rows.ask(ScoreSum(scorer.low, scorer.high)))[0])
 
 
 def _row_by_row(scorer: PrivateScorer) -> Callable[..., np.ndarray]:

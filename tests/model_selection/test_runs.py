@@ -204,30 +204,6 @@ def test_fits_of_one_search_have_noise_of_their_own():
 SMALL = {"n_clusters": [2, 3]}
 
 
-def uncentered(monkeypatch):
-    """Scores between low and high, with the sensitivity of centered ones."""
-    original = _scorers.noisy_score
-
-    def shifted(session, scorer, fitted, X, y, units):
-        wide = _scorers.Scorer(
-            scorer.name, 2 * scorer.low - scorer.high, scorer.high, scorer.values
-        )
-        half = _Halved(session)
-        return original(half, wide, fitted, X, y, units)
-
-    monkeypatch.setattr(_runs, "noisy_score", shifted)
-
-
-class _Halved:
-    """A session that is told half of a sensitivity."""
-
-    def __init__(self, session):
-        self._session = session
-
-    def gaussian(self, entry, value, *, sensitivity, unit):
-        return self._session.gaussian(entry, value, sensitivity=sensitivity / 2, unit=unit)
-
-
 def rows_that_hang_on_others(monkeypatch):
     """A row's score depends on the mean of all rows."""
     original = _scorers._silhouette
@@ -271,8 +247,7 @@ def losers_kept(monkeypatch):
 @pytest.mark.parametrize(
     ("broken", "selection"),
     [
-        (uncentered, "all"),
-        pytest.param(rows_that_hang_on_others, "all", marks=pytest.mark.slow),
+        (rows_that_hang_on_others, "all"),
         pytest.param(exact_score, "all", marks=pytest.mark.slow),
         pytest.param(exact_score, "best", marks=pytest.mark.slow),
         pytest.param(losers_kept, "best", marks=pytest.mark.slow),

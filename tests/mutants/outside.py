@@ -36,13 +36,14 @@ from sklearn_dp._published.separated_gaussians import terrific_points as _terrif
 from sklearn_dp._queries import clusters as _clusters
 from sklearn_dp._queries import grids as _grids
 from sklearn_dp._queries import places as _places
+from sklearn_dp._queries import scores as _scores
 from sklearn_dp.audit import Mutant
 from sklearn_dp.cluster import _keywords
 from sklearn_dp.ensemble import SampleAndAggregate, _output_units
 from sklearn_dp.ensemble._aggregation import Aggregation
 from sklearn_dp.federated import _client, _round_sensitivities
 from sklearn_dp.federated._engines import LocalEngine
-from sklearn_dp.model_selection import _candidate_plan, _scorers
+from sklearn_dp.model_selection import _candidate_plan
 from sklearn_dp.model_selection._runs import Runner
 
 __all__ = ["OUTSIDE", "Edit"]
@@ -283,21 +284,21 @@ OUTSIDE = [
     ),
     Edit(
         "a score with the noise of one row where a group counts",
-        _scorers,
-        "noisy_score",
-        "largest = _STEPS * units.scale",
+        _scores.ScoreSum,
+        "claims",
+        "largest = _STEPS * facts.units.scale",
         "largest = _STEPS",
-        "model_selection/test_scorers.py::test_a_unit_moves_a_score_by_what_is_claimed_and_no_more",
-        {"many": True},
+        "_queries/test_queries.py::test_a_question_is_as_proved",
+        {"name": "score_sum"},
     ),
     Edit(
         "a score as far out as rounding takes it",
-        _scorers,
-        "noisy_score",
+        _scores.ScoreSum,
+        "on",
         "exact_integers(np.clip(steps, -_STEPS, _STEPS))",
         "exact_integers(steps)",
-        "model_selection/test_scorers.py::test_a_unit_moves_a_score_by_what_is_claimed_and_no_more",
-        {"many": False},
+        "_queries/test_queries.py::test_a_question_is_as_proved",
+        {"name": "score_sum"},
     ),
     Edit(
         "the score of the winner in the rows of all candidates",
