@@ -3,7 +3,6 @@
 From Coq Require Import Reals List ZArith Lra Lia Bool Machin.
 From Coquelicot Require Import Coquelicot.
 From Flocq Require Import Raux.
-From Interval Require Import Tactic.
 From ReleasePath Require Import Constants Noise Laws Gaussian Floats Sampler Series.
 Open Scope R_scope.
 
@@ -185,8 +184,8 @@ Proof.
   assert (W0 : IZR (2 ^ 64) <= IZR (2 ^ work)) by (apply IZR_le, Z.pow_le_mono_r; lia).
   change (IZR (2 ^ 64)) with 18446744073709551616 in W0.
   set (w := IZR (2 ^ work)) in *. pose proof PI_RGT_0 as PI0. pose proof PI_4 as PI4.
-  assert (PI3 : 3 < PI) by interval.
-  set (r := sqrt (2 * PI)). assert (R0 : 2 < r < 3) by (unfold r; split; interval).
+  destruct pi_range as (PI3 & _).
+  set (r := sqrt (2 * PI)). assert (R0 : 2 < r < 3) by (pose proof root_range; unfold r; lra).
   assert (R2 : r * r = 2 * PI) by (apply sqrt_sqrt; lra).
   set (B := w / r). assert (HB : w = B * r) by (unfold B; field; lra).
   assert (B0 : 100 < B) by nra.
@@ -271,7 +270,7 @@ Proof.
   assert (E : IZR (2 ^ k) = exp (IZR k * ln 2)).
   { rewrite <- (Z2Nat.id k) by lia. rewrite <- pow_IZR, <- INR_IZR_INZ.
     rewrite <- Rpower_pow by lra. reflexivity. }
-  rewrite E. apply exp_le. assert (L : 128 / 185 <= ln 2) by interval.
+  rewrite E. apply exp_le. destruct ln_2 as (L & _).
   pose proof y_pos. nra.
 Qed.
 
@@ -407,7 +406,7 @@ Proof.
   { rewrite <- (Z2Nat.id precision) by lia. rewrite <- pow_IZR, <- INR_IZR_INZ.
     rewrite <- Rpower_pow by lra. reflexivity. }
   rewrite E, <- exp_plus. apply Rle_trans with (exp 0); [apply exp_le|rewrite exp_0; lra].
-  assert (L : ln 2 <= 128 / 184) by interval.
+  destruct ln_2 as (_ & L).
   assert (128 / 184 * IZR precision <= IZR numerator / IZR denominator).
   { apply Rmult_le_reg_r with (IZR denominator); [assumption|]. unfold Rdiv at 2.
     rewrite (Rmult_assoc (IZR numerator)), Rinv_l by lra. lra. }

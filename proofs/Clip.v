@@ -2,15 +2,14 @@
 
 From Coq Require Import Reals List ZArith Lra Lia.
 From Flocq Require Import Core Relative Mult_error.
-From Interval Require Import Tactic.
 From ReleasePath Require Import Constants Floats.
 Import ListNotations.
 Open Scope R_scope.
 
 Local Notation u := (/ 2 ^ 53).
 
-Local Instance prec_gt_0 : Prec_gt_0 53. Proof. easy. Qed.
-Local Instance valid : Valid_exp binary64 := FLT_exp_valid (-1074) 53.
+#[export] Instance prec_gt_0 : Prec_gt_0 53. Proof. easy. Qed.
+#[export] Instance valid : Valid_exp binary64 := FLT_exp_valid (-1074) 53.
 
 Lemma bpow_pow e : (0 <= e)%Z -> bpow radix2 e = 2 ^ Z.to_nat e.
 Proof. intros H. rewrite <- (Z2Nat.id e) at 1 by assumption. now rewrite bpow_powerRZ, <- pow_powerRZ. Qed.

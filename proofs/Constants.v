@@ -17,3 +17,8 @@ Definition WEIGHT_STEPS : Z := 2 ^ 20. (* sklearn_dp/_privacy/_units.py: _WEIGHT
 
 (* The sampler. *)
 Definition WORD : Z := 64. (* sklearn_dp/_privacy/_exact_arithmetic.py: WORD *)
+Definition FEWEST : R := 2 ^ 32. (* sklearn_dp/_privacy/_rounded_laws.py: _FEWEST *)
+Definition REL : R := / 2 ^ 44. (* sklearn_dp/_privacy/_rounded_laws.py: _REL *)
+Definition ABS : R := / 2 ^ 50. (* sklearn_dp/_privacy/_rounded_laws.py: _ABS *)
+Definition WIDTH : R := 64 / 100. (* sklearn_dp/_privacy/_rounded_laws.py: _WIDTH *)
+Definition MAX_SCALE : R := 2 ^ 50. (* sklearn_dp/_privacy/_noise.py: MAX_SCALE *)

@@ -3,8 +3,8 @@
 
 From Coq Require Import Reals List ZArith Lra Lia.
 From Flocq Require Import Core.
-From ReleasePath Require Import Constants Privacy Noise Floats Tables Statements.
-From ReleasePath Require Laws Gaussian Clip Sums.
+From ReleasePath Require Import Constants Privacy Noise Floats Tables Sampler Statements.
+From ReleasePath Require Laws Gaussian Clip Sums Bounds Draw.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -73,6 +73,24 @@ Proof. exact @Laws.composition. Qed.
 Theorem zcdp_is_dp : Statements.zcdp_is_dp.
 Proof. intros D A near rho delta b M. apply Laws.conversion. Qed.
 
+Theorem integer_bounds_are_bounds : Statements.integer_bounds_are_bounds.
+Proof. exact Bounds.normal_tail_bounds_correct. Qed.
+
+Theorem exponential_bounds_are_bounds : Statements.exponential_bounds_are_bounds.
+Proof. exact Bounds.exp_bounds_correct. Qed.
+
+Theorem exact_path_is_right : Statements.exact_path_is_right.
+Proof. exact Draw.exact_draw. Qed.
+
+Theorem fast_path_is_right : Statements.fast_path_is_right.
+Proof. exact Draw.fast_draw. Qed.
+
+Theorem one_number_is_drawn : Statements.one_number_is_drawn.
+Proof. exact Draw.one_draw. Qed.
+
+Theorem draws_have_the_law : Statements.draws_have_the_law.
+Proof. exact Draw.draws_have_the_law. Qed.
+
 Theorem release_path : Statements.release_path.
 Proof.
   intros d radius rho e Hr He Hd Frho Hrho. unfold noisy_sum.
@@ -99,5 +117,7 @@ Definition all_proved := (
   clipped_rows_are_short, steps_fit, quantized_rows_are_short, sigma_is_never_too_small,
   sums_have_no_order, a_unit_moves_a_sum_by_its_claim, groups_are_units,
   claim_of_counts, claim_of_sums, claim_of_moments, claim_of_ranks, claim_of_numbers, claim_of_both,
-  noise_is_a_law, noise_is_private, costs_add_up, zcdp_is_dp, release_path).
+  noise_is_a_law, noise_is_private, costs_add_up, zcdp_is_dp,
+  integer_bounds_are_bounds, exponential_bounds_are_bounds, exact_path_is_right,
+  fast_path_is_right, one_number_is_drawn, draws_have_the_law, release_path).
 Print Assumptions all_proved.

@@ -198,3 +198,80 @@ Definition smallest_at_most (fuel : nat) (exceeds : Z -> bool) (guess first : Z)
       let middle := (low + high) / 2 in if exceeds middle then (middle, high) else (low, middle))
     (low, high);
   Some high.
+
+(** ** A draw *)
+
+(** The magnitude that belongs to a tail probability U, rounded: the ideal z has tail(z) = U, and
+    k - 1/2 <= sigma z <= k + 1/2. *)
+Definition drawn (U sigma : R) (k : Z) : Prop :=
+  (0 <= k)%Z
+  /\ (tail ((IZR k + 1 / 2) / sigma) <= U)%R
+  /\ (k = 0%Z \/ (U < tail ((IZR k - 1 / 2) / sigma))%R).
+
+(*python sklearn_dp/_privacy/_exact_arithmetic.py
+def half_integer_over(scale, k):
+    return (2 * k + 1) * scale.denominator, 2 * scale.numerator
+*)
+(*python sklearn_dp/_privacy/_rounded_laws.py
+def exact(self, word, scale, guess, more):
+    lazy = LazyUniform(word & int(~SIGN), self.tail_bits, more)
+
+    def exceeds(k):
+        return lazy.below(partial(self.tail_bounds, *half_integer_over(scale, k)))
+    return smallest_at_most(exceeds, guess, 0)
+
+GAUSSIAN = _SymmetricLaw(64, ndtri, normal_tail_bounds)
+*)
+(** What the exact path decides at k, whatever bits of U are known when it is asked. A number that
+    takes more than 2^17 words has a chance below 2^-8000000. *)
+Definition decided (fuel : nat) (U : R) (numerator denominator k : Z) (answer : bool) : Prop :=
+  exists words bits, (words <= fuel)%nat /\ Z.of_nat fuel <= 2 ^ 17 /\ 64 <= bits <= 2 ^ 23
+    /\ below words U (first_bits U bits) bits
+         (normal_tail_bounds fuel ((2 * k + 1) * denominator) (2 * numerator)) = Some answer.
+
+(*python sklearn_dp/_privacy/_noise.py
+def _rounded_part(self, law, block, part, scale):
+    words = block.words[part]
+    ideal, radius = (values[part] for values in block.transform(law))
+    rounded, unsure = guarded_round(ideal, radius, scale)
+    for i in unsure:
+        exact_scale = Fraction(float(scale if scale.ndim == 0 else scale[i]))
+        rounded[i] = law.exact(int(words[i]), exact_scale, int(rounded[i]), self._next_word)
+    sign = words.view(np.int64) >> 63
+    return (rounded ^ sign) - sign
+*)
+(*python sklearn_dp/_privacy/_rounded_laws.py
+def transform(self, words):
+    numerator = (words & ~SIGN) + 0.5
+    ideal = -self.quantile(numerator * 2.0**-self.tail_bits)
+    radius = _WIDTH / numerator
+    radius += _ABS
+    radius += _REL * ideal
+    radius[numerator < _FEWEST] = np.inf
+    return ideal, radius
+
+def guarded_round(ideal, radius, scale):
+    product = ideal * scale
+    rounded = np.rint(product)
+    product -= rounded
+    np.abs(product, out=product)
+    product += radius * scale
+    return rounded.astype(np.int64), np.flatnonzero(product >= 0.5)
+*)
+Section Fast.
+Open Scope R_scope.
+Variables (ndtri : R -> R) (m : Z) (scale : R).
+
+Definition numerator : R := fl (fl (IZR m) + 1 / 2).
+Definition ideal : R := - ndtri (fl (numerator * bpow radix2 (- 64))).
+Definition radius : R := fl (fl (fl (fl WIDTH / numerator) + ABS) + fl (REL * ideal)).
+Definition rounded : Z := ZnearestE (fl (ideal * scale)).
+Definition vouched : Prop :=
+  FEWEST <= numerator
+  /\ fl (Rabs (fl (fl (ideal * scale) - IZR rounded)) + fl (radius * scale)) < 1 / 2.
+
+(** ASSUMED of SciPy's ndtri: relative to the ideal z it is off by less than 2^-45. *)
+Definition ndtri_is_close : Prop :=
+  forall p z, is_float p -> bpow radix2 (- 32) <= p <= 1 / 2 -> 0 <= z -> tail z = p ->
+    Rabs (- ndtri p - z) <= bpow radix2 (- 45) * z.
+End Fast.

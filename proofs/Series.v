@@ -1,6 +1,6 @@
 (** Alternating series: how far their partial sums are off, in real numbers. *)
 
-From Coq Require Import Reals List ZArith Lra Lia.
+From Coq Require Import Reals List ZArith Lra Lia Machin.
 From Coquelicot Require Import Coquelicot.
 From Flocq Require Import Raux.
 From ReleasePath Require Import Noise Laws Gaussian.
@@ -303,4 +303,38 @@ Proof.
     rewrite Rabs_right by (apply Rle_ge, pow_le; lra). rewrite Rmult_1_l.
     rewrite <- (Rmult_1_r (t ^ (2 * n))) at 2. apply Rmult_le_compat_l; [apply pow_le; lra|].
     rewrite <- Rinv_1. apply Rinv_le_contravar; lra.
+Qed.
+
+(** ** Numbers *)
+
+Lemma ln_2 : 128 / 185 <= ln 2 <= 128 / 184.
+Proof.
+  split.
+  - rewrite <- (ln_exp (128 / 185)). apply Rcomplements.ln_le; [apply exp_pos|].
+    pose proof (exp_rest 6 (128 / 185) ltac:(lra)) as H. apply Rabs_le_inv in H.
+    unfold power_term, sign in H. simpl in H. rewrite exp_Ropp in H.
+    pose proof (exp_pos (128 / 185)) as P.
+    assert (1 / 2 <= / exp (128 / 185)) by lra.
+    apply Rmult_le_reg_r with (/ exp (128 / 185)); [now apply Rinv_0_lt_compat|].
+    rewrite Rinv_r by lra. lra.
+  - rewrite <- (ln_exp (128 / 184)). apply Rcomplements.ln_le; [lra|].
+    apply Rle_trans with (2 := exp_part 6 (128 / 184) ltac:(lra)).
+    unfold power_term. simpl. lra.
+Qed.
+
+Lemma pi_range : 3 < PI <= 31417 / 10000.
+Proof.
+  split; [pose proof PI2_3_2; lra|].
+  pose proof Machin_4_5_239 as M.
+  pose proof (arctan_rest 2 (/ 5) ltac:(lra)) as A. pose proof (arctan_rest 2 (/ 239) ltac:(lra)) as B.
+  apply Rabs_le_inv in A, B. unfold arctan_term, sign in A, B. simpl in A, B. lra.
+Qed.
+
+Lemma root_range : 2 < sqrt (2 * PI) <= 2 * (12534 / 10000).
+Proof.
+  pose proof pi_range. split.
+  - apply Rle_lt_trans with (sqrt (2 * 2)); [rewrite sqrt_square; lra|apply sqrt_lt_1; lra].
+  - set (c := 2 * (12534 / 10000)). apply Rle_trans with (sqrt (c * c)).
+    + apply sqrt_le_1; unfold c; lra.
+    + rewrite sqrt_square; unfold c; lra.
 Qed.

@@ -5,7 +5,7 @@
 
 From Coq Require Import Reals List ZArith Permutation.
 From Flocq Require Import Core.
-From ReleasePath Require Import Constants Privacy Noise Floats Tables.
+From ReleasePath Require Import Constants Privacy Noise Floats Tables Sampler.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -123,6 +123,53 @@ Definition epsilon_of (rho delta b : R) : R :=
 Definition zcdp_is_dp : Prop :=
   forall D A (near : D -> D -> Prop) rho delta b (M : D -> law A),
     0 < delta -> 0 < b -> zcdp near rho M -> dp near (epsilon_of rho delta b) delta M.
+
+(** * 5. The sampler *)
+
+(** Whatever the integer arithmetic returns are bounds of the tail probability. *)
+Definition integer_bounds_are_bounds : Prop :=
+  forall fuel numerator denominator precision low high,
+    (0 <= numerator)%Z -> (0 < denominator)%Z -> (1 <= precision <= 2 ^ 24)%Z ->
+    normal_tail_bounds fuel numerator denominator precision = Some (low, high) ->
+    IZR low <= tail (IZR numerator / IZR denominator) * IZR (2 ^ precision) <= IZR high.
+
+(** The same for exp(-x), of Laplace noise and of the exponential mechanism. *)
+Definition exponential_bounds_are_bounds : Prop :=
+  forall fuel numerator denominator precision low high,
+    (0 <= numerator)%Z -> (0 < denominator)%Z -> (0 <= precision)%Z ->
+    exp_bounds fuel numerator denominator precision = Some (low, high) ->
+    IZR low <= exp (- (IZR numerator / IZR denominator)) * IZR (2 ^ precision) <= IZR high.
+
+(** The exact path: the number that belongs to U, rounded. *)
+Definition exact_path_is_right : Prop :=
+  forall fuel U numerator denominator guess k exceeds,
+    (0 < numerator)%Z -> (0 < denominator)%Z -> (0 <= guess)%Z ->
+    (forall k, (0 <= k)%Z -> decided fuel U numerator denominator k (exceeds k)) ->
+    smallest_at_most fuel exceeds guess 0 = Some k ->
+    drawn U (IZR numerator / IZR denominator) k.
+
+(** The path in double precision, where its error bound vouches for it: the same number, for all U
+    that begin with the 63 bits m of a word. *)
+Definition fast_path_is_right : Prop :=
+  forall ndtri m scale U,
+    ndtri_is_close ndtri ->
+    (0 <= m < 2 ^ 63)%Z -> first_bits U 64 = m ->
+    bpow radix2 (-900) <= scale <= MAX_SCALE -> vouched ndtri m scale ->
+    drawn U scale (rounded ndtri m scale).
+
+(** One number belongs to U, so both paths agree. *)
+Definition one_number_is_drawn : Prop :=
+  forall U sigma k k', 0 < sigma -> drawn U sigma k -> drawn U sigma k' -> k = k'.
+
+(** The U between 0 and 1/2 to which k belongs are an interval, whose length is [chance]. A word is
+    uniform: its first bit is the sign, the others begin U. So k and -k have the probability
+    1/2 (chance / (1/2)) each, and 0, which has no sign, twice that: the law of round(sigma Z). *)
+Definition draws_have_the_law : Prop :=
+  forall sigma k, 0 < sigma -> (0 <= k)%Z ->
+    let upper := if Z.eq_dec k 0 then 1 / 2 else tail ((IZR k - 1 / 2) / sigma) in
+    let chance := upper - tail ((IZR k + 1 / 2) / sigma) in
+    noise sigma k = (if Z.eq_dec k 0 then 2 * chance else chance)
+    /\ noise sigma (- k)%Z = noise sigma k.
 
 (** * The chain: from rows of floats to the published number *)
 

@@ -19,7 +19,7 @@ import time
 from fractions import Fraction
 from pathlib import Path
 
-PACKAGES = "coq libcoq-coquelicot libcoq-flocq libcoq-interval"
+PACKAGES = "coq libcoq-coquelicot libcoq-flocq"
 HINT = f"""Coq is not installed. On Debian 12 and Ubuntu 24.04:
 
     sudo apt-get install --no-install-recommends {PACKAGES}
@@ -187,17 +187,17 @@ def run(folder, *command):
 
 
 def compile_all(folder, told=print):
-    """Compile what is new, and all that needs it; the axioms that Proved.v prints."""
-    fresh, printed = set(), ""
+    """Compile what is older than what it is made from; the axioms that Proved.v prints."""
+    printed = {}
     for name, needs in in_order(folder):
-        made, source = folder / f"{name}.vo", folder / f"{name}.v"
-        old = not made.exists() or made.stat().st_mtime < source.stat().st_mtime
-        if name == "Proved" or old or fresh & set(needs):
+        made = folder / f"{name}.vo"
+        of = [folder / f"{name}.v", *(folder / f"{other}.vo" for other in needs)]
+        new = made.exists() and made.stat().st_mtime >= max(path.stat().st_mtime for path in of)
+        if name == "Proved" or not new:
             begin = time.perf_counter()
-            printed = run(folder, *COMPILE, f"{name}.v")
-            fresh.add(name)
+            printed[name] = run(folder, *COMPILE, f"{name}.v")
             told(f"  {name}.v {time.perf_counter() - begin:.1f} s")
-    return set(re.findall(r"^([\w.]+)(?= :|$)", printed.replace("Axioms:\n", ""), re.M))
+    return set(re.findall(r"^([\w.]+)(?= :|$)", printed["Proved"], re.M))
 
 
 def wrong_axioms(folder, found):

@@ -21,6 +21,8 @@ _WIDTH = 200  # characters of a refusal
 GRID, UNITS = "sklearn_dp/_privacy/_grid.py", "sklearn_dp/_privacy/_units.py"
 GAUSSIAN, ROUNDING = "sklearn_dp/_privacy/mechanisms/gaussian.py", "sklearn_dp/_privacy/_rounding.py"
 CONSTANTS, FLOATS, TABLES = "proofs/Constants.v", "proofs/Floats.v", "proofs/Tables.v"
+LAWS, EXACT = "sklearn_dp/_privacy/_rounded_laws.py", "sklearn_dp/_privacy/_exact_arithmetic.py"
+SAMPLER = "proofs/Sampler.v"
 PRIVACY, STATEMENTS, PROVED = "proofs/Privacy.v", "proofs/Statements.v", "proofs/Proved.v"
 
 
@@ -148,6 +150,37 @@ EDITS = (
         ((PRIVACY, "costs_at_most near (budget - rho) (next a)", "costs_at_most near budget (next a)"),),
         coq="Laws.v",
     ),
+    Edit(
+        "a narrower guard band, in the code and in the statements",
+        ((LAWS, "_REL = 2.0**-44", "_REL = 2.0**-46"), (CONSTANTS, "/ 2 ^ 44. (*", "/ 2 ^ 46. (*")),
+        coq="Draw.v",
+    ),
+    Edit(
+        "a narrower interval, in the code and in the statements",
+        ((LAWS, "_WIDTH = 0.64", "_WIDTH = 0.62"), (CONSTANTS, "64 / 100. (*", "62 / 100. (*")),
+        coq="Draw.v",
+    ),
+    Edit(
+        "too small a multiple of log2(e), in the code and in the statements",
+        (
+            (EXACT, "spread = 185 * numerator", "spread = 184 * numerator"),
+            (SAMPLER, "spread = 185 * numerator", "spread = 184 * numerator"),
+            (SAMPLER, "Z := 185 * numerator", "Z := 184 * numerator"),
+        ),
+        coq="Bounds.v",
+    ),
+    Edit(
+        "half the slack, in the statements",
+        ((SAMPLER, "Z.shiftl ((n + 2) * (error + 2)) spread", "Z.shiftl ((n + 2) * (error + 2)) (spread - 1)"),),
+        coq="Bounds.v",
+    ),
+    Edit(
+        "a wrong series of pi, in the statements",
+        ((SAMPLER, "arctan_of_inverse fuel 239", "arctan_of_inverse fuel 238"),),
+        coq="Bounds.v",
+    ),
+    Edit("half integers left out", ((EXACT, "(2 * k + 1) * scale.denominator", "2 * k * scale.denominator"),)),
+    Edit("a guard band of nothing", ((LAWS, "product += radius * scale", "product += 0.0"),)),
     Edit(
         "a proof left out",
         ((PROVED, "Proof. exact Gaussian.noisy_law. Qed.", "Admitted."),),
