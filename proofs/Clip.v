@@ -14,6 +14,9 @@ Local Notation u := (/ 2 ^ 53).
 Lemma bpow_pow e : (0 <= e)%Z -> bpow radix2 e = 2 ^ Z.to_nat e.
 Proof. intros H. rewrite <- (Z2Nat.id e) at 1 by assumption. now rewrite bpow_powerRZ, <- pow_powerRZ. Qed.
 
+Lemma bpow_format e : (-1074 <= e)%Z -> generic_format radix2 binary64 (bpow radix2 e).
+Proof. intros H. apply generic_format_FLT, FLT_format_bpow; easy. Qed.
+
 Lemma fl_0 : fl 0 = 0. Proof. apply round_0, valid_rnd_N. Qed.
 
 Lemma fl_le x y : x <= y -> fl x <= fl y.
@@ -172,10 +175,71 @@ Proof.
     + apply Rmult_le_reg_r with (1 - 2 * u); [lra|]. lra.
 Qed.
 
-(** ** The grid *)
+(** The factor of Lloyd's iterations: times the residual, no longer than the limit. *)
+Theorem factor_is_short row limit :
+  bpow radix2 (-500) <= limit <= bpow radix2 500 -> IZR (squares row) <= bpow radix2 100 ->
+  IZR (squares (map (Z.mul (clip_factor (squares row) limit)) row))
+  <= (limit * IZR (2 ^ WEIGHT_BITS)) ^ 2.
+Proof.
+  intros (L0 & L1) HN. pose proof (bpow_gt_0 radix2 (-500)) as P.
+  assert (E : forall w v, squares (map (Z.mul w) v) = (w * w * squares v)%Z).
+  { intros w v. induction v as [|x v IH]; [unfold squares; simpl; lia|].
+    simpl map. rewrite !squares_cons, IH. ring. }
+  rewrite E, !mult_IZR. replace (IZR (2 ^ WEIGHT_BITS)) with (2 ^ 10) by (simpl; lra).
+  destruct (Z.eq_dec (squares row) 0) as [Z|NZ].
+  { rewrite Z, Rmult_0_r. apply pow2_ge_0. }
+  assert (N1 : 1 <= IZR (squares row)) by (apply IZR_le; pose proof (squares_nonneg row); lia).
+  unfold clip_factor. rewrite Rmax_left by assumption. set (n := IZR (squares row)) in *.
+  assert (S1 : 1 <= sqrt n) by (rewrite <- sqrt_1; apply sqrt_le_1; lra).
+  assert (S2 : sqrt n * sqrt n = n) by (apply sqrt_sqrt; lra).
+  assert (B1 : bpow radix2 (-1022) <= 1 / 4).
+  { replace (1 / 4) with (bpow radix2 (-2)) by (simpl; lra). apply bpow_le. lia. }
+  destruct (fl_err_pos (sqrt n)) as (Es0 & Es1); [lra|]. set (s := fl (sqrt n)) in *.
+  assert (T : bpow radix2 (-1022) * 4 <= bpow radix2 (-500)).
+  { replace 4 with (bpow radix2 2) by (simpl; lra). rewrite <- bpow_plus. apply bpow_le. lia. }
+  assert (Hm : 32 * u <= margin <= 1 / 2) by (unfold margin; lra).
+  assert (Lm : limit / 2 <= limit * (1 - margin) <= limit * (1 - 32 * u))
+    by (split; unfold Rdiv; apply Rmult_le_compat_l; lra).
+  destruct (fl_err_pos (limit * (1 - margin))) as (Eb0 & Eb1); [lra|].
+  set (b := fl (limit * (1 - margin))) in *.
+  assert (S3 : s <= bpow radix2 103).
+  { assert (sqrt n <= 1 + n).
+    { rewrite <- (sqrt_square (1 + n)) by lra. apply sqrt_le_1; nra. }
+    replace 103%Z with (3 + 100)%Z by easy. rewrite bpow_plus. simpl (bpow radix2 3). lra. }
+  assert (Q0 : bpow radix2 (-605) <= b / s).
+  { apply Rmult_le_reg_r with s; [lra|]. unfold Rdiv. rewrite Rmult_assoc, Rinv_l by lra.
+    rewrite Rmult_1_r. apply Rle_trans with (limit / 4); [|lra].
+    apply Rle_trans with (bpow radix2 (-502)).
+    - replace (-502)%Z with (-605 + 103)%Z by easy. rewrite bpow_plus.
+      apply Rmult_le_compat_l; [apply bpow_ge_0|assumption].
+    - replace (-502)%Z with (-500 + -2)%Z by easy. rewrite bpow_plus. simpl (bpow radix2 (-2)). lra. }
+  destruct (fl_err_pos (b / s)) as (Eq0 & Eq1).
+  { apply Rle_trans with (2 := Q0). apply bpow_le. lia. }
+  set (q := fl (b / s)) in *. pose proof (bpow_gt_0 radix2 (-605)).
+  set (m := Rmin 1 q).
+  assert (M : 0 <= m <= q) by (split; [apply Rmin_glb; nra|apply Rmin_r]).
+  assert (Fm : fl (m * bpow radix2 10) = m * bpow radix2 10).
+  { apply fl_id. unfold m. destruct (Rle_dec 1 q) as [H1|H1].
+    - rewrite Rmin_left by assumption. rewrite Rmult_1_l. now apply bpow_format.
+    - rewrite Rmin_right by lra. apply mult_bpow_exact_FLT; [apply fl_format|].
+      assert (-606 < mag radix2 q)%Z; [|lia]. apply mag_gt_bpow.
+      rewrite Rabs_right by nra. apply Rle_trans with (b / s * (1 - u)); [|assumption].
+      replace (-606)%Z with (-605 + -1)%Z by easy. rewrite bpow_plus. simpl (bpow radix2 (-1)). nra. }
+  unfold WEIGHT_BITS. rewrite Fm. replace (bpow radix2 10) with (2 ^ 10) by (simpl; lra).
+  set (f := Zfloor (m * 2 ^ 10)). assert (F0 : 0 <= IZR f) by (apply IZR_le, Zfloor_lub; simpl; lra).
+  assert (F1 : IZR f <= m * 2 ^ 10) by apply Zfloor_lb.
+  assert (F2 : q * s <= limit * (1 - 28 * u)).
+  { apply Rle_trans with (b / s * (1 + u) * s); [apply Rmult_le_compat_r; lra|].
+    replace (b / s * (1 + u) * s) with (b * (1 + u)) by (field; lra). lra. }
+  assert (F3 : q * sqrt n <= limit).
+  { apply Rmult_le_reg_r with (1 - u); [lra|].
+    apply Rle_trans with (q * s); [rewrite Rmult_assoc; apply Rmult_le_compat_l; lra|lra]. }
+  rewrite <- S2. replace (IZR f * IZR f * (sqrt n * sqrt n)) with ((IZR f * sqrt n) ^ 2) by ring.
+  apply pow_incr. split; [apply Rmult_le_pos; lra|].
+  apply Rle_trans with (q * 2 ^ 10 * sqrt n); [apply Rmult_le_compat_r; lra|]. lra.
+Qed.
 
-Lemma bpow_format e : (-1074 <= e)%Z -> generic_format radix2 binary64 (bpow radix2 e).
-Proof. intros H. apply generic_format_FLT, FLT_format_bpow; easy. Qed.
+(** ** The grid *)
 
 Lemma format_ge x : 0 < x -> generic_format radix2 binary64 x -> bpow radix2 (-1074) <= x.
 Proof. apply generic_format_ge_bpow. intros e. unfold FLT_exp. lia. Qed.

@@ -10,6 +10,7 @@ Definition least_exponent : Z := - 980. (* sklearn_dp/_privacy/_grid.py: for_rad
 Definition grid_bits : Z := 24. (* sklearn_dp/_privacy/_grid.py: for_radius | 24 *)
 Definition over : R := / 2 ^ 50. (* sklearn_dp/_privacy/_grid.py: clip_integer_rows | 2.0**-50 *)
 Definition margin : R := / 2 ^ 48. (* sklearn_dp/_privacy/_grid.py: clip_integer_rows | 2.0**-48 *)
+Definition WEIGHT_BITS : Z := 10. (* sklearn_dp/_aggregate/shared/row_sums.py: WEIGHT_BITS *)
 
 (* Weights. *)
 Definition root_bits : Z := 20. (* sklearn_dp/_privacy/_aggregates.py: exact_gram | 20 *)
@@ -22,3 +23,6 @@ Definition REL : R := / 2 ^ 44. (* sklearn_dp/_privacy/_rounded_laws.py: _REL *)
 Definition ABS : R := / 2 ^ 50. (* sklearn_dp/_privacy/_rounded_laws.py: _ABS *)
 Definition WIDTH : R := 64 / 100. (* sklearn_dp/_privacy/_rounded_laws.py: _WIDTH *)
 Definition MAX_SCALE : R := 2 ^ 50. (* sklearn_dp/_privacy/_noise.py: MAX_SCALE *)
+
+(* Accounting. *)
+Definition ROUNDING : R := 16 / 2 ^ 52. (* sklearn_dp/_privacy/_rounding.py: ROUNDING *)

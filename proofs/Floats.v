@@ -39,6 +39,17 @@ Definition clip (row : list Z) (limit : R) : list Z :=
     let factor := Rmin 1 (fl (fl (limit / fl (sqrt norm)) * (1 - margin))) in
     map (fun x => Ztrunc (fl (IZR x * factor))) row.
 
+(** The clip of Lloyd's iterations: a factor, in steps of 2^-10, that the sums are made with. *)
+(*python sklearn_dp/_aggregate/shared/row_sums.py
+below = limits * (1 - 2.0**-48)
+shrink = np.minimum(1.0, below[label] / np.sqrt(np.maximum(square, 1.0)))
+factor = np.floor(shrink * 2.0**WEIGHT_BITS)
+*)
+Definition clip_factor (square : Z) (limit : R) : Z :=
+  let below := fl (limit * (1 - margin)) in
+  let shrink := Rmin 1 (fl (below / fl (sqrt (Rmax (IZR square) 1)))) in
+  Zfloor (fl (shrink * bpow radix2 WEIGHT_BITS)).
+
 (** ** The grid: a row of floats becomes a row of integers *)
 
 (*python sklearn_dp/_privacy/_grid.py
@@ -106,3 +117,51 @@ Definition next (x : R) : R := succ radix2 binary64 x.
 Definition round_up (x : R) : R := next (next x).
 Definition sigma_of (sensitivity rho : R) : R :=
   round_up (fl (sensitivity / fl (sqrt (fl (2 * rho))))).
+
+(** ** From rho to epsilon *)
+
+(*python sklearn_dp/_privacy/_rounding.py
+def sum_up(values):
+    values = list(values)
+    nearest = math.fsum(values)
+    if math.isinf(nearest):
+        return nearest
+    above = math.fsum([*values, -nearest]) > 0
+    return math.nextafter(nearest, math.inf) if above else nearest
+*)
+(** math.fsum is the exact sum, rounded. *)
+Definition exact_sum (values : list R) : R := fold_right Rplus 0 values.
+Definition sum_up (values : list R) : R :=
+  let nearest := fl (exact_sum values) in
+  if Rlt_dec 0 (fl (exact_sum values - nearest)) then next nearest else nearest.
+
+(*python sklearn_dp/_privacy/_accounting.py
+def zcdp_epsilon(rho, delta):
+    rho, delta = check_non_negative("rho", rho), check_delta("delta", delta)
+    if rho == 0:
+        return 0.0
+    log_inverse = -math.log(delta)
+
+    def slope(b):
+        return rho * b * b + math.log1p(b) - log_inverse
+    low = min(math.sqrt(log_inverse / rho / 2), math.expm1(log_inverse / 2))
+    high = min(math.sqrt(log_inverse / rho), math.expm1(log_inverse))
+    b = _log_root(slope, low, high)
+    terms = rho * (1 + b), -math.log1p(1 / b), log_inverse / b, -math.log1p(b) / b
+    return max(0.0, sum_up([*terms, ROUNDING * sum(map(abs, terms))]))
+*)
+(** The root search may find any b. [total] is sum(map(abs, terms)), however Python adds up. *)
+Section Epsilon.
+Variables (log log1p : R -> R) (rho delta b total : R).
+
+Definition terms : list R :=
+  [fl (rho * fl (1 + b)); - log1p (fl (1 / b)); fl (- log delta / b); fl (- log1p b / b)].
+Definition computed_epsilon : R := Rmax 0 (sum_up (terms ++ [fl (ROUNDING * total)])).
+
+(** ASSUMED of the logarithms of the C library: they are off by less than 2^-50, relatively. *)
+Definition logarithms_are_close : Prop :=
+  (forall x, is_float x -> 0 < x < 1 ->
+     is_float (log x) /\ Rabs (log x - ln x) <= bpow radix2 (-50) * - ln x)
+  /\ (forall x, is_float x -> 0 < x ->
+     is_float (log1p x) /\ Rabs (log1p x - ln (1 + x)) <= bpow radix2 (-50) * ln (1 + x)).
+End Epsilon.

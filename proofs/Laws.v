@@ -366,3 +366,11 @@ Proof.
     + right. unfold c. rewrite <- exp_plus, <- (exp_ln delta Hd). f_equal.
       unfold epsilon. rewrite (ln_div 1 delta), ln_1 by lra. field. lra.
 Qed.
+
+Lemma dp_weaken {D A} (near : D -> D -> Prop) epsilon epsilon' delta (M : D -> law A) :
+  (forall x, is_law (M x)) -> epsilon <= epsilon' -> dp near epsilon delta M -> dp near epsilon' delta M.
+Proof.
+  intros L H P x x' Hx event. apply Rle_trans with (1 := P x x' Hx event).
+  apply Rplus_le_compat_r, Rmult_le_compat_r; [|now apply exp_le].
+  apply (mass_le_prob (M x') event []); [apply L|constructor|easy].
+Qed.

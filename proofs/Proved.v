@@ -4,12 +4,15 @@
 From Coq Require Import Reals List ZArith Lra Lia.
 From Flocq Require Import Core.
 From ReleasePath Require Import Constants Privacy Noise Floats Tables Sampler Statements.
-From ReleasePath Require Laws Gaussian Clip Sums Bounds Draw.
+From ReleasePath Require Laws Gaussian Clip Sums Bounds Draw Epsilon.
 Import ListNotations.
 Open Scope R_scope.
 
 Theorem clipped_rows_are_short : Statements.clipped_rows_are_short.
 Proof. exact Clip.clip_is_short. Qed.
+
+Theorem clipped_residuals_are_short : Statements.clipped_residuals_are_short.
+Proof. exact Clip.factor_is_short. Qed.
 
 Theorem steps_fit : Statements.steps_fit.
 Proof.
@@ -73,6 +76,13 @@ Proof. exact @Laws.composition. Qed.
 Theorem zcdp_is_dp : Statements.zcdp_is_dp.
 Proof. intros D A near rho delta b M. apply Laws.conversion. Qed.
 
+Theorem epsilon_is_never_too_small : Statements.epsilon_is_never_too_small.
+Proof.
+  intros log log1p rho delta b total Hl Fr Rr Fb Rb Fd Rd sizes H.
+  apply Epsilon.computed_epsilon_is_enough; auto.
+  replace (4 * / 2 ^ 53) with (bpow radix2 (-51)) by (simpl; lra). exact H.
+Qed.
+
 Theorem integer_bounds_are_bounds : Statements.integer_bounds_are_bounds.
 Proof. exact Bounds.normal_tail_bounds_correct. Qed.
 
@@ -113,11 +123,21 @@ Proof.
   - intros x x' H. now apply (a_unit_moves_a_sum_by_its_claim _ d WEIGHT_STEPS).
 Qed.
 
+Theorem fits_are_private : Statements.fits_are_private.
+Proof.
+  intros D near f log log1p rho delta b total C Hl Fr Rr Fb Rb Fd Rd sizes H.
+  pose proof (costs_add_up D near rho f C) as Z. apply Laws.dp_weaken with (epsilon_of rho delta b).
+  - apply Z.
+  - now apply epsilon_is_never_too_small.
+  - apply zcdp_is_dp; [lra| |assumption]. apply Rlt_le_trans with (2 := proj1 Rb). apply bpow_gt_0.
+Qed.
+
 Definition all_proved := (
-  clipped_rows_are_short, steps_fit, quantized_rows_are_short, sigma_is_never_too_small,
+  clipped_rows_are_short, clipped_residuals_are_short, steps_fit, quantized_rows_are_short, sigma_is_never_too_small,
   sums_have_no_order, a_unit_moves_a_sum_by_its_claim, groups_are_units,
   claim_of_counts, claim_of_sums, claim_of_moments, claim_of_ranks, claim_of_numbers, claim_of_both,
-  noise_is_a_law, noise_is_private, costs_add_up, zcdp_is_dp,
+  noise_is_a_law, noise_is_private, costs_add_up, zcdp_is_dp, epsilon_is_never_too_small,
   integer_bounds_are_bounds, exponential_bounds_are_bounds, exact_path_is_right,
-  fast_path_is_right, one_number_is_drawn, draws_have_the_law, release_path).
+  fast_path_is_right, one_number_is_drawn, draws_have_the_law,
+  release_path, fits_are_private).
 Print Assumptions all_proved.

@@ -17,6 +17,14 @@ Definition clipped_rows_are_short : Prop :=
     bpow radix2 (-500) <= limit <= bpow radix2 500 -> IZR (squares row) <= bpow radix2 100 ->
     IZR (squares (clip row limit)) <= limit ^ 2.
 
+(** In Lloyd's iterations a residual is multiplied by its factor, in steps of 2^-10: no longer than
+    its limit in these steps. *)
+Definition clipped_residuals_are_short : Prop :=
+  forall row limit,
+    bpow radix2 (-500) <= limit <= bpow radix2 500 -> IZR (squares row) <= bpow radix2 100 ->
+    IZR (squares (map (Z.mul (clip_factor (squares row) limit)) row))
+    <= (limit * IZR (2 ^ WEIGHT_BITS)) ^ 2.
+
 (** Nothing that is computed on the way overflows. *)
 Definition steps_fit : Prop :=
   forall radius e row,
@@ -124,6 +132,17 @@ Definition zcdp_is_dp : Prop :=
   forall D A (near : D -> D -> Prop) rho delta b (M : D -> law A),
     0 < delta -> 0 < b -> zcdp near rho M -> dp near (epsilon_of rho delta b) delta M.
 
+(** What the program computes is no less, at whatever b its root search ends. *)
+Definition epsilon_is_never_too_small : Prop :=
+  forall log log1p rho delta b total,
+    logarithms_are_close log log1p ->
+    is_float rho -> bpow radix2 (-400) <= rho <= bpow radix2 400 ->
+    is_float b -> bpow radix2 (-400) <= b <= bpow radix2 400 ->
+    is_float delta -> 0 < delta < 1 ->
+    let sizes := exact_sum (map Rabs (terms log log1p rho delta b)) in
+    Rabs (total - sizes) <= bpow radix2 (-51) * sizes ->
+    epsilon_of rho delta b <= computed_epsilon log log1p rho delta b total.
+
 (** * 5. The sampler *)
 
 (** Whatever the integer arithmetic returns are bounds of the tail probability. *)
@@ -187,3 +206,16 @@ Definition release_path : Prop :=
     is_float radius -> exponent_of radius e -> (Z.of_nat d <= MOST_COLUMNS)%Z ->
     is_float rho -> 0 < rho ->
     zcdp (near WEIGHT_STEPS) rho (noisy_sum d radius rho e).
+
+(** A fit of which such releases are the parts, each chosen by those before it, is
+    (epsilon, delta)-DP with the epsilon that the program computes for their costs. *)
+Definition fits_are_private : Prop :=
+  forall D (near : D -> D -> Prop) (f : fit D) log log1p rho delta b total,
+    costs_at_most near rho f ->
+    logarithms_are_close log log1p ->
+    is_float rho -> bpow radix2 (-400) <= rho <= bpow radix2 400 ->
+    is_float b -> bpow radix2 (-400) <= b <= bpow radix2 400 ->
+    is_float delta -> 0 < delta < 1 ->
+    let sizes := exact_sum (map Rabs (terms log log1p rho delta b)) in
+    Rabs (total - sizes) <= bpow radix2 (-51) * sizes ->
+    dp near (computed_epsilon log log1p rho delta b total) delta (published f).

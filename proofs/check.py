@@ -88,6 +88,8 @@ def value(node):
     """A number written with + - * / and **, exactly; floats are what they are."""
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
         return Fraction(node.value)
+    if ast.unparse(node) == "sys.float_info.epsilon":
+        return Fraction(sys.float_info.epsilon)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return -value(node.operand)
     if isinstance(node, ast.BinOp):

@@ -21,6 +21,7 @@ _WIDTH = 200  # characters of a refusal
 GRID, UNITS = "sklearn_dp/_privacy/_grid.py", "sklearn_dp/_privacy/_units.py"
 GAUSSIAN, ROUNDING = "sklearn_dp/_privacy/mechanisms/gaussian.py", "sklearn_dp/_privacy/_rounding.py"
 CONSTANTS, FLOATS, TABLES = "proofs/Constants.v", "proofs/Floats.v", "proofs/Tables.v"
+ACCOUNTING = "sklearn_dp/_privacy/_accounting.py"
 LAWS, EXACT = "sklearn_dp/_privacy/_rounded_laws.py", "sklearn_dp/_privacy/_exact_arithmetic.py"
 SAMPLER = "proofs/Sampler.v"
 PRIVACY, STATEMENTS, PROVED = "proofs/Privacy.v", "proofs/Statements.v", "proofs/Proved.v"
@@ -178,6 +179,18 @@ EDITS = (
         "a wrong series of pi, in the statements",
         ((SAMPLER, "arctan_of_inverse fuel 239", "arctan_of_inverse fuel 238"),),
         coq="Bounds.v",
+    ),
+    Edit(
+        "epsilon rounded up by a quarter of what it takes, in the code and in the statements",
+        (
+            (ROUNDING, "\nROUNDING = 16 * sys", "\nROUNDING = 4 * sys"),
+            (CONSTANTS, ": R := 16 / 2 ^ 52.", ": R := 4 / 2 ^ 52."),
+        ),
+        coq="Epsilon.v",
+    ),
+    Edit(
+        "a term of epsilon left out",
+        ((ACCOUNTING, "-math.log1p(1 / b), log_inverse / b, -math", "log_inverse / b, -math"),),
     ),
     Edit("half integers left out", ((EXACT, "(2 * k + 1) * scale.denominator", "2 * k * scale.denominator"),)),
     Edit("a guard band of nothing", ((LAWS, "product += radius * scale", "product += 0.0"),)),
