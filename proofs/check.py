@@ -24,7 +24,7 @@ HINT = f"""Coq is not installed. On Debian 12 and Ubuntu 24.04:
 
     sudo apt-get install --no-install-recommends {PACKAGES}
 """
-COMPILE = "coqc -q -noglob -w none -Q . ReleasePath".split()
+COMPILE = ["coqc", "-q", "-noglob", "-w", "none", "-Q", ".", "ReleasePath"]
 NUMBER = re.compile(
     r"^Definition (\w+) : [RZ] := (.+)\. \(\* (\S+): ([^|*]+)(?:\| (.+) )?\*\)$", re.M
 )

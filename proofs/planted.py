@@ -19,7 +19,10 @@ _spec.loader.exec_module(check)
 _WIDTH = 200  # characters of a refusal
 
 GRID, UNITS = "sklearn_dp/_privacy/_grid.py", "sklearn_dp/_privacy/_units.py"
-GAUSSIAN, ROUNDING = "sklearn_dp/_privacy/mechanisms/gaussian.py", "sklearn_dp/_privacy/_rounding.py"
+GAUSSIAN, ROUNDING = (
+    "sklearn_dp/_privacy/mechanisms/gaussian.py",
+    "sklearn_dp/_privacy/_rounding.py",
+)
 CONSTANTS, FLOATS, TABLES = "proofs/Constants.v", "proofs/Floats.v", "proofs/Tables.v"
 ACCOUNTING = "sklearn_dp/_privacy/_accounting.py"
 LAWS, EXACT = "sklearn_dp/_privacy/_rounded_laws.py", "sklearn_dp/_privacy/_exact_arithmetic.py"
@@ -69,7 +72,13 @@ EDITS = (
     Edit("margin of the clip halved", ((GRID, "(1 - 2.0**-48)", "(1 - 2.0**-49)"),), complaints=2),
     Edit(
         "clip left out",
-        ((GRID, "return clip_integer_rows(rows, min(steps, LIMIT), norms, own=True)", "return rows"),),
+        (
+            (
+                GRID,
+                "return clip_integer_rows(rows, min(steps, LIMIT), norms, own=True)",
+                "return rows",
+            ),
+        ),
     ),
     Edit("limit doubled", ((GRID, "\nLIMIT = 2**24\n", "\nLIMIT = 2**25\n"),)),
     Edit("far rows not shrunk", ((GRID, "if longest > radius:", "if longest > 2 * radius:"),)),
@@ -95,19 +104,33 @@ EDITS = (
     ),
     Edit(
         "no margin, in the code and in the statements",
-        (*both(GRID, "(1 - 2.0**-48)", "(1 - 2.0**-54)"),
-         (CONSTANTS, "/ 2 ^ 48. (*", "/ 2 ^ 54. (*"), (CONSTANTS, "2.0**-48 *)", "2.0**-54 *)")),
+        (
+            *both(GRID, "(1 - 2.0**-48)", "(1 - 2.0**-54)"),
+            (CONSTANTS, "/ 2 ^ 48. (*", "/ 2 ^ 54. (*"),
+            (CONSTANTS, "2.0**-48 *)", "2.0**-54 *)"),
+        ),
         coq="Clip.v",
     ),
     Edit(
         "clip left out of the statements",
-        ((FLOATS, "clip (in_steps unit radius row) (steps_of unit radius).", "in_steps unit radius row."),),
+        (
+            (
+                FLOATS,
+                "clip (in_steps unit radius row) (steps_of unit radius).",
+                "in_steps unit radius row.",
+            ),
+        ),
         coq="Clip.v",
     ),
     Edit(
         "clipped rows to the nearest",
-        ((FLOATS, "map (fun x => Ztrunc (fl (IZR x * factor))) row.",
-          "map (fun x => ZnearestE (fl (IZR x * factor))) row."),),
+        (
+            (
+                FLOATS,
+                "map (fun x => Ztrunc (fl (IZR x * factor))) row.",
+                "map (fun x => ZnearestE (fl (IZR x * factor))) row.",
+            ),
+        ),
         coq="Clip.v",
     ),
     Edit(
@@ -127,8 +150,13 @@ EDITS = (
     ),
     Edit(
         "weights of a group rounded up",
-        ((STATEMENTS, "(WEIGHT_STEPS / Z.of_nat (length rows), row)",
-          "(1 + WEIGHT_STEPS / Z.of_nat (length rows), row)"),),
+        (
+            (
+                STATEMENTS,
+                "(WEIGHT_STEPS / Z.of_nat (length rows), row)",
+                "(1 + WEIGHT_STEPS / Z.of_nat (length rows), row)",
+            ),
+        ),
         coq="Proved.v",
     ),
     Edit(
@@ -148,7 +176,13 @@ EDITS = (
     ),
     Edit(
         "budgets that later releases may exceed",
-        ((PRIVACY, "costs_at_most near (budget - rho) (next a)", "costs_at_most near budget (next a)"),),
+        (
+            (
+                PRIVACY,
+                "costs_at_most near (budget - rho) (next a)",
+                "costs_at_most near budget (next a)",
+            ),
+        ),
         coq="Laws.v",
     ),
     Edit(
@@ -172,7 +206,13 @@ EDITS = (
     ),
     Edit(
         "half the slack, in the statements",
-        ((SAMPLER, "Z.shiftl ((n + 2) * (error + 2)) spread", "Z.shiftl ((n + 2) * (error + 2)) (spread - 1)"),),
+        (
+            (
+                SAMPLER,
+                "Z.shiftl ((n + 2) * (error + 2)) spread",
+                "Z.shiftl ((n + 2) * (error + 2)) (spread - 1)",
+            ),
+        ),
         coq="Bounds.v",
     ),
     Edit(
@@ -192,7 +232,10 @@ EDITS = (
         "a term of epsilon left out",
         ((ACCOUNTING, "-math.log1p(1 / b), log_inverse / b, -math", "log_inverse / b, -math"),),
     ),
-    Edit("half integers left out", ((EXACT, "(2 * k + 1) * scale.denominator", "2 * k * scale.denominator"),)),
+    Edit(
+        "half integers left out",
+        ((EXACT, "(2 * k + 1) * scale.denom", "2 * k * scale.denom"),),
+    ),
     Edit("a guard band of nothing", ((LAWS, "product += radius * scale", "product += 0.0"),)),
     Edit(
         "a proof left out",
