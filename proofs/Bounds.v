@@ -503,6 +503,14 @@ Proof.
   rewrite (Rmult_assoc (half v)), Rinv_l by lra. lra.
 Qed.
 
+Lemma tail_opp x : tail (- x) = 1 - tail x.
+Proof.
+  unfold tail. rewrite !density_RInt by lra. rewrite Rmult_0_r.
+  replace (/ (1 * sqrt 2) * - x) with (- (/ (1 * sqrt 2) * x)) by ring. rewrite half_opp.
+  assert (half 0 = 0) as -> by (unfold half; now rewrite RInt_point).
+  assert (0 < sqrt PI) by apply sqrt_lt_R0, PI_RGT_0. field. lra.
+Qed.
+
 (** tail(x) comes as near 0 as wanted. *)
 Lemma tail_small t : 0 < t -> exists x, 0 <= x /\ tail x < t.
 Proof.

@@ -381,14 +381,6 @@ Proof.
   assert (0 < sqrt 2) by (apply sqrt_lt_R0; lra). f_equal. f_equal; f_equal; field; lra.
 Qed.
 
-Lemma tail_opp x : tail (- x) = 1 - tail x.
-Proof.
-  unfold tail. rewrite !density_RInt by lra. rewrite Rmult_0_r.
-  replace (/ (1 * sqrt 2) * - x) with (- (/ (1 * sqrt 2) * x)) by ring. rewrite half_opp.
-  assert (half 0 = 0) as -> by (unfold half; now rewrite RInt_point).
-  assert (0 < sqrt PI) by apply sqrt_lt_R0, PI_RGT_0. field. lra.
-Qed.
-
 Theorem draws_have_the_law sigma k : 0 < sigma -> (0 <= k)%Z ->
   let upper := if Z.eq_dec k 0 then 1 / 2 else tail ((IZR k - 1 / 2) / sigma) in
   let chance := upper - tail ((IZR k + 1 / 2) / sigma) in

@@ -27,23 +27,26 @@ Proof.
   change (exact_sum (x :: l)) with (x + exact_sum l). rewrite E, IH, plus_IZR. ring.
 Qed.
 
-Lemma next_above x : x <= next (fl x).
+Lemma next_above x : x < next (fl x).
 Proof.
-  destruct (Rle_dec x (fl x)) as [H|H].
-  - apply Rle_trans with (1 := H). apply succ_ge_id.
-  - apply Rnot_le_lt in H. apply Rnot_lt_le. intros L.
-    assert (F : generic_format radix2 binary64 (next (fl x))).
-    { apply generic_format_succ; [apply valid|apply fl_format]. }
-    assert (M : fl (next (fl x)) <= fl x) by (apply fl_le; lra).
-    rewrite (fl_id _ F) in M. unfold next in M.
-    destruct (Req_dec (fl x) 0) as [Z|N].
-    + rewrite Z in M. rewrite succ_0 in M.  rewrite ulp_FLT_0 in M by easy. pose proof (bpow_gt_0 radix2 (-1074)). lra.
-    + pose proof (succ_gt_id radix2 binary64 (fl x) N). lra.
+  assert (N : fl x < next (fl x)).
+  { unfold next. destruct (Req_dec (fl x) 0) as [->|N]; [|now apply succ_gt_id].
+    rewrite succ_0, ulp_FLT_0 by easy. apply bpow_gt_0. }
+  apply Rnot_le_lt. intros L. apply fl_le in L.
+  rewrite (fl_id (next (fl x))) in L; [lra|]. apply generic_format_succ; [apply valid|apply fl_format].
+Qed.
+
+Theorem mu_is_enough rho : 0 < rho -> is_float rho -> 0 < mu_from_rho rho /\ 2 * rho < mu_from_rho rho ^ 2.
+Proof.
+  intros Hr (F & _). unfold mu_from_rho. rewrite twice_exact by assumption.
+  pose proof (next_above (sqrt (2 * rho))) as N. assert (S : 0 < sqrt (2 * rho)) by (apply sqrt_lt_R0; lra).
+  assert (S2 : sqrt (2 * rho) * sqrt (2 * rho) = 2 * rho) by (apply sqrt_sqrt; lra).
+  set (mu := next _) in *. split; [lra|]. rewrite <- S2. simpl. nra.
 Qed.
 
 Theorem sum_up_above l : List.Forall (generic_format radix2 binary64) l -> exact_sum l <= sum_up l.
 Proof.
-  intros H. unfold sum_up. destruct Rlt_dec as [L|L]; [apply next_above|].
+  intros H. unfold sum_up. destruct Rlt_dec as [L|L]; [apply Rlt_le, next_above|].
   apply Rnot_lt_le. intros G. apply L.
   destruct (steps_sum l H) as (i & Ei). destruct (format_steps _ (fl_format (exact_sum l))) as (j & Ej).
   assert (K : 0 < IZR (i - j)).

@@ -118,6 +118,12 @@ Definition round_up (x : R) : R := next (next x).
 Definition sigma_of (sensitivity rho : R) : R :=
   round_up (fl (sensitivity / fl (sqrt (fl (2 * rho))))).
 
+(*python sklearn_dp/_privacy/_gaussian_dp.py
+def mu_from_rho(rho):
+    return math.nextafter(math.sqrt(2 * check_positive("rho", rho)), math.inf)
+*)
+Definition mu_from_rho (rho : R) : R := next (fl (sqrt (fl (2 * rho)))).
+
 (** ** From rho to epsilon *)
 
 (*python sklearn_dp/_privacy/_rounding.py

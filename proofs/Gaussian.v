@@ -518,3 +518,14 @@ Proof.
     assert (2 * rho * distance2 s (q x) (q x') <= 2 * rho * 1) by (apply Rmult_le_compat_l; lra).
     apply Rmult_le_compat_l; [apply Rmult_le_pos|]; lra.
 Qed.
+
+Theorem gaussian_is_gaussian {D} (near : D -> D -> Prop) rho s sigmas (q : D -> list Z) :
+  0 < rho -> Forall2 (fun s sigma => 0 < s /\ s / sqrt (2 * rho) <= sigma) s sigmas ->
+  (forall x x', near x x' -> length (q x) = length (q x') /\ distance2 s (q x) (q x') <= 1) ->
+  gaussian_release near rho (fun x => noisy sigmas (q x)).
+Proof.
+  intros Hr H Hq. exists sigmas, q. split; [now apply (positive_scales rho s)|].
+  split; [easy|]. intros x x' Hx. destruct (Hq x x' Hx) as (L & Q). split; [assumption|].
+  pose proof (distance2_scale rho s sigmas (q x) (q x') Hr H).
+  assert (2 * rho * distance2 s (q x) (q x') <= 2 * rho * 1) by (apply Rmult_le_compat_l; lra). lra.
+Qed.

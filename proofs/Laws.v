@@ -248,14 +248,14 @@ Proof. intros H (A1 & R1). split; [assumption|]. intros s Hs. specialize (R1 s H
 (** ** A whole fit *)
 
 Lemma published_law {D} (near : D -> D -> Prop) f budget x :
-  costs_at_most near budget f -> is_law (published f x).
+  costs_at_most (zcdp near) budget f -> is_law (published f x).
 Proof.
   revert budget. induction f as [|rho M next IH]; intros budget H; [apply nothing_law|].
   destruct H as (_ & Z & N). apply followed_law; [apply Z|]. intros a. apply (IH a _ (N a)).
 Qed.
 
 Theorem composition {D} (near : D -> D -> Prop) budget (f : fit D) :
-  costs_at_most near budget f -> zcdp near budget (published f).
+  costs_at_most (zcdp near) budget f -> zcdp near budget (published f).
 Proof.
   intros H. split; [intros x; exact (published_law near f budget x H)|].
   intros x x' Hx alpha Ha. revert budget H.

@@ -27,3 +27,20 @@ Fixpoint distance2 (s : list R) (v w : list Z) : R :=
   | s1 :: s, k :: v, l :: w => (IZR (k - l) / s1) ^ 2 + distance2 s v w
   | _, _, _ => 0
   end.
+
+(** A Gaussian release of cost rho: integers with noise, for neighbors at most sqrt(2 rho) standard
+    deviations apart. *)
+Definition gaussian_release {D} (near : D -> D -> Prop) (rho : R) (M : D -> law (list Z)) : Prop :=
+  exists sigmas q,
+    List.Forall (Rlt 0) sigmas /\ (forall x, M x = noisy sigmas (q x))
+    /\ forall x x', near x x' ->
+         length (q x) = length (q x') /\ distance2 sigmas (q x) (q x') <= 2 * rho.
+
+(** ** The exact curve of Gaussian differential privacy *)
+
+(** P[Z > x] and P[Z <= x] of the ideal Gaussian. *)
+Definition tail (x : R) : R := 1 / 2 - RInt (density 1) 0 x.
+Definition Phi (x : R) : R := 1 - tail x.
+
+(** delta of mu-GDP at epsilon = ln t (Dong, Roth and Su 2022). *)
+Definition curve (mu t : R) : R := Phi (mu / 2 - ln t / mu) - t * Phi (- mu / 2 - ln t / mu).

@@ -70,10 +70,12 @@ Fixpoint published {D} (f : fit D) (x : D) : law (list (list Z)) :=
   | Ask _ M next => followed (M x) (fun a => published (next a) x)
   end.
 
-(** Whatever is published, the costs add up to at most [budget]. *)
-Fixpoint costs_at_most {D} (near : D -> D -> Prop) (budget : R) (f : fit D) : Prop :=
+(** Whatever is published, the costs add up to at most [budget]. [costs rho M] is what is known of a
+    release of cost rho: that it is rho-zCDP, for instance. *)
+Fixpoint costs_at_most {D} (costs : R -> (D -> law (list Z)) -> Prop) (budget : R) (f : fit D) :
+  Prop :=
   match f with
   | Stop => 0 <= budget
   | Ask rho M next =>
-      0 <= rho /\ zcdp near rho M /\ forall a, costs_at_most near (budget - rho) (next a)
+      0 <= rho /\ costs rho M /\ forall a, costs_at_most costs (budget - rho) (next a)
   end.

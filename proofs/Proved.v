@@ -4,7 +4,7 @@
 From Coq Require Import Reals List ZArith Lra Lia.
 From Flocq Require Import Core.
 From ReleasePath Require Import Constants Privacy Noise Floats Tables Sampler Statements.
-From ReleasePath Require Laws Gaussian Clip Sums Bounds Draw Epsilon.
+From ReleasePath Require Laws Gaussian Clip Sums Bounds Draw Epsilon Curve.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -68,10 +68,23 @@ Theorem noise_is_a_law : Statements.noise_is_a_law.
 Proof. exact Gaussian.noisy_law. Qed.
 
 Theorem noise_is_private : Statements.noise_is_private.
-Proof. exact @Gaussian.gaussian. Qed.
+Proof.
+  intros D near rho s sigmas q Hr H Hq. split.
+  - now apply (Gaussian.gaussian near rho s).
+  - now apply (Gaussian.gaussian_is_gaussian near rho s).
+Qed.
 
 Theorem costs_add_up : Statements.costs_add_up.
 Proof. exact @Laws.composition. Qed.
+
+Theorem gaussian_fits_are_private : Statements.gaussian_fits_are_private.
+Proof.
+  intros D near rho mu epsilon f C Hm H. apply Curve.gaussian_fit with rho; auto.
+  intros x. exact (Curve.gaussian_published_law near rho f x C).
+Qed.
+
+Theorem mu_is_never_too_small : Statements.mu_is_never_too_small.
+Proof. exact Epsilon.mu_is_enough. Qed.
 
 Theorem zcdp_is_dp : Statements.zcdp_is_dp.
 Proof. intros D A near rho delta b M. apply Laws.conversion. Qed.
@@ -136,7 +149,7 @@ Definition all_proved := (
   clipped_rows_are_short, clipped_residuals_are_short, steps_fit, quantized_rows_are_short, sigma_is_never_too_small,
   sums_have_no_order, a_unit_moves_a_sum_by_its_claim, groups_are_units,
   claim_of_counts, claim_of_sums, claim_of_moments, claim_of_ranks, claim_of_numbers, claim_of_both,
-  noise_is_a_law, noise_is_private, costs_add_up, zcdp_is_dp, epsilon_is_never_too_small,
+  noise_is_a_law, noise_is_private, costs_add_up, gaussian_fits_are_private, mu_is_never_too_small, zcdp_is_dp, epsilon_is_never_too_small,
   integer_bounds_are_bounds, exponential_bounds_are_bounds, exact_path_is_right,
   fast_path_is_right, one_number_is_drawn, draws_have_the_law,
   release_path, fits_are_private).

@@ -21,9 +21,6 @@ Notation "'do' x <- a ; b" := (match a with Some x => b | None => None end)
 
 (** ** Tail probabilities *)
 
-(** P[Z > x] of the ideal Gaussian, for x >= 0. *)
-Definition tail (x : R) : R := (1 / 2 - RInt (density 1) 0 x)%R.
-
 (*python sklearn_dp/_privacy/_exact_arithmetic.py
 def _arctan_of_inverse(q, work):
     power = total = (1 << work) // q

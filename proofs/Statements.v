@@ -109,20 +109,32 @@ Definition claim_of_both : Prop :=
 Definition noise_is_a_law : Prop :=
   forall sigmas v, List.Forall (Rlt 0) sigmas -> is_law (noisy sigmas v).
 
-(** rho-zCDP of the rounded release, with a sensitivity for each entry. *)
+(** The rounded release with a sensitivity for each entry: rho-zCDP, and a Gaussian release. *)
 Definition noise_is_private : Prop :=
   forall D (near : D -> D -> Prop) rho s sigmas (q : D -> list Z),
     0 < rho ->
     Forall2 (fun s sigma => 0 < s /\ s / sqrt (2 * rho) <= sigma) s sigmas ->
     (forall x x', near x x' -> length (q x) = length (q x') /\ distance2 s (q x) (q x') <= 1) ->
-    zcdp near rho (fun x => noisy sigmas (q x)).
+    zcdp near rho (fun x => noisy sigmas (q x))
+    /\ gaussian_release near rho (fun x => noisy sigmas (q x)).
 
 (** * 4. A whole fit *)
 
 (** Costs add up, whatever is asked next after what has been published. *)
 Definition costs_add_up : Prop :=
   forall D (near : D -> D -> Prop) budget (f : fit D),
-    costs_at_most near budget f -> zcdp near budget (published f).
+    costs_at_most (zcdp near) budget f -> zcdp near budget (published f).
+
+(** The exact curve, where all releases are Gaussian: what is asked next, and its scale, may depend on
+    all that has been published, and rounding costs nothing. *)
+Definition gaussian_fits_are_private : Prop :=
+  forall D (near : D -> D -> Prop) rho mu epsilon (f : fit D),
+    costs_at_most (gaussian_release near) rho f -> 0 < mu -> 2 * rho < mu ^ 2 ->
+    dp near epsilon (curve mu (exp epsilon)) (published f).
+
+(** The program's mu is as large as that. *)
+Definition mu_is_never_too_small : Prop :=
+  forall rho, 0 < rho -> is_float rho -> 0 < mu_from_rho rho /\ 2 * rho < mu_from_rho rho ^ 2.
 
 (** From rho to epsilon at delta; every b is valid. *)
 Definition epsilon_of (rho delta b : R) : R :=
@@ -205,13 +217,14 @@ Definition release_path : Prop :=
   forall d radius rho e,
     is_float radius -> exponent_of radius e -> (Z.of_nat d <= MOST_COLUMNS)%Z ->
     is_float rho -> 0 < rho ->
-    zcdp (near WEIGHT_STEPS) rho (noisy_sum d radius rho e).
+    zcdp (near WEIGHT_STEPS) rho (noisy_sum d radius rho e)
+    /\ gaussian_release (near WEIGHT_STEPS) rho (noisy_sum d radius rho e).
 
 (** A fit of which such releases are the parts, each chosen by those before it, is
     (epsilon, delta)-DP with the epsilon that the program computes for their costs. *)
 Definition fits_are_private : Prop :=
   forall D (near : D -> D -> Prop) (f : fit D) log log1p rho delta b total,
-    costs_at_most near rho f ->
+    costs_at_most (zcdp near) rho f ->
     logarithms_are_close log log1p ->
     is_float rho -> bpow radix2 (-400) <= rho <= bpow radix2 400 ->
     is_float b -> bpow radix2 (-400) <= b <= bpow radix2 400 ->

@@ -170,6 +170,11 @@ EDITS = (
         coq="Proved.v",
     ),
     Edit(
+        "a smaller mu",
+        ((STATEMENTS, "0 < mu -> 2 * rho < mu ^ 2", "0 < mu -> rho < mu ^ 2"),),
+        coq="Proved.v",
+    ),
+    Edit(
         "a smaller epsilon",
         ((STATEMENTS, "rho * (1 + b) - ln (1 + 1 / b)", "rho * (1 + b) - 2 * ln (1 + 1 / b)"),),
         coq="Proved.v",
@@ -179,8 +184,8 @@ EDITS = (
         (
             (
                 PRIVACY,
-                "costs_at_most near (budget - rho) (next a)",
-                "costs_at_most near budget (next a)",
+                "costs_at_most costs (budget - rho) (next a)",
+                "costs_at_most costs budget (next a)",
             ),
         ),
         coq="Laws.v",
