@@ -10,7 +10,7 @@ Definition least_exponent : Z := - 980. (* sklearn_dp/_privacy/_grid.py: for_rad
 Definition grid_bits : Z := 24. (* sklearn_dp/_privacy/_grid.py: for_radius | 24 *)
 Definition over : R := / 2 ^ 50. (* sklearn_dp/_privacy/_grid.py: clip_integer_rows | 2.0**-50 *)
 Definition margin : R := / 2 ^ 48. (* sklearn_dp/_privacy/_grid.py: clip_integer_rows | 2.0**-48 *)
-Definition WEIGHT_BITS : Z := 10. (* sklearn_dp/_aggregate/shared/row_sums.py: WEIGHT_BITS *)
+Definition WEIGHT_BITS : Z := 10. (* sklearn_dp/_rows/row_sums.py: WEIGHT_BITS *)
 
 (* Weights. *)
 Definition root_bits : Z := 20. (* sklearn_dp/_privacy/_aggregates.py: exact_gram | 20 *)

@@ -40,7 +40,7 @@ Definition clip (row : list Z) (limit : R) : list Z :=
     map (fun x => Ztrunc (fl (IZR x * factor))) row.
 
 (** The clip of Lloyd's iterations: a factor, in steps of 2^-10, that the sums are made with. *)
-(*python sklearn_dp/_aggregate/shared/row_sums.py
+(*python sklearn_dp/_rows/row_sums.py
 below = limits * (1 - 2.0**-48)
 shrink = np.minimum(1.0, below[label] / np.sqrt(np.maximum(square, 1.0)))
 factor = np.floor(shrink * 2.0**WEIGHT_BITS)

@@ -1,6 +1,5 @@
 """No number of the k-means engine without a row of the ablation, and no row of an old value."""
 
-import ast
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -17,49 +16,6 @@ ROOT = Path(__file__).resolve().parents[1]
 ENGINE = Path(tuning.__file__).parent
 PAGE = ROOT / "doc" / "benchmarks" / "ablation.md"
 TOLD = "## Numbers: what the ablation says, and does not"  # of the page of the engine
-NOT_TUNED = {  # constants of modules that are no numbers to choose
-    "block_kmeans._ITERATIONS": "of the plain k-means of a block, for DPKTupleKMeans",
-    "block_kmeans._TOLERANCE": "the same",
-    "block_kmeans._TRIALS": "the same",
-    "candidates.MOST_CHOICES": "what a user may ask for",
-    "cell_grid._TABLE_BITS": "speed: the bits are the same",
-    "cell_tree.MOST_BITS_A_LEVEL": "memory",
-    "cell_tree.MOST_BITS": "what an integer holds",
-    "cell_tree._SHOWN": "above any noise",
-    "days._DISTANCES": "of partial_fit: no cell of the table is fitted day by day",
-    "days._EARLIER": "the same",
-    "days._FADE": "the same",
-    "days._FORGOTTEN": "the same",
-    "days._LONGER": "the same",
-    "days._QUIET": "the same",
-    "days._STILL": "the same",
-    "days._WINDOW": "the same",
-    "gap._LEAST_POINTS": "fewer points have no gap",
-    "gap._MOST_ENTRIES": "speed: the bits are the same",
-    "gap._MOST_POINTS": "speed: half or twice of it changes no choice",
-    "projection._TIMES": "where a projection may pay is public: features over those of it",
-    "quality._OUTSIDE": "of the last release: no center depends on it",
-    "caps._CLEAR": "of errors: no center depends on it",
-    "caps._SEEN": "follows from the number of windows that are tried",
-    "caps._SEEN_THERE": "the same, of one window",
-    "caps._HIDDEN": "of errors: no center depends on it",
-    "caps._PILED": "the same",
-    "caps._HEAVY_POWER": "the same",
-    "caps._LEAST_POWER": "the same",
-    "caps._LIKELY_POWER": "the same",
-    "quality._MUCH": "the same",
-    "quality._VISIBLE": "the same",
-    "private_coreset._SAFE": "rounding",
-    "n_clusters._LEAST": "rounding",
-    "status._MISSED": "of the advice in words; no status depends on it",
-    "status._NOISE": "of the advice in words; no status depends on it",
-    "communication_cost._WORDS": "bytes",
-    "communication_cost._NUMBER": "bytes",
-    "communication_cost._CELL": "bytes",
-    "communication_cost._GROUP": "bytes",
-    "communication_cost._NORMS": "bins of another room",
-    "communication_cost._DIGESTS": "bytes of a message",
-}
 
 
 def rows_of_the_page():
@@ -69,19 +25,6 @@ def rows_of_the_page():
         for name, value, rest in re.findall(r"^\| (\w+) \| ([^|]+) \|(.*)$", text, re.MULTILINE):
             if title != "## Pieces" and name != "number":
                 yield title, name, value.strip(), rest
-
-
-def constants():
-    """Numbers that modules of the engine give a name, but for the tuned ones."""
-    for path in sorted(ENGINE.glob("*.py")):
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.Assign) and not any(
-                isinstance(part, ast.Name | ast.Call | ast.List | ast.Dict)
-                or (isinstance(part, ast.Constant) and not isinstance(part.value, int | float))
-                for part in ast.walk(node.value)
-            ):
-                names = [part.id for part in ast.walk(node) if isinstance(part, ast.Name)]
-                yield from (f"{path.stem}.{name}" for name in names)
 
 
 @pytest.fixture(scope="module")
@@ -115,14 +58,6 @@ def test_a_number_that_no_fit_of_its_table_reads_is_told_of():
         if rest.count("the same fits") < 2:
             moved.add(name)
     assert all_rows - moved <= told
-
-
-def test_constants_of_modules_have_a_row_or_a_reason():
-    rows = {name for _, name, _, _ in rows_of_the_page()}
-    found = set(constants())
-    assert {name for name in found if name.partition(".")[2] not in rows} == set(NOT_TUNED)
-    # A number of a module is seen; so are tuples of numbers, and what is computed of numbers.
-    assert {"cell_tree.MOST_BITS", "cell_tree._SHOWN", "private_coreset._SAFE"} <= found
 
 
 def test_every_number_is_in_one_table_that_is_measured(benchmark):

@@ -58,9 +58,7 @@ def imported(folder):
     for path in sorted(folder.rglob("*.py")):
         if "auto_examples" in path.parts:  # what a build of the site has copied
             continue
-        # Neighbors of the file, and what lies at the top, on the `pythonpath` of pytest.
-        near = (*path.parent.glob("*.py"), *folder.iterdir(), *folder.glob("_ext/*.py"))
-        local = {other.stem for other in near}
+        local = {other.stem for other in (*folder.rglob("*.py"), *folder.iterdir())}
         for module in top_level_imports(path.read_text(encoding="utf-8")):
             if module not in sys.stdlib_module_names and module not in local:
                 found.setdefault(distribution(module), path.name)

@@ -518,7 +518,7 @@ OUTSIDE = [
         "later days of units whose ledger was never charged",
         BaseByDays,
         "_check_ledger",
-        "book != first",
+        "state.identity != first",
         "False",
         "test_days.py::test_another_ledger_is_refused",
         {"first": "fit", "kept": "in memory", "tmp_path": None},

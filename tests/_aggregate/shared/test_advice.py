@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_dp import DPBySegment, DPKMeans, DPQuantiles, privatize
 from sklearn_dp._aggregate.shared.advice import advice, hidden_in_noise, plain
-from sklearn_dp._compositions import private_steps
+from sklearn_dp._compositions import private_steps, steps_of
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
@@ -109,13 +109,18 @@ def test_a_remedy_is_a_budget_of_the_whole_at_which_noise_is_so_much_smaller(mad
         models = model.fit(X, by=np.array(["a", "b"])[np.arange(n) % 2]).estimators_.values()
     else:
         model.fit(X)
-        models = [step for _, step in private_steps(model, fitted=True)]
+        models = fitted_steps(model)
     times, name, value, of_all = asked_for([each.status_ for each in models])
     several = isinstance(model, Pipeline)
     assert of_all == several and name == ("epsilon" if several else next(iter(budget)))
     more = made(delta=1e-6, **{name: value})
     rho, larger = (sum(each._target().to_rho() for each in whole(m)) for m in (model, more))
     assert larger / rho == pytest.approx(times**2, rel=0.2)  # two digits of both
+
+
+def fitted_steps(model):
+    inner = steps_of(model, fitted=True)
+    return [model] if inner is None else [each for _, step in inner for each in fitted_steps(step)]
 
 
 def whole(model):
