@@ -197,11 +197,11 @@ Proof.
   destruct (fl_err_pos (sqrt n)) as (Es0 & Es1); [lra|]. set (s := fl (sqrt n)) in *.
   assert (T : bpow radix2 (-1022) * 4 <= bpow radix2 (-500)).
   { replace 4 with (bpow radix2 2) by (simpl; lra). rewrite <- bpow_plus. apply bpow_le. lia. }
-  assert (Hm : 32 * u <= margin <= 1 / 2) by (unfold margin; lra).
-  assert (Lm : limit / 2 <= limit * (1 - margin) <= limit * (1 - 32 * u))
+  assert (Hm : 32 * u <= factor_margin <= 1 / 2) by (unfold factor_margin; lra).
+  assert (Lm : limit / 2 <= limit * (1 - factor_margin) <= limit * (1 - 32 * u))
     by (split; unfold Rdiv; apply Rmult_le_compat_l; lra).
-  destruct (fl_err_pos (limit * (1 - margin))) as (Eb0 & Eb1); [lra|].
-  set (b := fl (limit * (1 - margin))) in *.
+  destruct (fl_err_pos (limit * (1 - factor_margin))) as (Eb0 & Eb1); [lra|].
+  set (b := fl (limit * (1 - factor_margin))) in *.
   assert (S3 : s <= bpow radix2 103).
   { assert (sqrt n <= 1 + n).
     { rewrite <- (sqrt_square (1 + n)) by lra. apply sqrt_le_1; nra. }

@@ -10,6 +10,7 @@ Definition least_exponent : Z := - 980. (* sklearn_dp/_privacy/_grid.py: for_rad
 Definition grid_bits : Z := 24. (* sklearn_dp/_privacy/_grid.py: for_radius | 24 *)
 Definition over : R := / 2 ^ 50. (* sklearn_dp/_privacy/_grid.py: clip_integer_rows | 2.0**-50 *)
 Definition margin : R := / 2 ^ 48. (* sklearn_dp/_privacy/_grid.py: clip_integer_rows | 2.0**-48 *)
+Definition factor_margin : R := / 2 ^ 48. (* sklearn_dp/_rows/row_sums.py: clipped_sums | 2.0**-48 *)
 Definition WEIGHT_BITS : Z := 10. (* sklearn_dp/_rows/row_sums.py: WEIGHT_BITS *)
 
 (* Weights. *)

@@ -386,7 +386,7 @@ Proof.
   { intros k. apply RInt_gt_0; [lra| |]; intros; [now apply density_pos|now apply density_cont]. }
   split; [intros a; split; left; apply P|].
   split; [intros a E; pose proof (P (a - w)%Z); lra|].
-  intros mu t y z Hmu Ht T s Nd.
+  intros mu t y z Hmu Ht T s Hd.
   set (m := IZR v). set (n := IZR w). set (d := (m - n) / sigma).
   assert (Ed : IZR (v - w) / sigma = d) by (unfold d, m, n; now rewrite minus_IZR). rewrite Ed.
   set (f := fun x => density sigma (x - m)). set (g := fun x => density sigma (x - n)).
@@ -455,7 +455,7 @@ Proof.
     set (x1 := RInt (mixed (a + b * m) _) _ _) in *. set (x2 := RInt (mixed (a - mu + b * n) _) _ _) in *.
     set (x3 := RInt (density 1) _ _) in *. set (x4 := Phi (_ - M)) in *. nra. }
   (* the sum *)
-  destruct (cells_le h s Ch H0 Nd) as (k0 & K).
+  destruct (cells_le h s Ch H0 Hd) as (k0 & K).
   apply Rle_trans with (mass (cell h) s).
   - apply mass_le. intros k _. rewrite !noise_shift by assumption. fold m n. unfold cell.
     set (l := IZR k - 1 / 2). set (r := IZR k + 1 / 2).

@@ -46,7 +46,7 @@ shrink = np.minimum(1.0, below[label] / np.sqrt(np.maximum(square, 1.0)))
 factor = np.floor(shrink * 2.0**WEIGHT_BITS)
 *)
 Definition clip_factor (square : Z) (limit : R) : Z :=
-  let below := fl (limit * (1 - margin)) in
+  let below := fl (limit * (1 - factor_margin)) in
   let shrink := Rmin 1 (fl (below / fl (sqrt (Rmax (IZR square) 1)))) in
   Zfloor (fl (shrink * bpow radix2 WEIGHT_BITS)).
 

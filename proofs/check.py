@@ -4,17 +4,21 @@
    This needs nothing but Python; the test suite does it too.
 2. Coq compiles every file.
 3. Every statement has a proof, and the proofs rest on the axioms of axioms.txt only.
-4. Coq's checker, a program of its own, goes through the compiled proofs once more.
+4. The integer functions of the sampler give the same numbers in Coq and in Python.
+5. Coq's checker, a program of its own, goes through the compiled proofs once more.
 
 `--quotes` stops after the first step, `--folder` is another copy of the repository.
 """
 
 import argparse
 import ast
+import importlib.util
+import random
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from fractions import Fraction
 from pathlib import Path
@@ -180,6 +184,11 @@ def in_order(folder):
     return [(name, needs[name]) for name in done]
 
 
+def needed(name, by, files):
+    """Whether a file is needed by another one."""
+    return any(name == other or needed(name, other, files) for other in files[by])
+
+
 def run(folder, *command):
     """The output of a command in a folder; what it complains of if it fails."""
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
@@ -188,10 +197,13 @@ def run(folder, *command):
     return done.stdout
 
 
-def compile_all(folder, told=print):
-    """Compile what is older than what it is made from; the axioms that Proved.v prints."""
-    printed = {}
-    for name, needs in in_order(folder):
+def compile_all(folder, told=print, goal="Proved"):
+    """Compile a file and all that it needs, if older than what it is made from; the axioms that
+    Proved.v prints."""
+    printed, files = {}, in_order(folder)
+    for name, needs in files:
+        if name != goal and not needed(name, goal, dict(files)):
+            continue
         made = folder / f"{name}.vo"
         of = [folder / f"{name}.v", *(folder / f"{other}.vo" for other in needs)]
         new = made.exists() and made.stat().st_mtime >= max(path.stat().st_mtime for path in of)
@@ -199,7 +211,7 @@ def compile_all(folder, told=print):
             begin = time.perf_counter()
             printed[name] = run(folder, *COMPILE, f"{name}.v")
             told(f"  {name}.v {time.perf_counter() - begin:.1f} s")
-    return set(re.findall(r"^([\w.]+)(?= :|$)", printed["Proved"], re.M))
+    return set(re.findall(r"^([\w.]+)(?= :|$)", printed.get("Proved", ""), re.M))
 
 
 def wrong_axioms(folder, found):
@@ -210,6 +222,28 @@ def wrong_axioms(folder, found):
     yield from (f"no proof rests on {name} of axioms.txt" for name in listed - found)
 
 
+def examples(root):
+    """Lines of Coq: results of the package's integer functions, for some arguments."""
+    path = root / "sklearn_dp" / "_privacy" / "_exact_arithmetic.py"
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    exact = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(exact)
+    draw = random.Random(0)
+    yield "From Coq Require Import ZArith.\nFrom ReleasePath Require Import Sampler."
+    yield "Open Scope Z_scope."
+    for _ in range(12):
+        numerator, denominator = draw.randrange(2 ** draw.randrange(40)), 1 + draw.randrange(2**36)
+        for name in ("normal_tail_bounds", "exp_bounds"):
+            for precision in (128, 192):
+                low, high = getattr(exact, name)(numerator, denominator, precision)
+                call = f"{name} 9999 {numerator} {denominator} {precision}"
+                yield f"Goal {call} = Some ({low}, {high}). Proof. vm_compute. reflexivity. Qed."
+        last, guess = draw.randrange(2**20), draw.randrange(2**20)
+        found = exact.smallest_at_most(lambda k, last=last: k < last, guess, 0)
+        call = f"smallest_at_most 99 (fun k => k <? {last}) {guess} 0"
+        yield f"Goal {call} = Some {found}. Proof. vm_compute. reflexivity. Qed."
+
+
 def with_coq(root, told=print):
     """All that Coq refuses."""
     folder = root / "proofs"
@@ -218,6 +252,9 @@ def with_coq(root, told=print):
         modules = [
             part for name, _ in in_order(folder) for part in ("-norec", f"ReleasePath.{name}")
         ]
+        with tempfile.TemporaryDirectory() as other:
+            (Path(other) / "Examples.v").write_text("\n".join(examples(root)), encoding="utf-8")
+            run(folder, *COMPILE, str(Path(other) / "Examples.v"))
         run(folder, "coqchk", "-silent", "-Q", ".", "ReleasePath", *modules)
     except Refused as error:
         return [str(error)]
