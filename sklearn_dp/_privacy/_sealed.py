@@ -20,6 +20,8 @@ from ._units import UnitFacts
 
 __all__ = ["Claim", "Sealed", "SealedCells", "opened"]
 
+_set = object.__setattr__  # objects refuse that of their own
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -45,9 +47,11 @@ class Sealed:
     units: UnitFacts
 
     def __init__(self, exact: Any, claim: Claim, units: UnitFacts, about: str) -> None:
-        public = {"about": about, "claim": claim, "units": units, "shape": np.shape(exact)}
-        for name, value in {**public, "_Sealed__exact": exact}.items():
-            object.__setattr__(self, name, value)
+        _set(self, "_Sealed__exact", exact)
+        _set(self, "shape", np.shape(exact))
+        _set(self, "claim", claim)
+        _set(self, "units", units)
+        _set(self, "about", about)
 
     def __repr__(self) -> str:
         return f"<sealed {self.about} of shape {self.shape}>"
@@ -85,8 +89,9 @@ class SealedCells(Sealed):
         self, exact: Any, claim: Claim, units: UnitFacts, about: str, n_cells: int, n_shown: int
     ) -> None:
         super().__init__(exact, claim, units, about)
-        for name, value in (("shape", ()), ("n_cells", n_cells), ("n_shown", n_shown)):
-            object.__setattr__(self, name, value)
+        _set(self, "shape", ())
+        _set(self, "n_cells", n_cells)
+        _set(self, "n_shown", n_shown)
 
 
 def opened(sealed: Sealed, plan: PrivacyPlan) -> Any:

@@ -14,7 +14,7 @@ never what is not released. Arrays are copied, so that a claim is about what was
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, dataclass_transform
 
 import numpy as np
@@ -34,7 +34,7 @@ QUESTIONS: list[type] = []
 """Every kind of question and of step."""
 
 _LONGEST = 2.0**25  # norm of a point that integer rows are compared with: see `_rows.rows`
-_PLAIN = (type(None), bool, int, float, str, np.number, np.bool_, Domain)
+_PLAIN = {type(None), bool, int, float, str, np.bool_, Domain}
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
@@ -46,30 +46,34 @@ class Public:
         dataclass(frozen=True, eq=False, repr=False)(cls)
 
     def __post_init__(self) -> None:
-        for each in fields(self):  # type: ignore[arg-type]
-            value = _public(f"{type(self).__name__}.{each.name}", getattr(self, each.name))
-            object.__setattr__(self, each.name, value)
+        values = self.__dict__  # of the fields: nothing else has been set
+        for name, value in values.items():
+            values[name] = _public(value, type(self), name)
         self._check()
 
     def _check(self) -> None:
         """Raise where the parameters break a premise of the proof."""
 
 
-def _public(name: str, value: Any) -> Any:
+def _public(value: Any, owner: type, name: str) -> Any:
     """A public value; a copy of an array, which nobody can write into."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, tuple | list):
-        return tuple(_public(name, each) for each in value)
+        return tuple(_public(each, owner, name) for each in value)
     if type(value) is np.ndarray and value.dtype.kind in "biuf":
         value = value.copy(order="K")
         value.flags.writeable = False
-    elif not isinstance(value, (*_PLAIN, Public)):
-        raise TypeError(f"{name} must be public numbers, and is {type(value).__name__}.")
+    elif not isinstance(value, (np.number, Public)):
+        raise TypeError(
+            f"{owner.__name__}.{name} must be public numbers, and is {type(value).__name__}."
+        )
     return value
 
 
 def check_points(points: np.ndarray) -> None:
     """Raise unless these points are what integer rows can be compared with exactly."""
-    exact = np.array_equal(points, np.rint(points))
+    exact = (points == np.rint(points)).all()
     if not exact or not (np.einsum("ij,ij->i", points, points) <= _LONGEST**2).all():
         raise ValueError("points must be integers, of norms that products of rows with are exact.")
 
