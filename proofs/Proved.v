@@ -116,14 +116,14 @@ Proof. exact Draw.draws_have_the_law. Qed.
 
 Theorem release_path : Statements.release_path.
 Proof.
-  intros d radius rho e Hr He Hd Frho Hrho. unfold noisy_sum.
+  intros scale d radius rho e Hs Hd Hr He Frho Hrho. unfold noisy_sum.
   set (vector := fun r : row d => quantize (unit_of e) radius (proj1_sig r)).
   set (limit := steps_of (unit_of e) radius).
   assert (P : 0 < limit).
   { apply Rlt_le_trans with (2 := Clip.steps_ge radius e Hr He). apply bpow_gt_0. }
-  assert (C : claim (1 * d) WEIGHT_STEPS (blocks d [limit])
-    (sums WEIGHT_STEPS 1 d (fun _ => 0%nat) vector)).
-  { apply claim_of_sums; auto; [easy| |].
+  assert (C : claim (1 * d) scale (blocks d [limit])
+    (sums scale 1 d (fun _ => 0%nat) vector)).
+  { apply claim_of_sums; auto.
     - intros [x Lx]. unfold vector, quantize, clip, in_steps, shrunk. cbn [proj1_sig].
       destruct Rle_dec, Rlt_dec; rewrite ?map_length; assumption.
     - intros [x Lx] r E. injection E as <-. unfold vector. cbn [proj1_sig].
@@ -133,7 +133,7 @@ Proof.
   apply noise_is_private with (s := repeat limit d); auto.
   - clear - P Hrho Frho. induction d as [|d IH]; constructor; auto.
     split; [assumption|]. now apply sigma_is_never_too_small.
-  - intros x x' H. now apply (a_unit_moves_a_sum_by_its_claim _ d WEIGHT_STEPS).
+  - intros x x' H. now apply (a_unit_moves_a_sum_by_its_claim _ d scale).
 Qed.
 
 Theorem fits_are_private : Statements.fits_are_private.

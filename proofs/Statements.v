@@ -208,17 +208,18 @@ Definition draws_have_the_law : Prop :=
 Definition row (d : nat) := { x : list R | length x = d }.
 
 (** The sum of rows clipped to a radius, with the noise that the program computes. *)
-Definition noisy_sum (d : nat) (radius rho : R) (e : Z) (x : list (unit (row d))) : law (list Z) :=
+Definition noisy_sum (scale : Z) (d : nat) (radius rho : R) (e : Z) (x : list (unit (row d))) :
+  law (list Z) :=
   let vector (r : row d) := quantize (unit_of e) radius (proj1_sig r) in
   noisy (repeat (sigma_of (steps_of (unit_of e) radius) rho) d)
-    (total d (sums WEIGHT_STEPS 1 d (fun _ => 0%nat) vector) x).
+    (total d (sums scale 1 d (fun _ => 0%nat) vector) x).
 
 Definition release_path : Prop :=
-  forall d radius rho e,
-    is_float radius -> exponent_of radius e -> (Z.of_nat d <= MOST_COLUMNS)%Z ->
-    is_float rho -> 0 < rho ->
-    zcdp (near WEIGHT_STEPS) rho (noisy_sum d radius rho e)
-    /\ gaussian_release (near WEIGHT_STEPS) rho (noisy_sum d radius rho e).
+  forall scale d radius rho e,
+    (0 < scale)%Z -> (Z.of_nat d <= MOST_COLUMNS)%Z ->
+    is_float radius -> exponent_of radius e -> is_float rho -> 0 < rho ->
+    zcdp (near scale) rho (noisy_sum scale d radius rho e)
+    /\ gaussian_release (near scale) rho (noisy_sum scale d radius rho e).
 
 (** A fit of which such releases are the parts, each chosen by those before it, is
     (epsilon, delta)-DP with the epsilon that the program computes for their costs. *)

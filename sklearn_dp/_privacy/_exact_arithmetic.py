@@ -156,17 +156,17 @@ def _alternating_bounds(
 def _inverse_root_two_pi(work: int) -> int:
     """2^work / sqrt(2 pi), with an error of less than 2.
 
-    The integer root of 2^(3 work - 1) / (2^work pi), whose error of one in the last place of pi
-    moves the quotient by a relative 2^-work.
+    The integer root of 2^(3 work - 1) / (2^work pi), where an error of two in the last place of pi
+    moves the quotient by less than a relative 2^-work.
     """
     return math.isqrt((1 << (3 * work - 1)) // _pi(work))
 
 
 def _pi(work: int) -> int:
-    """2^work pi, with an error of at most 1, by Machin's formula.
+    """2^work pi, at most 3/2 too small and 1/2 too large, by Machin's formula.
 
     Each term of an arctangent errs by 2 units at most, in all 40 units for each term: less than
-    half of 2^32 for less than 2^25 terms.
+    half of 2^32 for less than 2^25 terms. What is shifted out is rounded down.
     """
     guarded = work + 32
     return (16 * _arctan_of_inverse(5, guarded) - 4 * _arctan_of_inverse(239, guarded)) >> 32
