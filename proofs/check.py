@@ -24,7 +24,7 @@ from fractions import Fraction
 from pathlib import Path
 
 PACKAGES = "coq libcoq-coquelicot libcoq-flocq"
-HINT = f"""Coq is not installed. On Debian 12 and Ubuntu 24.04:
+HINT = f"""Coq is not installed. On Debian 12, whose Coq 8.16 the proofs are for:
 
     sudo apt-get install --no-install-recommends {PACKAGES}
 """
