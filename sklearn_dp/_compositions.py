@@ -223,17 +223,19 @@ def _label(kind: type, name: str) -> str:
 
 
 def _is_row_wise(step: FunctionTransformer) -> bool:
-    """Whether the function is one of NumPy's that work number by number, and nothing is compared.
+    """Whether the function works number by number, and no rows are compared with their inverse.
 
-    Of a function of the user nobody knows what it does. `check_inverse` looks at a few rows, and
-    warns of them.
+    Of a function of the user nobody knows what it does, nor of a ufunc that was made of one.
     """
     function = step.func
-    if step.func is not None and step.inverse_func is not None and step.check_inverse:
+    if function is None:
+        return True
+    if step.inverse_func is not None and step.check_inverse:
         return False
     if isinstance(function, np.ufunc):
-        return len(function.types[0]) == len("d->d") and function.signature is None
-    return function is None or function in _ELEMENTWISE
+        made = function.types[0] == "O->O"
+        return function.signature is None and len(function.types[0]) == len("d->d") and not made
+    return any(function is each for each in _ELEMENTWISE)
 
 
 # Public by type: what their fit keeps follows from parameters and from the number of columns, and

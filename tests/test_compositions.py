@@ -7,9 +7,10 @@ import joblib
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix, issparse, vstack
+from scipy.special import expit
 from sklearn.base import clone
 from sklearn.cluster import KMeans
-from sklearn.compose import ColumnTransformer
+from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.decomposition import PCA
 from sklearn.ensemble import VotingRegressor
 from sklearn.linear_model import Ridge
@@ -34,7 +35,12 @@ from sklearn_dp import (
     privacy_report,
     privatize,
 )
-from sklearn_dp._compositions import PrivateColumnTransformer, PrivatePipeline, parts_of
+from sklearn_dp._compositions import (
+    PrivateColumnTransformer,
+    PrivatePipeline,
+    parts_of,
+    problem_of,
+)
 from sklearn_dp._privacy._prepaid import Part, paid_together
 from sklearn_dp.exceptions import (
     BudgetExceededError,
@@ -348,12 +354,30 @@ def test_what_chooses_columns_sees_no_row(kept):
     )
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_columns_are_chosen_by_names_and_types(library):
-    frames = pytest.importorskip(library)
-    frame = frames.DataFrame({"a": X[:, 0], "t": ["x"] * 3000, "b": X[:, 1]})
-    table = ColumnTransformer([("a", PCA(1), lambda rows: [n for n in rows.columns if n != "t"])])
-    assert privatize(table).fit(frame).transform(frame[:5]).shape == (5, 1)
+def test_columns_are_chosen_by_names_and_types():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": X[:, 0], "t": "x", "b": X[:, 1]})
+    for choose in (
+        make_column_selector(dtype_include=float),
+        lambda rows: rows.select_dtypes(float).columns,
+    ):
+        twin = privatize(ColumnTransformer([("a", PCA(1), choose)])).fit(frame)
+        assert twin.transform(frame[:5]).shape == (5, 1) and len(twin.transformers_[0][2]) == 2
+
+
+@pytest.mark.parametrize("known", [np.log1p, np.sign, np.clip, np.round, expit, None])
+def test_functions_of_single_numbers_are_known(known):
+    assert problem_of(FunctionTransformer(known), fitted=True) == ""
+
+
+@pytest.mark.parametrize(
+    "stranger",
+    [np.sort, np.matmul, np.add, np.modf, np.cumsum, np.frompyfunc(float, 1, 1), lambda rows: rows],
+    ids=range(7),
+)
+def test_other_functions_are_not(stranger):
+    for step in (FunctionTransformer(stranger), make_pipeline(FunctionTransformer(stranger))):
+        assert "FunctionTransformer may look at several rows" in problem_of(step, fitted=True)
 
 
 def test_compositions_of_the_user_are_left_as_they_are():
