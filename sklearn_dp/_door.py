@@ -10,8 +10,6 @@ A fit comes in twice, and the charge lies in between:
 No error quotes data: of what other code raises only the type is told.
 """
 
-import sys
-import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -35,6 +33,7 @@ from ._privacy._entries import (
     unwrapped,
 )
 from ._privacy._rounding import exact_integers
+from ._privacy._warn import warn
 from ._rows.single_rows import is_small, row_guard
 
 __all__ = [
@@ -367,21 +366,11 @@ def tell_order(X: Any, **beside: Any) -> None:
         except TypeError:  # labels without a hash
             continue
         if permuted:
-            warnings.warn(
+            warn(
                 f"{name}: its labels are those of X in another order. Entries are taken by their "
                 f"position, as scikit-learn takes them: give {name}.loc[X.index] if labels count.",
                 UserWarning,
-                stacklevel=_level_of_caller(),
             )
-
-
-def _level_of_caller() -> int:
-    """How many frames the user is away from the function that asks."""
-    frame, level = sys._getframe(1), 1
-    inside = ("sklearn_dp.", "sklearn.", "numpy.", "contextlib")
-    while frame.f_back is not None and f"{frame.f_globals.get('__name__')}.".startswith(inside):
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 # -- rows of numbers -------------------------------------------------------------------------------
@@ -508,13 +497,20 @@ def _read(X: Any, given: Schema) -> tuple[Any, set[str], list[str]]:
     if frame is not None:
         return _read_frame(frame, given)
     if is_sequence(X):
-        rows = _rows(X, given.n_features)
-        there = np.array([row is not None for row in rows], dtype=bool)
-        values, wrong = floats([*chain.from_iterable(row for row in rows if row is not None)])
-        found = np.full((len(rows), given.n_features), np.nan)
-        found[there] = values.reshape(-1, given.n_features)
-        return found, wrong | (set() if there.all() else {"ragged"}), []
+        return (*_read_rows(_rows(X, given.n_features), given.n_features), [])
     return (*_read_array(X, given), [])
+
+
+def _read_rows(rows: list[Any], width: int) -> tuple[np.ndarray, set[str]]:
+    """Rows of a list: arrays of numbers as they are, others entry by entry."""
+    found = np.full((len(rows), width), np.nan)
+    typed = [i for i, row in enumerate(rows) if isinstance(row, np.ndarray)]
+    listed = [i for i, row in enumerate(rows) if isinstance(row, list | tuple)]
+    if typed:
+        found[typed] = np.stack([rows[i].astype(np.float64, copy=False) for i in typed])
+    values, wrong = floats([*chain.from_iterable(rows[i] for i in listed)])
+    found[listed] = values.reshape(-1, width)
+    return found, wrong | ({"ragged"} if len(typed) + len(listed) < len(rows) else set())
 
 
 def _read_array(X: Any, given: Schema) -> tuple[np.ndarray, set[str]]:
@@ -662,19 +658,20 @@ def _width(row: Any) -> int | None:
     return len(row) if flat and len(getattr(row, "shape", (0,))) == 1 else None
 
 
-def _rows(X: Sequence[Any], width: int) -> list[Sequence[Any] | None]:
+def _rows(X: Sequence[Any], width: int) -> list[Any]:
     """The entries of each row of a list, each on its own; None for what is no row of a width."""
     if set(map(type, X)) <= {list, tuple} and set(map(len, X)) <= {width}:
         return list(X)
     return [_row(row, width) for row in X]
 
 
-def _row(row: Any, width: int) -> list[Any] | None:
+def _row(row: Any, width: int) -> list[Any] | np.ndarray | None:
     try:
         if _width(row) != width:
             return None
         entries = entries_of(row)
-        return entries if isinstance(entries, list) else list(entries)
+        typed = isinstance(entries, list) or entries.dtype.kind in "biuf"
+        return entries if typed else list(entries)
     except MemoryError:
         raise
     except Exception:  # of the code of one row

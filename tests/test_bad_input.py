@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy.sparse import coo_array, csc_matrix, csr_array
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
@@ -170,6 +171,8 @@ BAD_PARAMETERS = {
     "bounds pair of None": ({"bounds": (None, None)}, "bounds"),
     "bounds time span": ({"bounds": np.timedelta64(3, "s")}, "bounds"),
     "bounds bool": ({"bounds": True}, "bounds"),
+    "bounds dates": ({"bounds": (np.zeros(3, "M8[D]"), np.ones(3, "M8[D]"))}, "bounds"),
+    "bounds spans": ({"bounds": (np.zeros(3, "m8[s]"), np.ones(3, "m8[s]"))}, "bounds"),
     "n_jobs text": ({"n_jobs": "all"}, "n_jobs"),
     "n_jobs time span": ({"n_jobs": np.timedelta64(3, "s")}, "n_jobs"),
     "random_state float": ({"random_state": 1.0}, "random_state"),
@@ -340,6 +343,34 @@ def test_bad_data(estimator):
             for method in methods(fitted):
                 ask = partial(getattr(fitted, method), data)
                 refused(ask, kind, match)
+
+
+def test_no_setting_of_scikit_learn_turns_a_check_off(estimator):
+    """Quantiles of NaN were 1.55e19: what a guarantee or a result relies on is ours to check."""
+    tags, ones = get_tags(estimator).input_tags, np.ones(len(X))
+    with config_context(assume_finite=True, skip_parameter_validation=True):
+        fitted = fitted_model(type(estimator))
+        for name in ("nan", "inf", "minus inf", "sparse nan", "a column with NA"):
+            data, kind, match = BAD_DATA[name]
+            if tags.categorical:
+                continue
+            for ask in (estimator.fit, *(getattr(fitted, method) for method in methods(fitted))):
+                with case(f"{name}: {ask.__name__}"):
+                    refused(partial(ask, data), kind, match)
+        for bad in (np.nan, np.inf):
+            if "max_weight" in estimator.get_params():
+                model = clone(estimator).set_params(max_weight=1.0)
+                refused(
+                    partial(model.fit, X, sample_weight=ones * bad), ValueError, "sample_weight"
+                )
+            parts = [X, np.full_like(X, bad)]
+            if hasattr(estimator, "fit_partitions"):
+                refused(partial(estimator.fit_partitions, iter(parts)), ValueError, "X, part 1")
+        refused(
+            lambda: SampleAndAggregate(LinearRegression()).fit(X, [np.nan, *ones[1:]]),
+            ValueError,
+            "^y must be",
+        )
 
 
 def test_bad_parameters(estimator):

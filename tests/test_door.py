@@ -85,7 +85,19 @@ def test_columns_of_other_types_are_refused_by_type(name):
         check_categories(given)
 
 
-@pytest.mark.parametrize("value", [DATES[0], DATES[0].date(), np.datetime64(5, "s"), 1j, b"1"])
+def test_masked_entries_are_missing():
+    table = np.ma.masked_array(TABLE, mask=[[0, 0], [0, 1], [0, 0]])
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        numbers(table, schema(table))
+    assert columns(table, schema(table))[1] == [2.0, None, 2.0**60]
+
+
+SPAN = np.timedelta64(5, "ns")
+
+
+@pytest.mark.parametrize(
+    "value", [DATES[0], DATES[0].date(), np.datetime64(5, "s"), SPAN, 1j, b"1"]
+)
 def test_what_is_no_number_in_a_column_of_objects_is_refused(value):
     for table in (np.array([[value], [1.0]], dtype=object), [[value], [1.0]],
                   pd.DataFrame({"a": [value, 1.0]}, dtype=object)):  # fmt: skip
@@ -119,8 +131,9 @@ def test_no_setting_turns_the_check_of_finiteness_off(make, value):
 @pytest.mark.parametrize("format", ["coo", "csr", "csc", "bsr"])
 def test_sparse_entries_that_are_stored_twice_add_up_in_every_format(format, dtype):
     """In the order in which they are stored; where the sum is infinite, it is so in all of them."""
-    values = np.array([1.0, 1e8, -1e8, 1.0, 3.0], dtype=dtype)
-    places = np.array([0, 0, 0, 0, 1]), np.array([1, 1, 1, 1, 0])
+    rng = np.random.default_rng(0)
+    values = (rng.normal(size=400) * 10.0 ** rng.integers(-6, 7, size=400)).astype(dtype)
+    places = rng.integers(2, size=400), rng.integers(2, size=400)
     coo = sp.coo_array((values, places), shape=(2, 2))
 
     def stored(values):
@@ -138,7 +151,7 @@ def test_sparse_entries_that_are_stored_twice_add_up_in_every_format(format, dty
     found = numbers(table, schema(table))
     assert found.has_canonical_format and found.dtype == dtype
     assert found.toarray().tobytes() == coo.toarray().tobytes()
-    big = stored(np.full(5, np.finfo(dtype).max))
+    big = stored(np.full(400, np.finfo(dtype).max))
     with pytest.raises(ValueError, match="infinity"):
         numbers(big, schema(big))
     with pytest.raises(ValueError, match="infinity"):

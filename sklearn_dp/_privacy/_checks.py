@@ -55,13 +55,14 @@ def is_integer(value: Any) -> TypeGuard[int]:
 
 
 def real_array(values: Any) -> np.ndarray:
-    """Numbers as an array of float64; complex ones are a TypeError.
+    """Numbers as an array of float64; complex ones and dates are a TypeError.
 
-    NumPy drops imaginary parts with a warning, which is an error for those who say so.
+    NumPy drops imaginary parts with a warning, which is an error for those who say so, and takes
+    dates for the integers that it keeps of them.
     """
     array = np.asarray(values)
-    if array.dtype.kind == "c":
-        raise TypeError("complex numbers are not real numbers")
+    if array.dtype.kind in "cmM":
+        raise TypeError("complex numbers and dates are not real numbers")
     return np.asarray(array, dtype=np.float64)
 
 

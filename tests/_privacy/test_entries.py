@@ -121,7 +121,9 @@ class Loud:
 
 WRONG = {"text": "x", "complex": np.complex128(1), "nested": [1.0]} | {
     f"object {i}": value
-    for i, value in enumerate([{}, Loud(), b"1", np.datetime64(1, "s"), pd.Timestamp(0), list])
+    for i, value in enumerate(
+        [{}, Loud(), b"1", np.datetime64(1, "s"), np.timedelta64(1, "ns"), pd.Timestamp(0), list]
+    )
 }
 
 

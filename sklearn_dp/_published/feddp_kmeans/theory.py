@@ -45,7 +45,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from ..._door import read_table, schema
+from ..._door import check_numbers, read_table, schema
 from ..._privacy._aggregates import count, vector_sum
 from ..._privacy._budget import PrivacyBudget
 from ..._privacy._domain import Domain
@@ -91,7 +91,9 @@ def private_average(
     (epsilon, delta)-DP for adding or removing one row. The printed lemma has a noise variance in
     proportion to the radius; it is the squared radius. Sum and count each have their share.
     """
-    budget, n_features = PrivacyBudget(epsilon=epsilon, delta=delta), schema(X).n_features
+    given = schema(X)
+    check_numbers(given)
+    budget, n_features = PrivacyBudget(epsilon=epsilon, delta=delta), given.n_features
     rho = budget.to_rho()
     plan = PrivacyPlan(
         budget,
