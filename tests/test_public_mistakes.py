@@ -199,6 +199,8 @@ def test_targets(way):
     }  # fmt: skip
     if way == "regressor":
         targets |= {"texts": KEY, "texts in a series": pd.Series(KEY), "none": None}
+    if way == "classifier":  # of texts
+        targets |= {"numbers": ones, "bytes": KEY.astype("S"), "categories": pd.Categorical(ones)}
     for name, y in targets.items():
         costs_nothing(ledger, name, partial(fit, model, X, y=y), "^y")
         if isinstance(y, np.ndarray) and way != "grid":

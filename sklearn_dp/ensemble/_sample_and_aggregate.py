@@ -20,7 +20,7 @@ from .._aggregate.shared.blocks import BlockFits, fit_table_blocks
 from .._aggregate.shared.single_rows import row_guard
 from .._aggregate.tuples.stage import before_sampling
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer, check_real
-from .._door import NUMBERS, TARGETS, check_target, tell_order
+from .._door import NUMBERS, check_target, tell_order
 from .._guarantee import Guaranteed, check_no_ledger
 from .._partitions import engine_with_targets
 from .._privacy._accounting import approx_dp_zcdp, pure_dp_epsilon
@@ -211,8 +211,11 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
         return is_classifier(self._inner()) or is_regressor(self._inner())
 
     def _kinds(self):
-        """What a target may declare to hold."""
-        return TARGETS if is_classifier(self._inner()) else NUMBERS
+        """What a target may declare to hold: numbers, or what the public labels are."""
+        if not is_classifier(self._inner()) or self.classes is None:
+            return NUMBERS
+        words = {str: "text", bytes: "bytes"}
+        return ("object", *{words.get(type(each), "number") for each in self._labels().tolist()})
 
     def _labels(self) -> np.ndarray:
         """The public labels of a classifier."""
