@@ -214,7 +214,7 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
         """What a target may declare to hold: numbers, or what the public labels are."""
         if not is_classifier(self._inner()) or self.classes is None:
             return NUMBERS
-        words = {str: "text", bytes: "bytes"}
+        words: dict[type, str] = {str: "text", bytes: "bytes"}
         return ("object", *{words.get(type(each), "number") for each in self._labels().tolist()})
 
     def _labels(self) -> np.ndarray:
