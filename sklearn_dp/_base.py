@@ -333,6 +333,8 @@ class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, Para
         self._tidy(np.float64 if X is None else X.dtype)
         self._add_report(session.report())
         self._tell_limit()
+        if hasattr(self.bounds, "told_of_fit"):  # of an encoder, which knows what columns mean
+            self.bounds.told_of_fit(self)
         if not is_ok(self.status_):
             warn(f"{type(self).__name__}: {self.status_}", UtilityWarning)
         progress.finish()

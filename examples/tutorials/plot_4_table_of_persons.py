@@ -173,7 +173,11 @@ published = pd.DataFrame(
         "age": found["age"].round(),
         "income": (10 ** found["log income"]).round(-2),
         "hours": found["hours"].round(),
-        **{name: found[name].round(2) for name in found if "_" in name and "region" not in name},
+        **{
+            name: found[name].round(2)
+            for name in found
+            if "_" in name and not name.endswith(("_missing", "_unlisted")) and "region" not in name
+        },
     }
 ).sort_values("age", ignore_index=True)
 print(published.T.to_string(header=False))

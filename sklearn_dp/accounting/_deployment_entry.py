@@ -68,8 +68,9 @@ def deployment_entry(source: PrivacyReport | PrivacyLedger) -> dict[str, Any]:
     >>> from sklearn_dp import FriendlyMean
     >>> from sklearn_dp.accounting import deployment_entry
     >>> report = FriendlyMean(epsilon=0.5, bounds=1.0).privacy_plan(2).report()
-    >>> deployment_entry(report)["deployment"]["privacy_loss"]["privacy_parameters"]
-    {'epsilon': 0.5, 'delta': 1e-06}
+    >>> loss = deployment_entry(report)["deployment"]["privacy_loss"]["privacy_parameters"]
+    >>> round(loss["epsilon"], 6), loss["delta"]
+    (0.5, 1e-06)
     """
     if isinstance(source, PrivacyReport):
         known = _of_report(source)

@@ -142,7 +142,7 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
     (['full', 'none', 'part'], 'ok')
     >>> encoder = PublicEncoder({"age": (15, 95), **found.schema_})
     >>> encoder.fit_transform(table).shape
-    (5000, 4)
+    (5000, 5)
     """
 
     _replaces = "OneHotEncoder"

@@ -1,4 +1,9 @@
-"""Tables with numbers and categories as rows of comparable numbers, by a public schema."""
+"""Tables with numbers and categories as rows of comparable numbers, by a public schema.
+
+A value that is not known (missing, not listed, no number) is one more category of its column, in a
+direction of its own. So it moves no mean of known values, and what a fit has released tells how
+often there was none.
+"""
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
@@ -10,7 +15,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.shared.single_rows import finite, row_guard
+from .._aggregate.shared.advice import listed, plain
+from .._aggregate.shared.bounds import is_ok, with_caveat
+from .._aggregate.shared.single_rows import row_guard
 from .._door import Schema, check_categories, lists_rows, read_table
 from .._door import columns as read_columns
 from .._partitions import in_memory
@@ -28,10 +35,16 @@ if TYPE_CHECKING:
 
 __all__ = ["PublicEncoder"]
 
+_HARDLY = 0.02  # part of the rows: none, as far as a schema is concerned
+_MOST = 0.5  # part of the rows without a known value from which on a schema is wrong
+_AT_END = 0.005  # part of a range that a mean is next to an end by
+_SURELY, _KNOWN = 2.0, 0.1  # standard errors, and the largest one that anything is told by
+_STANDS_OUT = 2.0  # standard errors that means have to differ by
+
 
 @dataclass(frozen=True)
 class _Number:
-    """A column of numbers: its range has the width `weight`, about 0."""
+    """A column of numbers: its range has the width `weight`, about 0; and whether one is known."""
 
     name: Hashable
     weight: float
@@ -40,23 +53,34 @@ class _Number:
 
     @property
     def names(self) -> list[str]:
-        """Of the columns that it becomes."""
-        return [str(self.name)]
+        """Of the columns that it becomes, and of those of the decoded table."""
+        return [f"{self.name}_missing", str(self.name)]
+
+    decoded = names
 
     @property
     def square(self) -> float:
-        """Squared length of the longest row of these columns."""
+        """Squared length of the longest row of these columns, and of one that is not known."""
         return (self.weight / 2) ** 2
 
     def encode(self, values: Any) -> np.ndarray:
-        """Values as rows; what is no number is in the middle of the range."""
+        """Values as rows: of what is no number, only that it is none."""
         values = np.clip(floats(values)[0], self.low, self.high)
         rows = (values - self._middle) / self._width * self.weight
-        return np.where(np.isnan(rows), 0.0, rows)[:, None]
+        unknown = np.isnan(rows)
+        return np.stack([math.sqrt(self.square) * unknown, np.where(unknown, 0.0, rows)], axis=1)
+
+    def unknown(self, rows: np.ndarray) -> np.ndarray:
+        """The share of values that are not known, in means of rows."""
+        return rows[:, 0] / math.sqrt(self.square)
 
     def decode(self, rows: np.ndarray) -> np.ndarray:
-        """Rows back in the units of the column, within its range, as all means of rows are."""
-        return np.clip(rows / self.weight * self._width + self._middle, self.low, self.high)
+        """Rows back: means of known values, in the units of the column and within its range, and
+        the share of others. NaN where hardly any value is known."""
+        unknown = np.clip(self.unknown(rows), 0.0, 1.0)
+        known = np.where(1 - unknown < _HARDLY, np.nan, 1 - unknown)
+        means = rows[:, 1] / self.weight * self._width / known + self._middle
+        return np.stack([unknown, np.clip(means, self.low, self.high)], axis=1)
 
     @property
     def _width(self) -> float:
@@ -69,7 +93,8 @@ class _Number:
 
 @dataclass(frozen=True)
 class _Category:
-    """A column of categories: two of them are at the distance `weight`, their mean is at 0."""
+    """A column of categories: two of them are at the distance `weight`, their mean is at 0. All
+    coordinates of a row add up to 0, but for one that is not known, where they are the same."""
 
     name: Hashable
     weight: float
@@ -81,21 +106,130 @@ class _Category:
         return [f"{self.name}_{value}" for value in self.values]
 
     @property
+    def decoded(self) -> list[str]:
+        """Names of the columns of the decoded table."""
+        last = f"{self.name}_unlisted"
+        return [*self.names, last + "_" * (last in self.names)]
+
+    @property
     def square(self) -> float:
-        """Squared length of the longest row of these columns."""
-        return self.weight**2 * (1 - 1 / len(self.values)) / 2
+        """Squared length of the longest row of these columns, and of one that is not known."""
+        return self.weight**2 * (1 - 1 / max(len(self.values), 2)) / 2
 
     def encode(self, values: Any) -> np.ndarray:
-        """Values as rows; what is not in the list is at 0, as far from all that is."""
+        """Values as rows; what is not in the list is as far from all that is."""
         codes = exact_integers(finder(self.values)(values))
         known, rows = codes >= 0, np.zeros((len(codes), len(self.values)))
         rows[known] = -1 / len(self.values)
         rows[known, codes[known]] += 1
+        rows[~known] = self._same / self.weight * math.sqrt(2)
         return rows * (self.weight / math.sqrt(2))
 
+    def unknown(self, rows: np.ndarray) -> np.ndarray:
+        """The share of values that are not known, in means of rows."""
+        return rows.mean(axis=1) / self._same
+
     def decode(self, rows: np.ndarray) -> np.ndarray:
-        """Rows back as the share of each category."""
-        return _nearest_shares(rows / self.weight * math.sqrt(2) + 1 / len(self.values))
+        """Rows back as the share of each category, and of what is not listed."""
+        unknown = self.unknown(rows)[:, None]
+        listed = (rows - unknown * self._same) / self.weight * math.sqrt(2)
+        return _nearest_shares(np.hstack([listed + (1 - unknown) / len(self.values), unknown]))
+
+    @property
+    def _same(self) -> float:
+        """Each coordinate of a row that is not known."""
+        return math.sqrt(self.square / len(self.values))
+
+
+class EncodedBounds(float):
+    """The radius of all rows of some columns, which says what a fit within it has shown of them."""
+
+    columns: tuple[_Number | _Category, ...]
+
+    @classmethod
+    def of(cls, columns: list[_Number | _Category]) -> Self:
+        """Those of a schema."""
+        made = cls(math.sqrt(sum(column.square for column in columns)) * (1 + 1e-9))
+        made.columns = tuple(columns)
+        return made
+
+    def told_of_fit(self, model: Any) -> None:
+        """Say in the status of a fitted estimator what does not fit: all of it is released."""
+        found = _released_points(model, sum(len(column.names) for column in self.columns))
+        if found is None or not is_ok(model.status_):
+            return
+        ends = np.cumsum([len(column.names) for column in self.columns])[:-1]
+        points, errors = (np.split(each, ends, axis=1) for each in found[:2])
+        blocks = list(zip(self.columns, points, errors, strict=True))
+        wrong = [words for block in blocks if (words := _mismatch(*block, found[2]))]
+        if wrong:
+            model.status_ = "; ".join(wrong)
+            return
+        alike = [_error_of_alike(*block, found[2]) for block in blocks]
+        hidden = np.flatnonzero([error is not None for error in alike])
+        if not len(hidden):
+            return
+        shown = [
+            f"{c.name} (standard error {plain(e or 0.0)})"
+            for (c, *_), e in zip(blocks, alike, strict=True)
+        ]
+        words = f"noise could explain the differences between clusters in {listed(shown, hidden)}"
+        model.status_ = with_caveat(model.status_, f"{words}; a narrower range has less noise")
+        for name in ("cluster_centers_status_", "column_status_"):
+            codes, places = getattr(model, name, None), (np.append(0, ends) + 1)[hidden]
+            if codes is not None:
+                part = codes[..., places]
+                codes[..., places] = np.where(part == "ok", "unknown", part)
+
+
+def _released_points(model: Any, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Released means (k, width) of encoded rows, their standard errors, and shares of the rows."""
+    for name in ("cluster_centers_", "means_", "mean_", "location_"):
+        points = np.atleast_2d(getattr(model, name, np.zeros((0, 0))))
+        if points.shape[1] == width and len(points):
+            errors = np.asarray(getattr(model, f"{name}std_error_", 0.0))
+            if errors.shape == points.shape[:1] != points.shape[1:]:
+                errors = errors[:, None]
+            weights = getattr(model, "cluster_weights_", getattr(model, "weights_", None))
+            share = np.ones(len(points)) if weights is None else np.maximum(weights, 0.0)
+            shares = share / max(float(share.sum()), 1e-300)
+            return points, np.broadcast_to(np.nan_to_num(errors), points.shape), shares
+    return None
+
+
+def _mismatch(
+    column: _Number | _Category, points: np.ndarray, errors: np.ndarray, shares: np.ndarray
+) -> str | None:
+    """In words, a column of which hardly any value is known, or that is at an end of its range."""
+    name, unknown = column.name, float(shares @ column.unknown(points))
+    error = float(np.sqrt(np.square(shares) @ np.square(errors[:, 0]))) / math.sqrt(column.square)
+    if 1 - unknown < max(_HARDLY, _SURELY * error) and error < _KNOWN:
+        more = "check spelling and spaces" if isinstance(column, _Category) else "check its type"
+        return f"no row had a known value of {name}: {more}"
+    if unknown - _SURELY * error > _MOST:
+        return f"{100 * unknown:.0f}% of the rows have no known value of {name}: check the schema"
+    if isinstance(column, _Category) or column.low == column.high:
+        return None
+    mean = float(shares @ points[:, 1]) / max(1 - unknown, _HARDLY) / column.weight
+    error = float(np.sqrt(np.square(shares) @ np.square(errors[:, 1]))) / column.weight
+    # Zero is an end that many columns have by nature.
+    natural = (column.low if mean < 0 else column.high) == 0
+    if 0.5 - abs(mean) < _AT_END + _SURELY * error and error < _KNOWN and not natural:
+        return f"{name} is at its bound in every row: check the unit"
+    return None
+
+
+def _error_of_alike(
+    column: _Number | _Category, points: np.ndarray, errors: np.ndarray, shares: np.ndarray
+) -> float | None:
+    """The standard error of means of numbers that differ by no more than noise explains, in their
+    own units; else None. Nothing tells that such a column varies by more than this error."""
+    if isinstance(column, _Category) or len(points) < 2:
+        return None
+    values, noise = points[:, 1], float(shares @ np.square(errors[:, 1]))
+    if shares @ np.square(values - shares @ values) >= _STANDS_OUT**2 * noise:
+        return None
+    return math.sqrt(noise) / column.weight * column._width
 
 
 def _nearest_shares(values: np.ndarray) -> np.ndarray:
@@ -124,13 +258,19 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
     this is a private version of k-prototypes, a method for clustering mixed tables. The schema is
     given, not learned, so the encoder costs nothing.
 
+    Values that are not known (missing, not listed, text among numbers) are one more category, so
+    the means of the others are not affected. A fit with the `bounds` of the encoder knows the
+    schema: its `status_` says so if hardly any value of a column was known, or if a number was at
+    an end of its range in all rows.
+
     Parameters
     ----------
     schema : dict, or list
         Public: for each column a pair ``(low, high)`` of numbers, its range, or a list of its
         categories. For data frames, use the names of the columns; other columns are left out. For
         arrays, use a list, or a dict in the order of the columns. A list also fits a data frame of
-        as many columns. None in a list of categories stands for missing values.
+        as many columns. None in a list of categories stands for missing values, which are otherwise
+        treated as not listed.
     weights : dict, optional
         Weights of columns, 1 by default. They multiply distances.
 
@@ -151,9 +291,10 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
     after this step keeps its guarantee. A string in a column does not change the other values. 1
     and 1.0 are the same category, and so are True and "True"; a text that is not in the schema
     counts as the number that it reads as, and a number as the text. No row is refused, because an
-    error would reveal it: numbers are clipped to their range, and values that are not in the schema
-    (another category, a missing value, text among numbers) are encoded as 0, in the middle of the
-    range or at the mean of the categories. Columns of dates and intervals are refused.
+    error would reveal it: numbers are clipped to their range, and of values that are not in the
+    schema (another category, a missing value, text among numbers) the encoding says only that.
+    Their squared distance from known values is between a quarter and a half for numbers, and
+    between a half and 1 for categories. Columns of dates and intervals are refused.
 
     References
     ----------
@@ -178,11 +319,12 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
     >>> model = DPKMeans(2, epsilon=1.0, bounds=encoder.output_bounds, random_state=0)
     >>> model = model.fit(encoder.fit_transform(table))
     >>> centers = encoder.inverse_transform(model.cluster_centers_).sort_values("age")
-    >>> centers.round({"age": 0, "work_none": 1, "work_part": 1, "work_full": 1}).to_numpy()
+    >>> shown = ["age", "work_none", "work_part", "work_full"]
+    >>> centers[shown].round(dict.fromkeys(shown, 1) | {"age": 0}).to_numpy()
     array([[30. ,  0. ,  0.5,  0.5],
            [70. ,  1. ,  0. ,  0. ]])
-    >>> centers.columns.tolist()
-    ['age', 'work_none', 'work_part', 'work_full']
+    >>> centers.columns.difference(shown).tolist()
+    ['age_missing', 'work_unlisted']
     """
 
     _learns_nothing = True
@@ -199,7 +341,7 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
     @property
     def output_bounds(self) -> float:
         """Radius around the origin of all possible rows: the `bounds` of the next estimator."""
-        return math.sqrt(sum(column.square for column in self._columns())) * (1 + 1e-9)
+        return EncodedBounds.of(self._columns())
 
     def fit(self, X: object, y: object = None) -> Self:
         """Check the schema, and that the table has its columns.
@@ -237,7 +379,8 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
         Returns
         -------
         X_encoded : ndarray of shape (n_samples, n_columns_out)
-            A column for each number and for each category, in the order of the schema.
+            In the order of the schema: two columns for numbers, of which the first one is for
+            missing values, and one for each category.
         """
         check_is_fitted(self)
         columns = self._columns()
@@ -256,9 +399,9 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
         Returns
         -------
         table : DataFrame
-            Numbers in their own units and within their ranges, and the shares of categories, which
-            are at least 0 and add up to 1: of noisy rows, the nearest such table. An unknown value
-            counts as an equal share of each category.
+            Means of known numbers, in their own units and within their ranges (NaN if hardly any is
+            known), and the share of missing ones; the shares of categories and of unlisted values,
+            which are at least 0 and add up to 1: of noisy rows, the nearest such table.
         """
         with extra("pandas"):
             import pandas as pd
@@ -269,11 +412,11 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
         if X.shape[1] != ends[-1]:
             raise ValueError(f"X must have {ends[-1]} columns.")
         blocks = zip(columns, np.split(X, ends[:-1], axis=1), strict=True)
-        table = np.hstack([finite(column.decode(block)) for column, block in blocks])
-        return pd.DataFrame(table, columns=self.get_feature_names_out())
+        table = np.hstack([column.decode(block) for column, block in blocks])
+        return pd.DataFrame(table, columns=[name for each in columns for name in each.decoded])
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
-        """Name the encoded columns: a number keeps its name, a category is ``column_category``.
+        """Name the encoded columns, in the order of the schema.
 
         Parameters
         ----------
@@ -283,7 +426,8 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
         Returns
         -------
         names : ndarray of str
-            Names of the columns of `transform`.
+            Those of `transform`: ``column_missing`` and ``column`` for a column of numbers, and
+            ``column_category`` for each category.
         """
         check_is_fitted(self)
         return np.array([name for each in self._columns() for name in each.names], dtype=object)

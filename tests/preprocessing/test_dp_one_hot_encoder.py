@@ -66,6 +66,7 @@ def test_what_it_finds_is_a_schema_for_the_encoder_of_mixed_tables():
     assert found.column_status_.tolist() == ["ok", "noise"] and not found.trustworthy_
     encoder = PublicEncoder({"age": (15, 95), **found.schema_}).fit(table)
     assert encoder.get_feature_names_out().tolist() == [
+        "age_missing",
         "age",
         "work_full",
         "work_none",

@@ -2,6 +2,8 @@
 
 import pickle
 import warnings
+from copy import deepcopy
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -9,7 +11,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from sklearn_dp import DPKMeans
+from sklearn_dp import DPKMeans, DPKTupleKMeans, FriendlyCovariance, FriendlyMean
 from sklearn_dp.preprocessing import PublicEncoder
 
 pandas = pytest.importorskip("pandas")
@@ -66,25 +68,26 @@ def test_frames_and_arrays_give_the_same_rows():
     ):
         assert encoder.transform(other).tobytes() == rows.tobytes()
     numbers = PublicEncoder([(0, 1), [3, 4]]).fit_transform(np.array([[0.5, 3], [2.0, 4]]))
-    np.testing.assert_allclose(numbers[:, 0], [0.0, 0.5])
-    assert np.linalg.norm(numbers[0, 1:] - numbers[1, 1:]) == pytest.approx(1.0)
+    np.testing.assert_allclose(numbers[:, :2], [[0.0, 0.0], [0.0, 0.5]])
+    assert np.linalg.norm(numbers[0, 2:] - numbers[1, 2:]) == pytest.approx(1.0)
 
 
 def test_centers_come_back_as_a_table():
     table = people()
     encoder = PublicEncoder(SCHEMA).fit(table)
     back = encoder.inverse_transform(encoder.transform(table).mean(axis=0, keepdims=True))
-    assert list(back.columns) == list(encoder.get_feature_names_out())
+    encoded = [name for name in back if "unlisted" not in name]
+    assert encoded == list(encoder.get_feature_names_out())
     assert back["age"][0] == pytest.approx(table["age"].mean())
     for value in WORK:
         assert back[f"work_{value}"][0] == pytest.approx((table["work"] == value).mean())
     assert back["code_None"][0] == pytest.approx(table["code"].isna().mean())
-    noisy = encoder.inverse_transform(np.full((1, 7), 9.0))
-    # As far as a row can be: the range of a number ends, and shares that are alike add up to 1.
+    noisy = encoder.inverse_transform([[0.0, *[9.0] * 7]])
+    # As far as a row can be: the range of a number ends, and all categories are unlisted.
     assert noisy["age"][0] == 95
-    np.testing.assert_allclose(noisy.iloc[0, 1:].tolist(), [1 / 3] * 6)
+    np.testing.assert_allclose(noisy.iloc[0, 2:].tolist(), [0, 0, 0, 1] * 2, atol=1e-12)
     shown = encoder.set_output(transform="pandas").transform(table)
-    assert list(shown.columns) == list(back.columns)
+    assert list(shown.columns) == encoded
 
 
 def test_noisy_shares_add_up_and_are_nearer_to_the_true_ones():
@@ -95,15 +98,17 @@ def test_noisy_shares_add_up_and_are_nearer_to_the_true_ones():
     noise = 0.3 * rng.normal(size=(500, 6))
     back = encoder.inverse_transform(rows.mean(axis=0) + noise).to_numpy()
     assert (back >= 0).all()
-    np.testing.assert_allclose(back.reshape(500, 2, 3).sum(axis=2), 1.0)
+    np.testing.assert_allclose(back.reshape(500, 2, 4).sum(axis=2), 1.0)
     error = np.linalg.norm(back - true, axis=1)
-    assert (error <= np.linalg.norm(noise, axis=1) * np.sqrt(2) + 1e-9).all()
+    assert (error <= np.linalg.norm(noise, axis=1) * 2 + 1e-9).all()
     whole = encoder.inverse_transform(rows).to_numpy()
     np.testing.assert_allclose(rows[:, :3].argmax(axis=1), whole[:, :3].argmax(axis=1))
-    np.testing.assert_allclose(np.sort(whole[:, :3], axis=1), np.tile([0, 0, 1.0], (len(rows), 1)))
+    np.testing.assert_allclose(
+        np.sort(whole[:, :4], axis=1), np.tile([0, 0, 0, 1.0], (len(rows), 1)), atol=1e-12
+    )
     for far in (np.full((2, 6), 1.7e308), [[1.7e308, -1.7e308, 0, 1, 2, 3]]):
         shares = encoder.inverse_transform(far).to_numpy()
-        np.testing.assert_allclose(shares.reshape(-1, 2, 3).sum(axis=2), 1.0)
+        np.testing.assert_allclose(shares.reshape(-1, 2, 4).sum(axis=2), 1.0)
 
 
 def test_a_list_fits_a_data_frame_by_the_order_of_its_columns():
@@ -118,9 +123,16 @@ def test_a_list_fits_a_data_frame_by_the_order_of_its_columns():
     with pytest.raises(ValueError, match="no column 'work'"):
         encoder.transform(table[["age"]])
     assert encoder.fit_transform(table.to_numpy()).tobytes() == rows.tobytes()
-    assert list(encoder.get_feature_names_out())[0] == "0"
+    assert list(encoder.get_feature_names_out())[:2] == ["0_missing", "0"]
     with pytest.raises(ValueError, match="no column 0"):
         encoder.fit(people())
+
+
+def unknown(encoder, rows):
+    """The shares of values that are not known, which are the same in all of these rows."""
+    table = encoder.inverse_transform(rows).round(9)
+    names = [name for name in table if name.endswith(("_missing", "_unlisted"))]
+    return {name: table[name].iloc[0] for name in names if table[name].nunique() == 1}
 
 
 class Odd:
@@ -152,7 +164,8 @@ def test_what_the_schema_does_not_know_shows_in_its_own_row_only(value):
     assert found[:-1].tobytes() == rows.tobytes()
     assert np.linalg.norm(found[-1]) <= encoder.output_bounds
     if not isinstance(value, float | int | str):
-        np.testing.assert_array_equal(found[-1, :4], 0)
+        assert unknown(encoder, found[-1:])["age_missing"] == 1
+        assert unknown(encoder, found[-1:])["work_unlisted"] == 1
 
 
 def test_clusters_of_a_mixed_table():
@@ -254,7 +267,7 @@ def test_an_odd_value_moves_no_other_row_and_runs_no_code(odd):
         warnings.simplefilter("error")
         known = encoder.fit_transform(rows)
         found = encoder.transform([*rows, [odd, odd]])
-    assert np.array_equal(found[:2], known) and not found[2].any()
+    assert np.array_equal(found[:2], known) and set(unknown(encoder, found[2:]).values()) == {1}
 
 
 @pytest.mark.parametrize("row", [[], [1.0], [1.0, "a", 2.0], 7.0, None, [[1.0], ["a"]]])
@@ -262,7 +275,7 @@ def test_a_row_of_another_length_moves_no_other_row(row):
     encoder = PublicEncoder({"a": (0, 10), "c": ["a", "b"]})
     known = encoder.fit_transform([[1.0, "a"]])
     found = encoder.transform([[1.0, "a"], row])
-    assert np.array_equal(found[:1], known) and not found[1].any()
+    assert np.array_equal(found[:1], known) and set(unknown(encoder, found[1:]).values()) == {1}
 
 
 @pytest.mark.parametrize(
@@ -285,7 +298,8 @@ def test_the_type_of_a_column_decides_about_no_row(values, kinds):
             pd.Series([*values, "x"], dtype=object),
         ):
             found = encoder.transform(pd.DataFrame({"c": typed}))
-            assert np.array_equal(found[:3], known) and not found[3].any()
+            assert np.array_equal(found[:3], known)
+            assert unknown(encoder, found[3:]) == {"c_unlisted": 1}
 
 
 def test_categories_that_are_compared_alike_are_refused():
@@ -299,3 +313,136 @@ def test_a_text_is_the_category_that_it_spells():
     found = encoder.fit_transform([["01"], ["1"], [1.0], [2**53], [2**53 + 1], ["001"]])
     assert found[:5].argmax(axis=1).tolist() == [0, 1, 2, 3, 4]
     assert found[5].argmax() == 2  # it is no category, and counts as the number that it reads as
+
+
+def patients(n=20_000, seed=0, **changed):
+    """Complete rows that fit the schema, but for what is `changed` in a column."""
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(
+        {
+            "age": rng.normal(45, 12, n).clip(18, 90),
+            "job": rng.choice(["clerk", "farmer", "nurse"], n, p=[0.7, 0.2, 0.1]),
+            "sex": rng.choice(["Male", "Female"], n, p=[0.67, 0.33]),
+            "glucose": rng.normal(82, 15, n),
+            "height": rng.normal(170, 9, n),
+        }
+    )
+    table["glucose"] += 60 * (table["job"] == "nurse")
+    for name, change in changed.items():
+        table[name] = change(table[name])
+    return table
+
+
+RANGES = {
+    "age": (0, 100),
+    "job": ["clerk", "farmer", "nurse"],
+    "sex": ["Male", "Female"],
+    "glucose": (40, 400),
+    "height": (100, 220),
+}
+
+
+def fitted(table, schema=RANGES, made=DPKMeans, **options):
+    encoder = PublicEncoder(schema)
+    model = made(4, bounds=encoder.output_bounds, random_state=0, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return encoder, model.fit(encoder.fit_transform(table))
+
+
+def spaced(values):
+    return " " + values.astype(str)
+
+
+@pytest.mark.parametrize(
+    ("changed", "schema", "words"),
+    [
+        ({}, {}, None),
+        ({"job": spaced}, {}, "no row had a known value of job: check spelling and spaces"),
+        ({"job": lambda v: v.str.upper()}, {}, "no row had a known value of job: check spelling"),
+        ({"sex": lambda v: v.map({"Male": 1, "Female": 2})}, {}, "no row had a known value of sex"),
+        ({}, {"job": ["Klerk"]}, "no row had a known value of job"),
+        ({"glucose": spaced}, {}, None),  # which reads as a number
+        ({"glucose": lambda v: v.astype(str) + " mg"}, {}, "no row had a known value of glucose: "),
+        ({"glucose": lambda v: v * np.nan}, {}, "no row had a known value of glucose: check its"),
+        ({"job": lambda v: v.where(v == "farmer")}, {}, "80% of the rows have no known value of j"),
+        ({"height": lambda v: v / 100}, {}, "height is at its bound in every row: check the unit"),
+        ({}, {"height": (1.0, 2.2)}, "height is at its bound in every row: check the unit"),
+        ({"age": lambda v: v * 365}, {}, "age is at its bound in every row: check the unit"),
+    ],
+)
+def test_a_schema_that_does_not_fit_is_told_from_what_was_released(changed, schema, words):
+    for seed in range(3):
+        _, model = fitted(patients(seed=seed, **changed), {**RANGES, **schema})
+        assert model.trustworthy_ == (words is None)
+        if words is not None:
+            assert model.status_.startswith(words)
+
+
+@pytest.mark.parametrize("made", [DPKMeans, FriendlyMean, FriendlyCovariance, DPKTupleKMeans])
+def test_any_estimator_within_the_bounds_of_a_schema_knows_it(made):
+    if made in (FriendlyMean, FriendlyCovariance):
+        made = partial(lambda cls, k, **options: cls(**options), made)
+    _, wrong = fitted(patients(job=spaced), made=made, epsilon=5.0)
+    assert wrong.status_.startswith("no row had a known value of job") and not wrong.trustworthy_
+    _, right = fitted(patients(), made=made, epsilon=5.0)
+    assert "known value" not in right.status_ and "unit" not in right.status_
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.1, 0.3, 0.49])
+@pytest.mark.parametrize("name", ["glucose", "job"])
+def test_means_and_shares_are_those_of_known_values(name, share):
+    """Missing ones were in the middle of the range: a mean of 82 became 96 with a tenth missing."""
+    rng = np.random.default_rng(1)
+    table = patients(**{name: lambda v: v.where(rng.random(len(v)) >= share)})
+    encoder, model = fitted(table, epsilon=5.0)
+    found, weights = encoder.inverse_transform(model.cluster_centers_), model.cluster_weights_
+    other = "glucose_missing" if name == "glucose" else "job_unlisted"
+    missing = np.average(found[other], weights=weights)
+    assert missing == pytest.approx(table[name].isna().mean(), abs=0.01)
+    if name == "glucose":
+        known = weights * (1 - found["glucose_missing"])
+        mean = np.nansum(known * found["glucose"]) / known[found["glucose"].notna()].sum()
+        assert mean == pytest.approx(table["glucose"].mean(), abs=1.5)
+    else:
+        nurses = np.average(found["job_nurse"], weights=weights)
+        assert nurses == pytest.approx((table["job"] == "nurse").mean(), abs=0.01)
+    assert model.trustworthy_
+
+
+@pytest.mark.parametrize(("top", "told"), [(60, False), (400, False), (1e6, True), (1e8, True)])
+def test_numbers_whose_range_hides_them_are_told(top, told):
+    rng = np.random.default_rng(0)
+    group = rng.choice(list("abc"), 15_000)
+    hours = rng.normal(12, 5, 15_000).clip(0, 50) + np.where(group == "a", 8, 0)
+    table = pd.DataFrame({"group": group, "hours": hours})
+    schema = {"group": list("abc"), "hours": (0, top)}
+    encoder = PublicEncoder(schema)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = DPKMeans(3, bounds=encoder.output_bounds, random_state=0).fit(
+            encoder.fit_transform(table)
+        )
+    words = "noise could explain the differences between clusters in hours (standard error"
+    assert (words in model.status_) == told
+    place = encoder.get_feature_names_out().tolist().index("hours")
+    assert (model.column_status_[place] == "unknown") == told
+    assert (model.cluster_centers_status_[:, place] == "unknown").all() == told
+
+
+def test_bounds_of_a_schema_are_a_number_that_can_be_copied():
+    bounds = PublicEncoder(RANGES).output_bounds
+    model = DPKMeans(2, bounds=bounds)
+    for other in (pickle.loads(pickle.dumps(bounds)), clone(model).bounds, deepcopy(bounds)):
+        assert isinstance(other, float) and other == bounds and other.columns == bounds.columns
+    assert repr(bounds) == repr(float(bounds))
+
+
+def test_a_listed_category_may_have_any_name():
+    encoder = PublicEncoder({"c": ["unlisted", "b"]}).fit([["b"]])
+    table = encoder.inverse_transform(encoder.transform([["unlisted"], ["?"]]))
+    assert table.columns.tolist() == ["c_unlisted", "c_b", "c_unlisted_"]
+    np.testing.assert_allclose(table.to_numpy(), [[1, 0, 0], [0, 0, 1]], atol=1e-9)
+    alone = PublicEncoder({"c": ["a"]}).fit([["a"]])
+    found = alone.inverse_transform(alone.transform([["a"], ["b"]]))
+    np.testing.assert_allclose(found.to_numpy(), [[1, 0], [0, 1]], atol=1e-9)
