@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple, dataclass_transform
 
 import numpy as np
 
-from .._privacy._domain import Domain
+from .._privacy._domain import Domain, Sphere
 from .._privacy._sealed import Claim, Sealed, SealedCells
 from .._privacy._units import UnitFacts
 from .._rows.rows import ROWS
@@ -34,7 +34,7 @@ QUESTIONS: list[type] = []
 """Every kind of question and of step."""
 
 _LONGEST = 2.0**25  # norm of a point that integer rows are compared with: see `_rows.rows`
-_PLAIN = {type(None), bool, int, float, str, np.bool_, Domain}
+_PLAIN = {type(None), bool, int, float, str, np.bool_, Domain, Sphere}
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
