@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._aggregate.friendly.column_moments import column_mean_entries
 from .._aggregate.moments.moment_releases import moment_entries
 from .._aggregate.shared.adaptive_center import adaptive_center_radius, center_radius_entries
-from .._aggregate.shared.advice import advice
+from .._aggregate.shared.advice import advice, is_known
 from .._aggregate.shared.axes import noise_edge, second_moment
 from .._aggregate.shared.centering import noise_sd
 from .._aggregate.shared.column_means import unequal
@@ -307,7 +307,8 @@ class DPPCA(
         self.status_ = place.weights.told(place.status)
         if self.status_ == "ok" and (self.explained_variance_[:1] < noise_edge(sd, d)).any():
             times = math.inf if total < 2 * math.sqrt(d) * sd else 2 * noise_edge(sd, d) * d / total
-            words = advice(times, session.budget_for, place.size)
+            size = place.size if is_known(place.size, place.size_sd) else None
+            words = advice(times, session.budget_for, size)
             self.status_ = f"no direction stands out from the noise{words}"
         self._set_mean(session, table, place, seen, np.diag(moment) * unit)
         self._earlier_days = None if self._no_days() else self._first_day(place, moment * unit)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._aggregate.shared.advice import Budget, advice, listed
+from .._aggregate.shared.advice import Budget, advice, is_known, listed
 from .._aggregate.shared.quantiles import Quantiles, fit_quantiles, quantile_entries
 from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike, check_real
 from .._intervals import StandardErrors
@@ -175,7 +175,8 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
         """The status: "ok", or the trouble of the columns."""
         if found.too_few > 1:
             words = "too few rows for this budget: noise hides the ranks"
-            return words + advice(found.too_few, budget, found.size)
+            size = found.size if is_known(found.size, found.size_sd) else None
+            return words + advice(found.too_few, budget, size)
         troubles = {
             "noise": (
                 "noise hides the quantiles of these columns (tighter bounds or more rows would "

@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.friendly.column_moments import column_moment_entries, fit_column_moments
-from .._aggregate.shared.advice import advice, listed
+from .._aggregate.shared.advice import advice, is_known, listed
 from .._aggregate.shared.bounds import is_ok
 from .._aggregate.shared.table import Table
 from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike
@@ -216,9 +216,10 @@ class DPStandardScaler(Replacing, ColumnFit, StandardErrors, Scaling, BaseDPEsti
         self.status_ = found.status
         if is_ok(found.status) and lost.any():
             columns = listed(names, np.flatnonzero(lost))
+            size = found.size if is_known(found.size, found.size_sd) else None
             self.status_ = (
                 f"noise hides the standard deviations of these columns: {columns}"
-                + advice(float(part.max()), session.budget_for, found.size)
+                + advice(float(part.max()), session.budget_for, size)
             )
 
     def _center_and_scale(self) -> tuple[Any, Any]:

@@ -20,6 +20,7 @@ import numpy as np
 from ..._privacy._aggregates import NoisyNorms
 from ..._privacy._domain import Domain, Sphere
 from ..._rows.rows import GridGeometry
+from ..shared.advice import is_known
 from ..shared.bounds import NO_BOUND, clipped_in_words, upper_bound_outside
 from ..shared.centering import Size, noise_sd
 from .candidates import Choice
@@ -41,7 +42,6 @@ _LOOSE = 20.0  # times the spread of the rows that the radius should not be
 # Noise of a count that the rows of an average cluster have to exceed: smaller ones are to be found,
 # too. Of 75 fits of 5 to 50 clusters, so many rows or so much budget made nearly all "ok".
 _SURELY = 7.0
-_KNOWN = 5.0  # noise of a number of units that it has to exceed to be told
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ def _signs(
     noise = math.sqrt(final.centers.shape[1]) * k / max(signal, 1e-300)
     # Where noise may be all that is between them, the centers are shrunk to one point.
     one_center = len(final.centers) < k or (k > 1 and not np.ptp(points, 0).any())
-    size = facts.size.n if facts.size.n > _KNOWN * facts.size.sd else None
+    size = facts.size.n if is_known(facts.size.n, facts.size.sd) else None
     signs = Signs(signal, noise, n_leaves, one_center, final.noise_share, n_clusters=k, size=size)
     if found is None:
         return signs

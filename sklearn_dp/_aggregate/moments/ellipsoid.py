@@ -166,7 +166,7 @@ class Ellipsoid:
         mean, second, _ = (part[~self.constant] for part in self.noise_errors())
         error = max(float(mean.max()), float(second.max()) / math.sqrt(2))
         status = hidden_in_noise(
-            what, error, 1.0, budget, self.weight if size is None else size, self.least_weight
+            what, error, 1.0, budget, self.weight, self.least_weight, total=size
         )
         unseen = float(np.max(self.errors.unseen_second))
         if status == "ok" and unseen > DOUBTED:

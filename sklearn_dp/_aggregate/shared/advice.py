@@ -11,6 +11,7 @@ import numpy as np
 
 _HIDDEN = 0.5  # part of a spread that a standard error is, above which little can be seen
 _ENOUGH = 0.2  # the part that a remedy leads to
+_KNOWN = 5.0  # standard deviations of its noise that a number of units is told by
 _MOST_TIMES = 1000.0  # what is asked for at most: more would be no advice
 
 
@@ -33,6 +34,11 @@ def advice(
     return f"; use {either(ways)}" if ways else ""
 
 
+def is_known(size: float, sd: float) -> bool:
+    """Whether a noisy number of units stands out of its noise by so much that it may be told."""
+    return size > _KNOWN * sd
+
+
 def either(ways: Sequence[str]) -> str:
     """One of several, in a sentence.
 
@@ -51,25 +57,31 @@ def hidden_in_noise(
     least: float,
     power: float = 1.0,
     units: str = "rows",
+    total: float | None = None,
 ) -> str:
     """The status of an answer whose standard error is about as large as what it is to tell.
 
     "ok" where the error is less than half of the spread of `what`, both released. `size` is the
-    number of all units, `least` what there is at least, by its noise, of those that the error is
-    of.
+    number of units that the error was divided by, `least` what there is at least, by its noise;
+    `total` of all units, where these are a part of them.
     `power`: an error of several spreads falls with this root of the number of units: less than one
     where clips follow the noise of earlier steps.
     """
-    part = error / spread if spread > 0 else math.inf
+    part, total = error / spread if spread > 0 else math.inf, size if total is None else total
     if not least > 0:
         found = f"too few {units} for this budget: their number is lost in the noise"
         # Error times size does not depend on the size as long as it is noise.
-        return f"{found}; use about {float(plain(max(part, 1.0) / _ENOUGH * size)):,.0f} {units}"
+        return f"{found}; use about {float(plain(max(part, 1.0) / _ENOUGH * total)):,.0f} {units}"
     if not part > _HIDDEN:
         return "ok"
     words = f"about {100 * part:.0f}% of" if part < 10 else "many times"
     found = f"mostly noise: the standard error is {words} the spread of {what}"
-    return found + advice(min(part, part**power) / _ENOUGH, budget, size, units)
+    return found + advice(
+        min(part, part**power) / _ENOUGH,
+        budget,
+        total if is_known(size, (size - least) / 2) else None,
+        units,
+    )
 
 
 def listed(names: Sequence[object], places: Sequence[int] | np.ndarray, most: int = 5) -> str:

@@ -5,13 +5,22 @@ import re
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sklearn_dp import DPBySegment, DPKMeans, DPQuantiles, privatize
+from sklearn_dp import (
+    DPPCA,
+    DPBySegment,
+    DPKMeans,
+    DPQuantiles,
+    DPStandardScaler,
+    FriendlyMean,
+    privatize,
+)
 from sklearn_dp._aggregate.shared.advice import advice, hidden_in_noise, plain
 from sklearn_dp._compositions import private_steps, steps_of
 
@@ -56,7 +65,7 @@ def test_an_error_is_told_by_the_spread_that_hides_in_it(error, spread, least, w
 
 
 def test_what_helps_leads_to_a_fifth_of_the_spread():
-    assert hidden_in_noise("it", 2.0, 1.0, budget, 30.0, 9.0).endswith(
+    assert hidden_in_noise("it", 2.0, 1.0, budget, 30.0, 25.0).endswith(
         "; use about 10 times as many rows (300 in all) or epsilon = 10"
     )
     assert hidden_in_noise("it", 2.0, 1.0, budget, 30.0, 0.0).endswith("; use about 300 rows")
@@ -131,3 +140,38 @@ def seeds(model):
     if isinstance(model, DPBySegment):
         return {"random_state": 0}
     return {name: 0 for name in model.get_params() if name.endswith("random_state")}
+
+
+@pytest.mark.parametrize(
+    ("model", "n"),
+    [
+        (FriendlyMean(epsilon=0.1, bounds=(-100, 100)), 1000),
+        (FriendlyMean(epsilon=0.03, bounds=(-100, 100)), 4000),
+        (DPStandardScaler(epsilon=0.03, bounds=40.0), 4000),
+        (DPQuantiles([0.01, 0.99], epsilon=0.1, bounds=(-4, 4)), 1000),
+        (DPKMeans(20, epsilon=0.3, bounds=4.0), 1000),
+        (DPPCA(epsilon=0.1, bounds=40.0), 2000),
+    ],
+)
+def test_numbers_of_rows_are_those_of_all(model, n):
+    """As released, and only where the noise of their number leaves it known."""
+    rng, found = np.random.default_rng(0), []
+    X = rng.normal(size=(n, 3)).clip(-3, 3) / 3 + np.array([-1, 0, 1])[rng.integers(3, size=(n, 1))]
+    for seed in range(4):
+        status = clone(model).set_params(random_state=seed).fit(X).status_
+        match = re.search(r"about ([\d.]+) times as many rows \(([\d,]+) in all\)", status)
+        if match is not None:
+            found.append(float(match[2].replace(",", "")) / float(match[1]) / n)
+    assert all(0.7 < ratio < 1.4 for ratio in found)
+    assert found or isinstance(model, DPStandardScaler | DPPCA)
+
+
+def test_a_part_of_the_rows_is_told_by_the_number_of_all():
+    """Of a component with 100 of 1,000 rows: ten times as many of it are ten times as many rows."""
+    words = hidden_in_noise("it", 2.0, 1.0, budget, 100.0, 90.0, total=1000.0)
+    assert "about 10 times as many rows (10,000 in all)" in words
+    unknown = hidden_in_noise("it", 2.0, 1.0, budget, 100.0, 50.0, total=1000.0)
+    assert "at least 10 times as many rows or" in unknown
+    assert hidden_in_noise("it", 2.0, 1.0, budget, 9.0, 0.0, total=90.0).endswith(
+        "use about 900 rows"
+    )
