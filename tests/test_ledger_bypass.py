@@ -200,12 +200,10 @@ def test_an_error_in_the_middle_of_a_fit_is_paid_for(cls, ledger, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr("sklearn_dp._privacy._session.PrivacySession.gaussian", explode)
-        with pytest.raises(ZeroDivisionError):
-            estimator.fit(X)
-    assert len(book.entries) == 1
-    with pytest.raises(ValueError, match="Complex"):
-        estimator.fit(np.full((5, 2), 1j))
-    assert len(book.entries) == 2
+        for n_charges in (1, 2):
+            with pytest.raises(ZeroDivisionError):
+                estimator.fit(X)
+            assert len(book.entries) == n_charges
     with pytest.raises(BudgetExceededError):
         estimator.fit(X)
 
