@@ -1,6 +1,6 @@
-"""Private building blocks: functions of (rows, session), in seven rooms.
+"""Private building blocks: functions of (rows, session), in eight rooms.
 
-`shared` is for all; `friendly`, `kmeans`, `tuples`, `one_cluster` and `moments` hold one family of
-algorithms each; `mixture` puts them together. Which room may import which stands in
+`shared` and `columns` are for all; `friendly`, `kmeans`, `tuples`, `one_cluster` and `moments` hold
+one family of algorithms each; `mixture` puts them together. Which room may import which stands in
 `tests/test_architecture.py`.
 """

@@ -19,7 +19,7 @@ from ._aggregates import norm_places, safe_norms, scaled_columns
 from ._checks import is_real, real_array
 from ._grid import rows_minus
 
-__all__ = ["Domain", "Sphere", "unit_rows"]
+__all__ = ["Domain", "Sphere", "column_ends", "unit_rows"]
 
 _LARGEST = 1e140  # sums of squares of lengths stay finite
 _SMALLEST = 1e-140  # and squares of grid steps stay normal numbers
@@ -169,6 +169,45 @@ class Domain:
         scaled = (points / largest).reshape(-1, points.shape[-1])
         norms = safe_norms(scaled).reshape(largest.shape)
         return points * np.minimum(1.0, self.radius / largest / np.maximum(norms, 1e-300))
+
+
+def column_ends(bounds: Any, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+    """The ends (d,) of columns that are clipped one by one: a box, of which sides may be missing
+    (infinite), the largest magnitude of all values, or None for no ends. Errors name `bounds`.
+
+    >>> [end.tolist() for end in column_ends(([0, 0], [120, np.inf]), 2)]
+    [[0.0, 0.0], [120.0, inf]]
+    """
+    nowhere = np.full(n_features, np.inf)
+    if bounds is None:
+        return -nowhere, nowhere
+    missing = None if is_real(bounds) else _missing(bounds, n_features)
+    if missing is None or not missing.any():
+        domain = Domain.from_bounds(bounds, n_features)
+        if domain.low is None:
+            return -np.full(n_features, domain.radius), np.full(n_features, domain.radius)
+        return domain.low, domain.high
+    # What is there is checked as a box is, and put back between what is missing.
+    low, high = (np.array(np.broadcast_to(real_array(side), (n_features,))) for side in bounds)
+    there = ~missing
+    closed = np.where(there, [low, high], np.where(there[::-1], [high, low], 0.0))
+    if (missing[0] & (low > 0)).any() or (missing[1] & (high < 0)).any():
+        raise ValueError("bounds: low must not exceed high: only low may be -inf, only high inf.")
+    if (there[0] & there[1]).any():
+        both = (there[0] & there[1]).nonzero()[0]
+        Domain.from_bounds((low[both], high[both]), len(both))
+    if not np.abs(closed).max(initial=0.0) <= _LARGEST:
+        raise ValueError(f"bounds: no entry or width may exceed {_LARGEST:g}.")
+    return low, high
+
+
+def _missing(bounds: Any, n_features: int) -> np.ndarray | None:
+    """Which ends (2, d) of a pair are infinite; None if it is no pair of numbers."""
+    try:
+        sides = [np.broadcast_to(real_array(side), (n_features,)) for side in bounds]
+    except (OverflowError, TypeError, ValueError):
+        return None
+    return np.isinf(sides) if len(sides) == 2 else None
 
 
 def _by_columns(bounds: Any, n_features: int) -> bool:

@@ -16,6 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from .._aggregate.columns.look import COLUMNS, column_entries, look_at_columns
 from .._aggregate.kmeans.lloyd_state import changed_sides
 from .._aggregate.kmeans.result import EngineResult
 from .._aggregate.shared.advice import listed
@@ -27,7 +28,7 @@ from .._aggregate.shared.column_means import (
     unequal,
     unrefined_centers,
 )
-from .._aggregate.shared.columns import COLUMNS, Columns, column_entries, look_at_columns
+from .._aggregate.shared.columns import Columns
 from .._privacy._domain import Domain
 from .._privacy._plan import PlanEntry
 from .._privacy._session import PrivacySession

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
+from .._aggregate.columns.look import columns_of
 from .._aggregate.kmeans.private_coreset import build_private_coreset, private_coreset_entries
 from .._aggregate.shared.axes import normal_points
-from .._aggregate.shared.columns import columns_of
 from .._aggregate.shared.narrow_bounds import told_of_points
 from .._base import (
     MOST_CLUSTERS,

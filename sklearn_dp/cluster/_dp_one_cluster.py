@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._aggregate.columns.look import columns_of
 from .._aggregate.friendly.points import group_points, unit_points
 from .._aggregate.one_cluster.center import CENTER_METHODS
 from .._aggregate.one_cluster.pair_counts import MOST_RADII
@@ -22,7 +23,6 @@ from .._aggregate.one_cluster.search import (
     seen_ball,
 )
 from .._aggregate.shared.bounds import is_ok, known_or_paid
-from .._aggregate.shared.columns import columns_of
 from .._aggregate.shared.narrow_bounds import told_of_balls
 from .._base import (
     BaseDPEstimator,

@@ -12,6 +12,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._aggregate.columns.look import COLUMNS, column_entries
 from .._aggregate.moments.covariance_core import BLOCK_LIMIT
 from .._aggregate.moments.ellipsoid import matrix_errors, symmetric
 from .._aggregate.moments.moment_releases import DISTANCES, moment_entries
@@ -24,7 +25,6 @@ from .._aggregate.moments.seen_columns import (
 from .._aggregate.shared.adaptive_center import (
     center_radius_entries,
 )
-from .._aggregate.shared.columns import COLUMNS, column_entries
 from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer
 from .._days import WITHOUT_BOUNDS

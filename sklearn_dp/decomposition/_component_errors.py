@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._aggregate.columns.look import Profile
 from .._aggregate.friendly.column_moments import fit_column_means
 from .._aggregate.moments.seen_columns import at_bound_codes
 from .._aggregate.shared.adaptive_center import CenterRadius
@@ -16,7 +17,6 @@ from .._aggregate.shared.advice import listed, plain
 from .._aggregate.shared.bounds import is_ok, with_caveat
 from .._aggregate.shared.column_codes import told_of_rule
 from .._aggregate.shared.column_means import unequal
-from .._aggregate.shared.columns import ReleasedColumns
 from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts, told_of_hidden
 from .._aggregate.shared.table import Table
 from .._base import BaseDPEstimator
@@ -159,7 +159,7 @@ class BaseComponentErrors(BaseDPEstimator):
         session: PrivacySession,
         table: Table,
         place: CenterRadius,
-        seen: ReleasedColumns | None,
+        seen: Profile | None,
         variances: np.ndarray,
     ) -> None:
         """The mean, with noise of each column's own where the plan pays for it; and its status.
@@ -183,7 +183,7 @@ class BaseComponentErrors(BaseDPEstimator):
                 codes = np.where(seen.known, np.where(seen.single, "constant", codes), "noise")
                 # Nearly all rows have the one value, and nothing limits what the others have.
                 better = seen.single & (seen.columns.scale < self.mean_std_error_)
-                self.mean_ = np.where(better, seen.columns.origin, self.mean_)
+                self.mean_ = np.where(better, seen.center, self.mean_)
                 self.mean_std_error_ = np.where(better, math.inf, self.mean_std_error_)
             self.column_status_ = codes
         else:

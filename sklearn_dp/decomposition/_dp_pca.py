@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from .._aggregate.columns.look import column_entries, look_at_columns
 from .._aggregate.friendly.column_moments import column_mean_entries
 from .._aggregate.moments.moment_releases import moment_entries
 from .._aggregate.shared.adaptive_center import adaptive_center_radius, center_radius_entries
@@ -15,7 +16,6 @@ from .._aggregate.shared.advice import advice, is_known
 from .._aggregate.shared.axes import noise_edge, second_moment
 from .._aggregate.shared.centering import noise_sd
 from .._aggregate.shared.column_means import unequal
-from .._aggregate.shared.columns import column_entries, look_at_columns
 from .._aggregate.shared.single_rows import for_rows, products, row_guard, saturated
 from .._base import (
     Bounds,

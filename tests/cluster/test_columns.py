@@ -84,12 +84,12 @@ def test_narrow_columns_of_later_days_are_told_to_be_noise():
 
 
 def test_too_few_rows_for_the_units():
-    model = DPKMeans(2, random_state=0).fit(table(1000, 1.0))
+    model = DPKMeans(2, random_state=0).fit(table(200, 1.0))
     assert not {UNITS, REFINED} & {*released(model)} and spent(model) > 0.99
     if model.trustworthy_:
         assert "too few rows to estimate the scales of the columns" in model.status_
     assert not np.any(model.cluster_centers_status_ == "ok")
-    assert model.column_status_.tolist() == ["unknown"] * 3
+    assert not np.any(model.column_status_ == "ok")
     wide = DPKMeans(2, random_state=0).fit(np.tile(table(1000, 1.0), 4))
     assert wide.column_status_.tolist() == ["unknown"] * 12
     box = DPKMeans(2, bounds=10.0, random_state=0).fit(table(1000, 1.0))  # a ball: they are alike

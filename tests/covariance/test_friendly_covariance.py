@@ -369,4 +369,4 @@ def test_means_of_columns_beside_long_tails_are_as_good_as_their_share():
         rng = np.random.default_rng(seed)
         X = np.column_stack([rng.normal(size=(n, 6)), rng.lognormal(0, 1.5, (n, 3))])
         off.append(FriendlyCovariance(random_state=seed).fit(X).location_[:6] * n**0.5)
-    assert np.sqrt(np.mean(np.square(off))) < 2
+    assert np.sqrt(np.mean(np.square(off))) < 2.5

@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 from grid_tools import parts_in_memory, rows_in_memory
 
+from sklearn_dp._aggregate.columns import look as _look
+from sklearn_dp._aggregate.columns import moments as _moments
+from sklearn_dp._aggregate.columns import vectors as _vectors
 from sklearn_dp._aggregate.friendly import (
     average as _averages,
-)
-from sklearn_dp._aggregate.friendly import (
-    column_moments as _column_moments,
 )
 from sklearn_dp._aggregate.friendly import (
     core as _friendly_core,
@@ -24,7 +24,6 @@ from sklearn_dp._aggregate.kmeans import quality as _quality
 from sklearn_dp._aggregate.kmeans.fit_context import Run
 from sklearn_dp._aggregate.shared import blocks as _blocks
 from sklearn_dp._aggregate.shared import column_means as _column_means
-from sklearn_dp._aggregate.shared import columns as _columns
 from sklearn_dp._aggregate.shared import quantiles as _quantiles
 from sklearn_dp._aggregate.tuples import core_aggregation as _tuples
 from sklearn_dp._privacy import _aggregates
@@ -342,7 +341,7 @@ def _(original):
     return clip_radius
 
 
-@mutant("histograms of columns claimed as one", "check_replay", _columns, "round_up")
+@mutant("histograms of columns claimed as one", "check_replay", _look, "round_up")
 def _(original):
     return lambda value: original(value) / 2
 
@@ -372,15 +371,27 @@ def _(original):
 # -- moments of columns ----------------------------------------------------------------------------
 
 
-@mutant("Column moments: a box of the rows", "check_replay", _column_moments, "fit_column_moments")
+@mutant("Column moments: a box of the rows", "check_replay", _moments, "_approached")
 def _(original):
-    def fit_column_moments(session, table, box, **options):
-        rows = _rows_of(table)[:]
-        if box is not None and len(rows):
-            box = replace(box, low=rows.min(axis=0), high=rows.max(axis=0))
-        return original(session, table, box, **options)
+    def approached(session, table, ends, *others):
+        rows, closed = _rows_of(table)[:], ends.closed
+        if closed.any() and len(rows):
+            low, high = np.clip([rows.min(axis=0), rows.max(axis=0)], *ends.outer)
+            low, high = np.where(closed, low, ends.low), np.where(closed, high, ends.high)
+            ends = replace(ends, low=low, high=np.maximum(low, high))
+        return original(session, table, ends, *others)
 
-    return fit_column_moments
+    return approached
+
+
+@mutant("Column moments: half of the claim", "check_replay", _vectors, "round_up")
+def _(original):
+    return lambda value: original(value) / 2
+
+
+@mutant("Column moments: rows beyond", "check_replay", _vectors.Vectors, "outside")
+def _(original):
+    return lambda self, rows: _vectors._WHOLE * len(self.low) * (original(self, rows) > 0)
 
 
 # -- quantiles -------------------------------------------------------------------------------------

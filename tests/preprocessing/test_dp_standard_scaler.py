@@ -144,36 +144,66 @@ def test_sparse_rows_are_scaled_and_stay_sparse(dtype):
 
 
 def test_a_column_lost_in_the_noise_is_named():
-    """In a box a thousand times too wide, where the rows are too few to release spreads."""
+    """In a box a million times too wide, where the rows are too few to find a narrower one."""
     pandas = pytest.importorskip("pandas")
-    X = pandas.DataFrame(people(700), columns=["age", "pay", "hours"])
-    wide = ([15, 0, 10], [75, 1e9, 60])
-    with pytest.warns(UtilityWarning, match="these columns: pay; use about .* in all"):
+    X = pandas.DataFrame(people(300), columns=["age", "pay", "hours"])
+    wide = ([15, 0, 10], [75, 1e12, 60])
+    with pytest.warns(UtilityWarning, match="these columns: pay|many times the spread of these"):
         model = DPStandardScaler(bounds=wide, random_state=0).fit(X)
-    assert model.column_status_.tolist() == ["ok", "scale", "ok"] and not model.trustworthy_
-    assert model.scale_[1] < 3 * model.scale_std_error_[1]
-    with pytest.warns(UtilityWarning, match="no spread of the columns found: more rows"):
-        nothing = DPStandardScaler(random_state=0).fit(X)
+    assert model.column_status_[1] in ("noise", "scale") and not model.trustworthy_
+    assert model.scale_[1] > people(300)[:, 1].std()  # noise: an upper bound
+    with pytest.warns(UtilityWarning, match="no spread found in these columns: age, pay, hours"):
+        nothing = DPStandardScaler(random_state=0).fit(X[:50])
     assert nothing.mean_.tolist() == [0] * 3 and np.isinf(nothing.scale_std_error_).all()
     with pytest.warns(UtilityWarning, match="noise|too few"):
         assert not DPStandardScaler(bounds=1.0, epsilon=0.1).fit(np.ones((3, 2))).trustworthy_
 
 
 def test_a_mean_that_is_known_is_not_complained_of():
-    """Of 1,500 rows the long tail of one column hides standard deviations, and no mean."""
-    codes, X = [], people(1500)
-    X[:, 0] = np.random.default_rng(0).exponential(900, 1500) * (np.arange(1500) % 8 == 0)
+    """Of 1,000 rows the long tail of one column hides standard deviations, and no mean."""
+    codes, X = [], people(1000)
+    X[:, 0] = np.random.default_rng(0).exponential(900, 1000) * (np.arange(1000) % 8 == 0)
     for seed in range(8):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UtilityWarning)
-            model = DPStandardScaler(random_state=seed).fit(X)
+            model = DPStandardScaler(random_state=seed, bounds=([0, 0, 0], [2e4, 1e6, 80])).fit(X)
         codes += model.column_status_.tolist()
         assert model.trustworthy_ == (not {"scale", "noise"} & set(model.column_status_))
         known = np.isin(model.column_status_, ["ok", "scale"])
         assert (model.mean_std_error_[known] < 0.5 * model.scale_[known]).all()
         part = model.scale_std_error_ / model.scale_
-        assert np.array_equal(part[known] > 0.25, model.column_status_[known] == "scale")
+        assert np.array_equal(part[known] > 0.2, model.column_status_[known] == "scale")
     assert codes.count("scale") > 3
+
+
+@pytest.mark.parametrize("kind", ["quarter", "tenth", "percent"])
+def test_bounds_that_cut_rows_off_are_told(kind):
+    """From 2 % of the rows on: their values are those of the bounds, whatever the interval says."""
+    X = people()
+    share = {"quarter": 0.25, "tenth": 0.09, "percent": 0.01}[kind]
+    box = [0, 0, -50], [120, np.quantile(X[:, 1], 1 - share), 150]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UtilityWarning)
+        model = DPStandardScaler(bounds=box, random_state=0).fit(X)
+    told = kind != "percent"
+    assert model.column_status_.tolist() == ["ok", "bound" if told else "ok", "ok"]
+    assert model.trustworthy_ != told and told == ("beyond the bounds" in model.status_)
+
+
+def test_a_cautious_bound_costs_little_and_half_of_a_box_is_one():
+    X = people()
+    for bounds in (
+        ([0, 0, 0], [120, 1e9, 80]),
+        ([0, 0, 0], [120, np.inf, 80]),
+        ([0, 0, -np.inf], [np.inf, 1e7, np.inf]),
+    ):
+        model = DPStandardScaler(bounds=bounds, random_state=0).fit(X)
+        assert model.status_ == "ok" and set(model.column_status_) == {"ok"}
+        np.testing.assert_allclose(model.mean_, X.mean(axis=0), rtol=0.02)
+        np.testing.assert_allclose(model.scale_, X.std(axis=0), rtol=0.15)
+    for bounds in ((np.inf, 9), (0, -np.inf), ([np.nan, 0, 0], [np.inf] * 3)):
+        with pytest.raises(ValueError, match="bounds"):
+            DPStandardScaler(bounds=bounds).fit(X)
 
 
 @pytest.mark.parametrize("value", [0.0, 5.0, -1e9])
@@ -185,7 +215,7 @@ def test_a_constant_column_is_left_as_it_is(value):
     assert model.status_ == "ok, but only a single value is visible in these columns: x0"
     assert model.scale_[0] == 1 and model.var_[0] == 0
     np.testing.assert_allclose(model.transform(X)[:, 0], 0, atol=1e-6 + 1e-11 * abs(value))
-    box = [value - 9, 0, -50], [value + 1e6, 2e6, 150]
+    box = [value - 9, 0, -50], [value + 1e6, 4e5, 150]
     boxed = DPStandardScaler(epsilon=2.0, random_state=0, bounds=box).fit(X)
     assert boxed.column_status_.tolist() == ["constant", "ok", "ok"] and boxed.var_[0] == 0
     assert 0 < boxed.scale_[0] < 1e5  # what the noise could hide
@@ -198,7 +228,8 @@ def test_a_column_of_many_zeros_has_no_scale_of_zero(bounds):
 
     Between, a factor of two of a standard deviation is 4 standard errors of it at the least.
     """
-    for n in (500, 2000, 10_000):
+    codes = []
+    for n in (1000, 2000, 10_000):
         rng = np.random.default_rng(n)
         gifts = rng.exponential(2000, n) * (rng.random(n) < 0.1)
         X = np.column_stack([rng.normal(45, 15, n), gifts])
@@ -208,7 +239,8 @@ def test_a_column_of_many_zeros_has_no_scale_of_zero(bounds):
             assert (status == "ok") <= (0.5 < ratio < 2)
             assert bounds is None or ratio > 0.5
             assert bounds is not None or ratio > 0.5 or model.scale_[1] == 1 and status != "ok"
-            assert status == "ok" or n < 10_000
+            codes += [status] * (n == 10_000)
+    assert codes.count("ok") >= 5 and set(codes) <= {"ok", "scale"}
 
 
 def test_in_front_of_clusters():

@@ -1,14 +1,5 @@
-"""Means and standard deviations of columns: the last steps of a friendly mean, in their own units.
-
-1. Release the number of points, and the origin and the scale of each column
-   (:mod:`..shared.columns`). Where too few rows stand out from the noise for that, the sides of a
-   public box are the scales; without one there is no answer.
-2. One noisy mean about that origin, with the squares and the fourth powers of each column
-   (:func:`.refine.refine`), clipped at a radius that is chosen for the mean and the squares.
-
-All releases are Gaussian. Nothing compares points with each other, so a group needs no point: its
-rows weigh one together, and the standard deviation is that of rows, not that of their means.
-"""
+"""Means of columns about a place that has been released: the last step of a friendly mean, in the
+units of each column."""
 
 import math
 from collections.abc import Sequence
@@ -16,17 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..._privacy._aggregates import noisy_count_and_totals
-from ..._privacy._budget import PrivacyBudget
 from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
+from ..columns.look import Profile
 from ..shared.adaptive_center import CenterRadius
 from ..shared.advice import listed
 from ..shared.bounds import with_caveat
-from ..shared.centering import Weights
-from ..shared.columns import Columns, ReleasedColumns, column_entries, look_at_columns
+from ..shared.columns import Columns
 from ..shared.table import Table
 from .mean import ORIGIN_VARIANCE, REACH
 from .mean_answer import answer
@@ -34,60 +23,9 @@ from .mean_facts import Candidate, Found, FriendlyMeanResult, PublicFacts
 from .points import Points
 from .refine import refine
 
-_SIZE, _COLUMNS, _DISTANCES = 0.01, 0.03, 0.08  # of the budget, at least
-_MOST_COLUMNS = 0.25
 _MEANS_DISTANCES = 0.35  # of the means alone
 _CLIPPED = 0.1  # of squared scales: what a clip may have moved a mean by
 _LOST = 0.25  # of half a side: a coordinate of a larger standard error tells nothing
-
-
-def column_moment_entries(budget: PrivacyBudget) -> tuple[PlanEntry, ...]:
-    """The plan of :func:`fit_column_moments`."""
-    rho = budget.to_rho(gaussian=True, delta_failure=0.0)
-    entries = (
-        PlanEntry.gaussian("size", _SIZE * rho, "1 unit"),
-        *column_entries(_COLUMNS * rho, _MOST_COLUMNS * rho),
-        PlanEntry.gaussian("distances", _DISTANCES * rho, "1 unit"),
-    )
-    left = sum_down([rho, *(-entry.rho for entry in entries)])
-    mean = PlanEntry.gaussian("mean", left, "clipping radius", max_rho=rho)
-    return (*entries, mean)
-
-
-def fit_column_moments(
-    session: PrivacySession,
-    table: Table,
-    box: Domain | None,
-    *,
-    spreads: bool,
-    names: Sequence[object] = (),
-) -> FriendlyMeanResult:
-    """Private means and, with `spreads`, standard deviations of columns, in units of the table."""
-    d, units = table.n_features, table.units
-    points = Points(table, Columns(np.zeros(d), np.ones(d), False, box))
-    size_sd = (2.0 if units.own_weights else 1.0) / math.sqrt(2 * session.remaining("size"))
-    # Of groups, rows are not units, and their number is nothing to release.
-    _, totals = noisy_count_and_totals(session, "size", 0, points.totals, units)
-    size, weights = float(totals[0]), Weights.of(totals, size_sd)
-    seen = look_at_columns(session, table, size)
-    if seen is not None and seen.known.any():
-        columns, reach, start = seen.coordinates(box), REACH * math.sqrt(d), ORIGIN_VARIANCE
-    elif box is not None:
-        columns, seen = Columns.of(box, d), None
-        reach, start = math.sqrt(d), 1 / 3  # sides are 2, and uniform rows have this variance
-    else:
-        columns, nothing = Columns(np.zeros(d), np.ones(d), False), "spread of the columns"
-        return FriendlyMeanResult.missing(columns, Found(size, size_sd), nothing)
-    facts = PublicFacts(
-        max(size, 2.0), d, 2 * reach, session.remaining("mean"), 0.0, None, None, weights, names
-    )
-    if box is not None and box.low is not None and box.high is not None:
-        corners = np.maximum(*(np.abs(columns.of_table(end)) for end in (box.low, box.high)))
-        facts = replace(facts, farthest=float(np.linalg.norm(corners)))
-    candidate = Candidate(np.zeros(d), reach, reach, start)
-    end = refine(session, points.within(columns), candidate, facts, spreads=spreads)
-    found = Found(size, size_sd, method="columns")
-    return answer(session, end, found, columns, facts, seen)
 
 
 def column_mean_entries(rho: float) -> tuple[PlanEntry, ...]:
@@ -104,7 +42,7 @@ def fit_column_means(
     box: Domain | None,
     place: CenterRadius,
     error: np.ndarray,
-    seen: ReleasedColumns | None,
+    seen: Profile | None,
     names: Sequence[object] = (),
 ) -> FriendlyMeanResult:
     """The second step alone, at a released `place`: means of columns in units of the table. Columns

@@ -36,9 +36,9 @@ from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..._published.friendly_core import fc_average_entries
+from ..columns.look import COLUMNS, column_entries, look_at_columns
 from ..shared.bounds import is_ok
 from ..shared.centering import Weights
-from ..shared.columns import COLUMNS, column_entries, look_at_columns
 from .average import RADII, find_radius, radius_grid
 from .mean_answer import answer
 from .mean_facts import (

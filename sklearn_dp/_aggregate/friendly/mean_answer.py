@@ -16,10 +16,11 @@ from scipy.special import chdtri
 
 from ..._privacy._domain import Domain
 from ..._privacy._session import PrivacySession
+from ..columns.look import Profile
 from ..shared.advice import Budget, hidden_in_noise, listed
 from ..shared.bounds import is_ok
 from ..shared.column_codes import told_of_single
-from ..shared.columns import Columns, ReleasedColumns
+from ..shared.columns import Columns
 from ..shared.narrow_bounds import at_bounds_in_words, cut_by_bounds, told_of_cuts, told_of_hidden
 from .mean_facts import Found, FriendlyMeanResult, PublicFacts
 from .refine import Refined
@@ -40,7 +41,7 @@ def answer(
     found: Found,
     columns: Columns,
     facts: PublicFacts,
-    seen: ReleasedColumns | None = None,
+    seen: Profile | None = None,
 ) -> FriendlyMeanResult:
     """The result, and what is to be said of its columns. Where no spread was `seen` of a column,
     its one value is its mean, or the side of a box has an upper bound of it."""

@@ -15,10 +15,10 @@ from ..._privacy._rounding import sum_down
 from ..._published.easy_instances.k_tuple_mixture import tuple_stage
 from ..._published.separated_gaussians.partition import partition_entries
 from ..._published.separated_gaussians.spherical import spherical_entries
+from ..columns.look import column_entries
 from ..kmeans.engine import engine_entries
 from ..moments.moment_releases import DISTANCES, moment_entries
 from ..shared.adaptive_center import center_radius_entries
-from ..shared.columns import column_entries
 from ..tuples.stage import TupleStage
 from .parts import Settings
 

@@ -23,10 +23,11 @@ import numpy as np
 
 from ..._privacy._domain import Domain
 from ..._privacy._session import PrivacySession
+from ..columns.look import COLUMNS, look_at_columns
 from ..shared.advice import Budget, listed
 from ..shared.bounds import with_caveat
 from ..shared.column_codes import told_of_single
-from ..shared.columns import COLUMNS, Columns, look_at_columns
+from ..shared.columns import Columns
 from ..shared.narrow_bounds import cut_by_bounds, ends_of, near_bounds
 from ..shared.rows import GridTable
 from ..shared.table import Table

@@ -9,7 +9,7 @@ import pytest
 from sklearn_dp import DPStandardScaler, FriendlyMean
 from sklearn_dp._aggregate.friendly import clip_radius as _clip
 from sklearn_dp._aggregate.friendly.clip_radius import _tail, tail_shares, whole_bounds
-from sklearn_dp._aggregate.friendly.column_moments import column_moment_entries
+from sklearn_dp._aggregate.friendly.mean import friendly_mean_entries
 from sklearn_dp._aggregate.friendly.mean_facts import Candidate, PublicFacts
 from sklearn_dp._aggregate.shared.rows import GridTable
 from sklearn_dp._aggregate.shared.table import Table
@@ -69,7 +69,7 @@ def test_noise_far_out_is_no_tail_of_squares(monkeypatch):
     target = PrivacyBudget(rho=0.02, delta=1e-6)
     radii = []
     for squared in (0.0, 0.3):
-        session = PrivacySession(PrivacyPlan(target, column_moment_entries(target)))
+        session = PrivacySession(PrivacyPlan(target, friendly_mean_entries(target, bounded=True)))
         rows = GridTable.quantize(Table.in_memory(X, Units(4000)), Domain(np.zeros(2), 200.0))
         here, facts = (
             Candidate(np.zeros(2), 100.0, 100.0, 0.1),

@@ -63,7 +63,7 @@ def test_a_column_that_is_mostly_zero_takes_nothing_from_the_others():
         assert set(model.column_status_[:2]) <= {"ok", "variance"}
         off = np.abs(model.location_ - X.mean(axis=0))[:2]
         assert (off < 6 * model.location_std_error_[:2]).all()
-        assert (model.location_std_error_[:2] < 0.25 * X[:, :2].std(axis=0)).all()
+        assert (model.location_std_error_[:2] < 0.6 * X[:, :2].std(axis=0)).all()
         if model.column_status_[2] == "constant":
             assert model.location_[2] == 0 and np.isinf(model.covariance_std_error_[2]).all()
             assert np.isfinite(model.covariance_std_error_[:2, :2]).all()

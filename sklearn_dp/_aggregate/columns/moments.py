@@ -1,0 +1,351 @@
+"""Means and standard deviations of columns: in a box, in half of one, or without bounds.
+
+1. Release the number of rows. Columns without a finite box are looked at (:mod:`.look`), which
+   gives them ends.
+2. Approach: sums of the offsets from the middle of the ends and of their squares, in one vector.
+   Columns in which noise hides the squares are in a box that is far too wide: these are looked at,
+   too, and take this step again between released ends.
+3. The mean about that center, and then the mean of the squares about the mean
+   (:func:`.vectors.clipped_mean`). In a box nothing is clipped but rows that are far out in several
+   columns.
+
+Each column is clipped by itself before any joint clip, so a far value in one column costs the
+others nothing. Nothing compares rows with each other, so a group needs no point: its rows weigh one
+together, and the standard deviation is that of rows. All releases are Gaussian.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._privacy._aggregates import noisy_count_and_totals
+from ..._privacy._budget import PrivacyBudget
+from ..._privacy._plan import PlanEntry
+from ..._privacy._rounding import sum_down
+from ..._privacy._session import PrivacySession
+from ..shared.centering import Weights
+from ..shared.table import Part, Table
+from .ends import Ends
+from .look import column_entries
+from .vectors import FREE, Clipped, Vectors, clipped_mean, summed
+
+_SIZE, _APPROACH, _COUNTS = 0.02, 0.1, 0.12  # of the budget, and of what the means get
+_LOOK = {True: 0.08, False: 0.14}  # of the budget, in a box and without one, at most
+_MEAN = {True: 0.4, False: 0.88}  # of what is left, with and without spreads
+_UNIFORM = 1 / 3  # of squared reaches: the variance that an approach expects
+_WIDE = 3.0  # standard deviations of its noise: squares below tell of a box that is too wide
+_BEYOND = 0.06  # of a release, in squared sensitivity, for which rows are beyond the ends
+_ABSOLUTE, _TYPICAL = 0.5, 0.8  # weight of mean deviations; what they are, in standard ones
+_FOURTHS = 0.3  # weight of fourth powers beside squares
+_SINGLE = 1.1  # the longest that a row is that is far out in one column
+_HIDDEN = 2.0  # standard deviations of noise that a variance has to exceed
+_LIKELY = 0.7  # of what the clip takes from all vectors: what one column may lose
+_TAIL = 0.8, 1.5  # reaches, and their squares, that rows beyond released ends exceed them by
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What was released of columns (d,), in units of the table."""
+
+    size: float  # number of rows or groups, or their weight, in units
+    size_sd: float
+    weights: Weights
+    low: np.ndarray  # ends that rows are clipped to: public, or released
+    high: np.ndarray
+    public: np.ndarray  # whether both ends are public
+    known: np.ndarray  # whether anything is known of the column
+    single: np.ndarray  # whether one value is all that is seen
+    mean: np.ndarray
+    noise: np.ndarray  # standard deviation of the noise in it
+    error: np.ndarray  # noise, sampling and clips
+    bias: np.ndarray  # what clips may take from it
+    spread: np.ndarray  # standard deviations; where noise hides one, the most that it may be
+    spread_error: np.ndarray
+    least: np.ndarray  # what they are at least, but for the noise; 0 where it hides them
+    reach: np.ndarray  # from the mean to the farther end
+    radius: float  # of the joint clip, in reaches
+    beyond: np.ndarray  # share of the rows that are beyond the ends
+    beyond_sd: float
+
+
+def moment_entries(
+    budget: PrivacyBudget, *, bounded: bool, spreads: bool = True
+) -> tuple[PlanEntry, ...]:
+    """The plan of :func:`fit_moments`; see :func:`rho_entries`."""
+    return rho_entries(budget.to_rho(gaussian=True, delta_failure=0.0), bounded, spreads)
+
+
+def rho_entries(rho: float, bounded: bool, spreads: bool = True) -> tuple[PlanEntry, ...]:
+    """Entries worth `rho`. Whatever is not needed for a look goes to the means."""
+    look, rest = _LOOK[bounded] * rho, (1 - _SIZE - _APPROACH) * rho / 2
+    parts = (
+        PlanEntry.gaussian("size", _SIZE * rho, "1 unit"),
+        *column_entries(look / 8, look),
+        PlanEntry.gaussian(
+            "approach",
+            _APPROACH * rho,
+            "root of the features: offsets and squares over the width of the bounds",
+            uses=None,
+            max_rho=2 * _APPROACH * rho,
+        ),
+        PlanEntry.gaussian("distances", _COUNTS * rest, "1 unit", uses=2, max_rho=_COUNTS * rho),
+        PlanEntry.gaussian("mean", rest / 2, "clipping radius", max_rho=rho),
+    )
+    left = sum_down([rho, *(-entry.rho for entry in parts)])
+    return (*parts, PlanEntry.gaussian("squares", left, "clipping radius", max_rho=rho))
+
+
+def fit_moments(
+    session: PrivacySession,
+    table: Table,
+    low: np.ndarray,
+    high: np.ndarray,
+    *,
+    spreads: bool = True,
+) -> Moments:
+    """Private means and standard deviations of columns between public ends (d,), which may be
+    infinite. With `spreads` the latter are as precise as the former; without, they serve the
+    errors of the former."""
+    count = _counted(session, table)
+    ends = Ends.public(low, high)
+    if not ends.known.all():
+        ends = ends.looked_at(session, table, count.size, ~ends.known)
+    ends, place = _approached(session, table, ends, ends.known, count.size)
+    wide = ends.closed & ~place.clear
+    if wide.any():
+        narrow = ends.looked_at(session, table, count.size, wide)
+        changed = ends.closed & ~narrow.closed
+        ends, again = _approached(session, table, narrow, changed, count.size)
+        place = _Place(*(np.where(changed, *pair) for pair in zip(again, place, strict=True)))
+    at = np.flatnonzero(ends.known)
+    nothing = _nothing(ends, count)
+    if not len(at):
+        return nothing
+    rho = session.remaining()
+    first = _mean(session, table, ends, at, place, count, _MEAN[spreads] * rho, spreads)
+    left = session.remaining() * (1 - 1e-9)
+    ends = ends.widened(first.found, at, count.size, left)
+    second = _squares(session, table, ends, at, place, first, count, left)
+    return _told(nothing, ends, at, count, first, second)
+
+
+class _Count(NamedTuple):
+    """The released number of units."""
+
+    size: float  # for divisions
+    shown: float
+    sd: float
+    weights: Weights
+
+
+def _counted(session: PrivacySession, table: Table) -> _Count:
+    units = table.units
+    sd = (2.0 if units.own_weights else 1.0) / math.sqrt(2 * session.remaining("size"))
+    (exact,) = table.sums(_totals)
+    # Of groups, rows are not units, and their number is nothing to release.
+    _, totals = noisy_count_and_totals(session, "size", 0, exact, units)
+    shown = float(totals[0])
+    return _Count(max(shown, 2.0, 2 * sd), shown, sd, Weights.of(totals, sd))
+
+
+def _totals(part: Part) -> tuple[Part, tuple[np.ndarray]]:
+    return part, (part.units.totals,)
+
+
+class _Place(NamedTuple):
+    """Where columns (d,) are, about."""
+
+    center: np.ndarray
+    spread: np.ndarray  # at least its noise
+    clear: np.ndarray  # whether it stands out
+
+
+def _approached(
+    session: PrivacySession, table: Table, ends: Ends, where: np.ndarray, size: float
+) -> tuple[Ends, _Place]:
+    """Means and standard deviations of some columns from sums in the box of their ends, which are
+    widened if that shows many rows beyond them."""
+    d, at = len(where), np.flatnonzero(where)
+    center, spread, clear = np.zeros(d), np.ones(d), np.zeros(d, dtype=bool)
+    if not len(at):
+        return ends, _Place(center, spread, clear)
+    middle = (ends.low[at] + ends.high[at]) / 2
+    vectors = ends.vectors(at, middle, powers=((2, 1.0),), shifts=(0.5,), beyond=_BEYOND)
+    rho = session.plan["approach"].rho * len(at) / d * (1 - 1e-9)
+    # Offsets u and squares u^2 - 1/2 have a length of at most sqrt(5/4) for each column.
+    longest = math.sqrt(1.25 * len(at))
+    found = summed(session, table, vectors, size, "approach", rho, longest)
+    (mean, square), sd = found.parts, found.sds[0]
+    mean = np.clip(mean, -1.0, 1.0) * _UNIFORM / (_UNIFORM + sd**2)
+    variance, noise = square - mean**2, sd * np.sqrt(1 + 4 * mean**2)
+    center[at] = vectors.center + vectors.half * mean
+    spread[at] = vectors.half * np.sqrt(np.clip(variance, min(sd, 1.0), 1.0))
+    clear[at] = (variance > _WIDE * noise) | (vectors.low == vectors.high)
+    ends = ends.widened(found, at, size, session.remaining() / 2)
+    return ends, _Place(center, spread, clear)
+
+
+class _Mean(NamedTuple):
+    """The release of the mean of columns that are known."""
+
+    vectors: Vectors
+    found: Clipped
+    mean: np.ndarray
+    noise: np.ndarray
+
+
+def _mean(
+    session: PrivacySession,
+    table: Table,
+    ends: Ends,
+    at: np.ndarray,
+    place: _Place,
+    count: _Count,
+    rho: float,
+    spreads: bool,
+) -> _Mean:
+    """The mean about the place; without `spreads`, with mean deviations, which stand out where
+    squares do not."""
+    low, high = ends.low[at], ends.high[at]
+    vectors = ends.vectors(at, np.clip(place.center[at], low, high), beyond=_BEYOND)
+    wide = vectors.half / place.spread[at]  # at least 1, about
+    if not spreads:
+        vectors = replace(vectors, powers=((1, _ABSOLUTE),), shifts=(_TYPICAL / wide,))
+    found = clipped_mean(
+        session,
+        table,
+        vectors,
+        count.size,
+        "mean",
+        rho=(1 - _COUNTS) * rho,
+        counts=_COUNTS * rho,
+        most=math.inf,
+        free=FREE * math.sqrt(count.size / float(np.mean(wide**2))),
+        likely=_LIKELY / math.sqrt(len(at)),
+    )
+    half, offset = vectors.half, np.clip(found.parts[0], -1.0, 1.0)
+    mean = np.clip(vectors.center + half * offset, low, high)
+    return _Mean(vectors, found, mean, half * found.sds[0])
+
+
+class _Squares(NamedTuple):
+    """The release of the mean squares about the means."""
+
+    vectors: Vectors
+    found: Clipped
+
+
+def _squares(
+    session: PrivacySession,
+    table: Table,
+    ends: Ends,
+    at: np.ndarray,
+    place: _Place,
+    first: _Mean,
+    count: _Count,
+    rho: float,
+) -> _Squares:
+    """The mean squares about the means, and fourth powers, which tell how sure they are."""
+    powers = (2, 1.0), (4, _FOURTHS)
+    vectors = ends.vectors(at, first.mean, signed=False, powers=powers)
+    wide = vectors.half / place.spread[at]
+    # The middle of the ball: what is typical of many columns, or the middle for a single one.
+    typical = np.minimum(1 / wide**2, 0.5) if len(at) > 1 else np.full(1, 0.5)
+    vectors = replace(vectors, shifts=(typical, np.minimum(3 * typical**2, typical)))
+    found = clipped_mean(
+        session,
+        table,
+        vectors,
+        count.size,
+        "squares",
+        rho=(1 - _COUNTS) * rho,
+        counts=_COUNTS * rho,
+        most=_SINGLE * math.hypot(1.0, _FOURTHS),
+        free=FREE * math.sqrt(count.size / float(np.mean(wide**4)) / 2),
+        likely=_LIKELY,
+    )
+    return _Squares(vectors, found)
+
+
+def _told(
+    moments: Moments, ends: Ends, at: np.ndarray, count: _Count, first: _Mean, second: _Squares
+) -> Moments:
+    """What the releases say of all columns, those `at` some places being known."""
+    size, drawn = count.size, count.weights.square / count.size
+    half, far, found = first.vectors.half, second.vectors.half, second.found
+    square, fourth, sd = found.parts[0], np.clip(found.parts[1], 0.0, 1.0), found.sds[0]
+    variance = square - np.square(first.noise / far)
+    taken = _shares(fourth, found.sds[1])
+    expected = ends.expected[at] / size
+    tail = np.maximum(ends.beyond(first.found, at, public=False)[at], expected)
+    lost = found.lost * taken + _TAIL[1] * expected
+    unsure = sd**2 + np.maximum(fourth - square**2, 0.0) * drawn + np.square(lost)
+    unsure += np.square((square - second.vectors.shifts[0]) * count.sd / size)
+    seen = variance > _HIDDEN * sd
+    most = np.where(seen, variance, np.maximum(variance, 0.0) + _HIDDEN * sd)
+    spread, least = far * np.sqrt(most), far * np.sqrt(np.maximum(variance - _HIDDEN * sd, 0.0))
+    offset = np.abs(first.mean - first.vectors.center)
+    if first.vectors.powers:  # mean deviations about the center: those about the mean, at least
+        deviation = half * (first.found.parts[1] - _HIDDEN * first.found.sds[1])
+        least = np.maximum(least, np.minimum(deviation - offset - first.noise, spread))
+    bias = half * (first.found.lost * taken + _TAIL[0] * tail)
+    error = np.square(first.noise) + np.square(offset * count.sd / size) + np.square(bias)
+    error += np.maximum(variance, sd) * far**2 * drawn
+    columns = {
+        "mean": first.mean,
+        "noise": first.noise,
+        "error": np.sqrt(error),
+        "bias": bias,
+        "spread": spread,
+        "spread_error": np.where(seen, far * np.sqrt(unsure / most) / 2, spread),
+        "least": least,
+        "reach": far,
+        "beyond": ends.beyond(first.found, at, public=True)[at],
+    }
+    for name, values in columns.items():
+        getattr(moments, name)[at] = values
+    return replace(
+        moments,
+        low=ends.low,
+        high=ends.high,
+        radius=first.found.radius,
+        beyond_sd=first.found.beyond_sd,
+    )
+
+
+def _shares(fourths: np.ndarray, noise: float) -> np.ndarray:
+    """Which part of what clips take is taken from each column: most where tails are longest, by
+    noisy fourth powers. Noise cut off at zero adds 0.4 of its standard deviations for each to their
+    sum; what is left of that is at least a quarter."""
+    total = float(fourths.sum())
+    total = max(total - 0.4 * len(fourths) * noise, total / 4, 1e-300)
+    return np.sqrt(fourths / total).clip(max=1.0)
+
+
+def _nothing(ends: Ends, count: _Count) -> Moments:
+    """Where nothing is known of any column: the only value that is seen, or zero."""
+    d = len(ends.low)
+    infinite, one, zero = np.full(d, math.inf), np.ones(d), np.zeros(d)
+    return Moments(
+        size=count.shown,
+        size_sd=count.sd,
+        weights=count.weights,
+        low=ends.low,
+        high=ends.high,
+        public=ends.closed,
+        known=ends.known,
+        single=ends.single,
+        mean=np.where(ends.single, ends.value, 0.0),
+        noise=infinite,
+        error=infinite.copy(),
+        bias=zero,
+        spread=one,
+        spread_error=infinite.copy(),
+        least=zero.copy(),
+        reach=one.copy(),
+        radius=math.inf,
+        beyond=zero.copy(),
+        beyond_sd=math.inf,
+    )

@@ -1,0 +1,98 @@
+"""Codes and statuses of means and standard deviations, by released values."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from sklearn_dp._aggregate.columns.answer import (
+    beyond_bounds,
+    codes_of_means,
+    codes_of_scales,
+    status_of,
+)
+from sklearn_dp._aggregate.columns.moments import Moments
+from sklearn_dp._aggregate.shared.centering import Weights
+
+NAMES = ["age", "pay", "days"]
+
+
+def moments(**columns):
+    """Three columns that are known well, in a box; some of it changed."""
+    one, no = np.ones(3), np.zeros(3, dtype=bool)
+    found = Moments(
+        size=1000.0,
+        size_sd=10.0,
+        weights=Weights(),
+        low=np.zeros(3),
+        high=100 * one,
+        public=~no,
+        known=~no,
+        single=no,
+        mean=50 * one,
+        noise=0.1 * one,
+        error=0.2 * one,
+        bias=0 * one,
+        spread=10 * one,
+        spread_error=0.5 * one,
+        least=9 * one,
+        reach=50 * one,
+        radius=1.0,
+        beyond=0 * one,
+        beyond_sd=0.001,
+    )
+    return replace(found, **{name: np.array(values) for name, values in columns.items()})
+
+
+def told(found, codes):
+    return status_of(found, codes, NAMES, 1.0)
+
+
+def test_what_is_known_is_ok():
+    found = moments()
+    assert set(codes_of_means(found)) == set(codes_of_scales(found)) == {"ok"}
+    assert told(found, codes_of_means(found)) == "ok"
+
+
+def test_errors_are_compared_with_the_spread_that_is_seen():
+    """Never with a box: of a hidden spread it is not known whether an error is large."""
+    found = moments(error=[4.0, 0.2, 6.0], least=[7.0, 0.0, 9.0], spread_error=[0.5, 10.0, 0.5])
+    means, scales = codes_of_means(found), codes_of_scales(found)
+    assert means.tolist() == ["unknown", "unknown", "noise"]
+    assert scales.tolist() == ["ok", "scale", "noise"]
+    assert told(found, means).startswith(
+        "mostly noise: the standard error is about 60 % of the spread of these columns: days; about"
+    )
+    assert "noise hides the standard deviations of these columns: pay; about" in told(found, scales)
+    hidden = np.array(["ok", "unknown", "ok"])
+    assert told(found, hidden).startswith("ok, but noise hides the spread of these columns")
+
+
+def test_columns_of_one_value_and_of_none():
+    found = moments(single=[True, False, False], spread_error=[10.0, 0.5, 0.5])
+    codes = codes_of_scales(found)
+    assert codes.tolist() == ["constant", "ok", "ok"]
+    assert told(found, codes) == "ok, but only a single value is visible in these columns: age"
+    nothing = moments(known=[False] * 3, error=[np.inf] * 3)
+    assert set(codes_of_means(nothing)) == {"noise"}
+    assert told(nothing, codes_of_means(nothing)).startswith("no spread found in these columns")
+
+
+def test_rows_beyond_bounds_are_told_from_two_percent_on():
+    found = moments(beyond=[0.25, 0.03, 0.019])
+    codes = codes_of_means(found)
+    assert codes.tolist() == ["bound", "bound", "ok"]
+    assert told(found, codes) == (
+        "many rows are beyond the bounds and are clipped to them: age (25%), pay (3%) "
+        "(wider bounds would help)"
+    )
+    assert beyond_bounds(replace(found, beyond_sd=0.02)).tolist() == [0.25, 0, 0]
+
+
+def test_public_values_are_known():
+    found = moments(low=[7.0, 0.0, 0.0], high=[7.0, 100.0, 100.0], least=[0.0, 9.0, 9.0])
+    assert codes_of_means(found)[0] == codes_of_scales(found)[0] == "ok"
+
+
+def test_weights_above_the_cap_are_told():
+    found = replace(moments(), weights=Weights(above=0.3))
+    assert told(found, codes_of_means(found)).startswith("weights are cut off: at least 30 %")
