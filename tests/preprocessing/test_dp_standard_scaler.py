@@ -29,7 +29,7 @@ def people(n=20_000, seed=0):
 @pytest.mark.parametrize(
     "options", [{}, {"with_mean": False}, {"with_std": False}, {"with_mean": False, "with_std": 0}]
 )
-@pytest.mark.parametrize("bounds", [None, ([-40, 0, -20], [130, 2e6, 90])])
+@pytest.mark.parametrize("bounds", [None, ([-40, 0, -20], [130, 4e5, 90])])
 def test_it_is_the_scaler_of_scikit_learn(options, bounds):
     X = people()
     theirs = StandardScaler(**{name: bool(value) for name, value in options.items()}).fit(X)

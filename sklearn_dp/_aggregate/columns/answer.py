@@ -20,10 +20,7 @@ from .moments import Moments
 _HIDDEN = 0.5  # part of its spread that a standard error of a mean is, at most
 _FEWEST = 3.0  # standard deviations of its noise that the number of rows exceeds
 _LOST = 0.2  # part of a standard deviation that its standard error is, at most
-_BEYOND, _SURELY = (
-    0.02,
-    3.0,
-)  # share of the rows beyond bounds, and standard deviations of its noise
+_BEYOND, _SURELY = 0.02, 4.0  # of the rows, beyond bounds; standard deviations of that share
 
 
 def codes_of_means(moments: Moments) -> np.ndarray:
@@ -44,7 +41,7 @@ def _told_before(moments: Moments, codes: np.ndarray) -> np.ndarray:
     codes[moments.public & (moments.low == moments.high)] = "ok"  # public values
     if not moments.size > _FEWEST * moments.size_sd:
         codes[:] = "noise"
-    codes[moments.single & (codes != "ok")] = "constant"
+    codes[moments.single & (moments.spread_error > _LOST / 2 * moments.spread)] = "constant"
     codes[beyond_bounds(moments) > 0] = "bound"
     return codes
 

@@ -38,6 +38,7 @@ _UNIFORM = 1 / 3  # of squared reaches: the variance that an approach expects
 _WIDE = 3.0  # standard deviations of its noise: squares below tell of a box that is too wide
 _BEYOND = 0.06  # of a release, in squared sensitivity, for which rows are beyond the ends
 _ABSOLUTE, _TYPICAL = 0.5, 0.8  # weight of mean deviations; what they are, in standard ones
+_FEW = 8  # columns
 _FOURTHS = 0.3  # weight of fourth powers beside squares
 _SINGLE = 1.1  # the longest that a row is that is far out in one column
 _HIDDEN = 2.0  # standard deviations of noise that a variance has to exceed
@@ -108,10 +109,49 @@ def fit_moments(
     """Private means and standard deviations of columns between public ends (d,), which may be
     infinite. With `spreads` the latter are as precise as the former; without, they serve the
     errors of the former."""
-    count = _counted(session, table)
+    count = counted(session, table)
+    ends = located(session, table, count.size, low, high)
+    return measured(session, table, count, ends, spreads=spreads)
+
+
+class Count(NamedTuple):
+    """The released number of units."""
+
+    size: float  # their weight, for divisions
+    shown: float  # the same, as it was released
+    sd: float
+    weights: Weights
+    number: float  # 0 where rows have weights, and groups
+
+
+def counted(session: PrivacySession, table: Table) -> Count:
+    """The number of units, and their weight."""
+    units = table.units
+    sd = (2.0 if units.own_weights else 1.0) / math.sqrt(2 * session.remaining("size"))
+    rows, exact = table.sums(_totals)
+    # Of groups, rows are not units, and their number is nothing to release.
+    number = 0 if units.grouped else rows
+    number, totals = noisy_count_and_totals(session, "size", number, exact, units)
+    shown = float(totals[0])
+    return Count(max(shown, 2.0, 2 * sd), shown, sd, Weights.of(totals, sd), number)
+
+
+def _totals(part: Part) -> tuple[Part, tuple[int, np.ndarray]]:
+    return part, (part.units.n_rows, part.units.totals)
+
+
+def located(
+    session: PrivacySession, table: Table, size: float, low: np.ndarray, high: np.ndarray
+) -> Ends:
+    """The ends of columns: public, or released where one is missing and rows are seen."""
     ends = Ends.public(low, high)
-    if not ends.known.all():
-        ends = ends.looked_at(session, table, count.size, ~ends.known)
+    return ends if ends.known.all() else ends.looked_at(session, table, size, ~ends.known)
+
+
+def measured(
+    session: PrivacySession, table: Table, count: Count, ends: Ends, *, spreads: bool = True
+) -> Moments:
+    """Means and standard deviations of columns between ends, with all that is left of the plan."""
     ends, place = _approached(session, table, ends, ends.known, count.size)
     wide = ends.closed & ~place.clear
     if wide.any():
@@ -124,34 +164,22 @@ def fit_moments(
     if not len(at):
         return nothing
     rho = session.remaining()
-    first = _mean(session, table, ends, at, place, count, _MEAN[spreads] * rho, spreads)
+    share = _mean_share(spreads, len(at))
+    first = _mean(session, table, ends, at, place, count, share * rho, spreads)
     left = session.remaining() * (1 - 1e-9)
     ends = ends.widened(first.found, at, count.size, left)
     second = _squares(session, table, ends, at, place, first, count, left)
     return _told(nothing, ends, at, count, first, second)
 
 
-class _Count(NamedTuple):
-    """The released number of units."""
-
-    size: float  # for divisions
-    shown: float
-    sd: float
-    weights: Weights
+def _mean_share(spreads: bool, d: int) -> float:
+    """The part of the budget that the mean gets. Of many columns, single spreads are not seen."""
+    return _MEAN[spreads] if spreads else 1 - (1 - _MEAN[spreads]) * _many(d)
 
 
-def _counted(session: PrivacySession, table: Table) -> _Count:
-    units = table.units
-    sd = (2.0 if units.own_weights else 1.0) / math.sqrt(2 * session.remaining("size"))
-    (exact,) = table.sums(_totals)
-    # Of groups, rows are not units, and their number is nothing to release.
-    _, totals = noisy_count_and_totals(session, "size", 0, exact, units)
-    shown = float(totals[0])
-    return _Count(max(shown, 2.0, 2 * sd), shown, sd, Weights.of(totals, sd))
-
-
-def _totals(part: Part) -> tuple[Part, tuple[np.ndarray]]:
-    return part, (part.units.totals,)
+def _many(d: int) -> float:
+    """What side results of so many columns get, as a part of what they get of a few."""
+    return min(1.0, math.sqrt(_FEW / d))
 
 
 class _Place(NamedTuple):
@@ -178,9 +206,9 @@ def _approached(
     longest = math.sqrt(1.25 * len(at))
     found = summed(session, table, vectors, size, "approach", rho, longest)
     (mean, square), sd = found.parts, found.sds[0]
-    mean = np.clip(mean, -1.0, 1.0) * _UNIFORM / (_UNIFORM + sd**2)
+    mean = np.clip(mean, -1.0, 1.0)
     variance, noise = square - mean**2, sd * np.sqrt(1 + 4 * mean**2)
-    center[at] = vectors.center + vectors.half * mean
+    center[at] = vectors.center + vectors.half * mean * _UNIFORM / (_UNIFORM + sd**2)
     spread[at] = vectors.half * np.sqrt(np.clip(variance, min(sd, 1.0), 1.0))
     clear[at] = (variance > _WIDE * noise) | (vectors.low == vectors.high)
     ends = ends.widened(found, at, size, session.remaining() / 2)
@@ -202,17 +230,18 @@ def _mean(
     ends: Ends,
     at: np.ndarray,
     place: _Place,
-    count: _Count,
+    count: Count,
     rho: float,
     spreads: bool,
 ) -> _Mean:
     """The mean about the place; without `spreads`, with mean deviations, which stand out where
     squares do not."""
     low, high = ends.low[at], ends.high[at]
-    vectors = ends.vectors(at, np.clip(place.center[at], low, high), beyond=_BEYOND)
+    beyond, many = _BEYOND * _many(len(at)), _ABSOLUTE * math.sqrt(_many(len(at)))
+    vectors = ends.vectors(at, np.clip(place.center[at], low, high), beyond=beyond)
     wide = vectors.half / place.spread[at]  # at least 1, about
     if not spreads:
-        vectors = replace(vectors, powers=((1, _ABSOLUTE),), shifts=(_TYPICAL / wide,))
+        vectors = replace(vectors, powers=((1, many),), shifts=(_TYPICAL / wide,))
     found = clipped_mean(
         session,
         table,
@@ -244,7 +273,7 @@ def _squares(
     at: np.ndarray,
     place: _Place,
     first: _Mean,
-    count: _Count,
+    count: Count,
     rho: float,
 ) -> _Squares:
     """The mean squares about the means, and fourth powers, which tell how sure they are."""
@@ -270,7 +299,7 @@ def _squares(
 
 
 def _told(
-    moments: Moments, ends: Ends, at: np.ndarray, count: _Count, first: _Mean, second: _Squares
+    moments: Moments, ends: Ends, at: np.ndarray, count: Count, first: _Mean, second: _Squares
 ) -> Moments:
     """What the releases say of all columns, those `at` some places being known."""
     size, drawn = count.size, count.weights.square / count.size
@@ -324,7 +353,7 @@ def _shares(fourths: np.ndarray, noise: float) -> np.ndarray:
     return np.sqrt(fourths / total).clip(max=1.0)
 
 
-def _nothing(ends: Ends, count: _Count) -> Moments:
+def _nothing(ends: Ends, count: Count) -> Moments:
     """Where nothing is known of any column: the only value that is seen, or zero."""
     d = len(ends.low)
     infinite, one, zero = np.full(d, math.inf), np.ones(d), np.zeros(d)

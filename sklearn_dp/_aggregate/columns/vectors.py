@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
-from ..._privacy._grid import Grid, row_norms_squared, sum_type
+from ..._privacy._grid import MOST_COLUMNS, Grid, clip_integer_rows, row_norms_squared, sum_type
 from ..._privacy._rounding import exact_integers, round_up
 from ..._privacy._session import PrivacySession
 from ..shared.quantiles import noisy_prefix_sums
@@ -25,7 +25,7 @@ from ..shared.row_sums import counted
 from ..shared.rows import row_slices
 from ..shared.table import Part, Table
 
-_BINS = 64  # of norms: eight in an octave
+_BINS, _OCTAVE = 256, 32  # of norms: so many in an octave
 FREE = 0.2
 """Part of the sampling error that noise may be and add next to nothing to: 2 % in all."""
 
@@ -73,6 +73,14 @@ class Vectors:
         for (power, weight), shift in zip(self.powers, self.shifts, strict=True):
             found.append(weight * (np.abs(offsets) ** power - shift))
         return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
+
+    def in_steps(self, rows: np.ndarray, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
+        """The vectors as integers, rounded toward zero, and their exact squared norms. Entries are
+        at most 1, which is at most `LIMIT` steps, and shifts leave half of the others at most."""
+        if len(self.columns) > MOST_COLUMNS:
+            raise ValueError(f"n_features must be at most {MOST_COLUMNS}.")
+        steps = np.trunc(self(rows) * (1.0 / grid.unit))
+        return steps, row_norms_squared(steps, 1.001 / grid.unit)
 
     def outside(self, rows: np.ndarray) -> np.ndarray:
         """Which entries are below and above the ends (n, 2 d), by more than rounding, as integers:
@@ -122,7 +130,7 @@ def clipped_mean(
     """
     top = vectors.most
     most = min(most, top)
-    edges = most * 2.0 ** (np.arange(-_BINS + 1, 1) / 8)
+    edges = most * 2.0 ** (np.arange(-_BINS + 1, 1) / _OCTAVE)
     (exact,) = table.sums(_norm_counts, vectors, top, edges)
     sums, sigma = noisy_prefix_sums(session, "distances", exact[None, ::-1], table.units, counts)
     noise = 1 / math.sqrt(2 * rho)
@@ -141,7 +149,7 @@ def summed(
 ) -> Clipped:
     """The mean of the vectors of rows, clipped to a public or released radius."""
     radius = vectors.most if radius is None else radius
-    grid = Grid.for_radius(radius)
+    grid = _grid(radius)
     total, outside = table.sums(_vector_sums, vectors, radius)
     # A row adds a vector of norm at most `radius`, in steps, and to the counts one of at most
     # `_WHOLE`. Each over its claim, squared: (1 - w) + w = 1. Rows of a unit have weights of sum at
@@ -162,6 +170,11 @@ def summed(
     beyond = noisy[len(total) :].reshape(2, d) if w else np.zeros((2, d))
     beyond_sd = 1 / math.sqrt(2 * rho * w) / size if w else 0.0
     return Clipped(parts, [sd / weight for weight in weights], beyond, beyond_sd, radius, 0.0)
+
+
+def _grid(radius: float) -> Grid:
+    """Of vectors up to a norm, with entries of up to 1."""
+    return Grid.for_radius(max(radius, 1.0))
 
 
 def _radius(
@@ -185,25 +198,26 @@ def _norm_counts(
     part: Part, vectors: Vectors, top: float, edges: np.ndarray
 ) -> tuple[Part, tuple[np.ndarray]]:
     """A pass: weights of vectors with norms below the first edge, between edges, and beyond."""
-    X, grid = part.source.read(), Grid.for_radius(top)
-    squares = np.square(grid.steps(edges))
-    places = np.empty(part.units.n_rows, dtype=np.int64)
+    X, grid = part.source.read(), _grid(top)
+    edges, places = np.square(grid.steps(edges)), np.empty(part.units.n_rows, dtype=np.int64)
     for place in row_slices(part.units.n_rows, _width(X, vectors)):
-        rows = grid.quantize(vectors(X[place]), top)
-        places[place] = np.searchsorted(squares, row_norms_squared(rows), side="right")
+        squares = vectors.in_steps(X[place], grid)[1]
+        places[place] = np.searchsorted(edges, squares, side="right")
     return part, (counted(places.__getitem__, len(places), part.units, len(edges) + 1),)
 
 
 def _vector_sums(part: Part, vectors: Vectors, radius: float) -> tuple[Part, tuple]:
     """A pass: the exact sums of the vectors, clipped to the radius, and of which entries are beyond
     the ends, both in steps."""
-    X, grid, n = part.source.read(), Grid.for_radius(radius), part.units.n_rows
+    X, grid, n = part.source.read(), _grid(radius), part.units.n_rows
     k = len(vectors.low) * len(vectors.weights)
     total, outside = np.zeros(k, dtype=sum_type(n, 24)), np.zeros(2 * len(vectors.low), np.int64)
     for place in row_slices(n, _width(X, vectors)):
         own, units = np.asarray(X[place]), part.units.take(place)
         # Integers of at most 2**24, a chunk of at most 2**16 rows: exact sums.
-        total += exact_integers(units.weigh(grid.quantize(vectors(own), radius)).sum(axis=0))
+        steps, squares = vectors.in_steps(own, grid)
+        steps = clip_integer_rows(steps, grid.steps(radius), squares, own=True)
+        total += exact_integers(units.weigh(steps).sum(axis=0))
         if vectors.beyond:
             outside += exact_integers(units.weigh(vectors.outside(own)).sum(axis=0))
     return part, (total, outside)
