@@ -197,6 +197,7 @@ TABLE = {
         ({"n_components": 2, **TWO_TUPLES, **GENEROUS}, ("sklearn, slow",)),
         ({"n_components": 3, "epsilon": 100.0}, PATH),
         ({"n_components": 2, "bounds": 5.0}, ("releases",)),
+        ({"n_components": 2, "bounds": (-5.0, 5.0), "epsilon": 100.0}, (*PATH, *MADE)),
         ({"n_components": "auto", "epsilon": 100.0}, PATH),
         ({"n_components": 3, "method": "partition", "epsilon": 300.0}, PATH),
         ({"n_components": 2, **PUBLISHED_BALLS, **GENEROUS}, PATH),

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._aggregate.columns.look import Profile
 from .._aggregate.friendly.column_moments import fit_column_means
-from .._aggregate.moments.seen_columns import at_bound_codes
+from .._aggregate.moments.codes import at_bound_codes
 from .._aggregate.shared.adaptive_center import CenterRadius
 from .._aggregate.shared.advice import listed, plain
 from .._aggregate.shared.bounds import is_ok, with_caveat

@@ -18,7 +18,7 @@ from .._base import Bounds, LedgerLike, RandomStateLike, check_number_of_cluster
 from .._days import WITHOUT_BOUNDS, BaseByDays
 from .._dropin.replacing import Replacing
 from .._intervals import StandardErrors
-from .._privacy._checks import check_choice
+from .._privacy._checks import check_choice, is_real
 from .._sklearn_compat import with_callbacks
 from .._weights import with_max_weight
 from ._options import KTupleOptions, PartitionOptions, options_of
@@ -33,7 +33,9 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
     A private partition isolates the components. Rounds of private expectation maximization then
     release the counts, sums and second moments of all components at the cost of one. Each component
     is whitened by what has been released about it and clipped in that norm, so the noise is
-    proportional to its own covariance.
+    proportional to its own covariance. Columns are put into units of their released spreads first;
+    those in which many rows share a value, such as flags, codes and amounts that are mostly zero,
+    count less in the search for components.
 
     Parameters
     ----------
@@ -273,6 +275,7 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
             method,
             options_of(method, self.options),
             self.bounds is not None,
+            is_real(self.bounds),
         )
 
     def _budget(self, target, settings):

@@ -18,10 +18,9 @@ from sklearn.base import DensityMixin
 from sklearn.mixture import GaussianMixture
 from sklearn.utils.validation import check_is_fitted
 
+from .._aggregate.moments.codes import at_bound_codes, told_of_codes, worst_codes
 from .._aggregate.moments.ellipsoid import as_matrices, matrix_errors
-from .._aggregate.moments.seen_columns import at_bound_codes, told_of_rare, worst_codes
 from .._aggregate.shared.bounds import is_ok
-from .._aggregate.shared.column_codes import told_of_single
 from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts
 from .._aggregate.shared.single_rows import for_rows, products, row_guard, saturated
 from .._base import (
@@ -54,7 +53,8 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         if result.choice is not None:
             self.n_components_criterion_ = result.choice.criterion
         self.size_, self.status_ = result.size * unit_weight, result.status
-        self.radius_, self.column_scale_ = result.radius, result.columns.scale
+        self._margins = result.margins
+        self.radius_, self.column_scale_ = result.radius, result.margins.scale
         self.n_iter_ = n_rounds
         self.rows_beyond_ = result.beyond * unit_weight
         shapes = [
@@ -68,18 +68,19 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
             parts = [np.array(part) for part in zip(*shapes, strict=True)]
         self.covariance_type_ = self.covariance_type
         self.covariances_, self.precisions_, self.precisions_cholesky_ = parts
-        unknown = result.columns.unbounded(result.codes)
+        unknown = result.margins.unbounded(result.codes)
         spreads = self._keep_errors(result.errors, result.counted, unknown)
         means = self.means_, self.means_std_error_
-        codes = at_bound_codes(result.codes, domain, *means, spreads)
+        few = result.margins.few
+        codes = at_bound_codes(result.codes, domain, *means, spreads, few)
         self._flat = unknown & (codes == "constant")
         self.column_status_ = worst_codes(codes, 0)
         self.component_status_ = worst_codes(np.where(codes == "constant", "ok", codes), 1)
         if is_ok(self.status_):
-            seconds = np.max([error.second for error in result.errors], axis=0)
-            status = told_of_rare(self.status_, self.column_status_, seconds, self._column_names)
-            status = told_of_single(status, self.column_status_, self._column_names)
-            self.status_ = result.columns.told(status, self._column_names)
+            status = told_of_codes(self.status_, self.column_status_, self._column_names)
+            self.status_ = result.margins.told(status, self._column_names)
+        if domain is not None:
+            means = np.where(few, domain.center, self.means_), self.means_std_error_
         self.status_ = at_bounds(self.status_, domain, *means, self._column_names)
         cut = codes, domain, self.means_, spreads, self._column_names
         self.status_ = told_of_cuts(self.status_, *cut)

@@ -38,7 +38,7 @@ _POOLED, _EACH = "pooled", "segments"
 _CODES = ("cluster_centers_status_", "column_status_", "component_status_")
 _SURE = 1.645  # standard deviations: above `min_size` with 95 % confidence
 _RELEASED = {"_whitening", "_total", "_region", "_clip_bias", "_clip_variance", "_weighs"}
-_RELEASED |= {"_flat", "_weights_errors", "_provenance"}
+_RELEASED |= {"_flat", "_weights_errors", "_provenance", "_margins"}
 """Private attributes of estimators, released or public, which their methods need."""
 _SET_HERE = ("epsilon", "delta", "rho", "ledger", "random_state")
 

@@ -92,7 +92,7 @@ class BasePooledStart:
         weights, shapes = pooled.weights_ * size, pooled.covariances_
         if pooled.covariance_type_ == "tied":
             shapes = np.repeat(shapes[None], len(weights), axis=0)
-        return Mixture(weights, pooled.means_, shapes)
+        return Mixture(weights, pooled.means_, shapes, pooled._margins)
 
     def _share(self, fits):
         """Move what the segments have released toward what is common to them."""

@@ -15,6 +15,7 @@ from sklearn_dp._aggregate.mixture import (
     start as _start,
 )
 from sklearn_dp._aggregate.moments import estimates as _estimates
+from sklearn_dp._aggregate.moments import margins as _margins
 from sklearn_dp._aggregate.moments import moment_releases
 from sklearn_dp._aggregate.moments import rounds as _rounds
 from sklearn_dp._aggregate.one_cluster.balls import ACTIVE
@@ -89,10 +90,10 @@ def _labels_from_true_points(original):
 
 
 def _weights_from_true_counts(original):
-    def result(parts, rows, *rest):
-        n_rows = rows_in_memory(rows).n_rows
-        parts = [replace(part, weight=part.weight + n_rows) for part in parts]
-        return original(parts, rows, *rest)
+    def result(ends, codes, place, status, parts, here):
+        n_rows = rows_in_memory(parts.rows).n_rows
+        ends = [replace(end, weight=end.weight + n_rows) for end in ends]
+        return original(ends, codes, place, status, parts, here)
 
     return result
 
@@ -132,10 +133,24 @@ def _components_from_rows(original):
     return fit
 
 
+def _margins_of_rows(original):
+    def counted(session, table, origin, scale):
+        _, sd, _ = original(session, table, origin, scale)
+        counts, totals = table.sums(_margins._margin_counts, origin, scale)
+        return counts * table.units.step, sd, float(totals[0]) * table.units.step
+
+    return counted
+
+
+def _half_of_the_claim(original):
+    return lambda value: original(value) / 2
+
+
 def _true_order(original):
-    def result(parts, rows, *rest):
-        parts = parts[::-1] if rows_in_memory(rows).n_rows % 2 else parts
-        return original([replace(part, weight=1.0) for part in parts], rows, *rest)
+    def result(ends, codes, place, status, parts, here):
+        ends = ends[::-1] if rows_in_memory(parts.rows).n_rows % 2 else ends
+        ends = [replace(end, weight=1.0) for end in ends]
+        return original(ends, codes, place, status, parts, here)
 
     return result
 
@@ -292,6 +307,8 @@ MUTATIONS = {
         "component_weights",
         _labels_from_true_points,
     ),
+    "margins claimed as half": ("coreset", _margins, "round_up", _half_of_the_claim),
+    "margins without noise": ("coreset", _margins, "_counted", _margins_of_rows),
     "weights from true counts": ("coreset", _mixture, "_result", _weights_from_true_counts),
     "order from the data": ("coreset", _mixture, "_result", _true_order),
     "repair that reads the data": ("coreset", _rounds, "exact_moments", _repair_reads_data),

@@ -31,6 +31,7 @@ from ..kmeans.engine import engine_entries, fit_engine
 from ..kmeans.result import EngineResult
 from ..moments.days import EarlierDays, MomentDays
 from ..moments.ellipsoid import Ellipsoid, Errors, Source, normal_quantile
+from ..moments.margins import Margins
 from ..moments.moment_releases import moment_entries
 from ..moments.rounds import MomentRounds, same_clips
 from ..shared.bounds import is_ok
@@ -48,6 +49,7 @@ class MixtureDays:
 
     size: float  # units that count ...
     size_variance: float  # ... and the variance of its noise
+    margins: Margins  # of the first day
     stream: clusters.Stream | None = None  # of clusters that still change
     moments: EarlierDays | None = None  # of components
     centers: np.ndarray | None = None  # that say which component a row is of; None: components do
@@ -79,7 +81,8 @@ class MixtureDays:
         if self.centers is not None:
             rows.update(labeled, nearest_label, self.centers)
         part = keep if by_label else keep * (self.steps + 1) / (self.steps + 1 + _FADE)
-        rounds = MomentRounds(session, rows, settings.form)
+        extra = self.margins.extra / rows.unit**2
+        rounds = MomentRounds(session, rows, settings.form, extra=extra)
         ends, moments = self.moments.and_one(rounds, domain.center, part, by_label=by_label)
         seen = np.array([end.seen for end in ends])
         days = self._counted(keep, part, _size(self.moments), _size(moments))

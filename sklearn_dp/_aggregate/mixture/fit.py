@@ -28,13 +28,17 @@ from ..._published.easy_instances.k_tuple_mixture import enough_rows, tuple_part
 from ..._published.separated_gaussians.partition import partition_parts
 from ..._published.separated_gaussians.spherical import spherical_parts
 from ..kmeans.candidates import Choice
+from ..moments.codes import codes_of, is_lost
 from ..moments.days import EarlierDays
 from ..moments.ellipsoid import Ellipsoid, Errors
+from ..moments.margins import Margins, margins
+from ..moments.piled import with_rare
 from ..moments.rounds import MomentRounds, refine, rows_in_bounds
-from ..moments.seen_columns import SeenColumns, seen_columns
+from ..moments.seen_columns import seen_columns
 from ..shared.adaptive_center import CenterRadius, adaptive_center_radius
 from ..shared.advice import listed, plain
 from ..shared.bounds import is_ok
+from ..shared.narrow_bounds import ends_of
 from ..shared.rows import GridTable
 from ..shared.table import Table
 from .days import MixtureDays
@@ -65,7 +69,7 @@ class MixtureResult:
     beyond: float  # how many rows may lie beyond the radius (95 %)
     status: str
     path: str  # which way the releases led
-    columns: SeenColumns
+    margins: Margins
     codes: np.ndarray  # (k, d), see :mod:`..moments.seen_columns`
     choice: Choice | None = None  # of k; None where it was given
     days: MixtureDays | None = None  # what later days start from
@@ -81,22 +85,32 @@ def fit_mixture(
 ) -> MixtureResult:
     """Release the components of a Gaussian mixture of a table that has one part in memory, unless
     the method is "coreset"; the plan holds `mixture_entries`."""
-    columns = seen_columns(session, table, domain) if settings.scaled else None
-    if columns is None or not columns.columns.scaled:
-        columns = SeenColumns.of_table(table.n_features)
-    else:
-        table, domain = columns.columns.read(table), columns.columns.domain
+    here = _columns(session, table, domain, settings)
+    domain = here.domain if settings.scaled else domain
     place = adaptive_center_radius(session, table, domain, fraction=_HELD, wider=_WIDER)
     progress("location")
     context = MixtureContext(session, place, place.rows, domain, settings, PREFIX, progress)
     parts, start = _start(context, budget)
-    ellipsoids, seen = _refined(parts, start, settings.form, place)
+    ellipsoids, seen = _refined(parts, start, settings.form, place, here)
     progress("components")
-    result = _told(session, place, parts, (ellipsoids, seen), columns)
-    days = MixtureDays(place.count, place.size_sd**2)
+    result = _told(session, place, parts, ellipsoids, here)
+    days = MixtureDays(place.count, place.size_sd**2, here)
     if place.status == "ok" and (seen.all() or len(seen) == 1):
         days = _day_of(ellipsoids, days, place.rows, place.domain, place.weights.square)
     return dataclasses.replace(result, days=days)
+
+
+def _columns(
+    session: PrivacySession, table: Table, domain: Domain | None, settings: Settings
+) -> Margins:
+    """The columns that a table is read in from then on."""
+    if settings.margins_released(table.n_features):
+        return margins(session, table, domain)
+    if not settings.scaled:
+        return Margins.of_table(table.n_features)
+    found = Margins.of_seen(seen_columns(session, table, domain))
+    found.columns.read(table)
+    return found
 
 
 def _day_of(
@@ -115,19 +129,28 @@ def _told(
     session: PrivacySession,
     place: CenterRadius,
     parts: Parts,
-    refined: tuple[list[Ellipsoid], np.ndarray],
-    columns: SeenColumns,
+    refined: list[Ellipsoid],
+    here: Margins,
 ) -> MixtureResult:
     """The result, with its status in words."""
-    ellipsoids, seen = refined
-    status = _status(place, parts, ellipsoids, seen)
+    unit, origin = parts.rows.unit, place.domain.center
+    ends = [here.of_rows(refined[j], unit) for j in _by_weight(refined)]
+    box = ends_of(here.domain, origin, unit)
+    if len(ends) == 1 and box is not None:
+        ends = [dataclasses.replace(e, errors=with_rare(e, box, parts.rows.ball)) for e in ends]
+    if place.status != "ok":  # nothing has to do with the rows then
+        ends = [dataclasses.replace(e, errors=Errors.unknown(len(e.scales))) for e in ends]
+    codes = np.array([here.codes(codes_of(e, here.extra > 0)) for e in ends])
+    lost = np.array(
+        [is_lost(of) or not e.least_weight > 0 for e, of in zip(ends, codes, strict=True)]
+    )
+    status = _status(place, parts, ends, lost)
     if status == "ok":
-        size = sum(e.weight for e in ellipsoids)
-        found = [e.told("a component", session.budget_for, size) for e in ellipsoids]
+        size = sum(e.weight for e in ends)
+        found = [e.told("a component", session.budget_for, size) for e in ends]
         # What hides a component comes first.
         status = next((words for words in sorted(found, key=is_ok) if words != "ok"), "ok")
-    result = _result(ellipsoids, parts.rows, place, status, parts.path, columns)
-    return dataclasses.replace(result, choice=parts.choice)
+    return _result(ends, codes, place, status, parts, here)
 
 
 @dataclass(frozen=True)
@@ -137,6 +160,7 @@ class Mixture:
     weights: np.ndarray  # (k,), of rows
     means: np.ndarray  # (k, d)
     covariances: np.ndarray  # (k, ...), of the form of the fit; of tied ones k times the same
+    margins: Margins
 
 
 def fit_from_others(
@@ -148,21 +172,21 @@ def fit_from_others(
     progress: Callable[[str], None],
 ) -> MixtureResult:
     """The same by rounds from the components of other rows, within public bounds."""
-    columns, domain, rows = clipped = _in_bounds(session, table, domain, settings)
-    here = columns.columns
-    centers = (here.of_table(others.means) - domain.center) / rows.unit
+    here, domain, rows = clipped = _in_bounds(table, domain, others.margins)
+    centers = (here.columns.of_table(others.means) - domain.center) / rows.unit
     square = np.outer(here.scale, here.scale) * rows.unit**2
-    shapes = [_matrix(each, table.n_features) / square for each in others.covariances]
+    extra = np.diag(here.extra / rows.unit**2)
+    shapes = [_matrix(each, table.n_features) / square + extra for each in others.covariances]
     start = [
         Ellipsoid.of_covariance(*each, rows.ball)
         for each in zip(centers, shapes, others.weights / table.units.unit_weight, strict=True)
     ]
-    rounds = MomentRounds(session, rows, settings.form)
-    refined = refine(rounds, start, most_rounds=_MOST_ROUNDS)
+    rounds = MomentRounds(session, rows, settings.form, extra=here.extra / rows.unit**2)
+    refined = refine(rounds, start, most_rounds=_MOST_ROUNDS, tails=len(start) == 1)
     progress("components")
     sd = math.sqrt(len(start)) * max(e.errors.weight for e in refined[0] if e.errors is not None)
     size = sum(e.weight for e in refined[0])
-    days = _day_of(refined[0], MixtureDays(size, sd**2), rows, domain)
+    days = _day_of(refined[0], MixtureDays(size, sd**2, here), rows, domain)
     return _of_bounds(session, clipped, "segments", refined, days)
 
 
@@ -175,7 +199,7 @@ def fit_day(
     keep: float,
 ) -> MixtureResult:
     """The same of all days, with the rows of one more."""
-    columns, domain, rows = clipped = _in_bounds(session, table, domain, settings)
+    _, domain, rows = clipped = _in_bounds(table, domain, earlier.margins)
     ends, seen, days = earlier.and_one(session, rows, domain, settings, keep)
     return _of_bounds(session, clipped, "coreset", (ends, seen), days)
 
@@ -183,20 +207,15 @@ def fit_day(
 class _InBounds(NamedTuple):
     """Rows that public bounds alone have clipped, and what is known of their columns."""
 
-    columns: SeenColumns
+    margins: Margins
     domain: Domain  # a ball that holds the bounds
     rows: GridTable
 
 
-def _in_bounds(
-    session: PrivacySession, table: Table, domain: Domain, settings: Settings
-) -> _InBounds:
-    """The rows of a table within public bounds."""
-    columns = SeenColumns.of_table(table.n_features)
-    if settings.scaled:
-        columns = seen_columns(session, table, domain)
-    here = columns.columns
-    return _InBounds(columns, *rows_in_bounds(here.read(table), here.domain or domain))
+def _in_bounds(table: Table, domain: Domain, known: Margins) -> _InBounds:
+    """The rows of a table within public bounds, with margins that were released of other rows."""
+    table = known.columns.read(table)
+    return _InBounds(known, *rows_in_bounds(table, known.domain or domain))
 
 
 def _of_bounds(
@@ -207,11 +226,11 @@ def _of_bounds(
     days: MixtureDays,
 ) -> MixtureResult:
     """The result of rows that bounds alone have clipped, by what is known after their day."""
-    columns, domain, rows = clipped
+    here, domain, rows = clipped
     known = np.zeros(rows.n_features), math.sqrt(days.size_variance)
     place = CenterRadius(rows, domain, rows.ball, max(days.size, 1.0), "ok", 0.0, *known)
     parts = Parts(session, rows, np.array([e.center for e in refined[0]]), path)
-    result = _told(session, place, parts, refined, columns)
+    result = _told(session, place, parts, refined[0], here)
     return dataclasses.replace(result, days=days)
 
 
@@ -246,7 +265,7 @@ def _parts(context: MixtureContext, budget: tuple[float, float]) -> Parts:
 
 
 def _refined(
-    parts: Parts, start: list[Ellipsoid], form: str, place: CenterRadius
+    parts: Parts, start: list[Ellipsoid], form: str, place: CenterRadius, here: Margins
 ) -> tuple[list[Ellipsoid], np.ndarray]:
     """Rounds of expectation maximization; and which components (k,) stood out of the noise."""
     least = least_weight(parts.session, len(start), place.size)
@@ -257,28 +276,27 @@ def _refined(
         once = number == 1 and form in _SPLIT_FORMS
         return split_widest(ellipsoids, least, parts.rows.ball) if once else ellipsoids
 
+    extra = here.extra / parts.rows.unit**2
     return refine(
-        MomentRounds(parts.session, parts.rows, form, square=place.weights.square),
+        MomentRounds(parts.session, parts.rows, form, square=place.weights.square, extra=extra),
         start,
         # The first round believes the partition: balls about its centers say less than it does.
         labeled=len(start) > 1,
         repair=repair,
         least_rounds=_LEAST_ROUNDS,
         most_rounds=_MOST_ROUNDS,
+        tails=len(start) == 1,
     )
 
 
-def _status(
-    place: CenterRadius, parts: Parts, ellipsoids: list[Ellipsoid], seen: np.ndarray
-) -> str:
+def _status(place: CenterRadius, parts: Parts, ends: list[Ellipsoid], lost: np.ndarray) -> str:
     """In words, from releases: the first of the steps that says that something is missing."""
     if place.weights.told(place.status) != "ok":
         return place.weights.told(place.status)
-    if parts.status == "ok" and not seen.all():
-        weights = np.array([e.weight for e in ellipsoids])
-        order = _by_weight(ellipsoids)
-        which = listed(range(len(order)), np.flatnonzero(~seen[order]))
-        share = plain(100 * weights[~seen].sum() / weights.sum())
+    if parts.status == "ok" and lost.any():
+        weights = np.array([e.weight for e in ends])
+        which = listed(range(len(lost)), np.flatnonzero(lost))
+        share = plain(100 * weights[lost].sum() / weights.sum())
         hidden = f"components hidden in the noise: {which} ({share} % of the weight)"
         return f"too few rows for this budget: {hidden}"
     if parts.status == "ok" and parts.choice is not None:
@@ -287,51 +305,39 @@ def _status(
 
 
 def _result(
-    ellipsoids: list[Ellipsoid],
-    rows: GridTable,
+    ends: list[Ellipsoid],
+    codes: np.ndarray,
     place: CenterRadius,
     status: str,
-    path: str,
-    columns: SeenColumns,
+    parts: Parts,
+    here: Margins,
 ) -> MixtureResult:
-    """By decreasing released weight; the number of units is that of the location, of all rows."""
-    ellipsoids = [ellipsoids[j] for j in _by_weight(ellipsoids)]
-    counts = np.array([e.weight for e in ellipsoids])
-    centers = np.array([e.center for e in ellipsoids])
-    errors = _errors(ellipsoids, place)
-    found = [
-        columns.with_rare(dataclasses.replace(e, errors=error), rows, place.domain.center)
-        for e, error in zip(ellipsoids, errors, strict=True)
-    ]
-    means = columns.to_table(place.domain.center + rows.unit * centers)
-    codes = np.array([codes for _, codes in found])
-    axes, scales = _shapes(ellipsoids, rows.unit, columns.scale)
+    """Of components by decreasing released weight; the number of units is that of the location, of
+    all rows."""
+    unit, origin = parts.rows.unit, place.domain.center
+    counts = np.array([e.weight for e in ends])
+    means = here.to_table(origin + unit * np.array([e.center for e in ends]))
+    axes, scales = _shapes(ends, unit, here.scale)
     return MixtureResult(
         counts / counts.sum(),
         means,
-        *_resolved(axes, scales, means, columns.unseen | (codes == "constant")),
-        [error for error, _ in found],
+        *_resolved(axes, scales, means, here.unseen | (codes == "constant"), here.resolution),
+        [e.errors for e in ends if e.errors is not None],
         float(counts.sum()),
         place.size,
         place.domain.radius,
         place.beyond,
         status,
-        path,
-        columns,
+        parts.path,
+        here,
         codes,
+        parts.choice,
     )
 
 
 def _by_weight(ellipsoids: list[Ellipsoid]) -> np.ndarray:
     """The order of the released components."""
     return np.argsort([-e.weight for e in ellipsoids], kind="stable")
-
-
-def _errors(ellipsoids: list[Ellipsoid], place: CenterRadius) -> list[Errors]:
-    """Infinite where no location was found: nothing has to do with the rows then."""
-    if place.status != "ok":
-        return [Errors.unknown(place.rows.n_features)] * len(ellipsoids)
-    return [e.errors for e in ellipsoids if e.errors is not None]
 
 
 def _shapes(
@@ -348,10 +354,14 @@ def _shapes(
 
 
 def _resolved(
-    axes: np.ndarray, scales: np.ndarray, means: np.ndarray, single: np.ndarray
+    axes: np.ndarray,
+    scales: np.ndarray,
+    means: np.ndarray,
+    single: np.ndarray,
+    resolution: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Axes and standard deviations (k, d, d) and (k, d), no narrower than doubles can tell apart in
-    columns (k, d) of a `single` value, or next to that.
+    columns (k, d) of a `single` value, or next to that; nor than the value of a column is known.
 
     scikit-learn squares rows and means before it subtracts them: of a variance of x^2 / 10^10, it
     keeps the sixth decimal of a log-density.
@@ -360,7 +370,8 @@ def _resolved(
     columns = axes * scales[:, None, :]
     own, least = np.square(columns).sum(axis=2), np.square(np.where(value > 0, value, 1.0))
     narrow = single | (own < _UNRESOLVED**2 * least)
-    added = np.sqrt(np.where(narrow, np.maximum(_RESOLVED**2 * least - own, 0.0), 0.0))
+    least = np.maximum(_RESOLVED**2 * least, np.square(resolution))
+    added = np.sqrt(np.where(narrow, np.maximum(least - own, 0.0), 0.0))
     if not added.any():
         return axes, scales
     if np.all(axes == np.eye(len(value))):

@@ -17,7 +17,8 @@ from ..._published.separated_gaussians.partition import partition_entries
 from ..._published.separated_gaussians.spherical import spherical_entries
 from ..columns.look import column_entries
 from ..kmeans.engine import engine_entries
-from ..moments.moment_releases import DISTANCES, moment_entries
+from ..moments.margins import margin_entries
+from ..moments.moment_releases import moment_entries
 from ..shared.adaptive_center import center_radius_entries
 from ..tuples.stage import TupleStage
 from .parts import Settings
@@ -25,7 +26,7 @@ from .parts import Settings
 PREFIX = "partition/"
 RADII = "component radii"
 _LOCATION_SHARE, _PARTITION_SHARE, _RADII_SHARE = 0.05, 0.25, 0.05
-_COLUMN_SHARE = 0.06
+_MARGINS_SHARE = 0.06
 _TREE_SHARE = 0.35  # of a partition by terrific balls
 _SPHERICAL_SHARE = 0.5  # balls are costly, and spherical covariances cheap
 _FAILURES = {"k_tuples": 0.5, "partition": 0.1}  # shares of delta
@@ -48,8 +49,10 @@ def mixture_entries(
 ) -> tuple[PlanEntry, ...]:
     """Plan entries of `fit_mixture`, worth at most `rho` in all, and `delta` for failures."""
     location = center_radius_entries(rho, _LOCATION_SHARE)
+    if settings.margins_released(n_features):
+        location = (*margin_entries(_MARGINS_SHARE * rho), *location)
     if settings.columns_released(n_features):
-        location = (*column_entries(_COLUMN_SHARE * rho), *location)
+        location = (*column_entries(_MARGINS_SHARE * rho), *location)
     rest = sum_down([rho, *(-entry.rho for entry in location)])
     if settings.n_components == 1:
         return (*location, *moment_entries(rest))
@@ -62,10 +65,8 @@ def mixture_entries(
     # Where a path leaves something, it goes to the moments.
     most = sum_down([rest, -radii.rho])
     moments = [
-        dataclasses.replace(
-            entry, paths=paths, max_rho=entry.max_rho if entry.name == DISTANCES else most
-        )
-        for entry in moment_entries(left)
+        dataclasses.replace(entry, paths=paths, max_rho=most)
+        for entry in moment_entries(left, tails=False)
     ]
     return (*location, *found, radii, *moments)
 

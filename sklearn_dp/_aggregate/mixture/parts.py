@@ -36,6 +36,7 @@ class Settings:
     # "coreset"
     options: Any = None
     bounded: bool = False  # whether there are public bounds
+    ball: bool = False  # which are a ball: columns are in one unit
 
     @property
     def min_weight(self) -> float:
@@ -49,9 +50,14 @@ class Settings:
         one_metric = self.form == "spherical" or self.method != "coreset"
         return not one_metric or (self.n_components == 1 and self.form != "spherical")
 
+    def margins_released(self, n_features: int) -> bool:
+        """Whether a fit releases what each column is like by itself."""
+        several = self.n_components != 1 and n_features > 1
+        return self.scaled and several and not self.ball
+
     def columns_released(self, n_features: int) -> bool:
-        """Whether a fit releases the scales of columns, which no bounds tell."""
-        return self.scaled and not self.bounded and n_features > 1
+        """Whether a fit releases the scales of columns alone, which no bounds tell."""
+        return self.scaled and self.n_components == 1 and not self.bounded and n_features > 1
 
     @property
     def spherical(self) -> bool:

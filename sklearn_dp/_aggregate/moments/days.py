@@ -151,7 +151,14 @@ def later_day(
     narrow = np.array([guess.hidden == 0 for guess in guesses])
     radius = last_radius(guesses, rows.n_features, all_days, narrow)
     clips = last_clips(
-        session, rows, guesses, radius, form, all_days + own, (_distances(days), keep)
+        session,
+        rows,
+        guesses,
+        radius,
+        form,
+        all_days + own,
+        (_distances(days), keep),
+        rounds.extra,
     )
     rho = session.remaining(MOMENTS) * (1 - 1e-9)
     release = rounds.released(guesses, clips, rho, by_label=by_label)
@@ -197,6 +204,7 @@ class _Day:
         days = days.told_of_tails(errors, of_old, guess.deviations)
         mean, normal, d = release.means[j], clips.reaches[j] is None, len(second)
         second = unclip(second, clips.moments**2, d, known=True) if normal else second
+        second = self.rounds.with_extra(second, guess)
         # A trace is of d squares.
         square = self.rounds.square * (d if form == "spherical" else 1)
         noise = with_sampling(release.noise[j], float(release.sizes[j]), square)
@@ -259,6 +267,7 @@ class _Day:
                 days = replace(days, distances=None)
         size = max(days.means.size, 1.0)
         end = Ellipsoid(center, *shape.answer, shape.square, size, hidden=shape.hidden)
+        end = replace(end, hidden_in=shape.hidden_in)
         errors = replace(_errors(days, end.deviations), clips=self.clips.left(j, guess))
         end = replace(end, errors=errors)
         count = max(float(self.release.counts[j]), 1.0)

@@ -96,6 +96,7 @@ class Ellipsoid:
     weight: float = 1.0  # released number of units
     errors: Errors | None = None  # None: not of a release of moments
     hidden: int = 0  # directions in which rows are one value, or lost in the noise
+    hidden_in: np.ndarray | None = None  # (d,), the part of each column that is along these
     source: Source | None = None
 
     @classmethod
@@ -164,7 +165,9 @@ class Ellipsoid:
             return "ok"
         # A whitened coordinate has the standard deviation 1, and its square sqrt(2).
         mean, second, _ = (part[~self.constant] for part in self.noise_errors())
-        error = max(float(mean.max()), float(second.max()) / math.sqrt(2))
+        # Of half of the columns: those that are worse are told by name.
+        errors = np.maximum(mean, second / math.sqrt(2))
+        error = float(np.quantile(errors, 0.5, method="lower"))
         status = hidden_in_noise(
             what, error, 1.0, budget, self.weight, self.least_weight, total=size
         )

@@ -82,6 +82,7 @@ def refine(
     repair: Callable[[list[Ellipsoid], int], list[Ellipsoid]] | None = None,
     least_rounds: int = 1,
     most_rounds: int = _MOST_ROUNDS,
+    tails: bool = True,
 ) -> tuple[list[Ellipsoid], np.ndarray]:
     """Improve released components by rounds of whitened, clipped moments, with all of the plan.
 
@@ -90,7 +91,7 @@ def refine(
     components whose rows stay the same, are averaged with those of earlier rounds.
     ``repair(ellipsoids, round)`` gives those that the round takes instead. There are more rounds
     than `least_rounds` (before the last one) as long as directions are hidden in the noise and may
-    come out of it.
+    come out of it. Without `tails`, rows are taken to be normal.
     """
     session, rows, form = rounds.session, rounds.rows, rounds.form
     budget = left = session.remaining(MOMENTS)
@@ -107,7 +108,9 @@ def refine(
             break
     radius = last_radius(ellipsoids, rows.n_features, left, seen)
     taken = repair(ellipsoids, number + 1) if repair else ellipsoids
-    clips = last_clips(session, rows, taken, radius, form, left)
+    clips = same_clips(radius, taken)
+    if tails:
+        clips = last_clips(session, rows, taken, radius, form, left, extra=rounds.extra)
     left = session.remaining(MOMENTS) * (1 - 1e-9)
     if rounds.ends is not None:
         (guess,) = taken
@@ -162,6 +165,7 @@ class Shape(NamedTuple):
     square: float
     hidden: int
     seen: bool
+    hidden_in: np.ndarray  # (d,), which part of each column is along what is hidden
 
 
 def reshaped(
@@ -199,7 +203,9 @@ def reshaped(
     part, most = least
     narrow = np.maximum(values, np.minimum(most, part * level + 1e-9))
     answer = composed(ellipsoid, vectors, np.sqrt(narrow), form)
-    return Shape(answer, answer if seen else wide, square, hidden, seen)
+    along = np.square(ellipsoid.factor @ vectors)
+    part = along @ (narrow * few) / (along @ narrow)
+    return Shape(answer, answer if seen else wide, square, hidden, seen, part)
 
 
 @dataclass(frozen=True)
@@ -214,6 +220,7 @@ class MomentRounds:
     ends: np.ndarray | None = None  # (2, d), of a public box, of one component of rows in it
     # (d,), the largest whitened coordinates, where rows are clipped to public bounds alone
     farthest: np.ndarray | None = None
+    extra: np.ndarray | None = None  # (d,), of :class:`.margins.Margins`, in squared steps
 
     def round(
         self,
@@ -275,6 +282,7 @@ class MomentRounds:
         noise, second = release.noise[j], release.seconds[j]
         if reach is None:
             second = unclip(second, ellipsoid.square, d)
+        second = self.with_extra(second, ellipsoid)
         if past is not None and reach is None:
             second, noise = pooled(past, ellipsoid, second, noise)
         level = noise * noise_norm(d, form)
@@ -311,7 +319,15 @@ class MomentRounds:
             errors = replace(errors, second=np.where(end.constant, 1.0, errors.second))
         guess = replace(end, axes=shape.wide[0], scales=shape.wide[1], errors=errors)
         source = Source(ellipsoid, second, noise, guess, clips)
-        return replace(end, errors=errors, hidden=hidden, source=source), seen, level
+        found = replace(end, errors=errors, hidden=hidden, source=source)
+        return replace(found, hidden_in=shape.hidden_in), seen, level
+
+    def with_extra(self, second: np.ndarray, by: Ellipsoid) -> np.ndarray:
+        """A second moment of rows whitened by an ellipsoid, with the `extra` variances."""
+        if self.extra is None:
+            return second
+        white = by.axes / by.scales
+        return second + (white.T * self.extra) @ white
 
     def normal_errors(
         self,

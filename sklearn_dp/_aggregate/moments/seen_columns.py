@@ -3,18 +3,8 @@
 A column of which one value stands out from the noise, or nothing, has no scale: in the unit of a
 value's last digits its other entries would be farther out than all else, and a clip of whole rows
 would take the other columns with it. So it is at zero in all rows, and told.
-
-The codes, post-processing of released components:
-
-* "ok".
-* "constant": all rows that can be seen have one value.
-* "variance": the mean can be relied on, the variance and the covariances cannot: long tails are
-  clipped, or the noise hides them.
-* "bound": the mean, or many rows, are at a public bound, and rows may lie beyond it.
-* "noise": the noise hides the mean, or nothing was found.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
@@ -28,17 +18,14 @@ from ..shared.advice import Budget, listed
 from ..shared.bounds import with_caveat
 from ..shared.column_codes import told_of_single
 from ..shared.columns import Columns
-from ..shared.narrow_bounds import cut_by_bounds, ends_of, near_bounds
+from ..shared.narrow_bounds import ends_of
 from ..shared.rows import GridTable
 from ..shared.table import Table
+from .codes import codes_of
 from .ellipsoid import DOUBTED, Ellipsoid, Errors
 from .piled import with_rare
 
 _DIGITS, _TINY = 1e-10, 1e-28  # of a value, and at all: less is no standard deviation
-_CODES = ("ok", "constant", "variance", "bound", "noise")  # from good to bad
-_HIDDEN = 0.5  # part of a spread that a standard error is, above which little can be seen
-_VARIANCE = math.sqrt(2) * _HIDDEN  # of the least of a variance: a square has that spread
-_SURELY = 1.0  # standard deviations
 _UNSEEN = "too few rows for this budget: some directions are hidden in the noise"
 
 
@@ -120,40 +107,6 @@ def seen_columns(
     if unseen.any():
         columns = replace(columns, scale=np.where(unseen, np.inf, scale))
     return SeenColumns(columns, single, lost, scale)
-
-
-def at_bound_codes(
-    codes: np.ndarray,
-    domain: Domain | None,
-    means: np.ndarray,
-    errors: np.ndarray,
-    spreads: np.ndarray,
-) -> np.ndarray:
-    """Codes, with columns at bounds; means, their errors and spreads in the units of the table."""
-    near, cut = near_bounds(domain, means, errors), cut_by_bounds(domain, means, spreads)
-    near = near & (codes != "noise")  # one value at a bound is a sign that rows lie beyond it
-    return np.where(near | cut & ~np.isin(codes, ("constant", "noise")), "bound", codes)
-
-
-def worst_codes(codes: np.ndarray, axis: int) -> np.ndarray:
-    """The worst of the codes along an axis."""
-    places = [np.where(codes == code, place, 0) for place, code in enumerate(_CODES)]
-    return np.array(_CODES, dtype="<U8")[np.max(places, axis=0).max(axis=axis)]
-
-
-def codes_of(ellipsoid: Ellipsoid) -> np.ndarray:
-    """Those of one component, of shape (d,), bounds aside."""
-    mean, second, taken = ellipsoid.noise_errors()
-    # A column is at least as wide as what the noise of its variance leaves of that.
-    least = np.sqrt(np.maximum(1 - _SURELY * second, 0.0))
-    # So is a variance that the noise has made too large, with an error that looks small beside it.
-    hidden = second > _VARIANCE * least**2
-    codes = np.where(hidden | (taken > DOUBTED), "variance", "ok").astype("<U8")
-    codes[~(mean <= _HIDDEN * least) | (ellipsoid.least_weight <= 0)] = "noise"
-    codes[ellipsoid.constant & np.isfinite(mean)] = "constant"
-    if not ellipsoid.seen and not (codes == "noise").any():  # no direction of a single column
-        codes[codes == "ok"] = "variance"
-    return codes
 
 
 def moments_status(

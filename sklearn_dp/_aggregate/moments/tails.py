@@ -115,16 +115,13 @@ def last_clips(
     form: str,
     rho: float,
     past: tuple[Distances | None, float] | None = None,
+    extra: np.ndarray | None = None,
 ) -> Clips:
     """Those of the last round, of `rho` with this release; `radius` is the best for normal laws.
-
     `past` has the distances of earlier days, of which weights of ellipsoids and `rho` tell, too,
-    and the part of them that counts.
-    """
-    k, own = len(ellipsoids), session.remaining(DISTANCES)
-    # Directions of one value, and those that are whitened to nothing, add nothing to distances.
-    d = rows.n_features
-    seen = [max(d - e.hidden, 1) for e in ellipsoids]
+    and the part of them that counts. Rows do not have the variances `extra`."""
+    k, d, own = len(ellipsoids), rows.n_features, session.remaining(DISTANCES)
+    seen = [_degrees(e, np.zeros(d) if extra is None else extra) for e in ellipsoids]
     sd, least = noise_sd(own), min(e.weight for e in ellipsoids)
     distances = None
     if past is not None or least >= _FEWEST * sd:
@@ -148,9 +145,10 @@ def last_clips(
     sizes = np.maximum(counts.sum(axis=1), _FEWEST / 2 * sd)
     # Components that share rows have no normal law each.
     more = _heavier(counts[0], edges, sd, seen[0]) if k == 1 else 0.0
-    doubt = _DOUBT[past is not None]
     tails = [
-        None if more < doubt and _normal(row, edges, sd, of) else _tail_of(row, edges, sd)
+        None
+        if more < _DOUBT[past is not None] and _normal(row, edges, sd, of)
+        else _tail_of(row, edges, sd)
         for row, of in zip(counts, seen, strict=True)
     ]
 
@@ -181,6 +179,13 @@ def last_clips(
         for j, reach in enumerate(reaches * (k // len(reaches)))
     ]
     return Clips(sums, moments, found, hidden, distances, tails, beyond)
+
+
+def _degrees(ellipsoid: Ellipsoid, extra: np.ndarray) -> int:
+    """Of a normal law: directions of one value, and those that are whitened to nothing, add nothing
+    to distances, nor do variances `extra`."""
+    part = float(extra @ np.square(ellipsoid.axes / ellipsoid.scales).sum(axis=1))
+    return max(round(len(extra) - ellipsoid.hidden - part), 1)
 
 
 def _unseen(size: float, sd: float, radius: float, held: float = 0.0) -> float:

@@ -70,9 +70,10 @@ class Columns:
         points = self.origin + self.scale * points
         return points if self.box is None else self.box.clip_points(points)
 
-    def read(self, table: Table) -> Table:
-        """The table with its rows in these coordinates."""
-        if not self.plain:
+    def read(self, table: Table, *, always: bool = False) -> Table:
+        """The table with its rows in these coordinates; `always`: and clipped to the box, if there
+        is nothing else to do."""
+        if always or not self.plain:
             table.update(_in_columns, self)
         return table
 

@@ -11,14 +11,9 @@ from sklearn_dp import (
     FriendlyCovariance,
     FriendlyMean,
 )
+from sklearn_dp._aggregate.moments.codes import codes_of
 from sklearn_dp._aggregate.moments.ellipsoid import NARROWEST, Ellipsoid, Errors
-from sklearn_dp._aggregate.moments.seen_columns import (
-    at_bound_codes,
-    codes_of,
-    moments_status,
-    worst_codes,
-)
-from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._aggregate.moments.seen_columns import moments_status
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
@@ -136,38 +131,6 @@ def component(mean, second, scales=(100.0, 100.0), taken=None, hidden=0, weight=
 
 
 @pytest.mark.parametrize(
-    "parts, codes",
-    [
-        ({"mean": [0.1, 0.6], "second": [0.1, 0.1]}, ["ok", "noise"]),
-        # an error of 0.4 is two thirds of what it may leave, one of 0.45 is five sixths
-        ({"mean": [0.1, 0.1], "second": [0.4, 0.45]}, ["ok", "variance"]),
-        # as wide as it seems or not at all, or at least 0.7 of that
-        ({"mean": [0.1, 0.2], "second": [0.1, 0.95]}, ["ok", "noise"]),
-        ({"mean": [0.1, 0.3], "second": [0.1, 0.5]}, ["ok", "variance"]),
-        # what a clip takes makes a column no narrower
-        ({"mean": [0.1, 0.1], "second": [0.1, 2.0], "taken": [0.0, 1.99]}, ["ok", "variance"]),
-        ({"mean": [0.1] * 2, "second": [0.3] * 2, "taken": [0.19, 0.21]}, ["ok", "variance"]),
-        # nor does what noise may hide of one
-        (
-            {"mean": [0.1] * 2, "second": [0.3, 2.0], "unseen_second": np.array([0.1, 1.99])},
-            ["ok", "variance"],
-        ),
-        (
-            {"mean": [0.1, 1.0], "second": [0.1, 1.0], "scales": (100.0, NARROWEST)},
-            ["ok", "constant"],
-        ),
-        # in no direction of a column
-        ({"mean": [0.1, 0.1], "second": [0.1, 0.1], "hidden": 1}, ["variance"] * 2),
-        ({"mean": [0.1, 0.9], "second": [0.1, 0.9], "hidden": 1}, ["ok", "noise"]),
-        ({"mean": [0.1, 0.1], "second": [0.1, 0.1], "weight": 39.0}, ["noise"] * 2),
-        ({"mean": [np.inf] * 2, "second": [np.inf] * 2, "scales": (1.0, 1.0)}, ["noise"] * 2),
-    ],
-)
-def test_codes_of_released_errors(parts, codes):
-    assert codes_of(component(**parts)).tolist() == codes
-
-
-@pytest.mark.parametrize(
     "unseen, start",
     [(0.19, "ok"), (0.21, "ok, but the noise may hide"), (0.6, "the noise may hide")],
 )
@@ -182,17 +145,6 @@ def test_a_column_of_one_value_is_named_beside_what_noise_may_hide():
     status = moments_status(end, codes_of(end), ["age", "gifts"], 1.0)
     assert status.startswith("ok, but the noise may hide")
     assert status.endswith("; only a single value is visible in these columns: gifts")
-
-
-def test_bounds_come_before_variances_and_after_noise():
-    box = Domain.from_bounds((0.0, 10.0), 2)
-    near, error = np.full((2, 2), 10.0), np.full((2, 2), 0.01)
-    lost = component([0.1, 0.9], [0.1, 0.1])
-    wide = component([0.1, 0.1], [0.1, 2.0], taken=[0.0, 1.99])
-    codes = at_bound_codes(np.array([codes_of(lost), codes_of(wide)]), box, near, error, error)
-    assert codes.tolist() == [["bound", "noise"], ["bound", "bound"]]
-    assert worst_codes(codes, 0).tolist() == ["bound", "noise"]
-    assert worst_codes(codes, 1).tolist() == ["noise", "bound"]
 
 
 @pytest.mark.parametrize("bounds", [([0, 0, 0], [110, 120, 2e6]), None])

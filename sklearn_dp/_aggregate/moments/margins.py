@@ -1,0 +1,302 @@
+"""What is known of each column by itself, before rows are looked at together.
+
+A normal law is right for rows whose columns are alike. Real tables also have flags, codes, columns
+of one value, and amounts that are zero in nearly all rows. Rounds of clips that believe in a normal
+law take these for narrower and narrower, until a few rows decide everything. So :func:`margins`
+releases of each column, in this order,
+
+1. its origin and scale (:mod:`..shared.columns`), within a public box in units of that;
+2. two histograms: of the distances from the origin, in scales, and of the bits of the values. The
+   first tells the spread and how far out the farthest rows are that can be seen; the second whether
+   many rows share a value, whatever it is: values that differ are spread over all of its bins.
+
+Rows are then read about the origins, in units of the spreads. Values that many rows share are no
+clusters, so a column of these counts a third, and normal noise of a known variance is taken to be
+in it (`extra`), more of it where the other rows are far out: second moments of the rows and such
+noise together are near those of a normal law, and the variance is taken off again in the end. No
+noise is drawn: its variance is added to released second moments.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from ..._privacy._aggregates import weighted_bincount
+from ..._privacy._domain import Domain
+from ..._privacy._plan import PlanEntry
+from ..._privacy._rounding import round_up
+from ..._privacy._session import PrivacySession
+from ..columns.look import column_entries, look_at_columns
+from ..shared.advice import listed
+from ..shared.centering import noise_sd
+from ..shared.columns import Columns
+from ..shared.rows import row_slices
+from ..shared.table import Part, Table
+from .ellipsoid import NARROWEST, Ellipsoid, normal_quantile
+from .seen_columns import SeenColumns
+
+MARGINS = "margins"
+"""Name of the plan entry of the two histograms."""
+
+_MARGINS_SHARE = 0.5  # of the budget of the margins
+# Edges of bins of distances from the origin, in scales: half ones, and longer ones farther out.
+_EDGES = np.concatenate([[0, 0.5, 1, 1.5, 2, 3, 4, 6, 8, 12], 2.0 ** np.arange(4, 24)])
+_EDGES = np.concatenate([-_EDGES[:0:-1], _EDGES])
+_MIDDLES = (_EDGES[1:] + _EDGES[:-1]) / 2
+_HASHES = 64  # bins of values
+_FEW = 1 / 12  # sum of squared shares of as many values, or more: these are few
+_COUNTED = 1 / 3  # of a spread that few values count
+_FAR = 5.0  # spreads from the mean, that no row of a normal law is
+_INSIDE = 0.99  # of a normal law, in a clip that the farthest rows of a column are to be in too
+_RESOLUTION = 0.5  # spreads that few values are apart, about
+_LEAST = 0.1  # of its noise, that a variance is; and of a variance that other columns leave
+_CHANCE, _WINDOWS = 1e-3, (1, 2, 4, 8)  # of bins together that seem to hold rows, by noise alone
+_OF_TOTAL = 2.0  # claims of a unit, that its weight in the total is worth
+_MISSING = 0.2  # of the rows, that may be beside those that are seen
+_ENOUGH = 30.0  # standard deviations of a count that the number of rows is at least, for all this
+_CLEAR = 4.0  # standard deviations of its noise that a sum of squared shares is above that of many
+
+
+@dataclass(frozen=True)
+class Margins:
+    """Columns in which rows are read, and what is known of each."""
+
+    columns: Columns
+    single: np.ndarray  # (d,), of which one value has been seen, and which is at zero
+    lost: np.ndarray  # (d,), of which nothing has been seen, and which is at zero
+    few: np.ndarray  # (d,), all of whose rows have several values, and few
+    scale: np.ndarray  # (d,), of a step of the columns in the table
+    spread: np.ndarray  # (d,), standard deviations of all rows, in columns; 0 where unseen
+    extra: np.ndarray  # (d,), variances that are taken to be added to columns
+
+    @classmethod
+    def of_table(cls, n_features: int, domain: Domain | None = None) -> Self:
+        """The units of the table, or of a public box; nothing is known."""
+        columns, zeros = Columns.of(domain, n_features), np.zeros(n_features)
+        none = zeros > 0
+        return cls(columns, none, none, none, columns.scale, zeros, zeros)
+
+    @classmethod
+    def of_seen(cls, seen: SeenColumns) -> Self:
+        """Of columns whose spread alone has been looked at."""
+        none = np.zeros(len(seen.scale))
+        return cls(seen.columns, seen.single, seen.lost, none > 0, seen.scale, none, none)
+
+    @property
+    def unseen(self) -> np.ndarray:
+        """Columns without a spread."""
+        return self.single | self.lost
+
+    @property
+    def resolution(self) -> np.ndarray:
+        """How exactly the value of columns of a single one is known, in units of the table."""
+        return np.where(self.single, self.scale, 0.0)
+
+    @property
+    def domain(self) -> Domain | None:
+        """What holds the public bounds, in columns."""
+        box = self.columns.box
+        if box is None or self.columns.plain:
+            return box
+        low, high = box.low, box.high
+        if low is None or high is None:
+            low, high = box.center - box.radius, box.center + box.radius
+        ends = (np.array([low, high]) - self.columns.origin) / self.columns.scale
+        return Domain.from_bounds((ends[0], ends[1]), len(self.scale))
+
+    def to_table(self, points: np.ndarray) -> np.ndarray:
+        """Released points (..., d) in the units of the table; of unseen columns, their value."""
+        return replace(self.columns, scale=self.scale).to_table(np.where(self.unseen, 0.0, points))
+
+    def codes(self, codes: np.ndarray) -> np.ndarray:
+        """Codes of columns, with those of unseen ones."""
+        return np.where(self.lost, "noise", np.where(self.single, "constant", codes))
+
+    def unbounded(self, codes: np.ndarray) -> np.ndarray:
+        """Columns of infinite standard errors: nothing limits the values that the noise hides."""
+        return (self.unseen | (codes == "constant")) & (self.columns.box is None)
+
+    def of_rows(self, end: Ellipsoid, unit: float) -> Ellipsoid:
+        """A released component without the noise that was taken to be in its columns (`extra`); a
+        step of its grid is `unit` long. A variance that noise hides is that of all rows."""
+        extra, errors = self.extra / unit**2, end.errors
+        if errors is None or not extra.any():
+            return end
+        matrix, added = end.factor @ end.factor.T, extra > 0
+        total, whole = np.diag(matrix), np.square(self.spread / unit)
+        noise = np.maximum(errors.second, 1e-150) * total
+        known = np.square(whole) / (np.square(whole) + np.square(noise))
+        own, error = whole + (total - extra - whole) * known, noise * np.sqrt(known)
+        least = np.maximum(_LEAST * np.minimum(error, whole), NARROWEST**2)
+        variance = np.where(added, np.maximum(own, least), total)
+        axes, scales = end.axes, np.sqrt(variance)
+        if np.count_nonzero(matrix) > len(matrix):
+            axes, scales = _definite(matrix, variance, added)
+        sampled = 1 / max(end.weight, 1.0)
+        mean = np.maximum(np.square(errors.mean) - sampled, 0.0) * total / variance + sampled
+        errors = replace(
+            errors,
+            mean=np.where(added, np.sqrt(mean), errors.mean),
+            second=np.where(added, error / variance, errors.second),
+        )
+        return replace(end, axes=axes, scales=scales, errors=errors)
+
+    def told(self, status: str, names: Sequence[object]) -> str:
+        """The status, or which columns have not been found."""
+        if not self.lost.any():
+            return status
+        where = listed(names, np.flatnonzero(self.lost))
+        more = "more rows, a larger epsilon or bounds would help"
+        return f"no spread found in these columns: {where}; {more}"
+
+
+def margin_entries(rho: float) -> tuple[PlanEntry, ...]:
+    """Plan entries of :func:`margins`, worth `rho` in all."""
+    words = "a unit adds 1 to two histograms of each column"
+    own = math.nextafter(_MARGINS_SHARE * rho, 0.0)
+    rest = math.nextafter(rho - own, 0.0)
+    return (*column_entries(rest), PlanEntry.gaussian(MARGINS, own, words))
+
+
+def margins(session: PrivacySession, table: Table, domain: Domain | None) -> Margins:
+    """The margins of a table, which is read in their columns from then on."""
+    d, public = table.n_features, Columns.of(domain, table.n_features)
+    if domain is not None:  # which rows are clipped to
+        public.read(table, always=True)
+    found = look_at_columns(session, table)
+    known, single = found.known, found.single
+    origin, scale = np.where(known, found.center, 0.0), np.where(known, found.spread, 1.0)
+    counts, sd, size = _counted(session, table, origin, scale)
+    if size > _ENOUGH * sd:
+        values = [_few_values(each[:_HASHES], sd, size) for each in counts]
+        shapes = [_shape(each[_HASHES:], sd, size, d) for each in counts]
+    elif domain is not None:  # its units serve, with too few rows for others
+        return Margins.of_table(d, domain)
+    else:
+        values, shapes = [(False, False)] * d, [(0.0, 1.0, 1.0)] * d
+    few, all_few = (np.array(each) for each in zip(*values, strict=True))
+    middle, spread, far = (np.array(each) for each in zip(*shapes, strict=True))
+    middle, spread = origin + scale * np.where(single, 0.0, middle), scale * spread
+    single, lost = few & (far == 1), ~known & (domain is None)
+    unseen = single | lost
+    # The farthest rows of such a column are then where a clip of all columns leaves the others.
+    reach = math.sqrt(normal_quantile(_INSIDE, d) - d)
+    wider = np.where(few & (far > _FAR), np.maximum(far / reach, 1.0), 1.0)
+    own = spread * wider / np.where(few & ~few.all(), _COUNTED, 1.0)
+    extra = np.maximum(np.square(wider) - 1, np.where(few, _RESOLUTION**2, 0.0))
+    columns = Columns(middle, np.where(unseen, np.inf, own), True)
+    columns.read(table)
+    return Margins(
+        Columns(public.origin + public.scale * middle, public.scale * columns.scale, True, domain),
+        single,
+        lost,
+        all_few & ~unseen,
+        public.scale * own,
+        np.where(unseen, 0.0, spread / own),
+        np.where(unseen, 1.0, np.square(spread / own) * extra),
+    )
+
+
+def _counted(
+    session: PrivacySession, table: Table, origin: np.ndarray, scale: np.ndarray
+) -> tuple[np.ndarray, float, float]:
+    """Noisy counts (d, bins), the standard deviation of their noise, and the number of units."""
+    counts, total = table.sums(_margin_counts, origin, scale)
+    # A unit has a weight of at most `scale` steps, in two bins of each column: the counts change by
+    # at most `scale` sqrt(2 d), and the total by `scale`. Each over its claim here, squared, adds
+    # up to at most (1 + 1/4) / joint^2 = 1.
+    rho, units, joint = session.remaining(MARGINS), table.units, math.sqrt(1 + 1 / _OF_TOTAL**2)
+    most = math.sqrt(2 * len(origin)) * joint
+    claims = np.append(np.full(counts.size, most), _OF_TOTAL * joint) * units.scale
+    noisy = session.gaussian(
+        MARGINS,
+        np.append(counts, total),
+        sensitivity=np.array([round_up(claim) for claim in claims]),
+        unit=units.step,
+        rho=rho,
+    )
+    return noisy[:-1].reshape(counts.shape), most * noise_sd(rho), max(float(noisy[-1]), 1.0)
+
+
+def _definite(
+    matrix: np.ndarray, variance: np.ndarray, changed: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Axes and scales of a covariance with other variances in the `changed` columns, and with as
+    much of the covariances of these as leaves it positive definite."""
+    order = np.argsort(changed, kind="stable")
+    sure = np.count_nonzero(~changed)
+    matrix, roots = matrix[np.ix_(order, order)], np.sqrt(variance[order])
+    values, vectors = np.linalg.eigh(matrix[:sure, :sure])
+    back = np.eye(len(matrix)) * roots  # from where all of it would be the identity
+    back[:sure, :sure] = (vectors * np.sqrt(np.maximum(values, NARROWEST**2))) @ vectors.T
+    white = np.linalg.solve(back, np.linalg.solve(back, matrix).T)
+    white[:sure, :sure], rest = 0.0, np.arange(sure, len(matrix))
+    white[rest, rest] = 0.0
+    part = (1 - _LEAST) / max(-float(np.linalg.eigvalsh(white)[0]), 1 - _LEAST)
+    factor = back @ np.linalg.cholesky(np.eye(len(matrix)) + part * white)
+    axes, scales, _ = np.linalg.svd(factor[np.argsort(order)])
+    return axes, np.maximum(scales, NARROWEST)
+
+
+def _margin_counts(part: Part, origin: np.ndarray, scale: np.ndarray) -> tuple[Part, tuple]:
+    """A pass: weights in bins of values, and of distances from the origins in scales."""
+    d, bins = len(origin), _HASHES + len(_EDGES) - 1
+    counts, X = np.zeros((d, bins), dtype=np.int64), part.source.read()
+    for place in row_slices(part.units.n_rows, d):
+        x, units = np.asarray(X[place], dtype=np.float64), part.units.take(place)
+        far = (x - origin) / scale
+        for j in range(d):
+            cells = np.searchsorted(_EDGES[1:-1], far[:, j], side="right")
+            counts[j, :_HASHES] += weighted_bincount(_hashes(x[:, j]), units, _HASHES)
+            counts[j, _HASHES:] += weighted_bincount(cells, units, len(_EDGES) - 1)
+    return part, (counts, part.units.totals[:1])
+
+
+def _hashes(values: np.ndarray) -> np.ndarray:
+    """A bin for each value, that of equal ones; all bits count, as in the generator splitmix64."""
+    bits = np.ascontiguousarray(values + 0.0).view(np.uint64)  # there is no negative zero
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return ((bits ^ (bits >> np.uint64(31))) % np.uint64(_HASHES)).view(np.int64)
+
+
+def _few_values(counts: np.ndarray, sd: float, size: float) -> tuple[bool, bool]:
+    """Whether noisy counts of bins of values show that `size` rows have few of these; and whether
+    all have, but for those of the fullest bin."""
+    bins, most = len(counts), float(counts.max())
+    squares = float(np.square(counts).sum()) - bins * sd**2
+    noise = sd * math.sqrt(4 * max(squares, 0.0) + 2 * bins * sd**2)
+    # As many as there are bins have a share of one over their number.
+    few = squares > max(_FEW * size**2, size**2 / bins + _CLEAR * noise)
+    return few, few and squares - most**2 > _FEW * (size - most) ** 2
+
+
+def _shape(
+    counts: np.ndarray, sd: float, size: float, n_columns: int
+) -> tuple[float, float, float]:
+    """Mean and standard deviation of the rows in bins that stand out, in scales, and how many
+    deviations the farthest of them are from the mean. Of rows in a single bin, or in none, nothing
+    is known. The others of `size` rows are taken to be in the next bins."""
+    clear = sd * math.sqrt(2 * math.log(len(counts) * n_columns / _CHANCE))
+    seen = np.zeros(len(counts), dtype=bool)
+    for length in _WINDOWS:
+        held = np.convolve(counts, np.ones(length), "valid")
+        for first in np.flatnonzero(held > clear * math.sqrt(length)):
+            if not seen[first : first + length].any():
+                seen[first : first + length] = True
+    if np.count_nonzero(seen) < 2:
+        return float(_MIDDLES[seen].sum()), 1.0, 1.0
+    weights = np.maximum(counts, 0.0) * seen
+    weights /= weights.sum()
+    mean = float(weights @ _MIDDLES)
+    # Rows are anywhere in their bins.
+    squares = np.square(_MIDDLES - mean) + np.square(np.diff(_EDGES)) / 12
+    low, high = int(np.argmax(seen)), len(seen) - 1 - int(np.argmax(seen[::-1]))
+    missing = float(np.clip(1 - counts[seen].sum() / size, 0.0, _MISSING))
+    ends = mean - _EDGES[low], _EDGES[high + 1] - mean
+    beside = squares[[max(low - 1, 0), min(high + 1, len(squares) - 1)]].mean()
+    spread = math.sqrt((1 - missing) * float(weights @ squares) + missing * beside)
+    return mean, spread, max(ends) / spread

@@ -1,0 +1,161 @@
+"""What is known of each column by itself."""
+
+import math
+
+import numpy as np
+import pytest
+
+from sklearn_dp._aggregate.moments import margins as _margins
+from sklearn_dp._aggregate.moments.ellipsoid import Ellipsoid, Errors
+from sklearn_dp._aggregate.moments.margins import Margins, margin_entries, margins
+from sklearn_dp._aggregate.shared.table import Table
+from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._privacy._plan import PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._privacy._units import Units
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+
+
+def released(X, box=None, rho=0.01, seed=0):
+    plan = PrivacyPlan(PrivacyBudget(rho=rho, delta=0.1), margin_entries(rho))
+    session = PrivacySession(plan, random_state=seed)
+    domain = None if box is None else Domain.from_bounds(box, X.shape[1])
+    return margins(session, Table.in_memory(X, Units(len(X))), domain)
+
+
+def counts_of(X):
+    table = Table.in_memory(X, Units(len(X)))
+    origin, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
+    counts, totals = table.sums(_margins._margin_counts, origin, scale)
+    return counts, totals[0]
+
+
+def test_one_row_more_moves_the_margins_by_their_claim():
+    """By all of it, whatever the row is: each column has one bin more in either histogram."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3))
+    rows = [X[0], np.full(3, 1e300), np.full(3, -1e300), np.zeros(3), np.full(3, -0.0)]
+    before, size = counts_of(X)
+    for row in rows:
+        after, more = counts_of(np.vstack([X, row]))
+        change = after - before
+        assert set(np.unique(change)) == {0, 1} and np.array_equal(change.sum(axis=1), [2, 2, 2])
+        joint = math.sqrt(1 + 1 / 4)
+        claims = math.sqrt(6) * joint, 2 * joint
+        moved = np.linalg.norm(change) / claims[0], (more - size) / claims[1]
+        assert math.hypot(*moved) == pytest.approx(1)
+
+
+def test_equal_values_share_a_bin_and_others_fill_all_of_them():
+    zeros = _margins._hashes(np.array([0.0, -0.0, 1.0, 1.0, np.nextafter(1.0, 2.0)]))
+    assert zeros[0] == zeros[1] and zeros[2] == zeros[3] != zeros[4]
+    rng = np.random.default_rng(0)
+    for values in (
+        rng.normal(size=64_000),
+        np.arange(64_000.0),
+        2.0 ** rng.uniform(-99, 99, 64_000),
+    ):
+        counts = np.bincount(_margins._hashes(values), minlength=64)
+        # 63 degrees of freedom: beyond 150 with a probability below 1e-8.
+        assert np.sum(np.square(counts - 1000) / 1000) < 150
+
+
+@pytest.mark.parametrize("move, times", [(0.0, 1.0), (1.0, 1.0), (2023.0, 1.0), (-5.0, 8.0)])
+def test_an_offset_and_a_unit_change_nothing_in_a_box(move, times):
+    """Exactly: bins are those of the box."""
+    rng = np.random.default_rng(1)
+    n = 20_000
+    rare = np.where(rng.random(n) < 0.05, np.rint(rng.exponential(3, n) * 2**10) / 2**10, 0.0)
+    normal = np.clip(np.rint(rng.normal(size=n) * 2**10) / 2**10, -8, 8)
+    X = np.column_stack([normal, rng.integers(1, 3, n), rare])
+    low, high = np.array([-8.0, 1, 0]), np.array([8.0, 3, 64])
+    here = released(np.clip(X, low, high), (low, high))
+    there = released(
+        (np.clip(X, low, high) + move) * times, ((low + move) * times, (high + move) * times)
+    )
+    assert np.array_equal(there.scale, here.scale * times)
+    assert np.allclose(there.columns.origin, (here.columns.origin + move) * times, atol=1e-9)
+    for name in ("single", "lost", "few", "spread", "extra"):
+        assert np.array_equal(getattr(there, name), getattr(here, name))
+
+
+SHAPES = {
+    "normal": (lambda rng, n: rng.normal(size=n), False, False),
+    "two clusters": (lambda rng, n: rng.normal(size=n) + 30 * (rng.random(n) < 0.3), False, False),
+    "two values": (lambda rng, n: rng.integers(1, 3, n), True, True),
+    "a rare value": (lambda rng, n: rng.random(n) < 0.03, True, True),
+    "mostly zero": (
+        lambda rng, n: np.where(rng.random(n) < 0.1, rng.normal(9, 1, n), 0),
+        True,
+        False,
+    ),
+    "ages": (lambda rng, n: rng.integers(18, 90, n), False, False),
+}
+
+
+@pytest.mark.parametrize("bounded", [False, True])
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("offset", [0.0, 1.0, 2023.0, -5.0, 1e4])
+def test_spreads_and_shared_values_are_seen_at_any_offset(name, offset, bounded):
+    make, shared, few = SHAPES[name]
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = np.column_stack([make(rng, 30_000) + offset, rng.normal(size=30_000)])
+        box = (X.min(axis=0) - 1, X.max(axis=0) + 2) if bounded else None
+        found = released(X, box, seed=seed)
+        assert not found.unseen.any() and found.few.tolist() == [few, False]
+        assert (found.extra > 0).tolist() == [shared, False]
+        ratio = found.spread * found.scale / X.std(axis=0)
+        # Far from zero, rare values may be in one bin with the others.
+        most = 3.0 if name == "a rare value" and offset > 1000 and not bounded else 1.4
+        assert np.all((ratio > 0.7) & (ratio < most)), ratio
+        # A column of shared values counts a third of its spread, or less.
+        assert (found.spread[0] < 0.34) == shared
+
+
+def test_a_column_of_one_value_is_told_with_that_value():
+    for value in (0.0, 1.0, 2023.0, -5.0):
+        for bounded in (False, True):
+            X = np.column_stack(
+                [np.full(20_000, value), np.random.default_rng(0).normal(size=20_000)]
+            )
+            box = (X.min(axis=0) - 1, X.max(axis=0) + 2) if bounded else None
+            found = released(X, box)
+            assert found.single.tolist() == [True, False] and found.spread[0] == 0
+            off = abs(found.to_table(np.zeros(2))[0] - value)
+            assert off <= found.resolution[0] and found.resolution[0] < 1e-3 * max(abs(value), 1)
+
+
+def test_too_few_rows_keep_the_units_of_the_box():
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    found = released(X, ([-9.0, -90.0], [9.0, 90.0]), rho=1e-4)
+    assert found.scale.tolist() == [9.0, 90.0] and not found.extra.any()
+
+
+@pytest.mark.parametrize("form", ["full", "diag"])
+def test_what_is_taken_to_be_added_is_taken_off_again(form):
+    """Of exact moments nothing but rounding is left; of noisy ones the variance of all rows."""
+    rng = np.random.default_rng(0)
+    root = np.eye(3) + 0.3 * rng.normal(size=(3, 3)) * (form == "full")
+    covariance = root @ root.T
+    extra = np.array([0.0, 40.0, 0.25])
+    none = np.zeros(3, dtype=bool)
+    known = Margins.of_table(3)
+    spread = np.sqrt(np.diag(covariance))
+    known = Margins(known.columns, none, none, none, np.ones(3), spread, extra)
+    unit = 2.0**-20
+    end = Ellipsoid.of_covariance(
+        np.zeros(3), (covariance + np.diag(extra)) / unit**2, 1e6, 2.0**25
+    )
+    for noise in (1e-9, 10.0):
+        errors = Errors(np.full(3, 1e-3), np.full(3, noise), 1.0)
+        found = known.of_rows(Ellipsoid(**{**vars(end), "errors": errors}), unit)
+        matrix = found.factor @ found.factor.T * unit**2
+        assert np.allclose(np.diag(matrix), np.diag(covariance), rtol=1e-6)
+        assert np.linalg.eigvalsh(matrix)[0] > 0 and found.errors.second[0] == noise
+        if noise < 1:
+            assert np.allclose(matrix, covariance, atol=1e-6)
+        else:  # its error is that spread
+            assert np.all(found.errors.second[1:] < 1.001) and np.all(found.errors.second[1:] > 0.9)
