@@ -43,7 +43,7 @@ MARGINS = "margins"
 
 _MARGINS_SHARE = 0.5  # of the budget of the margins
 # Edges of bins of distances from the origin, in scales: half ones, and longer ones farther out.
-_EDGES = np.concatenate([[0, 0.5, 1, 1.5, 2, 3, 4, 6, 8, 12], 2.0 ** np.arange(4, 24)])
+_EDGES = np.concatenate([[0, 0.5, 1, 1.5, 2, 3, 4, 6, 8, 12], 2.0 ** np.arange(4, 110)])
 _EDGES = np.concatenate([-_EDGES[:0:-1], _EDGES])
 _MIDDLES = (_EDGES[1:] + _EDGES[:-1]) / 2
 _HASHES = 64  # bins of values
