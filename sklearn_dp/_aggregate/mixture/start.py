@@ -25,7 +25,7 @@ from .parts import Parts
 
 _BINS, _RATIO = 44, math.sqrt(2.0)  # a factor of 2**21.5 from the narrowest to the widest
 _WINDOW, _CLEAR = 5, 3.5  # bins of the distances in a component, and deviations of their noise
-_EMPTY = 0.05  # of an average component
+_EMPTY = 0.02  # of an average component
 _COUNTED = 0.004  # of the budget of the moments, for the counts of the first round, about
 _LONG = 2.5  # usual standard deviations: two components that are 5 of them apart
 
@@ -92,7 +92,7 @@ def _median(counts: np.ndarray, edges: np.ndarray, sd: float) -> float | None:
 def least_weight(session: PrivacySession, k: int, size: float) -> float:
     """What a component without rows seldom seems to weigh after the first round, by the plan."""
     sd = noise_sd(session.remaining(MOMENTS) * _COUNTED)
-    return _EMPTY * size / k + 2 * sd
+    return max(_EMPTY * size / k, 2 * sd)
 
 
 def split_widest(ellipsoids: list[Ellipsoid], least_weight: float, ball: float) -> list[Ellipsoid]:

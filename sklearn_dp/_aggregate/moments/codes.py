@@ -70,9 +70,10 @@ def codes_of(ellipsoid: Ellipsoid, known: np.ndarray | bool = False) -> np.ndarr
 
 
 def is_lost(codes: np.ndarray) -> bool:
-    """Whether noise hides more than half of the columns (d,) that have more than one value."""
+    """Whether noise hides half of the columns (d,) that have more than one value: of two, both."""
     hidden = np.count_nonzero(np.isin(codes, ("noise", "variance")))
-    return bool(2 * hidden > np.count_nonzero(codes != "constant"))
+    number = int(np.count_nonzero(codes != "constant"))
+    return bool(hidden and 2 * hidden >= max(number, min(number + 1, 3)))
 
 
 def told_of_codes(status: str, codes: np.ndarray, names: Sequence[object]) -> str:

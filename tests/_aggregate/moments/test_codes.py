@@ -66,9 +66,20 @@ def test_a_spread_that_is_seen_in_all_rows_is_what_a_mean_is_compared_with():
     assert codes_of(end, np.array([False, True])).tolist() == ["ok", "variance"]
 
 
-def test_a_component_is_lost_with_more_than_half_of_its_columns():
-    assert not is_lost(np.array(["ok", "variance"])) and is_lost(np.array(["noise", "variance"]))
-    assert is_lost(np.array(["constant", "noise"])) and not is_lost(np.array(["constant", "bound"]))
+@pytest.mark.parametrize(
+    "codes, lost",
+    [
+        (["ok", "variance"], False),
+        (["noise", "variance"], True),
+        (["ok", "ok", "variance"], False),
+        (["ok", "ok", "variance", "noise"], True),
+        (["constant", "noise"], True),
+        (["constant", "bound"], False),
+        (["constant"], False),
+    ],
+)
+def test_a_component_is_lost_with_half_of_its_columns(codes, lost):
+    assert is_lost(np.array(codes)) == lost
 
 
 def test_the_culprit_is_named_and_no_other_column():
