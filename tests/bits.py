@@ -114,6 +114,19 @@ def more():
             yield f"{name} {how}", model, {"X": blobs(n, 6)}, how
             yield f"{name} groups {how}", model, {"X": blobs(n, 6), **extra["groups"]}, how
 
+    radius = ("exponential", "binary_search", "above_threshold", "rec_concave")
+    centers = (2, "grid"), (12, "grid"), (12, "pca"), (2, "paper")
+    for (d, center), method in product(centers, radius):
+        options = {"radius_method": method, "center_method": center, "bounds": 20.0}
+        for name, own, how in (
+            ("", {"n_points": 0.3}, ""),
+            ("sample parts", {"n_points": 400, "sample_size": 300, "n_init": 2}, "parts"),
+            ("linear", {"n_points": 0.3, "radius_grid": "linear", "bounds": None}, ""),
+        ):
+            ball = ESTIMATORS["DPOneCluster"](epsilon=80.0, **{**options, **own})
+            yield f"ball {d} {center} {method} {name}", ball, {"X": blobs(n, d)}, how
+        balls = ESTIMATORS["DPOneClusterKMeans"](2, epsilon=200.0, **options)
+        yield f"balls {d} {center} {method}", balls, {"X": blobs(n, d), **extra["groups"]}, ""
     for scoring in ("silhouette", "cost"):
         km = ESTIMATORS["DPKMeans"](bounds=20.0)
         search = DPGridSearch(km, {"n_clusters": [2, 4]}, epsilon=9.0, scoring=scoring)

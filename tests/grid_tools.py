@@ -3,13 +3,16 @@
 import numpy as np
 
 from sklearn_dp._privacy._domain import Domain
-from sklearn_dp._privacy._units import Units
+from sklearn_dp._privacy._sealed import Claim, Sealed, exact_of
+from sklearn_dp._privacy._units import UnitFacts, Units
+from sklearn_dp._queries.active import ACTIVE
 from sklearn_dp._queries.handles import GridRows, TableRows
 from sklearn_dp._rows.rows import ROWS, GridTable, Rows
 from sklearn_dp._rows.table import Table
 
 __all__ = [
-    "grid_rows", "parts_in_memory", "quantized", "raw_table", "rows_in_memory", "table_rows",
+    "exact", "grid_rows", "parts_in_memory", "points_of", "points_table", "quantized", "raw_table",
+    "rows_in_memory", "sealed_scores", "table_rows",
 ]  # fmt: skip
 
 
@@ -46,3 +49,26 @@ def grid_rows(rows, ball, groups=None):
 def quantized(X, radius, groups=None):
     """A handle of rows in memory on the grid of a ball."""
     return GridRows.quantize(table_rows(X, groups), Domain.from_bounds(radius, X.shape[1]))
+
+
+def points_of(rows, ball=2.0**24, active=None):
+    """A handle of integer points in memory, each of which is a unit."""
+    return GridRows.in_memory(Rows.of(np.asarray(rows, dtype=np.float64), ball), active)
+
+
+def points_table(rows, active=None):
+    """The same as a table, of `Rows`, for rooms that are still to be moved."""
+    return GridTable.of(rows, Units(rows.n_rows), **({} if active is None else {ACTIVE: active}))
+
+
+def exact(answer):
+    """What is in an answer, or in each of several."""
+    if isinstance(answer, Sealed):
+        return exact_of(answer)
+    return tuple(exact_of(each) for each in answer)
+
+
+def sealed_scores(scores, most=1):
+    """Scores as a question would answer them: none moves by more than `most`."""
+    scores = np.asarray(scores)
+    return Sealed(scores, Claim.of_entries(most, len(scores)), UnitFacts(), "scores")

@@ -8,11 +8,24 @@ from dataclasses import replace
 import numpy as np
 
 from sklearn_dp._privacy import _aggregates, _grid
-from sklearn_dp._privacy._sealed import Claim
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._queries import active, cells, clusters, grids, places, ranks, scores
+from sklearn_dp._queries import (
+    active,
+    averages,
+    balls,
+    boxes,
+    cells,
+    clusters,
+    grids,
+    pairs,
+    places,
+    ranks,
+    samples,
+    scores,
+)
+from sklearn_dp._queries._query import PointQuery
 from sklearn_dp._rows import row_sums
-from sklearn_dp._rows.table import CellCounts
+from sklearn_dp._rows.table import CellCounts, Summed
 
 QUESTIONS = {
     places.NormCounts: ["norm_counts"],
@@ -29,6 +42,14 @@ QUESTIONS = {
     cells.LeafSums: ["leaf_sums"],
     ranks.ColumnRanks: ["column_ranks"],
     scores.ScoreSum: ["score_sum"],
+    balls.Points: ["points"],
+    balls.CountsAbout: ["counts_about"],
+    balls.BallCounts: ["ball_counts"],
+    balls.BallSum: ["ball_sum", "ball_sum_replaced"],
+    averages.Members: ["members"],
+    boxes.FullestBoxes: ["fullest_boxes"],
+    boxes.NamedBoxes: ["named_boxes", "named_boxes_replaced", "named_intervals"],
+    pairs.RadiusScores: ["radius_scores"],
 }
 """The cases of each question."""
 
@@ -51,6 +72,8 @@ def of_sums(change):
 def _changed(change, part, value):
     if isinstance(value, CellCounts):
         return CellCounts(value.cells, change(part, value.counts))
+    if isinstance(value, Summed):
+        return value
     return change(part, np.asarray(value))
 
 
@@ -66,7 +89,12 @@ def of_claims(part):
         def claims(self, facts):
             found = original(self, facts)
             return tuple(
-                Claim(np.asarray(each.l2) * part, each.unit, each.l1 and each.l1 * part)
+                replace(
+                    each,
+                    l2=np.asarray(each.l2) * part,
+                    l1=each.l1 and each.l1 * part,
+                    most=each.most and each.most * part,
+                )
                 for each in found
             )
 
@@ -96,14 +124,22 @@ ANY = {
     "counted twice": ("on", of_sums(lambda part, value: 2 * value)),
     "weights ignored": ("on", of_part(without_weights)),
     "weights of another row": ("on", of_part(with_weights_of_others)),
-    "wraps": ("on", of_sums(lambda part, value: (value + 128) % 256 - 128)),
+    "wraps": ("on", of_sums(lambda part, value: (value + 2) % 4 - 2)),
     "tells the number of rows": ("on", of_sums(by_the_number_of_rows)),
     "a root of two missing": ("claims", of_claims(2**-0.5)),
     "of half a unit": ("claims", of_claims(0.5)),
     "a little less": ("claims", of_claims(1 - 1e-3)),
 }
-# Each row of these is a unit.
-NOT_FOR = {(active.Active, "weights ignored"), (active.Active, "weights of another row")}
+OF_WEIGHTS = {"weights ignored", "weights of another row"}
+OF_SUMS = {"counted twice", "wraps", "tells the number of rows"}
+
+
+def there_is(question, kind):
+    """Whether questions of that class can have the bug."""
+    if kind in OF_WEIGHTS:
+        return not issubclass(question, (active.Active, PointQuery))
+    return kind not in OF_SUMS or question is not pairs.RadiusScores  # which adds up nothing
+
 
 # -- kinds that only some have ---------------------------------------------------------------------
 
@@ -215,7 +251,66 @@ def excess_without_a_bound(original):
     return property(totals)
 
 
+def without_the_cap(original):
+    def scores(counts, t):
+        top = min(t, len(counts))
+        return np.sort(counts, axis=0)[len(counts) - top :].sum(axis=0, dtype=np.int64)
+
+    return scores
+
+
+def of_scaled_points(original):
+    def squared(rows, lengths, mine, others):
+        rows = np.trunc(rows * (2.0**23 / np.abs(rows).max(initial=1.0)))
+        return original(rows, np.einsum("ij,ij->i", rows, rows), mine, others)
+
+    return squared
+
+
+def coins_of_the_number(original):
+    return lambda self, part: (
+        np.random.default_rng(part.units.n_rows).random(part.units.n_rows) < 0.7
+    )
+
+
+def other_parameters(**changes):
+    """Another question in the place of the one there is: ``name=function of its value``."""
+
+    def wrap(original):
+        def method(self, argument):
+            other = {name: change(getattr(self, name)) for name, change in changes.items()}
+            return original(replace(self, **other), argument)
+
+        return method
+
+    return wrap
+
+
 SOME = {
+    "radii: without the cap": (pairs, "radius_scores", without_the_cap, pairs.RadiusScores),
+    "radii: distances of scaled points": (pairs, "_squared", of_scaled_points, pairs.RadiusScores),
+    "scores twice as sensitive": (
+        balls.Crossing, "scores", lambda f: lambda *a: 2 * f(*a), balls.BallCounts,
+    ),
+    "points beyond the ball": (
+        balls.BallSum, "on", other_parameters(square=lambda value: 16 * value), balls.BallSum,
+    ),
+    "replaced, claimed as added (balls)": (
+        balls.BallSum, "_claims", other_parameters(replace=lambda value: False), balls.BallSum,
+    ),
+    "replaced, claimed as added (boxes)": (
+        boxes.NamedBoxes, "_claims", other_parameters(replace=lambda value: False),
+        boxes.NamedBoxes,
+    ),
+    "a grid that begins at the first point": (
+        boxes.Boxes, "of",
+        lambda f: lambda self, images, shift: f(self, images, shift - images.min(initial=0.0)),
+        boxes.FullestBoxes,
+    ),
+    "coins by the number of rows": (samples.Coins, "mask", coins_of_the_number, boxes.NamedBoxes),
+    "coins by the place in a part": (
+        samples, "_drawn", lambda f: lambda draws, first, n: f(draws, 0, n), boxes.NamedBoxes,
+    ),
     "the clip skipped (clusters)": (clusters, "clipped_sums", far_clip, clusters.ClusterSums),
     "the clip skipped (leaves)": (cells, "clipped_sums", far_clip, cells.LeafSums),
     "the clip of another cluster": (clusters, "clipped_sums", other_clip, clusters.ClusterSums),
@@ -278,7 +373,7 @@ def bugs():
     """Name, place, attribute, change, and the names of the cases that have to see it."""
     for question, names in QUESTIONS.items():
         for kind, (attribute, change) in ANY.items():
-            if (question, kind) not in NOT_FOR:
+            if there_is(question, kind):
                 yield f"{question.__name__}: {kind}", question, attribute, change, names
     for name, (owner, attribute, change, question) in SOME.items():
         yield name, owner, attribute, change, QUESTIONS[question]

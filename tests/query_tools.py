@@ -14,8 +14,23 @@ from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._grid import Grid
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._sealed import Sealed, opened
+from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._queries import active, cells, clusters, grids, places, ranks, scores
+from sklearn_dp._queries import (
+    active,
+    averages,
+    balls,
+    boxes,
+    cells,
+    clusters,
+    grids,
+    pairs,
+    places,
+    ranks,
+    samples,
+    scores,
+)
+from sklearn_dp._queries._query import Query
 from sklearn_dp._queries.handles import GridRows, TableRows
 from sklearn_dp._rows.sparse_rows import SparseRows
 from sklearn_dp._rows.table import ArraySource, LocalEngine, Part, Table
@@ -34,6 +49,9 @@ class Case:
     prepare: Callable = lambda rows: rows  # from the handle of a table to the one that is asked
     likely: Callable | None = None  # from directions (n, d) to rows
     units: bool = True  # whether rows may have groups and weights
+    additive: bool = True  # whether answers are sums over rows
+    replace: bool = False  # whether neighbors may also replace a row
+    numbered: bool = False  # whether rows are told apart by their numbers
 
 
 def answers(case, X, units, cuts=()):
@@ -43,8 +61,12 @@ def answers(case, X, units, cuts=()):
         Part(ArraySource(X[own], number), units.take(own)) for number, own in enumerate(places)
     ]
     table = Table(LocalEngine(parts), X.shape[1], X.dtype, units.facts)
-    found = case.prepare(TableRows(table)).ask(case.query)
+    rows = case.prepare(TableRows(table))
+    query = case.query if isinstance(case.query, Query) else case.query(rows)
+    found = rows.ask(query)
     found = [found] if isinstance(found, Sealed) else [each for each in found if each is not None]
+    # What nobody could release is for other questions.
+    found = [each for each in found if np.all(np.isfinite(each.claim.l2))]
     return [(_plain(opened(each, PLAN)), each.claim) for each in found]
 
 
@@ -64,55 +86,85 @@ def _sum(values):
 def _same(one, other):
     if isinstance(one, dict):
         return {c: n for c, n in one.items() if n} == {c: n for c, n in other.items() if n}
-    return one.shape == other.shape and bool(np.all(one == other))
+    return np.shape(one) == np.shape(other) and bool(np.all(one == other))
+
+
+def _less(value, other):
+    if not isinstance(value, dict):
+        return value - other
+    return {c: value.get(c, 0) - other.get(c, 0) for c in {*value, *other}}
 
 
 def used(value, claim):
-    """Of what one unit adds: sum_i (v_i / l2_i)^2, and the l1 norm over its claim; exactly."""
+    """Of what one unit adds, exactly: sum_i (v_i / l2_i)^2, and the largest part of the other norms
+    that are claimed."""
     entries = np.array(list(value.values()), dtype=object) if isinstance(value, dict) else value
-    flat = entries.ravel()
-    l2 = np.broadcast_to(np.asarray(claim.l2, dtype=np.float64), entries.shape).ravel()
+    flat = np.ravel(entries)
+    l2 = np.broadcast_to(np.asarray(claim.l2, dtype=np.float64), np.shape(entries)).ravel()
     there = np.flatnonzero(flat != 0)
     square = sum((Fraction(int(flat[i])) / Fraction(float(l2[i]))) ** 2 for i in there)
-    sum_of_all = sum(abs(int(flat[i])) for i in there)
-    return square, 0 if claim.l1 is None else Fraction(sum_of_all) / Fraction(claim.l1)
+    sizes = [abs(int(flat[i])) for i in there]
+    others = [(sum(sizes), claim.l1), (max(sizes, default=0), claim.most)]
+    shares = [Fraction(n) / Fraction(most) for n, most in others if most is not None]
+    return square, max(shares, default=Fraction(0))
 
 
 def problem(case, rng, n=10):
     """What is not as proved of one question and some rows, or None; what units use of the claims.
 
-    Every row alone, all of them, all of them in parts, and all but one unit.
+    Every row alone, all of them, all of them in parts, and neighbors, which have one unit less.
     """
+    if not case.additive:
+        n = int(rng.integers(2, n))
     X, units = table_for(rng, case, n)
     n = len(X)
     if not n:
         return None, []
+    index = np.arange(n) if units.index is None else units.index
     with np.errstate(all="ignore"):
         whole = answers(case, X, units)
-        alone = [answers(case, X[i : i + 1], units.take(slice(i, i + 1))) for i in range(n)]
         cut = answers(case, X, units, np.sort(rng.integers(n + 1, size=2)))
-        index = np.arange(n) if units.index is None else units.index
-        chosen = index[rng.integers(n)]
-        less = answers(case, X[index != chosen], units.take(index != chosen))
-    values, claims = zip(*whole, strict=True)
-    rows = [[value for value, _ in each] for each in alone]
-    for number, value in enumerate(values):
-        if not _same(value, _sum([each[number] for each in rows])):
-            return "it is not the sum of what its rows add", []
-        if not _same(value, cut[number][0]):
+        if not all(_same(one, other) for (one, _), (other, _) in zip(whole, cut, strict=True)):
             return "it depends on where the rows are", []
-        own = [rows[i][number] for i in np.flatnonzero(index == chosen)]
-        if not _same(value, _sum([less[number][0], *own])):
-            return "a unit adds something else where others are", []
-    most = [0.0] * len(claims)
-    for unit in np.unique(index):
-        for number, claim in enumerate(claims):
-            own = [rows[i][number] for i in np.flatnonzero(index == unit)]
-            square, share = used(_sum(own), claim)
-            if square > 1 or share > 1:
-                return f"a unit adds {float(square) ** 0.5:.12g} of what is claimed", []
-            most[number] = max(most[number], float(square) ** 0.5)
+        changes = [[] for _ in whole]
+        if case.additive:
+            chosen = index[rng.integers(n)]
+            less = answers(case, X[index != chosen], units.take(index != chosen))
+            alone = [answers(case, X[i : i + 1], units.take(slice(i, i + 1))) for i in range(n)]
+            for number, (value, _) in enumerate(whole):
+                rows = [each[number][0] for each in alone]
+                if not _same(value, _sum(rows)):
+                    return "it is not the sum of what its rows add", []
+                own = [rows[i] for i in np.flatnonzero(index == chosen)]
+                if not _same(value, _sum([less[number][0], *own])):
+                    return "a unit adds something else where others are", []
+                changes[number] = [
+                    _sum([rows[i] for i in np.flatnonzero(index == unit)]) for unit in {*index}
+                ]
+        for other in neighbors(case, rng, X, units):
+            for own, (value, _), (without, _) in zip(changes, whole, other, strict=True):
+                own.append(_less(value, without))
+    most = []
+    for own, (_, claim) in zip(changes, whole, strict=True):
+        found = [used(each, claim) for each in own]
+        worst = max(max(float(square) ** 0.5, float(share)) for square, share in found)
+        if any(square > 1 or share > 1 for square, share in found):
+            return f"a unit changes {worst:.12g} of what is claimed", []
+        most.append(worst)
     return None, most
+
+
+def neighbors(case, rng, X, units):
+    """Answers of neighbors of rows that are units: without one of them, or with another instead."""
+    n = len(X)
+    if not case.additive:
+        for i in [n - 1] if case.numbered else range(n):
+            kept = np.arange(n) != i
+            yield answers(case, X[kept], units.take(kept))
+    if case.replace:
+        new = np.asarray(rows_for(rng, case, n), dtype=X.dtype)
+        for i in range(n):
+            yield answers(case, np.where(np.arange(n)[:, None] == i, new, X), units)
 
 
 # -- tables ----------------------------------------------------------------------------------------
@@ -123,6 +175,8 @@ def table_for(rng, case, n):
     X = rows_for(rng, case, n)
     units, there = units_for(rng, n) if case.units else (Units(n), np.ones(n, dtype=bool))
     kind, X = rng.integers(5), X[there]
+    if case.replace:
+        return X, units
     if kind == 0:
         X = np.clip(X, -3e38, 3e38).astype(np.float32)
     if kind == 1:
@@ -392,12 +446,148 @@ def score_sum(rng):
     return Case(scores.ScoreSum(low, high), 1, likely=likely)
 
 
+# Of points, which are rows that are units: a neighbor may also have another one in place of one.
+
+
+def _points(ground, query, *steps, **options):
+    case = ground.case(query, *steps, **options)
+    case.units = False
+    return case
+
+
+def _some_active(rng, ground):
+    """A step that leaves those active which are not near some place, or none."""
+    center = ground.points(rng, 1)[0]
+    return [balls.Beyond(center, float((0.1 * ground.ball) ** 2))] if rng.random() < 0.5 else []
+
+
+def points(rng):
+    ground = Ground.draw(rng)
+    return _points(ground, balls.Points(), *_some_active(rng, ground), replace=True)
+
+
+def counts_about(rng):
+    ground = Ground.draw(rng)
+    query = balls.CountsAbout(ground.points(rng, 3), float((0.5 * ground.ball) ** 2))
+    return _points(ground, query, *_some_active(rng, ground), replace=True)
+
+
+def ball_counts(rng):
+    ground = Ground.draw(rng)
+    squares = np.floor(np.square(_edges(rng, ground.limit)))
+    crossing = balls.Crossing(int(rng.integers(1, 9)), int(rng.integers(1, 5)))
+    query = balls.BallCounts(ground.points(rng, 1)[0], squares, crossing)
+    return _points(ground, query, *_some_active(rng, ground), replace=True, additive=False)
+
+
+def _ball_sum(rng, replace):
+    ground = Ground.draw(rng)
+    center, radius = ground.points(rng, 1), rng.uniform(0.05, 0.5, 1) * ground.ball
+    if replace and rng.random() < 0.5:
+        radius /= 1e6  # the number of points counts as well
+    query = balls.BallSum(center[0], int(radius[0] ** 2), replace=replace)
+    likely = _around(ground, center, radius * (1 - 1e-9), rng)
+    steps = _some_active(rng, ground)
+    return _points(ground, query, *steps, likely=likely, replace=replace)
+
+
+def ball_sum(rng):
+    return _ball_sum(rng, False)
+
+
+def ball_sum_replaced(rng):
+    return _ball_sum(rng, True)
+
+
+def members(rng):
+    ground = Ground.draw(rng)
+    center = ground.points(rng, 1)[0]
+    query = averages.Members(center, float(0.5 * ground.ball), ground.limit, active.ACTIVE)
+    return _points(ground, query, balls.Beyond(center, -1.0), replace=True)
+
+
+def _grid(rng, ground):
+    d, matrix = ground.n_features, None
+    if d > 3 or rng.random() < 0.3:
+        matrix = np.where(rng.random((3, d)) < 0.5, -1.0, 1.0)
+    grid = boxes.Boxes(matrix, float(ground.ball * rng.uniform(0.2, 1.0)))
+    return grid, rng.random((4, grid.width(d))) * grid.side
+
+
+def _tossed(rng, rate=0.7):
+    """From rows to coins of them, for some cases."""
+    if rng.random() < 0.5:
+        return False, lambda rows: None
+
+    def toss(rows):
+        session = PrivacySession(PLAN, random_state=0)
+        return samples.Coins.toss(session, "e", rows.ask(balls.Points()).sizes, rate)
+
+    return True, toss
+
+
+def fullest_boxes(rng):
+    ground = Ground.draw(rng)
+    grid, shifts = _grid(rng, ground)
+    numbered, toss = _tossed(rng)
+    return _points(
+        ground,
+        lambda rows: boxes.FullestBoxes(grid, shifts, rows.table.n_parts, toss(rows)),
+        *_some_active(rng, ground),
+        additive=False,
+        replace=True,
+        numbered=numbered,
+    )
+
+
+def _named(rng, replace, **options):
+    ground = Ground.draw(rng)
+    grid, shifts = _grid(rng, ground)
+    numbered, toss = _tossed(rng)
+
+    def query(rows):
+        return boxes.NamedBoxes(grid, shifts[0], coins=toss(rows), replace=replace, **options)
+
+    steps = _some_active(rng, ground)
+    return _points(ground, query, *steps, additive=not numbered, replace=replace, numbered=numbered)
+
+
+def named_boxes(rng):
+    return _named(rng, False)
+
+
+def named_boxes_replaced(rng):
+    return _named(rng, True)
+
+
+def named_intervals(rng):
+    return _named(rng, False, by_axis=True)
+
+
+def radius_scores(rng):
+    ground = Ground.draw(rng)
+    kind = pairs.LogRadii if rng.random() < 0.5 else pairs.LinearRadii
+    radii = kind(ground.ball / 16, 2 * ground.limit)
+    t, (numbered, toss) = int(rng.integers(1, 6)), _tossed(rng)
+    crossing = balls.Crossing(t * t, int(rng.integers(1, 4)))
+    return _points(
+        ground,
+        lambda rows: pairs.RadiusScores(radii, t, crossing, toss(rows)),
+        *_some_active(rng, ground),
+        additive=False,
+        replace=True,
+        numbered=numbered,
+    )
+
+
 CASES = {
     each.__name__: each
     for each in (
         norm_counts, sum_and_totals, length_counts, second_moment, active_second_moment, nearest,
         pinned, cluster_sums, capped_squares, capped_sum, first_level, second_level, far_counts,
-        leaf_sums, column_ranks, score_sum,
+        leaf_sums, column_ranks, score_sum, points, counts_about, ball_counts, ball_sum,
+        ball_sum_replaced, members, fullest_boxes, named_boxes, named_boxes_replaced,
+        named_intervals, radius_scores,
     )
 }  # fmt: skip
 

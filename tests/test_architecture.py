@@ -45,7 +45,7 @@ ARROWS = {
     "friendly": {"columns", "shared"},
     "kmeans": {"shared"},
     "tuples": {"friendly"},
-    "one_cluster": {"friendly", "shared"},
+    "one_cluster": {"shared"},
     "moments": {"columns", "friendly", "shared"},
     "mixture": {"columns", "friendly", "kmeans", "moments", "one_cluster", "shared", "tuples"},
 }
@@ -642,7 +642,7 @@ LOOK_ALIKES = [
         for other in sorted(others)
     ],
     ("_aggregate.kmeans.thing", "from .tuning import TUNING\nfrom ..._privacy import _grid"),
-    ("_published.one_cluster.thing", "from ..._aggregate.friendly import core"),
+    ("_published.one_cluster.thing", "from ..._aggregate.shared import advice"),
     ("_published.easy_instances.k_tuple_mixture", "from ..separated_gaussians import tree"),
     ("_published.feddp_kmeans.thing", "from ...federated import _state\nfrom . import theory"),
     ("federated._learn", "from .._published.feddp_kmeans import rounds"),

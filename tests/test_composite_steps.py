@@ -37,9 +37,8 @@ CLOSE = 1 + 1e-9
 
 # Who opens a step, or a session inside one; each has a test below.
 OPENED = {
-    "_aggregate/one_cluster/radius.py": {"amplified"},
     "_aggregate/tuples/stage.py": {"run", "_run_partition"},
-    "_privacy/_session.py": {"nested"},  # which opens one for others
+    "_privacy/_session.py": {"nested", "on_a_sample"},  # which opens one for others
     "ensemble/_sample_and_aggregate.py": {"_step"},
     "model_selection/_runs.py": {"run"},
 }

@@ -4,6 +4,8 @@ Pairs of points are compared within a sample, which is collected; boxes are coun
 the rows where there are very many.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -23,9 +25,12 @@ from test_partitions import (
 )
 
 from sklearn_dp import DPOneCluster, DPOneClusterKMeans, DPOutlierScreen
-from sklearn_dp._aggregate.one_cluster import center, radius
-from sklearn_dp._aggregate.shared.samples import ByPart, Coins
+from sklearn_dp._aggregate.one_cluster import center
 from sklearn_dp._published.one_cluster import good_center as published_center
+from sklearn_dp._queries import pairs as _pairs
+from sklearn_dp._queries.boxes import FullestBoxes
+from sklearn_dp._queries.samples import ByPart, Coins
+from sklearn_dp._rows.rows import ROWS
 from sklearn_dp._rows.table import CellCounts, LocalEngine
 
 N = len(WIDE)
@@ -196,7 +201,7 @@ def test_draws_by_position_within_a_part_are_caught(name, few_pairs, monkeypatch
     known, tossed = released(in_memory(model, X)), Coins.mask
 
     def by_part(self, part):
-        return tossed(self._replace(firsts=dict.fromkeys(self.firsts, 0)), part)
+        return tossed(replace(self, _firsts=dict.fromkeys(self._firsts, 0)), part)
 
     monkeypatch.setattr(Coins, "mask", by_part)
     assert released(fitted(model, X, cuts(7), engine=LocalEngine)[0]) != known
@@ -207,11 +212,11 @@ def test_a_sample_that_its_part_decides_is_caught(few_pairs, monkeypatch):
     """Every third row, counted from the end of the part, and not each by its own coin."""
 
     def every_third(part, among, coins):
-        rows = part[radius.ROWS]
+        rows = part[ROWS]
         x = np.concatenate([np.empty((0, rows.n_features)), *(x for _, x in rows.chunks())])
-        return part, (ByPart({part.source.number: x[::-3]}),)
+        return ByPart({part.source.number: x[::-3]})
 
-    monkeypatch.setattr("sklearn_dp._aggregate.one_cluster.search.collected", every_third)
+    monkeypatch.setattr(_pairs, "collected", every_third)
     assert caught("boxes", engine=LocalEngine)
 
 
@@ -220,11 +225,11 @@ def test_boxes_that_are_named_by_part_are_caught(few_pairs, monkeypatch):
     model, X = MODELS["boxes"]
     known = released(in_memory(model, X))
 
-    def in_their_order(part, *given, run=center.counted_boxes):
-        part, found = run(part, *given)
+    def in_their_order(self, part, run=FullestBoxes.on):
+        part, found = run(self, part)
         return part, tuple(CellCounts(np.arange(len(each.cells)), each.counts) for each in found)
 
-    monkeypatch.setattr(center, "counted_boxes", in_their_order)
+    monkeypatch.setattr(FullestBoxes, "on", in_their_order)
     assert released(fitted(model, X, cuts(1), engine=LocalEngine)[0]) == known
     assert caught("boxes", engine=LocalEngine)
 

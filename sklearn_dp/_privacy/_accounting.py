@@ -21,6 +21,8 @@ References
    private mechanisms", 2025 (Laplace; conjectured by Wang, 2022).
 .. [7] Cesar and Rogers, "Bounding, concentrating, and truncating: unifying privacy loss
    composition for data analytics", ALT 2021 (bounded range).
+.. [8] Balle, Barthe and Gaboardi, "Privacy amplification by subsampling: tight analyses via
+   couplings and divergences", NeurIPS 2018.
 """
 
 from __future__ import annotations
@@ -46,6 +48,7 @@ from ._rounding import ROUNDING, formula_up, move_until, sum_down, sum_up
 __all__ = [
     "approx_dp_zcdp",
     "bounded_range_zcdp_rho",
+    "epsilon_on_a_sample",
     "gaussian_delta",
     "gaussian_epsilon",
     "gaussian_mu",
@@ -226,6 +229,18 @@ def pure_dp_epsilon(rho: float) -> float:
     epsilon = _log_root(lambda e: e * math.tanh(e / 2) - rho, low, high)
     epsilon = move_until(epsilon, -1, lambda e: pure_zcdp_rho(e) <= rho)
     return epsilon * (1 - SLACK)
+
+
+def epsilon_on_a_sample(epsilon: float, rate: float) -> float:
+    """What a pure mechanism may spend on a sample, if the whole is to be epsilon-DP; rounded down.
+
+    The inverse of log(1 + rate (exp(e) - 1)), which is the epsilon of an e-DP mechanism on a
+    sample that holds each unit with this probability [8]_: let P be its law with the unit that
+    differs, and Q without. On the sample it is rate P + (1 - rate) Q against Q, and
+    P <= exp(e) Q, so that the ratio is at most 1 + rate (exp(e) - 1); the other way round it is
+    at most 1 / (1 - rate (1 - exp(-e))), which is less.
+    """
+    return math.log1p(math.expm1(epsilon) / rate) * (1 - 1e-9)
 
 
 def laplace_zcdp_rho(epsilon: float) -> float:

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from ._plan import PrivacyPlan
-from ._sealed import Sealed, SealedCells, opened
+from ._sealed import Sealed, SealedCells, SealedNames, opened
 from .mechanisms import filters, gaussian, histograms, laplace, proportional, selection, shares
 
 __all__ = ["Releases"]
@@ -42,12 +42,16 @@ class Releases:
     _release: Callable[..., Any]
     _trace: Any
     plan: PrivacyPlan
+    _rate = 1.0  # below one: answers are of a sample, and paid for as such
 
     # -- sealed answers
 
+    def _opened(self, sealed: Sealed) -> Any:
+        return opened(sealed, self.plan, self._rate)
+
     def release(self, entry: str, sealed: Sealed, *, rho: float | None = None) -> np.ndarray:
         """Release an answer with Gaussian noise, in lengths; see :meth:`gaussian`."""
-        exact, claim = opened(sealed, self.plan), sealed.claim
+        exact, claim = self._opened(sealed), sealed.claim
         return self.gaussian(entry, exact, sensitivity=claim.l2, unit=claim.unit, rho=rho)
 
     def release_cells(
@@ -57,7 +61,7 @@ class Releases:
 
         Numbers of cells, increasing, and noisy counts; see :meth:`sparse_histogram`.
         """
-        (cells, counts), claim = opened(sealed, self.plan), sealed.claim
+        (cells, counts), claim = self._opened(sealed), sealed.claim
         n_hidden = sealed.n_cells - sealed.n_shown
         first = np.searchsorted(cells, n_hidden)
         # Public, and taken off again: these cells always pass.
@@ -76,6 +80,43 @@ class Releases:
         return released, values - np.where(released >= n_hidden, _SHOWN * claim.unit, 0.0)
 
     # -- exact statistics, of which the caller states what neighbors differ by
+
+    def release_names(
+        self, entry: str, sealed: SealedNames, *, rho: float, delta: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Release cells far above one, by names that nobody could list: their names and noisy
+        counts; see :meth:`stability_histogram`."""
+        names, counts = self._opened(sealed)
+        return self.stability_histogram(
+            entry,
+            names,
+            counts,
+            rho=rho,
+            delta=delta,
+            sensitivity=sealed.claim.l2,
+            cells=sealed.cells,
+        )
+
+    def choose(self, entry: str, scores: Sealed, *, epsilon: float) -> int:
+        """The number of an entry that is about the largest; see :meth:`exponential`."""
+        exact, most = self._opened(scores), scores.claim.of_one
+        return self.exponential(entry, exact, sensitivity=most, epsilon=epsilon)
+
+    def first_above(
+        self, entry: str, answers: Sealed, threshold: float, *, epsilon: float
+    ) -> int | None:
+        """The number of the first entry that is about above a public threshold, or None; see
+        :meth:`above_threshold`."""
+        exact, most = self._opened(answers), answers.claim.of_one
+        return self.above_threshold(entry, exact, threshold, sensitivity=most, epsilon=epsilon)
+
+    def leader(self, entry: str, scores: Sealed, *, epsilon: float, delta: float) -> int | None:
+        """The number of the largest entry if its lead is clear, or None; see
+        :meth:`report_leader_if_stable`."""
+        exact, most = self._opened(scores), scores.claim.of_one
+        return self.report_leader_if_stable(
+            entry, exact, sensitivity=int(most), epsilon=epsilon, delta=delta
+        )
 
     def gaussian(
         self, entry: str, value: Any, *, sensitivity: Any, unit: Any = 1.0, rho: float | None = None

@@ -10,15 +10,17 @@ Python hides nothing from those who look for it. `tests/_queries/test_laws.py` r
 trees: nobody but the kernel opens a statistic, and nobody but the questions seals one.
 """
 
+import math
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
 from ._plan import PlanError, PrivacyPlan
+from ._rounding import round_up
 from ._units import UnitFacts
 
-__all__ = ["Claim", "Sealed", "SealedCells", "opened"]
+__all__ = ["Claim", "Sealed", "SealedCells", "SealedNames", "entry_of", "exact_of", "opened"]
 
 _set = object.__setattr__  # objects refuse that of their own
 
@@ -28,12 +30,26 @@ class Claim:
     """What is proved of an answer v, and of the answer v' for a neighbor, which has a unit more.
 
     ``sum_i ((v_i - v'_i) / l2_i)^2 <= 1``, with one number for all entries or one for each; where
-    there is an `l1`, also ``sum_i |v_i - v'_i| <= l1``. `unit` is the length of a step.
+    there is an `l1`, also ``sum_i |v_i - v'_i| <= l1``, and where there is a `most`, no entry moves
+    by more. `unit` is the length of a step. `rate` below one: all this is about a sample, in which
+    each unit is with that probability by coins that nobody knows.
     """
 
     l2: Any
     unit: Any = 1.0
     l1: float | None = None
+    most: float | None = None
+    rate: float = 1.0
+
+    @classmethod
+    def of_entries(cls, most: float, n: int, rate: float = 1.0) -> Self:
+        """Where each of n entries moves by at most `most`."""
+        return cls(round_up(most * math.sqrt(n)) if n > 1 else most, most=most, rate=rate)
+
+    @property
+    def of_one(self) -> float:
+        """What any entry moves by, at most."""
+        return float(np.max(self.l2)) if self.most is None else self.most
 
 
 class Sealed:
@@ -94,10 +110,44 @@ class SealedCells(Sealed):
         _set(self, "n_shown", n_shown)
 
 
-def opened(sealed: Sealed, plan: PrivacyPlan) -> Any:
-    """The exact statistic, for a release of a session with that plan."""
+class SealedNames(Sealed):
+    """Exact counts of those cells that hold anything, by names that nobody could list.
+
+    A unit counts once in each of at most `cells` of them.
+    """
+
+    __slots__ = ("cells",)
+
+    cells: int
+
+    def __init__(
+        self, exact: Any, claim: Claim, units: UnitFacts, about: str, cells: int = 1
+    ) -> None:
+        super().__init__(exact, claim, units, about)
+        _set(self, "shape", ())
+        _set(self, "cells", cells)
+
+
+def opened(sealed: Sealed, plan: PrivacyPlan, rate: float = 1.0) -> Any:
+    """The exact statistic, for a release of a session with that plan; one that is paid for as the
+    release of a sample of a `rate` below one is of such a sample only."""
     if not isinstance(sealed, Sealed):
         raise TypeError("only what a question was answered with can be released.")
     if plan.unit == "group" and sealed.units.unit != "group":
         raise PlanError(f"{sealed!r} claims what a row changes, and the plan protects groups")
+    if rate < 1 and sealed.claim.rate != rate:
+        raise PlanError(f"{sealed!r} is of no sample at the rate that it would be paid for")
+    return exact_of(sealed)
+
+
+def entry_of(sealed: Sealed, index: int) -> Sealed:
+    """One entry, of a public or released number."""
+    claim = sealed.claim
+    unit = claim.unit if np.ndim(claim.unit) == 0 else np.asarray(claim.unit).ravel()[index]
+    own = Claim(claim.of_one, unit, most=claim.most, rate=claim.rate)
+    return Sealed(exact_of(sealed)[index], own, sealed.units, sealed.about)
+
+
+def exact_of(sealed: Sealed) -> Any:
+    """For questions that make other numbers of these, and prove what one unit adds to them."""
     return object.__getattribute__(sealed, "_Sealed__exact")

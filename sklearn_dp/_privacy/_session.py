@@ -27,6 +27,7 @@ import numpy as np
 from ..exceptions import SeededNoiseWarning
 from . import _accounting as accounting
 from ._accounts import Accounts
+from ._budget import PrivacyBudget
 from ._composite_mechanism import CompositeMechanism
 from ._disjoint import payers_in_words
 from ._ledger import open_ledger
@@ -47,6 +48,8 @@ from .mechanisms import fits
 from .mechanisms._release import Release
 
 __all__ = ["PrivacySession"]
+
+_MOST_EPSILON = 100.0  # of a release on a sample: more would only overflow
 
 
 class PrivacySession(Releases, AlgorithmicRandomness):
@@ -206,6 +209,32 @@ class PrivacySession(Releases, AlgorithmicRandomness):
         """
         self.step(entry, epsilon=epsilon, delta=delta)
         return self._within(plan)
+
+    def on_a_sample(self, entry: str, rate: float) -> Self:
+        """A session for one release that the entry pays for, of an answer about a sample.
+
+        The coins of the sample are used for nothing else. Neighbors share the coins of the units
+        that they have in common, so their samples are neighbors, or equal; whatever holds for each
+        outcome of the coins holds for the mixture. So a pure mechanism also has the epsilon of
+        :func:`epsilon_on_a_sample`: where that allows more for the same price, the release is one
+        step of it. (Bounded range is not inherited, so the step costs what a pure one does.) Where
+        nothing is gained, or the mechanism is not pure, it is this session.
+        """
+        paid = self.plan[entry]
+        cost = {
+            Mechanism.EXPONENTIAL: accounting.bounded_range_zcdp_rho,
+            Mechanism.ABOVE_THRESHOLD: accounting.pure_zcdp_rho,
+        }.get(paid.mechanism)
+        outer = min(accounting.pure_dp_epsilon(self.remaining(entry)), _MOST_EPSILON)
+        inner = accounting.epsilon_on_a_sample(outer, rate)
+        if cost is None or cost(inner) <= self.remaining(entry):
+            return self
+        rho = cost(inner) * (1 + 1e-9)
+        budget = PrivacyBudget(rho=rho, delta=self.plan.target.delta)
+        plan = PrivacyPlan(budget, (replace(paid, rho=rho),), self.plan.unit)
+        other = self.nested(entry, plan, epsilon=outer, delta=0.0)
+        other._rate = rate
+        return other
 
     def _within(self, plan: PrivacyPlan) -> Self:
         """A session with a plan, a log and accounts of its own, on the noise of this one."""

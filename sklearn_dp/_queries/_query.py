@@ -26,8 +26,8 @@ from .._rows.rows import ROWS
 from .._rows.table import CellCounts, Part
 
 __all__ = [
-    "QUESTIONS", "CellQuery", "Facts", "GridFacts", "Public", "Query", "SparseQuery", "Step",
-    "applied", "ask", "check_points",
+    "QUESTIONS", "CellQuery", "Facts", "GridFacts", "Hidden", "PointQuery", "Public", "Query",
+    "Several", "SparseQuery", "Step", "applied", "ask", "check_points",
 ]  # fmt: skip
 
 QUESTIONS: list[type] = []
@@ -35,6 +35,10 @@ QUESTIONS: list[type] = []
 
 _LONGEST = 2.0**25  # norm of a point that integer rows are compared with: see `_rows.rows`
 _PLAIN = {type(None), bool, int, float, str, np.bool_, Domain, Sphere}
+
+
+class Hidden:
+    """What questions may take beside what is public: it goes to the parts, and nobody reads it."""
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
@@ -64,7 +68,7 @@ def _public(value: Any, owner: type, name: str) -> Any:
     if type(value) is np.ndarray and value.dtype.kind in "biuf":
         value = value.copy(order="K")
         value.flags.writeable = False
-    elif not isinstance(value, (np.number, Public)):
+    elif not isinstance(value, (np.number, Public, Hidden)):
         raise TypeError(
             f"{owner.__name__}.{name} must be public numbers, and is {type(value).__name__}."
         )
@@ -122,6 +126,11 @@ class Step(Public):
         raise NotImplementedError
 
 
+def Several(*answers: Sealed) -> tuple[Sealed, ...]:  # noqa: N802
+    """In the place of a class of answers: as many as there are."""
+    return answers
+
+
 class Query(Public):
     """A question, whose answer is sealed: one, or an `Answer` of several of one pass."""
 
@@ -148,10 +157,26 @@ class Query(Public):
         """The answer, of the sums over all parts."""
         pairs = zip(self.exact(sums), self.claims(facts), strict=True)
         found = [self._seal(value, claim, facts.units) for value, claim in pairs]
-        return found[0] if self.Answer is None else self.Answer(*found)
+        return found[0] if self.Answer is None else type(self).Answer(*found)
 
     def _seal(self, value: Any, claim: Claim, units: UnitFacts) -> Sealed:
         return Sealed(value, claim, units, type(self).__name__)
+
+
+class PointQuery(Query):
+    """A question about points: rows that are units of weight one, whatever weights they have.
+
+    Neighbors may also *replace* a point by another one, where the question says so.
+    """
+
+    def claims(self, facts: Facts) -> tuple[Claim, ...]:
+        if facts.units.grouped:
+            raise TypeError("a row must be all of its unit here.")
+        return self._claims(facts)
+
+    def _claims(self, facts: Facts) -> tuple[Claim, ...]:
+        """What one point may add to each of the statistics, with the proof."""
+        raise NotImplementedError
 
 
 class CellQuery(Query):

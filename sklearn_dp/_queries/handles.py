@@ -11,10 +11,11 @@ import numpy as np
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid
 from .._privacy._units import Units
-from .._rows.rows import GridGeometry
+from .._rows.rows import GridGeometry, Rows
 from .._rows.rows import GridTable as _GridTable
 from .._rows.table import Table as _Table
 from ._query import Facts, GridFacts, Query, Step, applied, ask
+from .active import ACTIVE
 from .grids import Projected, Quantized, Recentered, Unprojected
 
 __all__ = ["GridRows", "TableRows"]
@@ -75,6 +76,14 @@ class GridRows(GridGeometry):
         GridGeometry.__init__(found, rows.n_features, rows.ball, rows.unit)
         GridGeometry.recenter(found, rows.origin)
         return found
+
+    @classmethod
+    def in_memory(cls, rows: Rows, active: np.ndarray | None = None, unit: str = "row") -> Self:
+        """A handle of integer rows in memory, each of which stands for a unit, for who has them
+        already; and of which of them are `active`."""
+        units, state = Units(rows.n_rows), {} if active is None else {ACTIVE: active}
+        units.unit = unit
+        return cls.of(_GridTable.of(rows, units, **state))
 
     @classmethod
     def quantize(

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 from .._aggregate.columns.look import columns_of
 from .._aggregate.friendly.points import group_points, unit_points
 from .._aggregate.one_cluster.center import CENTER_METHODS
-from .._aggregate.one_cluster.pair_counts import MOST_RADII
 from .._aggregate.one_cluster.radius import RADIUS_METHODS
 from .._aggregate.one_cluster.search import (
     Search,
@@ -36,7 +35,8 @@ from .._intervals import StandardErrors
 from .._privacy._checks import check_choice
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
-from .._rows.rows import GridTable
+from .._queries.handles import GridRows, TableRows
+from .._queries.pairs import MOST_RADII
 from .._rows.single_rows import distances, row_guard
 from .._rows.table import Table
 from .._sklearn_compat import with_callbacks
@@ -167,7 +167,7 @@ class BaseDPBall(BaseDPEstimator):
         table, domain = group_points(table), self._domain(table.n_features)
         columns = columns_of(session, table, domain)
         domain, status, _ = known_or_paid(session, "bound", table, domain)
-        return GridTable.quantize(table, domain), domain, columns, status
+        return GridRows.quantize(TableRows(table), domain), domain, columns, status
 
     def _told(self, status, columns, centers, radius, words):
         """The status, with columns that bounds cut, or far narrower than balls of that radius."""

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from .._aggregate.one_cluster.balls import ACTIVE, squared_distances
 from .._aggregate.one_cluster.search import fit_one_cluster, one_cluster_entries, seen_ball
 from .._base import MOST_CLUSTERS, Bounds, LedgerLike, RandomStateLike, check_integer
 from .._intervals import StandardErrors
-from .._rows.rows import ROWS
+from .._queries.balls import Beyond
 from .._rows.table import Table
 from .._validation import check_n_points
 from ._centers import BaseDPCenters
@@ -187,7 +186,7 @@ default="auto"
             # A fraction is one of all points: the first round's released number of them.
             wanted = balls[0].target if balls else self._wanted()
             ball = fit_one_cluster(session, rows, wanted, search, prefix=f"{i}/")
-            rows.update(_left, ball.center, ball.square * _LARGER**2)
+            rows.apply(Beyond(ball.center, ball.square * _LARGER**2))
             balls.append(ball)
             progress(f"ball {i}")
         self.radius_ = domain.radius
@@ -204,9 +203,3 @@ default="auto"
         place = centers[real] if real.any() else centers, float(np.median(radii))
         self.status_ = self._told(self.status_, columns, *place, "a typical ball")
         self._set_centers(table, centers, weights)
-
-
-def _left(part, center, square):
-    """A pass: the points beyond a released ball, and beyond those before it, stay active."""
-    beyond, active = squared_distances(part[ROWS], center) > square, part.state.get(ACTIVE)
-    return part.having(**{ACTIVE: beyond if active is None else active & beyond}), ()

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._aggregate.one_cluster.search import MOST_POINTS, Search
+from .._aggregate.one_cluster import MOST_POINTS
+from .._aggregate.one_cluster.search import Search
 from .._base import Bounds, LedgerLike, RandomStateLike, budget_of, check_integer
 from .._door import check_vector, read_vector
 from .._privacy._domain import Domain

@@ -20,8 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from .._aggregate.one_cluster.balls import Region, ball_mean, ball_radius, points_of
-from .._aggregate.one_cluster.pair_counts import counts_within
+from .._aggregate.one_cluster.balls import Region, ball_mean, choice
 from .._aggregate.one_cluster.search import (
     Search,
     fit_one_cluster,
@@ -39,6 +38,8 @@ from .._privacy._domain import Domain
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
 from .._privacy._session import PrivacySession
+from .._queries.balls import counts_within
+from .._queries.handles import GridRows
 from ._output_units import blocks_for_units, hidden_units, release_units, unit_entries
 
 __all__ = ["AGGREGATORS", "Aggregate", "Aggregation"]
@@ -193,8 +194,10 @@ class Aggregation:
             squared += np.square(column)
         squared[~working] = math.inf
         wanted, rho = _HELD * len(results), session.remaining("bound")
-        counts = counts_within(squared, _BOUND_SQUARES)
-        chosen = ball_radius(session, "bound", counts, wanted, _BOUND_SQUARES, rho)
+        crossing, epsilon = choice(wanted, len(_BOUND_SQUARES), rho)
+        # Another output in the place of one moves each number by at most one.
+        scores = crossing.scores(counts_within(squared, _BOUND_SQUARES))
+        chosen = session.exponential("bound", scores, sensitivity=1, epsilon=epsilon)
         return Domain.from_bounds(
             max(math.sqrt(_BOUND_SQUARES[chosen]), 2.0**-20), results.shape[1]
         )
@@ -206,7 +209,8 @@ class Aggregation:
     def _by_one_cluster(self, session, results, working, domain):
         rows = Rows.quantize(results, domain)
         target = max(1, int(self.agreement * len(results)))
-        ball = fit_one_cluster(session, points_of(rows, working), target, self._search())
+        points = GridRows.in_memory(rows, working, session.plan.unit)
+        ball = fit_one_cluster(session, points, target, self._search())
         status, times = seen_ball(ball, self.budget), points_needed(ball) / ball.target
         if status != "ok":
             # More blocks help where even as many as were looked for could not be told from none.
@@ -218,7 +222,8 @@ class Aggregation:
         rows, rho = Rows.quantize(results, domain), session.remaining("mean")
         region = Region(np.zeros(results.shape[1]), rows.limit)
         # Replacing a row: `ball_mean` proves that its sum and count move by the claim.
-        found = ball_mean(session, "mean", points_of(rows, working), region, rho, replace=True)
+        points = GridRows.in_memory(rows, working, session.plan.unit)
+        found = ball_mean(session, "mean", points, region, rho, replace=True)
         # All outputs are within the bounds: an error of half of these says nothing of them.
         error, spread = float(np.linalg.norm(found.error)) * rows.unit, domain.radius
         least = found.size - 2 * found.size_sd

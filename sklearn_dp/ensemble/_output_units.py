@@ -17,11 +17,11 @@ import math
 
 import numpy as np
 
-from .._aggregate.one_cluster.pair_counts import counts_within
 from .._aggregate.one_cluster.radius import exponential_epsilon
 from .._aggregate.shared.columns import Columns
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._session import PrivacySession
+from .._queries.balls import counts_within
 
 __all__ = ["UNITS", "blocks_for_units", "hidden_units", "release_units", "unit_entries"]
 

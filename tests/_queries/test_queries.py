@@ -5,24 +5,41 @@ import inspect
 import numpy as np
 import pytest
 from query_bugs_tools import QUESTIONS, bugs
-from query_tools import CASES, first_problem, problem
+from query_tools import CASES, answers, first_problem, problem
 
+from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries._query import QUESTIONS as EVERY
 from sklearn_dp._queries._query import Query
 
 SEEDS = 40
 
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+
+
+def _case(name):
+    return CASES[name](np.random.default_rng(7))
+
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_question_is_as_proved(name):
     """Exactly, in fractions; and rows come to nearly all of each claim: no noise is wasted."""
-    most = np.zeros(2)
+    most = {}
     for seed in range(SEEDS):
         rng = np.random.default_rng([seed, 7])
         why, used = problem(CASES[name](rng), rng)
         assert why is None, (seed, why)
-        most[: len(used)] = np.maximum(most[: len(used)], used)
-    assert most[: max(1, len(used))].min() > 0.9
+        for number, each in enumerate(used):
+            most[number] = max(each, most.get(number, 0.0))
+    assert min(most.values()) > 0.9
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if not _case(name).units])
+def test_points_are_units(name):
+    """A row of a group is not all of its unit."""
+    case = _case(name)
+    X = np.zeros((4, case.d))
+    with pytest.raises(TypeError, match="all of its unit"):
+        answers(case, X, Units(4, [0, 0, 1, 1]))
 
 
 BUGS = {name: rest for name, *rest in bugs()}

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -26,13 +27,13 @@ from sklearn_dp import (
     PrivacyBudget,
     PrivacyLedger,
 )
-from sklearn_dp._aggregate.one_cluster import balls as _balls
 from sklearn_dp._aggregate.shared import blocks as _blocks
 from sklearn_dp._aggregate.shared.columns import Columns
 from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._aggregate.tuples.stage import amplified
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._queries.balls import BallSum
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._certificate.cases import Detector
 from sklearn_dp.ensemble import SampleAndAggregate
@@ -471,8 +472,8 @@ def test_a_row_that_moves_its_block_from_one_place_to_another(options, entry):
     assert audit.violations == [] and audit.ratios[entry] > 0.99
 
 
-def halved(original):
-    return lambda radius, d, replace: original(radius, d, False)
+def as_added(original):
+    return lambda self, facts: original(replace(self, replace=False), facts)
 
 
 def blocks_by_position(original):
@@ -542,8 +543,8 @@ CLASS = SampleAndAggregate
 MUTANTS = [
     ("outputs out of bounds refused", Columns, "of_table", refused, "mean"),
     ("blocks dropped", module, "fit_table_blocks", fewer_blocks, "one_cluster"),
-    ("noise for adding instead of replacing", _balls, "_mean_sensitivity", halved, "mean"),
-    ("noise for adding in the ball", _balls, "_mean_sensitivity", halved, "one_cluster"),
+    ("noise for adding instead of replacing", BallSum, "_claims", as_added, "mean"),
+    ("noise for adding in the ball", BallSum, "_claims", as_added, "one_cluster"),
     ("blocks by position", _blocks, "drawn_rows", blocks_by_position, "one_cluster"),
     ("blocks see a shared scaler", module, "fit_table_blocks", with_shared_scaler, "mean"),
     (
@@ -595,7 +596,7 @@ def stale(original):
 COPY_MUTANTS = [
     ("copies by position", _blocks, "drawn_rows", copies_by_position),
     ("n / m blocks", module, "fit_table_blocks", as_many_blocks_as_draws),
-    ("noise for adding in the ball", _balls, "_mean_sensitivity", halved),
+    ("noise for adding in the ball", BallSum, "_claims", as_added),
     ("the inner budget spent from the plan", PrivacySession, "nested", stale),
 ]
 

@@ -18,13 +18,11 @@ from federated_states import CLIENT_STATES
 from sklearn_dp import DPKMeans, DPOneCluster
 from sklearn_dp._aggregate.friendly import refine as _refine
 from sklearn_dp._aggregate.moments import axes_days, days
-from sklearn_dp._aggregate.one_cluster import boxes as _boxes
-from sklearn_dp._aggregate.one_cluster import radius as _radius
 from sklearn_dp._aggregate.one_cluster import search as _one_cluster
 from sklearn_dp._aggregate.shared import blocks as _blocks
 from sklearn_dp._days import BaseByDays
 from sklearn_dp._partitions._check_part import CheckedSource
-from sklearn_dp._privacy import _disjoint, _dp_accounting, _prepaid
+from sklearn_dp._privacy import _accounting, _disjoint, _dp_accounting, _prepaid
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy.mechanisms import histograms as _histograms
 from sklearn_dp._privacy.mechanisms import selection as _selection
@@ -37,6 +35,7 @@ from sklearn_dp._queries import clusters as _clusters
 from sklearn_dp._queries import grids as _grids
 from sklearn_dp._queries import places as _places
 from sklearn_dp._queries import scores as _scores
+from sklearn_dp._queries.boxes import NamedBoxes
 from sklearn_dp.audit import Mutant
 from sklearn_dp.cluster import _keywords
 from sklearn_dp.ensemble import SampleAndAggregate, _output_units
@@ -211,8 +210,8 @@ OUTSIDE = [
     ),
     Edit(
         "a sample amplified twice",
-        _radius,
-        "on_a_sample",
+        _accounting,
+        "epsilon_on_a_sample",
         "math.expm1(epsilon) / rate",
         "math.expm1(epsilon) / rate**2",
         "test_composite_steps.py::test_a_radius_on_a_sample",
@@ -220,22 +219,13 @@ OUTSIDE = [
     ),
     Edit(
         "boxes of replaced points with the noise for one more",
-        _boxes,
-        "heaviest",
-        "math.sqrt(2) if replace else 1.0",
+        NamedBoxes,
+        "_claims",
+        "math.sqrt(2) if self.replace else 1.0",
         "1.0",
         "ensemble/test_sample_and_aggregate.py::"
         "test_a_row_that_moves_its_block_from_one_place_to_another",
         {"options": {"agreement": 0.3}, "entry": "box"},
-    ),
-    Edit(
-        "a sampling rate from the true number of rows",
-        _one_cluster,
-        "_radius",
-        "enough / task.size, max(1, round(enough / task.size * target))",
-        "enough / sum(task.sizes.in_order()), max(1, round(enough / task.size * target))",
-        "_aggregate/one_cluster/test_search.py::test_replay",
-        {"options": {"epsilon": 1.0, "n_points": 5, "sample_size": 8}},
     ),
     Edit(
         "a share of a client far away from a constant seed",

@@ -25,15 +25,14 @@ References
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from ..._privacy import _accounting as accounting
-from ..._privacy._rounding import exact_integers, round_up
+from ..._privacy._rounding import exact_integers
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
+from ..._queries.averages import ROUNDING, average_lattice, core_size, rounded_mean
 from .core import BASIC_GAMMA, non_friend_pairs
 
 RADII = (1e-6, 1e12)
@@ -41,10 +40,6 @@ RADII = (1e-6, 1e12)
 
 _CLIP = 2.0**40  # offsets of rows, in steps; reached only where the guarantee is void
 _PAIR_BITS = 20
-ROUNDING = 1e-9
-"""A friend is at most (1 + this) times the radius away."""
-_SPAN_BITS = 22  # rows are rounded to radius / 2**22
-_FINE_BITS = 16  # the average is rounded to about 2**-16 of its sensitivity
 
 
 @dataclass(frozen=True)
@@ -90,21 +85,6 @@ def friendly_average(
     value, unit, sensitivity = _rounded_average(rows, radius, size, weights)
     mean = session.gaussian(mean_entry, value, sensitivity=sensitivity, unit=unit, rho=rho_mean)
     return Average(mean, size, sensitivity * unit / math.sqrt(2 * rho_mean))
-
-
-def core_size(
-    session: PrivacySession, entry: str, m: int, *, rho: float, delta: float, scale: int = 1
-) -> float:
-    """A released number, maybe negative, that is at most m - 1 but for a probability of `delta`.
-
-    `m` is the true number, or the weight in steps, of which an element has `scale` at the most. The
-    entry pays `rho`; the caller is charged delta.
-    """
-    sd = 1 / math.sqrt(2 * rho)
-    # One element changes the number by one, and the weight by `scale` steps at the most.
-    noisy = session.gaussian(entry, m, sensitivity=float(scale), unit=1.0 / scale, rho=rho)
-    # size <= m - 1 unless round(sd Z) exceeds the shift: Z sd > shift - 1/2.
-    return float(noisy) - 1.5 - round_up(-sd * float(ndtri(delta)))
 
 
 def _rounded_average(
@@ -201,35 +181,3 @@ def basic_average_budget(epsilon: float, delta: float) -> tuple[float, float, fl
     delta_inner = delta / (2 * BASIC_GAMMA * math.exp(inner + epsilon)) * (1 - ROUNDING)
     rho, _ = accounting.approx_dp_zcdp(epsilon, delta)
     return accounting.gaussian_rho(inner, delta_inner), delta_inner, rho
-
-
-def average_of_total(
-    total: np.ndarray, number: int, radius: float, size: float
-) -> tuple[np.ndarray, float, float]:
-    """The average of rows that others add up, rounded to :func:`average_unit`; its step and
-    sensitivity."""
-    unit, fine, sensitivity = average_lattice(len(total), radius, size)
-    value = rounded_mean(total.astype(object), number, fine)
-    return value, math.ldexp(unit, -fine), sensitivity
-
-
-def average_unit(radius: float) -> float:
-    """The step that rows are rounded to: a power of two of at most radius / 2**22."""
-    return math.ldexp(1.0, math.frexp(radius)[1] - 1 - _SPAN_BITS)
-
-
-def average_lattice(p: int, radius: float, size: float) -> tuple[float, int, float]:
-    """The step of the rows (p,), how many bits finer their average is, and its sensitivity there.
-    Any two rows are within 2 `radius`; `size` is at most their number minus one, and at least 1."""
-    unit = average_unit(radius)
-    fine = max(0, math.ceil(math.log2(size * unit * math.sqrt(p) / radius)) + _FINE_BITS)
-    # Rounding moves a row by at most sqrt(p)/2 steps, so two rows are within
-    # (2 radius / unit)(1 + 1e-9) + sqrt(p) steps; 2**fine / size of that is the change of the
-    # exact average; rounding it changes each of p coordinates of the difference by at most 1.
-    span = 2 * radius / unit * (1 + ROUNDING) + math.sqrt(p)
-    return unit, fine, round_up(span * 2.0**fine / size + math.sqrt(p))
-
-
-def rounded_mean(total: Any, mass: int, fine: int) -> Any:
-    """round(2**fine total / mass), in Python integers; 0 of nothing."""
-    return (total * 2 ** (fine + 1) + mass) // (2 * max(mass, 1))

@@ -24,15 +24,15 @@ import math
 import numpy as np
 
 from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._sealed import SealedNames
 from ..._privacy._session import PrivacySession
 from ..._queries.active import Active
+from ..._queries.boxes import INSIDE, Boxes, FullestBoxes, InBox, NamedBoxes, box_of
 from ..._queries.handles import GridRows
 from ..._queries.places import SecondMoment, symmetric
+from ..._queries.samples import Coins
 from ..shared.centering import noise_sd
-from ..shared.rows import GridTable
-from ..shared.samples import Coins
-from .balls import ACTIVE, Region
-from .boxes import INSIDE, Boxes, box_spend, counted_boxes, fullest, heaviest, in_box, named_boxes
+from .balls import Region, clip_to_ball
 from .radius import exponential_epsilon
 
 CENTER_METHODS = ("grid", "pca", "clip", "paper")
@@ -82,10 +82,10 @@ def rate_of_boxes(session: PrivacySession, prefix: str, size: float, target: flo
     return min(1.0, max(MOST_COUNTED, _CLEAR * noise * size / target) / max(size, 1.0))
 
 
-def _principal(session: PrivacySession, entry: str, rows: GridTable) -> np.ndarray:
+def _principal(session: PrivacySession, entry: str, rows: GridRows) -> np.ndarray:
     """The released axes (4, d), integers in steps of 2**-20, along which the active rows reach
     farthest from the public center; random ones where the data say nothing against the noise."""
-    found = session.release(entry, GridRows.of(rows).ask(Active(SecondMoment(rows.limit))))
+    found = session.release(entry, rows.ask(Active(SecondMoment(rows.limit))))
     _, axes = np.linalg.eigh(symmetric(found, rows.n_features) / rows.unit**2)
     return np.rint(axes[:, -_PROJECTED:].T * BASIS_STEPS)
 
@@ -93,7 +93,7 @@ def _principal(session: PrivacySession, entry: str, rows: GridTable) -> np.ndarr
 def heavy_box(
     session: PrivacySession,
     prefix: str,
-    rows: GridTable,
+    rows: GridRows,
     radius: float,
     *,
     coins: Coins | None = None,
@@ -105,10 +105,9 @@ def heavy_box(
     The ball about its integer center that holds the box. The active rows in the box are `INSIDE`
     from here on. The radius is released, in steps.
 
-    With `coins` the box is chosen by a sample of the active rows. Neighbors share the coins of the
-    rows that they have in common, so their samples are neighbors, or equal. `principal`: cut along
-    released principal axes; only for neighbors that add or remove a row. `replace`: neighbors
-    replace a row. `prefix` is that of the plan entries.
+    With `coins` the box is chosen by a sample of the active rows. `principal`: cut along released
+    principal axes; only for neighbors that add or remove a row. `replace`: neighbors replace a row.
+    `prefix` is that of the plan entries.
     """
     d = rows.n_features
     boxed = d <= _MOST_BOXED and not principal
@@ -120,41 +119,52 @@ def heavy_box(
         grid = Boxes(None, radius * (1 + max(4, d)))
     else:
         grid = Boxes(signs(session, d, _PROJECTED), _PROJECTED_SIDE * radius)
-    width = d if grid.matrix is None else len(grid.matrix)
-    shifts = session.rng(prefix + "shifts").random((_SHIFTS, width)) * grid.side
-    n_parts = rows.table.engine.n_parts
-    counts = rows.sums(counted_boxes, grid, shifts, ACTIVE, coins, n_parts)
-    # The number of points in the fullest box moves by at most one.
-    best = session.exponential(
+    shifts = session.rng(prefix + "shifts").random((_SHIFTS, grid.width(d))) * grid.side
+    best = session.choose(
         prefix + "shift",
-        [fullest(each) for each in counts],
-        sensitivity=1,
+        rows.ask(FullestBoxes(grid, shifts, rows.table.n_parts, coins)),
         epsilon=exponential_epsilon(session.remaining(prefix + "shift")),
     )
-    (found,) = rows.sums(named_boxes, grid, shifts[best], ACTIVE, coins)
-    box = heaviest(session, prefix + "box", found, *box_spend(session, prefix + "box"), replace)
+    (found,) = rows.ask(NamedBoxes(grid, shifts[best], coins=coins, replace=replace))
+    box = heaviest(session, prefix + "box", found, grid.width(d))
     if box is None:
         return None
-    rows.update(in_box, grid, shifts[best], box, ACTIVE)
+    rows.apply(InBox(grid, shifts[best], box))
     if not boxed:
         return Region(np.zeros(d), rows.limit, INSIDE)
     center = np.rint((box + 0.5) * grid.side - shifts[best])
     most = math.floor(rows.limit)  # integers again, or sums about it would be none
     radius = grid.side * math.sqrt(d) / 2 + math.sqrt(d)
-    return Region(np.clip(center, -most, most), radius, INSIDE)
+    # Distances to a center within twice the reach of the rows are exact.
+    return Region(clip_to_ball(np.clip(center, -most, most), 2 * rows.limit), radius, INSIDE)
 
 
 def heavy_point(
     session: PrivacySession,
     prefix: str,
-    rows: GridTable,
+    rows: GridRows,
     *,
     coins: Coins | None = None,
     replace: bool = False,
 ) -> np.ndarray | None:
     """A point of the grid (d,) that many rows are equal to, or None; pays as a box does. For a
     released radius of zero: the boxes are the integer rows themselves."""
-    entry = prefix + "box"
-    (found,) = rows.sums(named_boxes, Boxes(None, 1.0), 0.0, ACTIVE, coins)
-    point = heaviest(session, entry, found, *box_spend(session, entry), replace)
+    (found,) = rows.ask(NamedBoxes(Boxes(None, 1.0), 0.0, coins=coins, replace=replace))
+    point = heaviest(session, prefix + "box", found, rows.n_features)
     return None if point is None else point.astype(np.float64)
+
+
+def heaviest(
+    session: PrivacySession,
+    entry: str,
+    found: SealedNames,
+    width: int,
+    rho: float | None = None,
+    delta: float | None = None,
+) -> np.ndarray | None:
+    """Coordinates (width,) of a box with many points, by a stability histogram; None if none stands
+    out. By default it costs what is left of rho, and all of delta."""
+    rho = session.remaining(entry) if rho is None else rho
+    delta = session.plan[entry].delta if delta is None else delta
+    names, values = session.release_names(entry, found, rho=rho, delta=delta)
+    return box_of(names[values.argmax()], width) if len(names) else None

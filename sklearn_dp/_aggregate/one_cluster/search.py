@@ -13,11 +13,7 @@ Released: all that the steps name; the plan lists it. A step that finds nothing 
 search goes on from the whole domain, and the status says what was missed. Which releases are made
 after it depends on that released outcome alone.
 
-Everything but the choice of step 2, which compares pairs of points, is made of exact totals over
-the parts of a table. So is a fit of a table in parts, of which the sample of step 2 is collected.
-
-A neighbor adds or removes one point (or replaces one, with ``replace``). Rows are integers, so
-whether a point is in a ball is a fact about this point; every count moves by at most one.
+A neighbor adds or removes one point (or replaces one, with ``replace``).
 
 Callers: `DPOneCluster` and its kin, `SampleAndAggregate`, mixtures.
 
@@ -28,45 +24,27 @@ References
 
 import dataclasses
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
+from ..._privacy._sealed import Sealed, entry_of
 from ..._privacy._session import PrivacySession
 from ..._published.one_cluster.good_center import paper_center, paper_entries
+from ..._queries.balls import CountsAbout, Points
+from ..._queries.handles import GridRows
+from ..._queries.samples import Coins
 from ..shared.advice import Budget, either, plain
 from ..shared.centering import noise_sd
-from ..shared.rows import GridTable
-from ..shared.samples import ByPart, Coins
-from ..shared.table import Part
-from .balls import (
-    ACTIVE,
-    Region,
-    ball_mean,
-    ball_radius,
-    clip_to_ball,
-    count_inside,
-    counts_about,
-    radius_squares,
-)
+from . import MOST_POINTS
+from .balls import Region, ball_mean, ball_radius, clip_to_ball, radius_squares
 from .center import grid_entries, heavy_box, heavy_point, rate_of_boxes
-from .radius import (
-    Radius,
-    amplified,
-    coins_at,
-    collected,
-    exponential_epsilon,
-    good_radius,
-    good_radius_entries,
-    radii_of,
-)
+from .radius import Radius, exponential_epsilon, good_radius, good_radius_entries, radii_of
 
 _CHOICE_SHARE = 0.1  # of the budget of several starts, for the choice of one
-MOST_POINTS = 2**30  # t; scores of a radius are at most t**2
 _APPROACH_RATIO, _FINAL_RATIO = 2**0.25, 2**0.0625
 _APPROACH_TARGET = 0.8  # of t: some of the points may be cut off by a box
 _LEAST_SAMPLE, _SAMPLED_CLUSTER = 2**13, 1000  # points, and points of the cluster among them
@@ -188,9 +166,9 @@ class _Task:
     """What all steps of one search share."""
 
     session: PrivacySession
-    rows: GridTable  # of which the active ones are looked at
+    rows: GridRows  # of which the active ones are looked at
     search: Search
-    sizes: ByPart  # numbers of all rows of each part, for coins of the rows; unreleased
+    sizes: Sealed  # numbers of all rows of each part, for coins of the rows
     size: float  # released number of active rows
     target: int  # t; public or released
     least: float  # radii below this are treated as zero, in steps
@@ -200,46 +178,39 @@ class _Task:
         """Prefix of the plan entries of one search for a center."""
         return self.search.start(self.prefix, number)
 
-    def counts(self, centers: Sequence[np.ndarray], squares: np.ndarray) -> np.ndarray:
-        """Unreleased: numbers of active rows within some distances of some integer centers."""
-        return counts_about(self.rows, np.array(centers), squares)
-
 
 def fit_one_cluster(
-    session: PrivacySession, rows: GridTable, n_points: float, search: Search, *, prefix: str = ""
+    session: PrivacySession,
+    rows: GridRows,
+    n_points: float,
+    search: Search,
+    *,
+    prefix: str = "",
 ) -> Ball:
     """Find a ball of `n_points`: t, or a fraction of the released number of points. The rows to
     look at are those that its parts name `ACTIVE` (a function of each row and of releases), or all.
     """
-    sizes, number = rows.sums(_counted)
-    # One point changes the number by at most one (not at all, where one is replaced).
-    size = float(session.gaussian(prefix + "count", number, sensitivity=1.0))
+    points: Any = rows.ask(Points())
+    size = float(session.release(prefix + "count", points.number))
     least = search.min_radius
     least = rows.limit * 2.0**-15 if least is None else max(least / rows.unit, 1.0)
-    task = _Task(session, rows, search, sizes, size, _target(n_points, size), least, prefix)
+    task = _Task(session, rows, search, points.sizes, size, _target(n_points, size), least, prefix)
     center, error, status = _locate(task)
-    squares, chosen = radius_squares(least / 2, 2 * rows.limit, _FINAL_RATIO), 0
-    (counts,) = task.counts([center], squares)
+    entry, inside_entry = prefix + "radius of the ball", prefix + "points in the ball"
     if status == "duplicates":
-        status = "ok"  # a ball of radius 0, the first of the squares
+        square, status = 0.0, "ok"
+        counts, chosen = rows.ask(CountsAbout(center[None], square)), 0
     else:
-        entry = prefix + "radius of the ball"
-        chosen = ball_radius(session, entry, counts, task.target, squares, session.remaining(entry))
-    entry = prefix + "points in the ball"
-    inside_sd = noise_sd(session.remaining(entry))
-    inside = count_inside(session, entry, counts[chosen])
+        squares = radius_squares(least / 2, 2 * rows.limit, _FINAL_RATIO)
+        rho = session.remaining(entry)
+        chosen, counts = ball_radius(session, entry, rows, center, task.target, squares, rho)
+        square = float(squares[chosen])
+    inside_sd = noise_sd(session.remaining(inside_entry))
+    inside = float(session.release(inside_entry, entry_of(counts, chosen)))
     if status == "ok" and inside < _FEW * task.target:
         status = "few points in the ball"
     anywhere = search.center_method == "clip" and bool(np.linalg.norm(error) > rows.limit)
-    square = float(squares[chosen])
     return Ball(center, square, inside, task.target, status, inside_sd, error, anywhere)
-
-
-def _counted(part: Part) -> tuple[Part, tuple[ByPart, int]]:
-    """A pass: how many rows a part has, by its number, and how many of them are active."""
-    n_rows, active = part.units.n_rows, part.state.get(ACTIVE)
-    there = n_rows if active is None else int(np.count_nonzero(active))
-    return part, (ByPart({part.source.number: n_rows}), there)
 
 
 def seen_ball(ball: Ball, budget: Budget) -> str:
@@ -291,13 +262,10 @@ def _radius(task: _Task) -> Radius | None:
     enough = min(search.sample_size, max(_LEAST_SAMPLE, _SAMPLED_CLUSTER * task.size / target))
     if task.size > enough and not search.replace:
         rate, target = enough / task.size, max(1, round(enough / task.size * target))
-        coins = coins_at(session, entry, task.sizes, rate)
-        session = amplified(session, entry, rate, search.radius_method)
-    (found,) = task.rows.sums(collected, ACTIVE, coins)
-    points = np.concatenate(found.in_order())
+        coins = Coins.toss(session, entry, task.sizes, rate)
     least = None if search.min_radius is None else task.least
     radii = radii_of(search.grid, task.rows.limit, least)
-    found = good_radius(session, entry, points, target, radii, search.radius_method)
+    found = good_radius(session, entry, task.rows, target, radii, search.radius_method, coins)
     return found and dataclasses.replace(found, loss=found.loss / rate)
 
 
@@ -329,7 +297,7 @@ def _coins_of_boxes(task: _Task, prefix: str) -> Coins | None:
     rate = rate_of_boxes(task.session, prefix, task.size, task.target)
     if rate == 1 or task.search.replace:
         return None
-    return coins_at(task.session, prefix + "boxes", task.sizes, rate)
+    return Coins.toss(task.session, prefix + "boxes", task.sizes, rate)
 
 
 def _approach(task: _Task, region: Region, prefix: str) -> tuple[np.ndarray, np.ndarray, float]:
@@ -354,8 +322,9 @@ def _approach(task: _Task, region: Region, prefix: str) -> tuple[np.ndarray, np.
     square = np.zeros(rows.n_features)
     for step in range(passes):
         if step or math.isinf(region.radius):
-            (counts,) = task.counts([region.center], squares)
-            chosen = ball_radius(session, of_radii, counts, wanted, squares, radius_rho)
+            chosen, _ = ball_radius(
+                session, of_radii, rows, region.center, wanted, squares, radius_rho
+            )
             region = Region(region.center, math.sqrt(squares[chosen]))
         found = ball_mean(session, of_means, rows, region, mean_rho, replace=task.search.replace)
         square += np.square(found.error)
@@ -368,9 +337,8 @@ def _best(task: _Task, found: list[_Found]) -> tuple[np.ndarray, np.ndarray, str
     best = 0
     if len(found) > 1:
         square = math.floor(min(each.reach for each in found) ** 2)
-        # Released centers and a released radius: a point more or less moves each by at most 1.
-        counts = task.counts([each.center for each in found], np.array([float(square)]))
+        counts = task.rows.ask(CountsAbout(np.array([each.center for each in found]), square))
         entry = task.prefix + "choice"
         epsilon = exponential_epsilon(task.session.remaining(entry))
-        best = task.session.exponential(entry, counts[:, 0], sensitivity=1, epsilon=epsilon)
+        best = task.session.choose(entry, counts, epsilon=epsilon)
     return found[best].center, found[best].error, found[best].status

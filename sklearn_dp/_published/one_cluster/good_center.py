@@ -25,31 +25,18 @@ References
 """
 
 import math
-from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
-from ..._aggregate.friendly.average import average_of_total, average_unit, core_size
-from ..._aggregate.one_cluster.balls import ACTIVE, clip_to_ball, squared_distances
-from ..._aggregate.one_cluster.boxes import (
-    INSIDE,
-    Boxes,
-    box_spend,
-    counted_boxes,
-    fullest,
-    heaviest,
-    in_box,
-    named_boxes,
-)
-from ..._aggregate.one_cluster.center import BASIS_STEPS, signs
+from ..._aggregate.one_cluster.balls import clip_to_ball
+from ..._aggregate.one_cluster.center import BASIS_STEPS, heaviest, signs
 from ..._aggregate.one_cluster.radius import BETA
-from ..._aggregate.shared.rows import ROWS, GridTable
-from ..._aggregate.shared.table import Part
-from ..._privacy._grid import sum_type
 from ..._privacy._plan import Mechanism, PlanEntry
-from ..._privacy._rounding import exact_integers
 from ..._privacy._session import PrivacySession
+from ..._queries.averages import Members, average_of_members
+from ..._queries.boxes import INSIDE, Boxes, FullestBoxes, InBox, NamedBoxes
+from ..._queries.handles import GridRows
 
 __all__ = ["paper_center", "paper_entries"]
 
@@ -84,7 +71,7 @@ def paper_entries(rho: float, delta: float) -> tuple[PlanEntry, ...]:
 def paper_center(
     session: PrivacySession,
     prefix: str,
-    rows: GridTable,
+    rows: GridRows,
     radius: float,
     t: float,
     size: float,
@@ -104,21 +91,23 @@ def paper_center(
     entry = prefix + "partition"
     epsilon = math.sqrt(2 * session.remaining(entry)) * _SAFE
     level = t - 25 / epsilon * math.log(2 * bound / BETA)
-    # The number of points in the fullest box of a partition moves by at most one.
-    found: Any = rows.sums(counted_boxes, grid, shifts, ACTIVE, None, rows.table.engine.n_parts)
-    scores = [fullest(each) for each in found]
-    found = session.above_threshold(
-        entry, scores, math.ceil(max(level, t / 2)), sensitivity=1, epsilon=epsilon
-    )
+    fullest = rows.ask(FullestBoxes(grid, shifts, rows.table.n_parts))
+    found = session.first_above(entry, fullest, math.ceil(max(level, t / 2)), epsilon=epsilon)
     if found is None:
         return None
-    (names,) = rows.sums(named_boxes, grid, shifts[found], ACTIVE, None)
-    box = heaviest(session, prefix + "box", names, *box_spend(session, prefix + "box"), replace)
+    (names,) = rows.ask(NamedBoxes(grid, shifts[found], replace=replace))
+    box = heaviest(session, prefix + "box", names, k)
     if box is None:
         return None
-    rows.update(in_box, grid, shifts[found], box, ACTIVE)
+    rows.apply(InBox(grid, shifts[found], box))
     ball = _rotated_ball(session, prefix, rows, radius, bound, replace)
-    return None if ball is None else _average(session, prefix, rows, *ball)
+    if ball is None:
+        return None
+    # That members are close to each other is only likely, so the ball decides.
+    members = Members(*ball, rows.limit, INSIDE)
+    entries = prefix + "members", prefix + "average"
+    mean = average_of_members(session, *entries, members, rows.ask(members))
+    return None if mean is None else clip_to_ball(np.rint(mean), rows.limit)
 
 
 def _dimensions(bound: float) -> int:
@@ -129,7 +118,7 @@ def _dimensions(bound: float) -> int:
 def _rotated_ball(
     session: PrivacySession,
     prefix: str,
-    rows: GridTable,
+    rows: GridRows,
     radius: float,
     bound: float,
     replace: bool,
@@ -147,12 +136,12 @@ def _rotated_ball(
     axes = _random_basis(session, d)
     width = 900 * radius * math.sqrt(k * math.log(d * bound / BETA) / d)
     grid = Boxes(np.rint(axes * BASIS_STEPS), width * BASIS_STEPS)
-    columns = [slice(i, i + 1) for i in range(d)]
-    intervals = rows.sums(named_boxes, grid, 0.0, INSIDE, None, columns)
-    rho, delta = (share / d * _SAFE for share in box_spend(session, prefix + "axes"))
+    intervals = rows.ask(NamedBoxes(grid, 0.0, INSIDE, by_axis=True, replace=replace))
+    entry = prefix + "axes"
+    rho, delta = session.remaining(entry) / d * _SAFE, session.plan[entry].delta / d * _SAFE
     center = np.zeros(d)
     for axis, names in zip(axes, intervals, strict=True):
-        interval = heaviest(session, prefix + "axes", names, rho, delta, replace)
+        interval = heaviest(session, entry, names, 1, rho, delta)
         if interval is None:
             return None
         center += axis * ((interval[0] + 0.5) * width)
@@ -168,38 +157,3 @@ def _random_basis(session: PrivacySession, d: int) -> np.ndarray:
     """
     q, r = np.linalg.qr(ndtri(session.rng("basis").random((d, d))))
     return (q * np.where(np.diag(r) < 0, -1.0, 1.0)).T
-
-
-def _average(
-    session: PrivacySession, prefix: str, rows: GridTable, center: np.ndarray, radius: float
-) -> np.ndarray | None:
-    """The noisy average of the members in the ball.
-
-    That members are close to each other is only likely, so the ball decides: any two points that
-    are averaged are within 2 `radius`, and, in the domain, within its diameter. So this is a
-    friendly average (`_aggregate/friendly/average.py`) of rows that parts add up.
-    """
-    most = min(radius, rows.limit)
-    number, total = rows.sums(_near_members, center, math.floor(radius**2), average_unit(most))
-    entry = session.plan[prefix + "members"]
-    rho = session.remaining(entry.name)
-    size = core_size(session, entry.name, number, rho=rho, delta=entry.delta)
-    if size < 1:
-        return None
-    value, unit, sensitivity = average_of_total(total, number, most, size)
-    mean = session.gaussian(prefix + "average", value, sensitivity=sensitivity, unit=unit)
-    return clip_to_ball(np.rint(mean), rows.limit)
-
-
-def _near_members(
-    part: Part, center: np.ndarray, square: float, unit: float
-) -> tuple[Part, tuple[int, np.ndarray]]:
-    """A pass: how many members are near a center, and their sum in steps of `unit`."""
-    rows = part[ROWS]
-    near = part[INSIDE] & (squared_distances(rows, center) <= square)
-    # A row has at most 2**24 steps of the grid, and these are at least 2**-24 of one: integers of
-    # at most 2**48, at most 2**16 of them in a chunk.
-    total = np.zeros(rows.n_features, dtype=sum_type(rows.n_rows, 48))
-    for place, x in rows.chunks():
-        total += exact_integers(np.rint(x[near[place]] * (1 / unit))).sum(axis=0)
-    return part, (int(np.count_nonzero(near)), total)

@@ -15,13 +15,13 @@ import math
 
 import numpy as np
 
-from ..._aggregate.one_cluster.balls import points_of
 from ..._aggregate.one_cluster.radius import exponential_epsilon
 from ..._aggregate.one_cluster.search import Search, fit_one_cluster, one_cluster_entries
 from ..._aggregate.shared.rows import Rows
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
+from ..._queries.handles import GridRows
 
 __all__ = ["int_point", "int_point_entries", "interior_scores"]
 
@@ -62,7 +62,7 @@ def int_point(
     """
     values = np.asarray(values, dtype=np.float64)
     middle = _middle(values, n_points)
-    rows = points_of(Rows.of(middle[:, None].copy(), float(radius)))
+    rows = GridRows.in_memory(Rows.of(middle[:, None].copy(), float(radius)))
     ball = fit_one_cluster(session, rows, max(1, n_points // 2), search)
     reach = max(math.ceil(math.sqrt(ball.square)), 1)
     # The ends of pieces of the ball, or all numbers in a small one: released, so they are public.

@@ -27,9 +27,9 @@ References
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
+from ..._privacy._sealed import Sealed
 from ..._privacy._session import PrivacySession
+from ..._queries.windows import best_of_intervals, padded, some_of, window_widths
 
 __all__ = ["RecConcave", "rec_concave_steps"]
 
@@ -64,25 +64,22 @@ class RecConcave:
 
     session: PrivacySession
     entry: str
-    sensitivity: int  # of all scores, between neighbors
     epsilon: float  # of each exponential mechanism
     lead_epsilon: float  # of each release by lead
     lead_delta: float
 
-    def index(self, scores: np.ndarray, promise: int, alpha: float = 0.5) -> int | None:
+    def index(self, scores: Sealed, promise: int, alpha: float = 0.5) -> int | None:
         """Index of a score of at least about (1 - alpha) promise, or None.
 
-        None: no interval leads by far enough. The scores (m,) are private in any case, and
-        quasi-concave for the answer to be good. `promise`, public, is what the largest of them is
-        hoped to reach.
+        None: no interval leads by far enough. The scores (m,) are quasi-concave for the answer to
+        be good. `promise`, public, is what the largest of them is hoped to reach.
         """
-        if len(scores) <= _BASE:
+        (size,) = scores.shape
+        if size <= _BASE:
             return self._best(scores)
-        scores, size = _padded(scores), len(scores)
-        widths = _widest(scores)
+        scores = padded(scores)
         high, low = promise, promise - int(alpha * promise)
-        # Minima and maxima of scores, plus constants: as sensitive as the scores.
-        inner = np.minimum(widths[:-1] - low, high - widths[1:])
+        inner = window_widths(scores, low, high)
         k = self.index(inner, int(alpha * promise) // 2, alpha=0.25)
         if k is None:
             return None
@@ -90,50 +87,21 @@ class RecConcave:
         candidates = sorted(
             {i for interval in found if interval is not None for i in interval if 0 <= i < size}
         )
-        return candidates[self._best(scores[candidates])] if candidates else None
+        return candidates[self._best(some_of(scores, candidates))] if candidates else None
 
-    def _best(self, scores: np.ndarray) -> int:
-        return self.session.exponential(
-            self.entry, scores, sensitivity=self.sensitivity, epsilon=self.epsilon
-        )
+    def _best(self, scores: Sealed) -> int:
+        return self.session.choose(self.entry, scores, epsilon=self.epsilon)
 
-    def _heavy_interval(self, scores: np.ndarray, width: int, shift: int) -> range | None:
+    def _heavy_interval(self, scores: Sealed, width: int, shift: int) -> range | None:
         """The interval of a partition that holds the best score by a clear lead, or None.
 
         The scores are padded; the first interval starts at minus `shift`.
         """
-        starts = range(-shift, len(scores), width)
-        best = np.array([scores[max(start, 0) : start + width].max() for start in starts])
-        if len(best) == 1:  # a single interval tells nothing
+        starts = range(-shift, scores.shape[0], width)
+        if len(starts) == 1:  # a single interval tells nothing
             return range(starts[0], starts[0] + width)
-        # A maximum of scores is as sensitive as they are.
-        chosen = self.session.report_leader_if_stable(
-            self.entry,
-            best,
-            sensitivity=self.sensitivity,
-            epsilon=self.lead_epsilon,
-            delta=self.lead_delta,
+        best = best_of_intervals(scores, starts)
+        chosen = self.session.leader(
+            self.entry, best, epsilon=self.lead_epsilon, delta=self.lead_delta
         )
         return None if chosen is None else range(starts[chosen], starts[chosen] + width)
-
-
-def _padded(scores: np.ndarray) -> np.ndarray:
-    """To a power of two, with what is never better than the last score.
-
-    A constant, or the last score: the padding is as sensitive as the scores are.
-    """
-    size = 1 << (len(scores) - 1).bit_length()
-    return np.append(scores, np.full(size - len(scores), min(0, int(scores[-1]))))
-
-
-def _widest(scores: np.ndarray) -> np.ndarray:
-    """For j = 0, 1, ...: the largest level that the ends of some window of 2**j indices reach.
-
-    For a quasi-concave score that is the level of the whole window. One more entry, for windows
-    that do not fit.
-    """
-    found = [
-        int(np.minimum(scores[: len(scores) - width + 1], scores[width - 1 :]).max())
-        for width in (1 << j for j in range(len(scores).bit_length()))
-    ]
-    return np.array([*found, min(0, found[-1])], dtype=np.int64)

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from ..._aggregate.one_cluster.balls import ACTIVE
 from ..._aggregate.shared.axes import second_moment
 from ..._aggregate.shared.inner_tables import drop, inner_table
 from ..._aggregate.shared.rows import ROWS, GridTable, Rows
@@ -22,6 +21,7 @@ from ..._aggregate.shared.table import Part
 from ..._privacy._rounding import bounded_integers
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import UnitFacts, Units
+from ..._queries.active import ACTIVE
 
 __all__ = ["BASIS_STEPS", "chosen_points", "top_axes"]
 

@@ -31,7 +31,6 @@ import numpy as np
 
 from ..._aggregate.kmeans.engine import engine_entries
 from ..._aggregate.mixture.parts import MixtureContext, Parts, Settings, in_ball, labeled
-from ..._aggregate.one_cluster.balls import ACTIVE, squared_distances
 from ..._aggregate.one_cluster.search import Ball, Search, fit_one_cluster, one_cluster_entries
 from ..._aggregate.shared.inner_tables import drop, inner_table
 from ..._aggregate.shared.row_sums import nearest
@@ -42,6 +41,9 @@ from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._randomness import UnitDraws
 from ..._privacy._rounding import exact_integers
 from ..._privacy._units import UnitFacts
+from ..._queries.active import ACTIVE
+from ..._queries.balls import squared_distances
+from ..._queries.handles import GridRows
 from ..halves import POINTS, in_first, in_second, second_half, unit_points
 from .projection import BASIS_STEPS, top_axes
 
@@ -162,7 +164,7 @@ def _balls(context: MixtureContext, rows: GridTable) -> list[Ball]:
     target = max(1, round(context.place.size / 4 / k))
     for number in range(k):
         prefix = f"{context.prefix}ball {number}/"
-        ball = fit_one_cluster(context.session, rows, target, _SEARCH, prefix=prefix)
+        ball = fit_one_cluster(context.session, GridRows.of(rows), target, _SEARCH, prefix=prefix)
         rows.update(_taken_away, ball.center, _reach(ball))
         balls.append(ball)
     return balls

@@ -26,7 +26,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._aggregate.one_cluster.balls import ACTIVE
 from ..._aggregate.one_cluster.radius import exponential_epsilon
 from ..._aggregate.shared.centering import noise_sd
 from ..._aggregate.shared.rows import ROWS, GridTable
@@ -34,6 +33,7 @@ from ..._aggregate.shared.table import Part
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import exact_integers
 from ..._privacy._session import PrivacySession
+from ..._queries.active import ACTIVE
 
 __all__ = [
     "TerrificBall",

@@ -23,18 +23,19 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..._aggregate.friendly.core import sample_bound
-from ..._aggregate.one_cluster.balls import ACTIVE, Region, ball_mean, clip_to_ball
+from ..._aggregate.one_cluster.balls import Region, ball_mean, clip_to_ball
 from ..._aggregate.one_cluster.center import grid_entries, heavy_box
-from ..._aggregate.one_cluster.pair_counts import neighbor_counts
-from ..._aggregate.one_cluster.radius import collected
 from ..._aggregate.shared.rows import GridTable
-from ..._aggregate.shared.samples import ByPart, Coins
 from ..._aggregate.shared.table import Part
 from ..._privacy._accounting import pure_dp_epsilon
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import exact_integers
 from ..._privacy._session import PrivacySession
+from ..._queries.active import ACTIVE
+from ..._queries.balls import Points
+from ..._queries.handles import GridRows
+from ..._queries.pairs import collected, neighbor_counts
+from ..._queries.samples import ByPart, Coins
 from .terrific import TerrificBall, ball_counts, terrific_scores
 
 __all__ = ["points_ball", "points_entries", "radius_queries", "scan_radii", "terrific_radius"]
@@ -178,8 +179,10 @@ def points_ball(
         # Each point is in the sample by a coin of its own, at a released rate: a neighbor
         # changes the sample by at most one point.
         rate = _SAMPLE / size
-        coins, count = _coins(session, rows, rate), max(1, round(rate * t))
-    (sample,) = rows.sums(collected, ACTIVE, coins)
+        sizes: Any = GridRows.of(rows).ask(Points())
+        coins = Coins.toss(session, "units", sizes.sizes, rate)
+        count = max(1, round(rate * t))
+    (sample,) = rows.sums(_collected, coins)
     radius = terrific_radius(
         session,
         prefix + "radius",
@@ -198,15 +201,8 @@ def points_ball(
     return _tested(session, prefix + "test", rows, t, math.sqrt(ratio), center, wider)
 
 
-def _coins(session: PrivacySession, rows: GridTable, rate: float) -> Coins:
-    """A sample of the points, each by a coin of its own."""
-    (sizes,) = rows.sums(_sized)
-    draws = session.addressed_draws(sum(sizes.values.values()))
-    return Coins(draws, sample_bound(rate), sizes.starts())
-
-
-def _sized(part: Part) -> tuple[Part, tuple[ByPart]]:
-    return part, (ByPart({part.source.number: part.units.n_rows}),)
+def _collected(part: Part, coins: Coins | None) -> tuple[Part, tuple[ByPart]]:
+    return part, (collected(part, ACTIVE, coins),)
 
 
 def _near(
@@ -217,12 +213,12 @@ def _near(
     Boxes are made for the radius, which is released, and all means but the first are of balls of
     it. None: no box stands out.
     """
-    region = heavy_box(session, prefix, rows, radius)
+    region = heavy_box(session, prefix, GridRows.of(rows), radius)
     if region is None:
         return None
     rho = session.remaining(prefix + "center") / _STEPS * _SAFE
     for _ in range(_STEPS):
-        step = ball_mean(session, prefix + "center", rows, region, rho)
+        step = ball_mean(session, prefix + "center", GridRows.of(rows), region, rho)
         region = Region(clip_to_ball(step.mean, rows.limit), radius)
     return region.center
 

@@ -28,7 +28,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._aggregate.mixture.parts import Settings
-from ..._aggregate.one_cluster.balls import ACTIVE, squared_distances
 from ..._aggregate.one_cluster.search import Search, fit_one_cluster, one_cluster_entries
 from ..._aggregate.shared.inner_tables import inner_table
 from ..._aggregate.shared.rows import ROWS, GridTable, Rows
@@ -37,6 +36,9 @@ from ..._privacy._grid import clip_integer_rows
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import UnitFacts
+from ..._queries.active import ACTIVE
+from ..._queries.balls import squared_distances
+from ..._queries.handles import GridRows
 from .projection import BASIS_STEPS, top_axes
 from .terrific import TerrificBall, joint_ball, joint_entries
 from .terrific_points import points_ball, points_entries
@@ -260,7 +262,9 @@ class Recursion:
         prefix = _level(self.prefix, node.depth)
         whole = View(np.zeros(self.points.n_features), self.points.limit)
         points = self.look(node, whole)
-        place = fit_one_cluster(node.session, points, _HELD, _SEARCH, prefix=prefix + _PLACE)
+        place = fit_one_cluster(
+            node.session, GridRows.of(points), _HELD, _SEARCH, prefix=prefix + _PLACE
+        )
         reach = max(min(_WIDER * math.sqrt(place.square), 2 * self.points.limit), 1.0)
         view = View(place.center, reach)
         ball = self.find(node, view, prefix + _FULL, largest=False)

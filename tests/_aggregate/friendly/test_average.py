@@ -8,12 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_dp._aggregate.friendly import average as averages
-from sklearn_dp._aggregate.friendly.average import (
-    average_lattice,
-    average_of_total,
-    average_unit,
-    rounded_mean,
-)
 from sklearn_dp._aggregate.friendly.core import non_friend_pairs
 from sklearn_dp._privacy import _accounting as accounting
 from sklearn_dp._privacy._budget import PrivacyBudget
@@ -22,6 +16,7 @@ from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._rounding import sum_up
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._queries.averages import average_lattice, average_unit, rounded_mean
 from sklearn_dp.audit._player import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -303,7 +298,8 @@ def test_sums_of_parts_have_the_average_of_the_rows(radius):
     total = steps[:13].sum(axis=0) + steps[13:].sum(axis=0)
     known = averages._rounded_average(rows, radius, 31.5)
     for each in (total, total.astype(object)):
-        value, unit, sensitivity = average_of_total(each, len(rows), radius, 31.5)
+        unit, fine, sensitivity = average_lattice(3, radius, 31.5)
+        value, unit = rounded_mean(each.astype(object), len(rows), fine), math.ldexp(unit, -fine)
         assert value.tolist() == known[0].tolist() and (unit, sensitivity) == known[1:]
     assert np.abs(value * unit - rows.mean(axis=0)).max() < radius * 2.0**-21
 

@@ -8,15 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from grid_tools import sealed_scores
 from scipy import stats
 from scipy.special import ndtr
 
 from sklearn_dp import DPOneCluster
 from sklearn_dp._aggregate.friendly.average import friendly_average
-from sklearn_dp._aggregate.one_cluster import (
-    radius as _good_radius,
-)
-from sklearn_dp._aggregate.one_cluster.pair_counts import LogRadii, neighbor_counts, radius_scores
 from sklearn_dp._privacy import _accounting as accounting
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._noise import NoiseSource, gaussian_tail
@@ -27,6 +24,8 @@ from sklearn_dp._privacy.mechanisms.gaussian import sigma_of
 from sklearn_dp._privacy.mechanisms.histograms import stability_threshold
 from sklearn_dp._published.one_cluster import good_center as _published
 from sklearn_dp._published.one_cluster.rec_concave import RecConcave
+from sklearn_dp._queries.balls import Crossing
+from sklearn_dp._queries.pairs import LogRadii, neighbor_counts, radius_scores
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
@@ -46,7 +45,6 @@ class Radii:
     """Any squared radii."""
 
     squares: np.ndarray
-    before: np.ndarray
 
     def bins(self, squared):
         return np.searchsorted(self.squares, squared)
@@ -143,8 +141,8 @@ def test_copies_are_told_with_the_promised_probability():
     points[:400] = points[0]
     radii, t, epsilon = LogRadii(2.0**9, 2.0**24), 400, 0.5
     scores = radius_scores(neighbor_counts(points, radii), t)
-    slack = _good_radius._slack(t, 8 / epsilon * math.log(len(scores) / 0.1))
-    values = _good_radius.quality(scores, t, slack, radii)
+    slack = min(math.ceil(t * (8 / epsilon * math.log(len(scores) / 0.1))), t * t // 2)
+    values = Crossing(t * t, slack).scores(scores)
     chance = np.exp(epsilon / 2 / (2 * t - 1) * (values - values.max()))
     zero = chance[0] / chance.sum()
     sigma = float(sigma_of(1.0, epsilon**2 / 2))
@@ -311,10 +309,10 @@ def choices_of_a_radius(data, patch, factor):
     t, points = 20, np.eye(22) * 1000.0
     if data == "with a hub":
         points = np.vstack([points, np.zeros(22)])
-    radii = Radii(np.array([0.0, 1200.0**2]), np.array([-1, 0]))
+    radii = Radii(np.array([0.0, 1200.0**2]))
     scores = radius_scores(neighbor_counts(points, radii), t)
-    values = _good_radius.quality(scores, t, t * t // 2, radii)
-    noise, rate = NoiseSource(len(points)), factor / (2 * _good_radius._sensitivity(t))
+    values = Crossing(t * t, t * t // 2).scores(scores)
+    noise, rate = NoiseSource(len(points)), factor / (2 * (2 * t - 1))
     return accepted(noise, values.max() - values, rate, RUNS)
 
 
@@ -475,6 +473,6 @@ def test_rec_concave_on_a_million_candidates(monkeypatch, law):
     good = 0
     for seed in range(100):
         session = open_session(PlanEntry("r", "RecConcave", 10.0, 1e-4, uses=None), seed=seed)
-        index = RecConcave(session, "r", 1, 0.25, 0.25, 2.5e-7).index(scores, n // 2)
+        index = RecConcave(session, "r", 0.25, 0.25, 2.5e-7).index(sealed_scores(scores), n // 2)
         good += index is not None and scores[index] >= n // 4
     assert good >= 95

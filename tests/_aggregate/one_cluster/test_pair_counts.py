@@ -1,4 +1,4 @@
-"""Counts of neighbors and the score of a radius: by hand, exact, sensitivity."""
+"""Counts of neighbors and the score of a radius: by hand, exact."""
 
 import math
 from dataclasses import dataclass
@@ -9,16 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from sklearn_dp._aggregate.one_cluster import (
-    radius as _good_radius,
-)
-from sklearn_dp._aggregate.one_cluster.pair_counts import (
-    LinearRadii,
-    LogRadii,
-    counts_within,
-    neighbor_counts,
-    radius_scores,
-)
+from sklearn_dp._queries.balls import Crossing, counts_within
+from sklearn_dp._queries.pairs import LinearRadii, LogRadii, neighbor_counts, radius_scores
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -31,13 +23,6 @@ class Squares:
 
     def bins(self, squared):
         return np.searchsorted(self.squares, squared)
-
-
-@dataclass
-class Ladder:
-    """Which radius comes before each one."""
-
-    before: np.ndarray
 
 
 def score(points, radii, t):
@@ -63,7 +48,7 @@ def test_scores_by_hand():
     assert score([5, 5], [0, 1], 4).tolist() == [1, 1]  # padded: (2 + 2) / 4
     assert score(np.empty((0, 1)), [0, 1], 3).tolist() == [0, 0]
     # L of a negative radius, that is before the first one, is 0: t^2 - 0 and 9 - t^2 + slack.
-    values = _good_radius.quality(np.array([9, 9]), 3, 4, Ladder(np.array([-1, 0])))
+    values = Crossing(9, 4).scores(np.array([9, 9]))
     assert values.tolist() == [4, 0]
 
 
@@ -104,51 +89,6 @@ def test_squared_distances_are_exact(d):
     radii = Squares(np.unique(exact)[::7].astype(float))
     found = neighbor_counts(points, radii, tile=(9, 16))
     assert np.array_equal(found, (exact[:, :, None] <= radii.squares).sum(axis=1))
-
-
-def neighbors(rng, points):
-    """A random data set that differs by one row: added, removed or replaced."""
-    kind = rng.integers(3)
-    i = rng.integers(len(points))
-    new = rng.integers(0, 8, (1, points.shape[1])).astype(float)
-    if kind == 0:
-        return np.vstack([points, new])
-    kept = np.delete(points, i, axis=0)
-    return kept if kind == 1 else np.vstack([kept, new])
-
-
-def test_sensitivity_of_the_score():
-    rng = np.random.default_rng(0)
-    radii = Squares(np.array([0.0, 1, 2, 4, 9, 16, 30]))
-    for _ in range(10_000):
-        t = int(rng.integers(1, 7))
-        points = rng.integers(0, 8, (rng.integers(1, 12), rng.integers(1, 3))).astype(float)
-        other = neighbors(rng, points)
-        a, b = (radius_scores(neighbor_counts(x, radii), t) for x in (points, other))
-        full = min(len(points), len(other)) >= t
-        assert np.abs(a - b).max() <= (2 * t - 2 if full else 2 * t - 1)
-
-
-@pytest.mark.parametrize("t", [3, 5, 20])
-def test_the_sensitivity_is_attained(t):
-    spokes = np.eye(t + 2) * 1000.0
-    with_hub = np.vstack([spokes, np.zeros(t + 2)])
-    radii = Squares(np.array([1200.0**2]))
-    change = radius_scores(neighbor_counts(with_hub, radii), t) - radius_scores(
-        neighbor_counts(spokes, radii), t
-    )
-    assert change[0] == 2 * t - 2
-
-
-def test_the_largest_count_alone_would_be_far_more_sensitive():
-    before = np.array([1.0] + [0] * 50 + [2] * 50)[:, None]
-    after = before.copy()
-    after[0] = 2
-    radii = Squares(np.array([1.0]))
-    counts = [neighbor_counts(x, radii)[:, 0] for x in (before, after)]
-    assert [min(c.max(), 100) for c in counts] == [100, 51]
-    scores = [radius_scores(c[:, None], 100)[0] for c in counts]
-    assert abs(scores[0] - scores[1]) == 98
 
 
 def test_radii_cover_the_domain_and_bins_match_them():

@@ -5,24 +5,22 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
+from grid_tools import points_of
 from scipy import stats
 
 from sklearn_dp._aggregate.one_cluster import (
     radius as _good_radius,
 )
-from sklearn_dp._aggregate.one_cluster.pair_counts import (
-    LinearRadii,
-    LogRadii,
-    neighbor_counts,
-    radius_scores,
-)
-from sklearn_dp._aggregate.shared.samples import ByPart
 from sklearn_dp._privacy import _accounting as accounting
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._noise import NoiseSource
-from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._privacy._plan import PlanEntry, PlanError, PrivacyPlan
+from sklearn_dp._privacy._sealed import Claim, Sealed
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._units import Units
+from sklearn_dp._privacy._units import UnitFacts, Units
+from sklearn_dp._queries.balls import Crossing
+from sklearn_dp._queries.pairs import LinearRadii, LogRadii, neighbor_counts, radius_scores
+from sklearn_dp._queries.samples import ByPart, Coins
 from sklearn_dp._rows.table import ArraySource, Part
 
 pytestmark = pytest.mark.filterwarnings(
@@ -38,6 +36,10 @@ def open_session(*entries, seed=0):
     )
 
 
+def quality(scores, t, slack, radii):
+    return Crossing(t * t, slack).scores(scores, radii.before)
+
+
 def test_quality_is_quasi_concave_and_reaches_half_the_slack():
     rng = np.random.default_rng(1)
     for n in range(10, 60):
@@ -45,7 +47,7 @@ def test_quality_is_quasi_concave_and_reaches_half_the_slack():
         points = rng.integers(0, 2**20, (n, 2)).astype(float)
         for radii in (LogRadii(2.0**8, 2.0**22), LinearRadii(2.0**14, 2.0**22)):
             scores = radius_scores(neighbor_counts(points, radii), t)
-            values = _good_radius.quality(scores, t, slack, radii)
+            values = quality(scores, t, slack, radii)
             peak = int(values.argmax())
             assert (np.diff(values[: peak + 1]) >= 0).all()
             assert (np.diff(values[peak:]) <= 0).all()
@@ -72,7 +74,7 @@ def test_the_exponential_mechanism_hits_its_target_with_the_promised_probability
     points, radii, scores = planted_scores()
     t, epsilon = 800, 0.5
     loss = 8 / epsilon * math.log(len(scores) / 0.05)
-    values = _good_radius.quality(scores, t, math.ceil(t * loss), radii)
+    values = quality(scores, t, math.ceil(t * loss), radii)
     chance = softmax(values, epsilon, 2 * t - 1)
     before = np.where(radii.before < 0, 0, scores[radii.before])
     good = (scores >= t * t - t * loss) & (before < t * t)
@@ -83,27 +85,30 @@ def test_probabilities_of_neighbors_are_within_bounded_range():
     points, radii, scores = planted_scores(300, 60)
     other = radius_scores(neighbor_counts(points[1:], radii), 60)
     for epsilon in (0.5, 2.0):
-        logs = [
-            np.log(softmax(_good_radius.quality(s, 60, 400, radii), epsilon, 119))
-            for s in (scores, other)
-        ]
+        logs = [np.log(softmax(quality(s, 60, 400, radii), epsilon, 119)) for s in (scores, other)]
         ratio = logs[0] - logs[1]
         assert 0 < ratio.max() - ratio.min() <= epsilon + 1e-9
 
 
 def test_exponential_choices_follow_the_law():
     """Chi-square over 1000 choices; false alarms at 1e-6."""
-    _, radii, scores = planted_scores(300, 60)
-    rho, t = 0.02, 60
+    points, radii, scores = planted_scores(300, 60)
+    rho, t, rows = 0.02, 60, points_of(points)
     epsilon = _good_radius.exponential_epsilon(rho)
-    slack = _good_radius._slack(t, 8 / epsilon * math.log(len(scores) / 0.05))
-    chance = softmax(_good_radius.quality(scores, t, slack, radii), epsilon, 2 * t - 1)
+    slack = min(math.ceil(t * (8 / epsilon * math.log(len(scores) / 0.05))), t * t // 2)
+    chance = softmax(quality(scores, t, slack, radii), epsilon, 2 * t - 1)
     found = [
-        _good_radius._by_exponential(
-            open_session(PlanEntry("r", "exponential", rho), seed=seed), "r", scores, t, radii
-        )[0]
+        _good_radius.good_radius(
+            open_session(PlanEntry("r", "exponential", rho), seed=seed),
+            "r",
+            rows,
+            t,
+            radii,
+            "exponential",
+        ).square
         for seed in range(1000)
     ]
+    found = np.searchsorted(radii.squares, found)
     counts = np.bincount(found, minlength=len(chance))
     often = chance * 1000 >= 5
     expected = np.append(chance[often], chance[~often].sum()) * 1000
@@ -118,7 +123,7 @@ def test_many_exponential_choices_follow_the_law():
     the first; false alarms at 1e-6.
     """
     _, radii, scores = planted_scores(300, 60)
-    values = _good_radius.quality(scores, 60, 1500, radii)
+    values = quality(scores, 60, 1500, radii)
     noise, epsilon, found = NoiseSource(5), 0.5, np.empty(0, dtype=int)
     while len(found) < 100_000:
         found = np.append(found, noise._accepted_trials(values.max() - values, epsilon / 2 / 119))
@@ -138,7 +143,7 @@ def test_every_selector_finds_a_good_radius(method, grid):
     radii = _good_radius.radii_of(grid, 2.0**23 * 1.5)
     for seed in range(5):
         session = open_session(*_good_radius.good_radius_entries(method, rho, 1e-6), seed=seed)
-        found = _good_radius.good_radius(session, "radius", points, t, radii, method)
+        found = _good_radius.good_radius(session, "radius", points_of(points), t, radii, method)
         planted = 0.02 * 2**23
         step = math.sqrt(radii.squares[1])
         assert 0.7 * planted <= math.sqrt(found.square) <= 4 * planted + step
@@ -156,9 +161,7 @@ def test_radius_on_a_line_against_the_smallest_interval():
         radii = LogRadii(2.0**9, 2.0**24)
         scores = radius_scores(neighbor_counts(points[:, None], radii), t)
         loss = 8 / 2.0 * math.log(len(scores) / 0.05)
-        chance = softmax(
-            _good_radius.quality(scores, t, math.ceil(t * loss), radii), 2.0, 2 * t - 1
-        )
+        chance = softmax(quality(scores, t, math.ceil(t * loss), radii), 2.0, 2 * t - 1)
         lengths = np.sqrt(radii.squares)
         assert chance[lengths <= max(2**1.5 * optimal, 2.0**9) + 1].sum() >= 0.95
 
@@ -168,7 +171,7 @@ def test_radius_on_a_line_against_the_smallest_interval():
 def test_a_sample_gets_the_budget_that_is_amplified_away(method, rho, rate):
     entries = _good_radius.good_radius_entries(method, rho, 0.0, "r")
     session = open_session(*entries, PlanEntry("other", "gaussian", rho))
-    inner = _good_radius.amplified(session, "r", rate, method)
+    inner = session.on_a_sample("r", rate)
     if inner is session:
         assert session.remaining("r") == rho
         return
@@ -191,7 +194,7 @@ def amplified(epsilon, rate):
 def test_what_a_sample_allows_is_exact_for_the_worst_pair(epsilon, rate):
     """Randomized response on a sample that holds the one unit, or is the neighbor's."""
     with mp.workdps(120):
-        odds = mp.exp(mp.mpf(_good_radius.on_a_sample(epsilon, rate)))
+        odds = mp.exp(mp.mpf(accounting.epsilon_on_a_sample(epsilon, rate)))
         with_unit = odds / (1 + odds), 1 / (1 + odds)
         rate = mp.mpf(rate)
         mixed = [rate * p + (1 - rate) * q for p, q in zip(with_unit, with_unit[::-1], strict=True)]
@@ -208,6 +211,19 @@ def test_amplification_is_exact_for_a_choice():
     assert np.abs(np.log(mixed / q)).max() <= amplified(epsilon, rate) < 0.7
 
 
+def test_what_is_paid_for_as_a_sample_is_one():
+    """Other answers, and those of samples at other rates, are refused there."""
+    session = open_session(PlanEntry("r", "exponential", 0.02))
+    inner = session.on_a_sample("r", 0.1)
+    assert inner is not session
+    for rate in (1.0, 0.2):
+        scores = Sealed(np.arange(3), Claim.of_entries(1, 3, rate), UnitFacts(), "scores")
+        with pytest.raises(PlanError, match="no sample at the rate"):
+            inner.choose("r", scores, epsilon=1e-3)
+    scores = Sealed(np.arange(3), Claim.of_entries(1, 3, 0.1), UnitFacts(), "scores")
+    assert inner.choose("r", scores, epsilon=1e-3) in range(3)
+
+
 SIZES = ByPart({0: 25_000, 1: 0, 2: 15_000})
 
 
@@ -220,9 +236,9 @@ def tossed(coins):
 def test_samples_of_different_searches_are_independent():
     """Amplified costs add up over the rounds only if each has its own coins."""
     session = open_session(PlanEntry("r", "gaussian", 1.0))
+    sizes = Sealed(SIZES, Claim(math.inf), UnitFacts(), "sizes")
     first, again, other = (
-        tossed(_good_radius.coins_at(session, tag, SIZES, 0.3))
-        for tag in ("0/radius", "0/radius", "1/radius")
+        tossed(Coins.toss(session, tag, sizes, 0.3)) for tag in ("0/radius", "0/radius", "1/radius")
     )
     assert np.array_equal(first, again)
     table = np.histogram2d(first, other, bins=2)[0]

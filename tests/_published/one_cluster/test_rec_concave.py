@@ -4,12 +4,14 @@ import math
 
 import numpy as np
 import pytest
+from grid_tools import exact, sealed_scores
 from scipy import stats
 
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._published.one_cluster.rec_concave import RecConcave, rec_concave_steps
+from sklearn_dp._queries import windows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -43,15 +45,46 @@ def test_rec_concave_finds_an_interior_point(law):
     assert rec_concave_steps(size) == (2, 2)
     for seed in range(10):
         session = open_session(PlanEntry("r", "RecConcave", 10.0, 1e-4, uses=None), seed=seed)
-        index = RecConcave(session, "r", 1, 0.25, 0.25, 1e-6).index(scores, 2000)
+        index = RecConcave(session, "r", 0.25, 0.25, 1e-6).index(sealed_scores(scores), 2000)
         assert index is not None and scores[index] >= 1000
 
 
 def test_rec_concave_on_few_points_says_so_or_chooses():
     scores = median_scores(np.array([5, 900]), 1024)
     session = open_session(PlanEntry("r", "RecConcave", 10.0, 1e-4, uses=None))
-    index = RecConcave(session, "r", 1, 0.1, 0.1, 1e-6).index(scores, 1)
+    index = RecConcave(session, "r", 0.1, 0.1, 1e-6).index(sealed_scores(scores), 1)
     assert index is None or 0 <= index < 1024
+
+
+MADE = {
+    "padded": windows.padded,
+    "widths": lambda scores: windows.window_widths(windows.padded(scores), -3, 8),
+    "best": lambda scores: windows.best_of_intervals(
+        windows.padded(scores), range(-3, windows.padded(scores).shape[0], 6)
+    ),
+    "some": lambda scores: windows.some_of(scores, [0, len(exact(scores)) - 1]),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_what_is_made_of_scores_moves_by_no_more(name, monkeypatch):
+    """Neighbors, each of whose scores moves by at most one; a bug that is planted is seen."""
+    rng = np.random.default_rng(3)
+
+    def worst():
+        most = 0
+        for _ in range(300):
+            size = int(rng.integers(1, 40))
+            scores = rng.integers(-20, 20, size)
+            other = scores + rng.integers(-1, 2, size)
+            found = [MADE[name](sealed_scores(each)) for each in (scores, other)]
+            assert {each.claim.of_one for each in found} == {1}
+            most = max(most, int(np.abs(np.subtract(*map(exact, found))).max()))
+        return most
+
+    assert worst() == 1
+    monkeypatch.setattr(windows, "exact_of", lambda scores: 2 * exact(scores))
+    assert worst() > 1
 
 
 def test_a_lead_is_told_only_when_it_is_clear():

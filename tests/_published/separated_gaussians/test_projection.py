@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from grid_tools import parts_in_memory
+from grid_tools import parts_in_memory, points_table
 from kernel_tools import open_session
 
-from sklearn_dp._aggregate.one_cluster.balls import points_of
 from sklearn_dp._aggregate.shared.rows import ROWS, Rows
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._published.separated_gaussians.projection import (
@@ -21,7 +20,7 @@ def axes_of(points, k=1, *, chosen=None, radius=1000.0, origin=None, rho=1e8):
     points = np.asarray(points, dtype=float)
     session = open_session(PlanEntry("axes", "gaussian", rho), rho=2 * rho)
     chosen = np.ones(len(points), dtype=bool) if chosen is None else np.asarray(chosen)
-    rows = points_of(Rows.of(points, 2.0**15), chosen)
+    rows = points_table(Rows.of(points, 2.0**15), chosen)
     basis = top_axes(session, "axes", rows, radius, k, origin)
     assert session.remaining("axes") == 0 and np.array_equal(basis, np.rint(basis))
     return basis / BASIS_STEPS
@@ -35,7 +34,7 @@ def test_chosen_points_are_in_order_and_may_be_none():
     rows = Rows.of(np.arange(6.0).reshape(3, 2), 8.0)
 
     def chosen(active, origin=None):
-        (part,) = parts_in_memory(points_of(rows, active).table)
+        (part,) = parts_in_memory(points_table(rows, active).table)
         part = chosen_points(part, origin)
         assert part.units.n_rows == part[ROWS].n_rows
         return np.concatenate([np.empty((0, 2)), *(x for _, x in part[ROWS].chunks())])

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from grid_tools import points_table
 from mixture_tools import session_of, two_balls
 
-from sklearn_dp._aggregate.one_cluster.balls import points_of
 from sklearn_dp._published.separated_gaussians.terrific import (
     ball_counts,
     joint_ball,
@@ -38,7 +38,7 @@ def test_counts_of_balls_are_exact():
     centers = np.rint(rng.normal(size=(4, 3)) * 1000)
     active, radii = rng.random(100) < 0.7, np.array([500.0, 1000.0, 99000.0])
     near, wide = np.floor(radii**2)[None], np.floor((1.5 * radii) ** 2)[None]
-    inside, within, total = ball_counts(points_of(rows, active), centers, near, wide)
+    inside, within, total = ball_counts(points_table(rows, active), centers, near, wide)
     apart = np.linalg.norm(centers[:, None] - x[active], axis=2)
     assert total == active.sum()
     assert np.array_equal(inside, [[(a <= r).sum() for r in radii] for a in apart])
@@ -47,7 +47,7 @@ def test_counts_of_balls_are_exact():
 
 @pytest.mark.parametrize("largest", [False, True])
 def test_a_joint_ball_isolates_a_cluster(largest):
-    rows = points_of(two_balls())
+    rows = points_table(two_balls())
     centers = np.array([[0.0, 0, 0], [1e5, 0, 0], [5e4, 0, 0]])
     radii = 1.5e5 * 2 ** (0.4 * np.arange(-18.0, 1))
     session = session_of(*joint_entries(8.0, ""), rho=9.0)

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from grid_tools import points_table
 from mixture_tools import STEP, in_ball, session_of, two_balls
 
-from sklearn_dp._aggregate.one_cluster.balls import points_of
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._published.separated_gaussians import terrific_points as _terrific_points
@@ -172,7 +172,7 @@ def test_a_ball_of_the_published_way():
     for seed in range(10):
         session = session_of(*points_entries(50.0, 0.01, ""), rho=51.0, seed=seed)
         radii = {"largest": False, "least": 100.0, "most": 1.5e5}
-        ball = points_ball(session, "", points_of(rows), 200, 5.0, size=600.0, **radii)
+        ball = points_ball(session, "", points_table(rows), 200, 5.0, size=600.0, **radii)
         if ball is not None:
             ((_, x),) = rows.chunks()
             inside = ((x - ball.center) ** 2).sum(axis=1) <= ball.square

@@ -1,0 +1,193 @@
+"""Boxes of a grid, and how many points are in each of them.
+
+A part counts the points in its occupied boxes, and what travels is their codes and their counts
+(`CellCounts`): keys where only the fullest box is asked for, names where a box is released. Both
+are functions of the coordinates of a box alone, so that the counts of parts add up.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._privacy._rounding import exact_integers
+from .._privacy._sealed import Claim, Sealed, SealedNames
+from .._privacy._units import UnitFacts
+from .._rows.rows import ROWS, Rows
+from .._rows.table import CellCounts, Part
+from ._query import Facts, PointQuery, Public, Several, Step
+from .active import ACTIVE
+from .samples import Coins, chosen_rows
+
+__all__ = ["INSIDE", "Boxes", "FullestBoxes", "InBox", "NamedBoxes", "box_of"]
+
+INSIDE = "inside"
+"""Name, in the state of a part, of which of its active points are in a released box."""
+
+_MIX = np.uint64(0x9E3779B97F4A7C15)  # odd: 2**64 over the golden ratio
+_MOST_CELL = 2.0**40  # coordinates of a box, far beyond those of any grid that is used
+_AT_ONCE, _FEW_ROWS = 4, 2**16  # grids that are counted at once, where more rows have to be read
+
+
+class Boxes(Public):
+    """A grid of boxes, in the space that rows are mapped to; where it is shifted to, others say."""
+
+    matrix: np.ndarray | None  # (k, d), integer-valued; None: the features themselves
+    side: float
+
+    def _check(self) -> None:
+        if self.matrix is not None and not np.array_equal(self.matrix, np.rint(self.matrix)):
+            raise ValueError("rows are mapped by integers.")
+
+    def width(self, n_features: int) -> int:
+        """Of the space that rows are mapped to."""
+        return n_features if self.matrix is None else len(self.matrix)
+
+    def images(self, rows: Rows) -> Iterator[tuple[slice, np.ndarray]]:
+        """Maps (m, k) of the rows, exact: |A x| is below 2**53.
+
+        A row of signs gives at most d |x|, one of a basis in steps about 2**20 |x|. So BLAS may add
+        up in any order, and the image of a row has the same bits whatever other rows there are.
+        """
+        for place, x in rows.chunks(1 if self.matrix is None else len(self.matrix)):
+            yield place, x if self.matrix is None else x @ self.matrix.T
+
+    def of(self, images: np.ndarray, shift: Any) -> np.ndarray:
+        """Integer coordinates of the box of each image: elementwise."""
+        cells = np.floor((images + shift) / self.side)
+        return exact_integers(np.clip(cells, -_MOST_CELL, _MOST_CELL))
+
+
+def _keys_of(cells: np.ndarray) -> np.ndarray:
+    """A number (int64) for each row of cells: a hash of its coordinates alone. Boxes with the same
+    hash count as one: a partition too, whose fullest cell moves by at most one."""
+    odd = np.cumprod(np.full(cells.shape[1], _MIX))  # modulo 2**64
+    return (cells.view(np.uint64) * odd).sum(axis=1).view(np.int64)
+
+
+def _names_of(cells: np.ndarray) -> np.ndarray:
+    """A name for each row of cells, whatever else is in the data: big-endian bytes."""
+    cells = np.ascontiguousarray(cells.astype(">i8", casting="safe"))
+    return cells.view(f"S{8 * cells.shape[1]}").ravel()
+
+
+def box_of(name: Any, width: int) -> np.ndarray:
+    """The coordinates of a box that has been released by its name."""
+    # NumPy drops zero bytes at the end of a name.
+    return exact_integers(np.frombuffer(name.ljust(8 * width, b"\0"), dtype=">i8"))
+
+
+def _counts_of_keys(keys: np.ndarray, only_fullest: bool) -> CellCounts:
+    """How many there are of each key; they are sorted in place: there may be many. Or the fullest
+    box alone."""
+    keys.sort()
+    first = np.flatnonzero(keys[1:] != keys[:-1]) + 1
+    first = np.concatenate([np.zeros(min(len(keys), 1), dtype=np.int64), first])
+    counts = np.diff(first, append=len(keys))
+    if only_fullest and len(counts):
+        top = int(counts.argmax())
+        first, counts = first[top : top + 1], counts[top : top + 1].copy()
+    return CellCounts(keys[first], counts)
+
+
+class FullestBoxes(PointQuery):
+    """The number of points in the fullest box of a grid, for each of some shifts (s, k)."""
+
+    grid: Boxes
+    shifts: np.ndarray
+    n_parts: int  # of the table: a single one tells of its fullest boxes only
+    coins: Coins | None = None
+
+    def on(self, part: Part) -> tuple[Part, tuple]:
+        rows, chosen = part[ROWS], chosen_rows(part, ACTIVE, self.coins)
+        n_rows = rows.n_rows if chosen is None else int(np.count_nonzero(chosen))
+        step, found = len(self.shifts), []
+        if n_rows > _FEW_ROWS:
+            step = 1 if part.source.in_memory else min(_AT_ONCE, step)
+        held = np.empty((step, n_rows), dtype=np.int64)
+        for start in range(0, len(self.shifts), step):
+            some, first = self.shifts[start : start + step], 0
+            keys = held[: len(some)]
+            for place, images in self.grid.images(rows):
+                images = images if chosen is None else images[chosen[place]]
+                for key, shift in zip(keys, some, strict=True):
+                    key[first : first + len(images)] = _keys_of(self.grid.of(images, shift))
+                first += len(images)
+            found += [_counts_of_keys(key, self.n_parts == 1) for key in keys]
+        return part, tuple(found)
+
+    def exact(self, sums: tuple) -> tuple:
+        return (np.array([int(each.counts.max(initial=0)) for each in sums], dtype=np.int64),)
+
+    def _claims(self, facts: Facts) -> tuple[Claim, ...]:
+        """A point is in one box of each grid, so the fullest one gains at most one by it (and by
+        another in its place, gains or loses at most one). In a sample it is there or not: that its
+        coins are fair is not made use of."""
+        return (Claim.of_entries(1.0, len(self.shifts)),)
+
+
+class NamedBoxes(PointQuery):
+    """The numbers of points in boxes, by the names of their coordinates: of all of them together,
+    or `by_axis`, of each axis an answer of its own."""
+
+    grid: Boxes
+    shift: Any
+    among: str = ACTIVE
+    coins: Coins | None = None
+    by_axis: bool = False
+    replace: bool = False
+
+    Answer = Several
+
+    def _columns(self, n_features: int) -> list[slice]:
+        if not self.by_axis:
+            return [slice(None)]
+        return [slice(i, i + 1) for i in range(self.grid.width(n_features))]
+
+    def on(self, part: Part) -> tuple[Part, tuple]:
+        rows, chosen = part[ROWS], chosen_rows(part, self.among, self.coins)
+        columns = self._columns(rows.n_features)
+        nobody = np.empty((0, self.grid.width(rows.n_features)), dtype=np.int64)
+        found = [[_counts_of_names(nobody[:, each])] for each in columns]
+        for place, images in self.grid.images(rows):
+            images = images if chosen is None else images[chosen[place]]
+            cells = self.grid.of(images, self.shift)
+            for each, column in zip(found, columns, strict=True):
+                each.append(_counts_of_names(cells[:, column]))
+        return part, tuple(_added(each) for each in found)
+
+    def _claims(self, facts: Facts) -> tuple[Claim, ...]:
+        """A point is in one box; one that is replaced leaves one box and enters another."""
+        l2 = math.sqrt(2) if self.replace else 1.0
+        return (Claim(l2, most=1.0),) * len(self._columns(facts.n_features))
+
+    def _seal(self, value: CellCounts, claim: Claim, units: UnitFacts) -> Sealed:
+        return SealedNames((value.cells, value.counts), claim, units, type(self).__name__)
+
+
+def _counts_of_names(cells: np.ndarray) -> CellCounts:
+    return CellCounts(*np.unique(_names_of(cells), return_counts=True))
+
+
+def _added(counts: Sequence[CellCounts]) -> CellCounts:
+    """Counts of boxes of several sets of rows, together."""
+    cells, index = np.unique(np.concatenate([each.cells for each in counts]), return_inverse=True)
+    total = np.zeros(len(cells), dtype=np.int64)
+    np.add.at(total, index, np.concatenate([each.counts for each in counts]))
+    return CellCounts(cells, total)
+
+
+class InBox(Step):
+    """Which of the active points are in a released box; kept as `INSIDE`."""
+
+    grid: Boxes
+    shift: np.ndarray
+    box: np.ndarray
+
+    def on(self, part: Part) -> Part:
+        rows, inside = part[ROWS], np.empty(part[ROWS].n_rows, dtype=bool)
+        for place, images in self.grid.images(rows):
+            inside[place] = (self.grid.of(images, self.shift) == self.box).all(axis=1)
+        chosen = part.state.get(ACTIVE)
+        return part.having(**{INSIDE: inside if chosen is None else inside & chosen})
