@@ -28,7 +28,6 @@ from ._html import (
 from ._neighbors import condition_in_words, in_words
 from ._optional import extra
 from ._parallel_composition import maximum_cost
-from ._warn import warn
 
 __all__ = ["EXACT", "PaidBy", "PrivacyReport"]
 
@@ -160,19 +159,6 @@ class PrivacyReport:
     def neighbors(self) -> str:
         """The neighboring relation in words."""
         return in_words(self.relation, self.unit)
-
-    @property
-    def neighbours(self) -> str:
-        """The former spelling of `neighbors`.
-
-        .. deprecated:: 0.1
-           Use `neighbors`; `neighbours` will be removed in version 0.3.0.
-        """
-        warn(
-            "`neighbours` is deprecated and will be removed in version 0.3.0; use `neighbors`.",
-            FutureWarning,
-        )
-        return self.neighbors
 
     @property
     def _void(self) -> tuple[str, ...]:

@@ -28,10 +28,7 @@ test noise; `_checks` and `_loss_checks` combine everything. The audit imports t
 and traces, never its formulas.
 """
 
-from typing import Any
-
 from .._privacy._trace import Draw, Event
-from .._privacy._warn import warn
 from . import mutants  # noqa: F401 - registers them
 from ._certificate import Certificate, Finding, certify
 from ._certificate.cases import Pair
@@ -69,18 +66,6 @@ __all__ = [
     "replay_releases",
     "scan_for_leaks",
 ]
-
-_RENAMED = {"Neighbour": "Neighbor", "neighbouring_pairs": "neighboring_pairs"}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _RENAMED:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    new = _RENAMED[name]
-    warn(
-        f"`{name}` is deprecated and will be removed in version 0.3.0; use `{new}`.", FutureWarning
-    )
-    return globals()[new]
 
 
 def __dir__() -> list[str]:

@@ -26,7 +26,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from .._privacy._trace import Event
-from .._privacy._warn import warn
 from ._groups import ids, unit_numbers
 from ._neighbors import Neighbor, neighboring_pairs, unrelated
 from ._observe import Outcome, n_features_seen, prepared, run_fit
@@ -113,7 +112,6 @@ def replay_audit(
     storages: Sequence[str] = ("C",),
     strangers: bool = True,
     stop_at_first: bool = False,
-    neighbours: Iterable[Neighbor] | str = "deprecated",
 ) -> ReplayResult:
     """Fit, then fit neighbors with the recorded outputs forced, and compare everything.
 
@@ -142,11 +140,6 @@ def replay_audit(
         Also try data sets that are not neighbors.
     stop_at_first : bool, default=False
         Stop at the first data set that shows a violation.
-    neighbours : iterable of Neighbor, optional
-        The former spelling of `neighbors`.
-
-        .. deprecated:: 0.1
-           Use `neighbors`; `neighbours` will be removed in version 0.3.0.
 
     Returns
     -------
@@ -169,12 +162,6 @@ def replay_audit(
     recount), time and memory use, and errors in the theorems that callers prove for steps charged
     as a whole.
     """
-    if not isinstance(neighbours, str):
-        warn(
-            "`neighbours` is deprecated and will be removed in version 0.3.0; use `neighbors`.",
-            FutureWarning,
-        )
-        neighbors = neighbours
     X = np.asarray(X, dtype=np.float64)
     given = None if neighbors is None else list(neighbors)
     result = ReplayResult(type(estimator).__name__)

@@ -119,9 +119,3 @@ def test_a_column_that_says_nothing_is_left_out():
     assert "path" not in repr(make_plan())
     paths = make_plan(PlanEntry("sum", "gaussian", 0.5, paths=("a",)))
     assert "path" in repr(paths)
-
-
-def test_the_former_name_of_neighbors_works_and_warns():
-    report = make_plan().report()
-    with pytest.warns(FutureWarning, match="removed in version 0.3.0; use `neighbors`"):
-        assert report.neighbours == report.neighbors == "add or remove one row"

@@ -118,8 +118,6 @@ CALLS = {
     ),
     "a saved model": lambda: pickle.loads(older()),
     "recorded releases": recorded,
-    "a former name": lambda: sklearn_dp.audit.Neighbour,
-    "a former name of a report": lambda: clone(MEANS).fit(X).privacy_report_.neighbours,
 }
 
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from sklearn_dp import audit
-from sklearn_dp.audit import Neighbor, neighboring_pairs
+from sklearn_dp.audit import neighboring_pairs
 from sklearn_dp.audit._neighbors import KINDS, unrelated
 
 
@@ -86,20 +86,6 @@ def test_the_farthest_rows_overflow_whatever_is_done_to_them():
     assert (np.sign(rows).min(axis=1) < np.sign(rows).max(axis=1)).sum() > 10, "of mixed signs"
     far = np.full((3, 4), 1.7e308)
     assert all(np.isfinite(pair.X).all() for pair in neighboring_pairs(far, 0, repeats=5))
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "value"),
-    [
-        ("Neighbour", "Neighbor", Neighbor),
-        ("neighbouring_pairs", "neighboring_pairs", neighboring_pairs),
-    ],
-)
-def test_former_names_work_and_warn(old, new, value):
-    expected = f"`{old}` is deprecated and will be removed in version 0.3.0; use `{new}`"
-    with pytest.warns(FutureWarning, match=expected):
-        assert getattr(audit, old) is value
-    assert old not in audit.__all__
 
 
 def test_a_name_that_never_was_is_an_attribute_error():

@@ -41,13 +41,6 @@ def test_neighbors_can_be_given(toy, points):
     assert replay_audit(toy, points, pairs, recordings=3).n_pairs == 6
 
 
-def test_the_former_name_of_neighbors_works_and_warns(toy, points):
-    pairs = list(neighboring_pairs(points, 0, kinds=["far", "remove"]))
-    with pytest.warns(FutureWarning, match="removed in version 0.3.0; use `neighbors`"):
-        old = replay_audit(toy, points, neighbours=iter(pairs), recordings=2)
-    assert old == replay_audit(toy, points, neighbors=pairs, recordings=2)
-
-
 def test_a_ledger_of_the_user_is_not_charged(make_toy, points):
     assert replay_audit(make_toy(ledger="/no/such/file"), points).passed
 
