@@ -1,6 +1,5 @@
 """Every example runs from a checkout, draws its picture and tells what a fit cost."""
 
-import ast
 import importlib
 import os
 import re
@@ -64,10 +63,6 @@ def check_text(text, name):
     assert [words for words in SAYS[name] if words not in text] == []
 
 
-def test_every_example_is_known():
-    assert {path.stem for path in EXAMPLES.glob("plot_*.py")} == set(SAYS)
-
-
 def called(name, picture, monkeypatch, capsys):
     """What an example says in this process: to import everything takes longer than most of them."""
     monkeypatch.syspath_prepend(str(EXAMPLES))
@@ -90,23 +85,9 @@ def started(name, picture):
     return done.stdout
 
 
-# The dearest ones; `make demo` and the site run all.
-DEAR = (
-    "plot_densest_place",
-    "plot_digits_pipeline",
-    "plot_far_mean",
-    "plot_number_of_clusters",
-    "plot_private_mixture",
-    "plot_private_search",
-    "plot_private_topics",
-    "plot_what_epsilon_costs",
-)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.slow if name in DEAR else ()) for name in SAYS],
-)
+# The quickest one; `make demo` and the site run all.
+@pytest.mark.quick("plot_federated")
+@pytest.mark.parametrize("name", SAYS)
 def test_example(name, tmp_path, monkeypatch, capsys):
     picture = tmp_path / "new" / "folder" / "picture.png"
     if name == "plot_federated":  # the quickest
@@ -117,48 +98,7 @@ def test_example(name, tmp_path, monkeypatch, capsys):
     check_picture(picture)
 
 
-@pytest.mark.parametrize("name", SAYS)
-def test_an_example_calls_main_as_a_program(name):
-    """So what runs `main` runs the program."""
-    *_, last = ast.parse((EXAMPLES / f"{name}.py").read_text(encoding="utf-8")).body
-    assert ast.unparse(last) == "if __name__ == '__main__':\n    main()"
-
-
 @pytest.fixture
 def demo(monkeypatch):
     monkeypatch.syspath_prepend(str(EXAMPLES))
     return importlib.import_module("run_demo")
-
-
-class Part:
-    """Stands for an example."""
-
-    def __init__(self, name, error=None):
-        self.__name__ = name
-        self.error = error
-        self.options = None
-
-    def main(self, options):
-        self.options = options
-        if self.error is not None:
-            raise self.error
-
-
-def test_demo_runs_all_parts(demo, monkeypatch, tmp_path):
-    assert {part.__name__ for _, part in demo.PARTS} == set(SAYS)
-    assert all(callable(part.main) for _, part in demo.PARTS)
-    parts = [Part("plot_one"), Part("plot_two")]
-    monkeypatch.setattr(demo, "PARTS", [(part.__name__, part) for part in parts])
-    assert demo.main(["--output", str(tmp_path), "--quick"]) == 0
-    assert parts[1].options == ["--output", str(tmp_path / "two.png"), "--quick"]
-    assert demo.main(["--output", str(tmp_path)]) == 0
-    assert parts[0].options == ["--output", str(tmp_path / "one.png")]
-
-
-def test_demo_fails_when_a_part_fails_and_runs_the_others(demo, monkeypatch, tmp_path, capsys):
-    parts = [Part("plot_bad", RuntimeError("broken part")), Part("plot_good")]
-    monkeypatch.setattr(demo, "PARTS", [(part.__name__, part) for part in parts])
-    assert demo.main(["--output", str(tmp_path)]) == 1
-    assert parts[1].options is not None
-    errors = capsys.readouterr().err
-    assert "broken part" in errors and "FAILED: plot_bad" in errors

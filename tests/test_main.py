@@ -6,7 +6,6 @@ import tomllib
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
-import pytest
 from ledger_tools import ROOT
 
 from sklearn_dp.__main__ import main
@@ -20,13 +19,6 @@ def test_a_command_gets_the_rest_of_the_line(tmp_path, capsys):
     assert "intact" in capsys.readouterr().out
     assert main(["ledger", "show", path + "x"]) == 1
     assert "does not exist" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("line", "status"), [([], 0), (["--help"], 0), (["-h"], 0), (["x"], 2)])
-def test_usage(line, status, capsys):
-    assert main(line) == status
-    shown = capsys.readouterr()
-    assert "ledger " in (shown.err if status else shown.out)
 
 
 def test_the_installed_command_and_the_module_are_this_one():

@@ -84,37 +84,9 @@ def test_what_the_package_imports_is_declared():
     assert undeclared(ROOT / "sklearn_dp", declared(PROJECT["optional-dependencies"])) == {}
 
 
-def test_core_dependencies_are_all_used():
-    core = {requirement_name(item) for item in PROJECT["dependencies"]}
-    assert core - set(imported(ROOT / "sklearn_dp")) == set()
-
-
 @pytest.mark.parametrize("folder", EXTRAS_OF)
 def test_what_scripts_and_tests_import_is_in_their_extra(folder):
     assert undeclared(ROOT / folder, declared(EXTRAS_OF[folder])) == {}
-
-
-def test_the_extensions_of_the_site_are_in_its_extra():
-    tree = ast.parse((ROOT / "doc" / "conf.py").read_text(encoding="utf-8"))
-    values = {
-        node.targets[0].id: node.value
-        for node in tree.body
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-    }
-    parts = [*ast.literal_eval(values["extensions"]), ast.literal_eval(values["html_theme"])]
-    needed = {distribution(part.split(".")[0]) for part in parts} - {"proof-pages", "site-pages"}
-    assert len(needed) >= 6 and needed <= declared(["docs"])
-
-
-@pytest.mark.parametrize(
-    "source",
-    ["import requests", "from requests.adapters import x", "def f():\n    import requests as r"],
-)
-def test_an_undeclared_import_is_caught(tmp_path, source):
-    (tmp_path / "planted.py").write_text(f"import numpy, os, sklearn.base\n{source}\n")
-    assert undeclared(tmp_path, declared(PROJECT["optional-dependencies"])) == {
-        "requests": "planted.py"
-    }
 
 
 def test_oldest_tested_versions_are_the_stated_lower_bounds():
@@ -126,18 +98,6 @@ def test_oldest_tested_versions_are_the_stated_lower_bounds():
     stated += [item for name in own[11:-1].split(",") for item in extras[name]]
     bounds = {requirement_name(item): item.split(">=")[1] for item in stated if ">=" in item}
     assert pinned == bounds
-
-
-def test_types_do_not_depend_on_what_is_installed_beside_the_linter():
-    """What the core does not bring along may be missing where mypy runs."""
-    missing = {
-        module.removesuffix(".*")
-        for item in CONFIGURATION["tool"]["mypy"]["overrides"]
-        if item.get("ignore_missing_imports")
-        for module in item["module"]
-    }
-    names = {distribution(module) for module in missing}
-    assert set(imported(ROOT / "sklearn_dp")) - {"numpy"} - names == set()
 
 
 def commands_that_fail(text, targets, extras):
@@ -174,42 +134,6 @@ def test_the_changelog_has_the_version_or_is_open():
     assert headings[0] == "Unreleased"
     released = PROJECT["version"].split(".dev")[0] == PROJECT["version"]
     assert not released or headings[1].startswith(f"{PROJECT['version']} (")
-
-
-def test_the_page_of_an_index_has_no_link_into_a_checkout():
-    hook = CONFIGURATION["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]
-    text = readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for rule in hook["substitutions"]:
-        text, found = re.subn(rule["pattern"], rule["replacement"], text)
-        assert found, rule["pattern"]
-    assert re.search(r"\]\((?!https?:)", readme) and not re.search(r"\]\((?!https?:)", text)
-    assert "\n    pip install sklearn-dp\n" in text and "checkout" not in text
-    assert text.count("\n## ") == readme.count("\n## ")
-    assert text.count("```") == readme.count("```")
-
-
-def test_the_tools_of_the_hooks_come_with_the_extra():
-    """What pre-commit calls by name is installed by the extra `lint`, or is Python itself."""
-    hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
-    tools = {line.split()[0] for line in re.findall(r"^ +entry: (.*)$", hooks, re.M)}
-    tools -= {
-        "python",
-        "end-of-file-fixer",
-        "trailing-whitespace-fixer",
-        "check-yaml",
-        "check-toml",
-        "check-merge-conflict",
-        "check-added-large-files",
-    }
-    assert tools <= declared(["lint"]) and "pre-commit-hooks" in declared(["lint"])
-    assert "language: system" in hooks and not re.search(r"repo: (?!local)", hooks)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="files have no permission to be run there")
-def test_ci_entry_point_can_be_run():
-    script = ROOT / ".ci" / "run"
-    assert script.stat().st_mode & 0o111
-    assert "make test" in script.read_text(encoding="utf-8")
 
 
 def test_names_are_loaded_when_they_are_asked_for():

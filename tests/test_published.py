@@ -1,7 +1,6 @@
 """The papers' own variants are met only where an option leads to them."""
 
-import pytest
-from test_architecture import PACKAGE, ROOT, WINGS, Module, module_imports, package_modules, under
+from test_architecture import PACKAGE, module_imports, package_modules, under
 
 # Modules that hold the options.
 OPTION_HOLDERS = {
@@ -30,30 +29,6 @@ def strangers(module):
 
 def test_published_variants_are_behind_options():
     assert [found for module in package_modules() for found in strangers(module)] == []
-
-
-@pytest.mark.parametrize(
-    ("name", "source"),
-    [
-        ("mean._m", "from .._published import friendly_core"),
-        ("_base", "from . import _published"),
-        ("_base", "def f():\n    from ._published.one_cluster.int_point import int_point"),
-    ],
-)
-def test_a_planted_import_is_found(name, source):
-    assert list(strangers(Module.parse(name, source)))
-
-
-def test_every_holder_of_an_option_imports_a_variant():
-    modules = {module.name: module for module in package_modules()}
-    for name in OPTION_HOLDERS:
-        targets = [item.target for item in module_imports(modules[name])]
-        assert any(under(target, [f"{PACKAGE}._published"]) for target in targets), name
-
-
-def test_every_paper_has_a_room_with_a_home():
-    rooms = {path.stem for path in (ROOT / "_published").iterdir() if path.stem[0] != "_"}
-    assert rooms == {wing.split(".")[1] for wing in WINGS if wing.count(".") == 1} | {"halves"}
 
 
 def test_any_module_may_be_imported_first():

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._aggregate.columns.look import COLUMNS, column_entries
-from .._aggregate.moments.covariance_core import BLOCK_LIMIT
 from .._aggregate.moments.codes import at_bound_codes
+from .._aggregate.moments.covariance_core import BLOCK_LIMIT
 from .._aggregate.moments.ellipsoid import matrix_errors, symmetric
 from .._aggregate.moments.moment_releases import DISTANCES, moment_entries
 from .._aggregate.moments.seen_columns import (
