@@ -190,7 +190,7 @@ PARAMETERS = {
     "rho": (0.0, -1.0, np.nan, np.inf, "1", True),
     "bounds": (
         0.0, -1.0, np.nan, np.inf, "1", True, HUGE, 5e-324, (1.0, -1.0), (0.0, 0.0), (0.0, np.nan),
-        (0.0, np.inf), (0.0, [1.0, 1.0]), ([0.0] * 4, 1.0), (0.0, 1.0, 2.0), (None, None),
+        (np.inf, np.inf), (0.0, [1.0, 1.0]), ([0.0] * 4, 1.0), (0.0, 1.0, 2.0), (None, None),
         {"low": 0, "high": 1}, ("a", "b"), (0j, 1j),
     ),
     "n_jobs": (0, 1.5, "all", np.nan),

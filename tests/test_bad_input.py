@@ -21,6 +21,7 @@ from sklearn_dp.ensemble import SampleAndAggregate
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError
 from sklearn_dp.federated import FederatedOptions
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
+from sklearn_dp.preprocessing._scaling import OpenBounds
 
 ESTIMATORS = dict(all_estimators())
 SECRET = 7319.4825  # in all the data
@@ -201,7 +202,7 @@ BAD_PARAMETERS = {
     "bounds zero": ({"bounds": 0.0}, "bounds"),
     "bounds negative": ({"bounds": -1.0}, "bounds"),
     "bounds nan": ({"bounds": np.nan}, "bounds"),
-    "bounds inf": ({"bounds": (0.0, np.inf)}, "bounds"),
+    "bounds inf": ({"bounds": (np.inf, np.inf)}, "bounds"),
     "bounds huge": ({"bounds": 1e200}, "bounds"),
     "bounds box huge": ({"bounds": (-1e200, 1.0)}, "bounds"),
     "bounds reversed": ({"bounds": (1.0, -1.0)}, "bounds"),
@@ -384,6 +385,12 @@ def test_bad_parameters(estimator):
                 if not {"ledger", "random_state"} & options.keys():
                     refused(partial(model.privacy_plan, 3), kinds, match)
     assert tried >= 20
+
+
+def test_boxes_of_points_have_finite_sides(estimator):
+    if "bounds" in estimator.get_params() and not isinstance(estimator, OpenBounds):
+        model = type(estimator)(bounds=(0.0, np.inf))
+        refused(partial(model.fit, X), ValueError, "bounds: .*finite")
 
 
 def test_bad_parameters_are_refused_before_the_ledger_is_charged(estimator):

@@ -1,5 +1,6 @@
 """What estimators about columns share: `fit`, and the methods of scalers."""
 
+from collections.abc import Callable
 from copy import copy
 from typing import Any, Self
 
@@ -19,11 +20,11 @@ __all__ = ["ColumnFit", "OpenBounds", "Scaling", "unnamed"]
 class OpenBounds:
     """Mixin of estimators of single columns, whose public bounds may be infinite on a side."""
 
-    bounds: Any
+    _in_order: Callable[[str], Any]
 
     def _ends(self, n_features: int) -> tuple[np.ndarray, np.ndarray]:
         """The public ends (d,) of each column."""
-        return column_ends(self.bounds, n_features)
+        return column_ends(self._in_order("bounds"), n_features)
 
     def _domain(self, n_features: int) -> Domain | None:
         """The box, if all of it is finite."""
