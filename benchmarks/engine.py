@@ -15,7 +15,7 @@ soon as it is done, so a run that was stopped goes on where it was; then .md and
 with so many starts as benchmarks/kmeans.py takes. "one" is the cost of the mean of all rows over
 the same. The difference is the mean of those of pairs, after less before, with its standard error.
 The CPU ratio is the median of those of pairs. "ok" is the share of fits whose status is that word
-alone: without bounds none is, as it goes on with how many rows may lie farther out.
+alone: without bounds none is, as it goes on with how many rows may lie outside that radius.
 
 Cells: epsilon = 1 and delta = 1e-6 unless the name says more; public bounds. New data in each fit,
 but for files and real tables.

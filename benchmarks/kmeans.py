@@ -1,4 +1,4 @@
-"""Private k-means beside k-means and its private rivals: cost, agreement with the truth, time.
+"""Private k-means compared with k-means and other private libraries: cost, agreement, time.
 
     python benchmarks/kmeans.py                   # all cells, 15 seeds; about two hours
     python benchmarks/kmeans.py --quick           # a cell of each kind, 3 seeds

@@ -1,4 +1,4 @@
-"""Few rows in the plane: DPKMeans beside k-means of a plain noisy grid.
+"""Few rows in the plane: DPKMeans compared with k-means of a plain noisy grid.
 
     python benchmarks/plane.py               # 20 fits of each cell
     python benchmarks/plane.py --fits 5 --only near

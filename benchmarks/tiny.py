@@ -1,4 +1,4 @@
-"""Tiny data: what every estimator calls its answer for 0 to 30 rows.
+"""Tiny data: status of each estimator on 0 to 30 rows.
 
     python benchmarks/tiny.py              # 4 fits of each setting; about seven minutes
     python benchmarks/tiny.py --fits 1

@@ -16,7 +16,7 @@ table of what was released.
 Which one to take:
 
 * clusters: :class:`DPKMeans`; :class:`DPKTupleKMeans` for another clusterer on random blocks;
-  :class:`DPOneCluster` and :class:`DPOneClusterKMeans` for small balls in much noise;
+  :class:`DPOneCluster` and :class:`DPOneClusterKMeans` for small dense groups among many outliers;
   :class:`FederatedDPKMeans` where clients keep their rows; :class:`DPCoreset` for weighted points
   to run any clusterer on;
 * topics of texts, from their embeddings: :class:`DPTopics`;

@@ -26,7 +26,7 @@ _NO_WEIGHTS = (
 )
 _NO_LARGEST = (
     "sample_weight needs max_weight: give the largest weight that a unit may have. It must be "
-    "public, for instance from the design of the survey; the largest weight in the data is not."
+    "public, for instance from the design of the survey; do not compute it from the data."
 )
 
 

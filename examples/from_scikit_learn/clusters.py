@@ -133,8 +133,8 @@ EXAMPLES = [
     ),
     Example(
         "plot_cluster_iris", "Iris flowers", f"{ARI} to the species", 5.0, 150, False,
-        "150 flowers are few. At epsilon = 5 the three clusters are found; at 1 the index is "
-        "about 0.54 (median of 15 fits).",
+        "150 flowers are a small data set. At epsilon = 5 the three clusters are found; at 1 the "
+        "index is about 0.54 (median of 15 fits).",
         iris,
     ),
     Example(

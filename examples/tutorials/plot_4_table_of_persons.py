@@ -184,7 +184,7 @@ print(published.T.to_string(header=False))
 
 # %%
 # As a picture: each column is a group, with its mean age, income, hours and number of people in
-# millions. Each line is the share of a word.
+# millions. Each row shows the share of one category.
 
 shares = published.loc[:, [name for name in published if "_" in name]].T
 figure, axis = plt.subplots(figsize=(9, 5), layout="constrained")

@@ -50,7 +50,7 @@ _CARRIED = frozenset(
 )
 """Words that mean the same on both sides."""
 _IMPLIED = {"with_mean", "with_std"}  # of a scaler: others are refused
-_SEED = "it would make the noise reproducible and void the guarantee; pass it here if you want that"
+_SEED = "it would make the noise reproducible and void the guarantee; pass it here to set it anyway"
 
 
 def _refusing_words(init: Callable[..., Any]) -> Callable[..., Any]:

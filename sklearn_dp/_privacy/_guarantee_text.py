@@ -25,7 +25,7 @@ _WORDS = {
     "second moment": "directions that matter",
     "cells": "where rows are dense",
     "cell means": "means of dense places",
-    "lloyd distances": "sizes of the clusters",
+    "lloyd distances": "spread of each cluster",
     "lloyd errors": "which clusters to split",
     "lloyd counts": "rows in each cluster",
     "lloyd sums": "moving the centers",

@@ -488,8 +488,8 @@ def _keys(state: LedgerState) -> str:
             for value, spent, left in state.values_of(key)
         )
         pages.append(
-            f"<details><summary>{escape(key)}: each {state.terms.unit} in at most one of "
-            f"{len(values)} values</summary>{table(heads, rows)}</details>"
+            f"<details><summary>{escape(key)}: {len(values)} non-overlapping groups"
+            f"</summary>{table(heads, rows)}</details>"
         )
     return "".join(pages)
 

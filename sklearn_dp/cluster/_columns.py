@@ -148,7 +148,7 @@ class ColumnsOfCenters:
 
 
 def _counted_again(result: EngineResult, found: RefinedCenters) -> EngineResult:
-    """The weights of clusters, and how many rows have come to other centers since.
+    """The weights of clusters, and how many rows have since moved to other centers.
 
     Two numbers with noise of their own, by inverse variance: the second one is of the cells of the
     centers before they were refined, the first one of those before that.

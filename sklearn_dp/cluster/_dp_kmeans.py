@@ -57,8 +57,8 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
         "silhouette": how much closer rows are to their own center than to the next one, on the same
         iterations. "auto": "gap" with up to 5 features; with more features "bic", or "silhouette"
         if "bic" asks for more clusters than the range allows. It has no effect if `n_clusters` is
-        an integer. With ``metric="cosine"`` and up to 5 features give "silhouette": the others take
-        the curve of the sphere for clusters.
+        an integer. With ``metric="cosine"`` and up to 5 features, pass "silhouette": the others
+        mistake the curvature of the sphere for clusters.
     metric : {"euclidean", "cosine"}, default="euclidean"
         "cosine": spherical k-means, for embeddings of texts and other rows whose length means
         nothing. Each row is scaled to length 1, on its own; so are the centers that are released.
@@ -90,8 +90,8 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
         larger is better. Computed from released values, so it may be published.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Released centers, in order of decreasing released weight. If the rows are float32, so are
-        the centers and the other arrays. With ``metric="cosine"`` they have length 1; one that is
-        hidden in the noise has a direction of noise, and its `cluster_centers_status_` says so.
+        the centers and the other arrays. With ``metric="cosine"`` they have length 1; a center
+        that is mostly noise points in a random direction; see `cluster_centers_status_`.
     cluster_weights_ : ndarray of shape (n_clusters,)
         Released number of units near each center; with `sample_weight`, their total weight.
     cluster_centers_std_error_ : ndarray of shape (n_clusters, n_features)
@@ -101,19 +101,19 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
         the clipping of far rows in a small cluster with a long tail, whose center may be nearer to
         the others. Infinite if, without bounds, only a single value is visible in the column.
     cluster_weights_std_error_ : ndarray of shape (n_clusters,)
-        Standard error of each weight: its noise, and about how many rows have come to other centers
-        since they were counted.
+        Standard error of each weight: its noise, and about how many rows have since moved to other
+        centers.
     labels_ : ndarray of int32 of shape (n_samples,)
         Nearest center of each training row. Not private: kept in memory only, excluded from
         pickles and displays.
     inertia_, inertia_std_error_ : float
         Released sum over units of squared distances to the nearest center, and its standard error.
-        Distances above a released cap (about the 99th percentile) count as the cap; the error
+        Distances are capped at a released value (about the 99th percentile); the error
         allows for a likely tail beyond it. With ``metric="cosine"``, the sum of cosine distances.
     explained_, explained_std_error_ : float
         Released share, between 0 and 1, of the sum of squares around a single center that the
-        clusters explain, and its standard error. Here, too, distances above a cap count as the
-        cap; rows far from every center are left out. Both are 0 if all centers are the same point.
+        clusters explain, and its standard error. Distances are capped here, too, and
+        rows far from every center are left out. Both are 0 if all centers are the same point.
     size_, size_std_error_ : float
         Released number of units (with `sample_weight`, their total weight), and the standard
         deviation of its noise.
@@ -128,12 +128,12 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
         rows beyond do stand out from the noise, `status_` says so.
     cluster_centers_status_ : ndarray of str of shape (n_clusters, n_features)
         For each coordinate "ok"; "noise" where its standard error is as large as half of the spread
-        of the column, or the cluster has no rows that show; "bound" where it is at a bound, or rows
+        of the column, or the cluster may be empty; "bound" where it is at a bound, or rows
         are seen to lie beyond one; "constant" where one value is all that can be seen; or "unknown"
         where the rows are too few to tell the units of fewer than eight columns. With a ball or a
-        box of similar sides, columns are taken to be alike.
+        box of similar sides, columns are assumed to have similar scales.
     column_status_ : ndarray of str of shape (n_features,)
-        What these say of more than a quarter of the centers, or "ok".
+        The code shared by over a quarter of the centers, or "ok".
     n_iter_ : int
         Number of noisy Lloyd iterations, which depends on the budget and on earlier releases.
     days_ : Days
@@ -158,15 +158,15 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
     -----
     Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row (with
     `groups`: all rows of a group) with any weight, by exact Gaussian-DP accounting. The number of
-    rows is private. An empty data set is refused, as everywhere in scikit-learn; data of any other
-    size get an answer.
+    rows is private. An empty data set is refused, as everywhere in scikit-learn; any other
+    size returns a result.
 
-    Distances are in the units of the table, as in scikit-learn: the column with the largest numbers
-    rules them. Where the sides of a box differ by more than a factor of four, or released units of
+    Distances are in the units of the table, as in scikit-learn: the column with the largest values
+    dominates. Where the sides of a box differ by more than a factor of four, or released units of
     columns by more than eight, a part of the budget refines each coordinate of the centers in the
     unit of its column, as narrowly as its clusters turn out to be. A single center, which is the
-    mean of the table, is always refined so, but in a ball: a skewed column is then not clipped
-    where that would be a bias.
+    mean of the table, is always refined this way, unless the bounds are a ball: a
+    skewed column is then not clipped where that would be a bias.
 
     With ``metric="cosine"`` the distance of a row x from a center c is 1 - cosine, which is half of
     the squared distance of ``x / |x|`` and c. `predict`, `transform`, `score`, `private_score`,

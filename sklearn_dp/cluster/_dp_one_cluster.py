@@ -189,7 +189,7 @@ class DPOneCluster(StandardErrors, BaseDPBall):
     ----------
     n_points : int or float, default=0.1
         Number of points that the ball should hold, called t below. A float between 0 and 1 is a
-        fraction of the released (noisy) number of points. It may exceed the data.
+        fraction of the released (noisy) number of points. May be larger than the number of rows.
     epsilon : float, default=1.0
         Privacy budget of one fit.
     delta : float, default=1e-6

@@ -81,10 +81,10 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
         scikit-learn.
     keywords_per_text : int, default=8
         How many words of a text count, public: the first so many different ones that may become
-        keywords. With `groups`, so many of all texts of a person. The noise grows with the root of
-        this number.
+        keywords. With `groups`, that many across all of a person's texts. The noise grows with the
+        square root of this number.
     n_keywords : int, default=10
-        Most keywords of a topic to show. It costs nothing.
+        Maximum number of keywords shown per topic. It costs nothing.
     n_jobs : int, optional
         Number of threads. Results are bitwise identical for any value.
     random_state : int, RandomState instance or Generator, optional
@@ -128,7 +128,7 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
 
     See Also
     --------
-    DPKMeans : Clusters alone, and what the size of a budget does to them.
+    DPKMeans : Clusters alone, and how the budget affects them.
     sklearn_dp.inspection.TopicDisplay : Draws the topics, and makes a page of them.
 
     Notes

@@ -94,8 +94,8 @@ class ClusterHierarchy:
     centers : array-like of shape (n_clusters, n_features)
         Released centers.
     weights : array-like of shape (n_clusters,)
-        Released number of units (or total weight) of each. Those that noise made negative count as
-        zero in means, and as they are in sums.
+        Released number of units (or total weight) of each. Negative (noisy) weights
+        are set to 0 in means but kept in sums.
     centers_std_error : array-like of shape (n_clusters, n_features), optional
         Standard errors of the centers.
     weights_std_error : array-like of shape (n_clusters,), optional
@@ -128,7 +128,7 @@ class ClusterHierarchy:
     Merged centers have the standard error of a weighted mean whose centers and weights are both
     noisy (delta method), including which rows a sample draws from each cluster. Errors of different
     clusters are taken to be independent. Errors that are small beside the weights are assumed; a
-    cluster whose weight is lost in noise has errors that tell nothing, as in the fit.
+    cluster whose weight is mostly noise has meaningless standard errors, as in the fit.
 
     `DPCoreset` releases no standard errors of points and weights, because their noise decides which
     cells are shown: neither do the levels of its hierarchy have any.

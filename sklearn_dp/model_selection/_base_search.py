@@ -398,5 +398,5 @@ def _status(outcome: Any, model: Any) -> str:
         return f"{failed} of {len(outcome.scores)} candidates could not be fitted or scored"
     scores = np.sort(outcome.scores[np.isfinite(outcome.scores)])
     if len(scores) > 1 and scores[-1] - scores[-2] < _CLOSE * outcome.noise:
-        return "the noise hides which of the best two candidates has the higher score"
+        return "the top two candidates cannot be told apart at this budget"
     return own

@@ -178,7 +178,7 @@ def _silhouette(limits: Limits) -> Scorer:
 def _cost(limits: Limits) -> Scorer:
     """Minus the squared distance to the nearest center in the space of the input, capped.
 
-    Sensitivity: with the cap the score is in [-cap^2, 0]. Distances of far rows count as the cap,
+    Sensitivity: with the cap the score is in [-cap^2, 0]. Distances are at most the cap,
     so outliers do not decide.
     """
     cap = limits.max_distance("cost")

@@ -510,7 +510,7 @@ def test_show_tells_what_each_value_has_left(path, capsys):
     assert state["keys"]["region"]["north"]["spent"] == {"epsilon": 0.75, "delta": 2e-06}
     assert [each["value"] for each in state["charges"]] == ["", "north"]
     page = ledger._repr_html_()
-    assert "region: each row in at most one of 3 values" in page and "<td>north</td>" in page
+    assert "region: 3 non-overlapping groups" in page and "<td>north</td>" in page
     assert "region = &#x27;north&#x27;" not in page and "region = 'north'" in repr(region["north"])
     assert "<td>south</td>" not in region["north"]._repr_html_().split("the terms")[1]
 

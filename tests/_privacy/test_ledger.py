@@ -312,6 +312,6 @@ def test_a_page_tells_what_each_value_has_left():
         region[value].charge(LedgerCharge(epsilon=0.5, delta=1e-6), label="B")
     page = Reader(ledger._repr_html_())
     assert page.widths() == [25.0, 50.0]  # of what a unit pays: both fits of B together are a half
-    assert {"<region>: each row in at most one of 2 values", "B, 2 fits", "<b>"} <= set(page.texts)
+    assert {"<region>: 2 non-overlapping groups", "B, 2 fits", "<b>"} <= set(page.texts)
     assert page.texts.count("0.75") == 2 and page.tags.count("table") == 3
     assert Reader(region["north"]._repr_html_()).texts.count("B") == 1

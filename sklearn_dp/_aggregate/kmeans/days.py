@@ -105,7 +105,7 @@ class Stream:
     window_n: float = 0.0  # ... and of how many units they are
     distances: Distances | None = None
     lengths: tuple[NoisyNorms, np.ndarray] | None = None  # of units on the first day, about a point
-    # (k,), of the units in `state.count`, how many have come to other centers since
+    # (k,), of the units in `state.count`, how many have since moved to other centers
     since: np.ndarray = field(init=False)
     # sums over days of their units, times the part that counts in `state.count` and its square ...
     weighed: np.ndarray = field(init=False)

@@ -60,7 +60,7 @@ class EngineResult:
     # (k,), standard error of each coordinate of a center: noise and sampling; (k, d) of directions
     centers_sd: np.ndarray | None = None
     weights_sd: np.ndarray | None = None  # (k,), standard deviation of the noise of a weight
-    # (k,), about how many units have come to other centers since they were counted; over days,
+    # (k,), about how many counted units have since moved to other centers; over days,
     # also by how many the days that were counted may differ from all days
     weights_since: np.ndarray | None = None
     choice: Choice | None = None  # of k; None where it was given

@@ -166,7 +166,7 @@ def _trouble_of_clusters(signs: Signs, tuning: Tuning, shown: bool) -> _Trouble 
 
 
 def _empty(trouble: str, signs: Signs, more: str = "") -> _Trouble:
-    """How many clusters have no rows that show. More rows help if these are too few for so many
+    """How many clusters may be empty. More rows help if these are too few for so many
     clusters, even of the same size."""
     k = signs.n_clusters
     found = f"{trouble}: {round(signs.light * k)} of {k} clusters may be empty{more}"
