@@ -168,7 +168,7 @@ def digest(model, arguments, how):
     if how == "score":
         model.score_ = model.private_score(X, random_state=5)
     shown = {name: value for name, value in sorted(vars(model).items()) if name[-1:] == "_"}
-    releases = [sorted(line.items()) for line in shown.pop("privacy_report_").releases]
+    releases = [sorted(line.items()) for line in model.privacy_report_.releases]
     shown = {name: value for name, value in shown.items() if name[0] != "_"}
     return hashlib.sha256(repr((_plain(shown), releases)).encode()).hexdigest()[:16]
 

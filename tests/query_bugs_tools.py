@@ -16,6 +16,7 @@ from sklearn_dp._queries import (
     boxes,
     cells,
     clusters,
+    columns,
     grids,
     pairs,
     places,
@@ -41,6 +42,11 @@ QUESTIONS = {
     cells.FarCounts: ["far_counts"],
     cells.LeafSums: ["leaf_sums"],
     ranks.ColumnRanks: ["column_ranks"],
+    columns.UnitTotals: ["unit_totals"],
+    columns.Octaves: ["octaves"],
+    columns.EqualBins: ["equal_bins"],
+    columns.VectorRanks: ["vector_ranks"],
+    columns.VectorSums: ["vector_sums"],
     scores.ScoreSum: ["score_sum"],
     balls.Points: ["points"],
     balls.CountsAbout: ["counts_about"],
@@ -136,6 +142,8 @@ OF_SUMS = {"counted twice", "wraps", "tells the number of rows"}
 
 def there_is(question, kind):
     """Whether questions of that class can have the bug."""
+    if question is columns.UnitTotals and kind == "weights of another row":
+        return False  # it asks what all of them are together
     if kind in OF_WEIGHTS:
         return not issubclass(question, (active.Active, PointQuery))
     return kind not in OF_SUMS or question is not pairs.RadiusScores  # which adds up nothing
@@ -197,6 +205,10 @@ def away_from_zero(original):
         return found + np.sign(found)
 
     return quantize
+
+
+def whole_for_each_entry(original):
+    return lambda self, rows: np.sign(original(self, rows)) * columns._WHOLE
 
 
 def in_two_cells(original):
@@ -347,6 +359,25 @@ SOME = {
     "a row in two far cells": (cells, "weighted_bincount", in_two_cells, cells.FarCounts),
     "a row in two norms": (_aggregates, "weighted_bincount", in_two_cells, places.NormCounts),
     "a value in two ranks": (ranks, "weighted_bincount", in_two_cells, ranks.ColumnRanks),
+    "a value in two bins": (columns, "weighted_bincount", in_two_cells, columns.EqualBins),
+    "a value in two octaves": (columns, "weighted_bincount", in_two_cells, columns.Octaves),
+    "a vector in two bins": (row_sums, "weighted_bincount", in_two_cells, columns.VectorRanks),
+    "the clip skipped (vectors)": (
+        columns, "clip_integer_rows", lambda _: lambda rows, *_, **__: rows, columns.VectorSums,
+    ),
+    "counted for each end that it is beyond": (
+        columns.Vectors, "outside", whole_for_each_entry, columns.VectorSums,
+    ),
+    "a claim of all for each of two": (
+        columns.VectorSums, "claims",
+        lambda f: lambda self, facts: tuple(
+            replace(each, l2=each.l2 * np.sqrt(1 - self.vectors.beyond)) for each in f(self, facts)
+        ),
+        columns.VectorSums,
+    ),
+    "excess without a bound (totals)": (
+        Units, "totals", excess_without_a_bound, columns.UnitTotals,
+    ),
     "scores that are not centered": (scores.ScoreSum, "on", not_centered, scores.ScoreSum),
     "counted again and as a child": (cells.Level, "on", again_and_as_a_child, cells.Level),
     "excess without a bound": (Units, "totals", excess_without_a_bound, places.SumAndTotals),

@@ -23,6 +23,7 @@ from sklearn_dp._queries import (
     boxes,
     cells,
     clusters,
+    columns,
     grids,
     pairs,
     places,
@@ -435,6 +436,62 @@ def column_ranks(rng):
     return Case(ranks.ColumnRanks(edges, low, high), d)
 
 
+def unit_totals(rng):
+    return Case(columns.UnitTotals(), _features(rng))
+
+
+def _ends(rng):
+    """Some columns of a table, and ends of them."""
+    d = _features(rng)
+    chosen = rng.permutation(d)[: int(rng.integers(1, min(d, 5) + 1))]
+    low = rng.normal(size=len(chosen)) - 1
+    return d, chosen, low, low + rng.choice([0.0, 1.0, 3.0], size=len(chosen))
+
+
+def octaves(rng):
+    d, chosen, low, high = _ends(rng)
+    high[rng.random(len(high)) < 0.5] = np.inf
+    anchor = np.clip(0.0, low, high)
+    return Case(columns.Octaves(chosen, low, high, anchor), d)
+
+
+def equal_bins(rng):
+    d, chosen, low, high = _ends(rng)
+    width = rng.uniform(0.01, 0.3, len(chosen))
+    outer = np.full(len(chosen), np.inf)
+    first = rng.uniform(-1, 0, len(chosen))
+    return Case(columns.EqualBins(chosen, -outer, outer, first, width, 8), d)
+
+
+def _vectors(rng):
+    d, chosen, low, high = _ends(rng)
+    powers = ((2, 1.0), (4, 0.3))[: int(rng.integers(3))]
+    shifts = tuple(rng.uniform(0, 0.5, len(chosen)) for _ in powers)
+    outer = np.array([low - 1.0, high]) if rng.random() < 0.3 else None
+    return d, columns.Vectors(
+        chosen,
+        low,
+        high,
+        low + rng.random() * (high - low),
+        signed=not powers or rng.random() < 0.5,
+        powers=powers,
+        shifts=shifts,
+        beyond=float(rng.choice([0.0, 0.06, 0.5])),
+        outer=outer,
+    )
+
+
+def vector_ranks(rng):
+    d, vectors = _vectors(rng)
+    edges = vectors.most * rng.uniform(0.3, 1.0) * 2.0 ** (np.arange(-6, 1) / 2)
+    return Case(columns.VectorRanks(vectors, edges), d, 3.0)
+
+
+def vector_sums(rng):
+    d, vectors = _vectors(rng)
+    return Case(columns.VectorSums(vectors, vectors.most * float(rng.uniform(0.1, 1))), d, 3.0)
+
+
 def score_sum(rng):
     low = float(rng.normal() * 10.0 ** rng.integers(-3, 4))
     high = low + float(10.0 ** rng.uniform(-3, 4))
@@ -585,7 +642,8 @@ CASES = {
     for each in (
         norm_counts, sum_and_totals, length_counts, second_moment, active_second_moment, nearest,
         pinned, cluster_sums, capped_squares, capped_sum, first_level, second_level, far_counts,
-        leaf_sums, column_ranks, score_sum, points, counts_about, ball_counts, ball_sum,
+        leaf_sums, column_ranks, unit_totals, octaves, equal_bins, vector_ranks, vector_sums,
+        score_sum, points, counts_about, ball_counts, ball_sum,
         ball_sum_replaced, members, fullest_boxes, named_boxes, named_boxes_replaced,
         named_intervals, radius_scores,
     )

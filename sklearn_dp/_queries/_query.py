@@ -40,6 +40,9 @@ _PLAIN = {type(None), bool, int, float, str, np.bool_, Domain, Sphere}
 class Hidden:
     """What questions may take beside what is public: it goes to the parts, and nobody reads it."""
 
+    def __repr__(self) -> str:
+        return type(self).__name__
+
 
 @dataclass_transform(frozen_default=True, eq_default=False)
 class Public:

@@ -18,7 +18,7 @@ from ._query import Facts, GridFacts, Query, Step, applied, ask
 from .active import ACTIVE
 from .grids import Projected, Quantized, Recentered, Unprojected
 
-__all__ = ["GridRows", "TableRows"]
+__all__ = ["AnyTable", "GridRows", "TableRows"]
 
 
 class TableRows:
@@ -58,6 +58,10 @@ class TableRows:
         if not isinstance(step, Step):
             raise TypeError("only a step can be applied.")
         self.__table.update(applied, step, grid)
+
+
+AnyTable = TableRows | _Table
+"""What rooms that are still to be moved ask others about."""
 
 
 class GridRows(GridGeometry):

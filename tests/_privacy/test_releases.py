@@ -8,7 +8,7 @@ from kernel_tools import open_session
 
 from sklearn_dp._privacy._plan import PlanEntry, PlanError
 from sklearn_dp._privacy._releases import Releases
-from sklearn_dp._privacy._sealed import Claim, Sealed, SealedCells
+from sklearn_dp._privacy._sealed import Claim, Sealed, SealedCells, SealedNames
 from sklearn_dp._privacy._units import UnitFacts
 from sklearn_dp._privacy.mechanisms.histograms import stability_threshold
 
@@ -17,9 +17,15 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoi
 CELLS = np.array([2, 7]), np.array([10**9, 10**9])
 SEALED = Sealed(np.array([10**9]), Claim(1.0), UnitFacts(), "Something")
 SEALED_CELLS = SealedCells(CELLS, Claim(1.0), UnitFacts(), "Many", 9, 1)
+SEALED_NAMES = SealedNames(CELLS, Claim(1.0), UnitFacts(), "Unlisted")
+SEALED_SCORES = Sealed(np.array([0, 10**9]), Claim(1.0), UnitFacts(), "Scores")
 CALLS = {
     "release": lambda s: s.release("a", SEALED, rho=0.1),
     "release_cells": lambda s: s.release_cells("a", SEALED_CELLS, threshold=10**6, rho=0.1)[1][:2],
+    "release_names": lambda s: s.release_names("a", SEALED_NAMES, rho=0.1, delta=1e-3)[1],
+    "choose": lambda s: s.choose("a", SEALED_SCORES, epsilon=0.1),
+    "first_above": lambda s: s.first_above("a", SEALED_SCORES, 10**6, epsilon=0.1),
+    "leader": lambda s: s.leader("a", SEALED_SCORES, epsilon=0.1, delta=1e-3),
     "gaussian": lambda s: s.gaussian("a", [10**9], sensitivity=1.0, rho=0.1),
     "shared_gaussian": lambda s: s.shared_gaussian(
         "a", np.array([10**9]), sensitivity=1.0, n_honest=2, rho=0.1
@@ -45,6 +51,7 @@ CALLS = {
 ABOUT = {
     "release",
     "release_cells",
+    "release_names",
     "gaussian",
     "shared_gaussian",
     "laplace",

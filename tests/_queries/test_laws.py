@@ -26,8 +26,8 @@ LATER = {
     )),
     *(f"_aggregate.mixture.{name}" for name in ("days", "fit", "parts", "start")),
     *(f"_aggregate.moments.{name}" for name in (
-        "axes_days", "covariance_core", "moment_releases", "piled", "rounds", "seen_columns",
-        "tails",
+        "axes_days", "covariance_core", "margins", "moment_releases", "piled", "rounds",
+        "seen_columns", "tails",
     )),
     *(f"_aggregate.shared.{name}" for name in (
         "adaptive_center", "axes", "blocks", "bounds", "centering", "column_means", "columns",

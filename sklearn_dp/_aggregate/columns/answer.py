@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..shared.advice import advice, hidden_in_noise, listed
+from ..shared.advice import Budget, advice, hidden_in_noise, listed
 from .moments import Moments
 
 _HIDDEN = 0.5  # part of its spread that a standard error of a mean is, at most
@@ -52,12 +52,12 @@ def beyond_bounds(moments: Moments) -> np.ndarray:
     return np.where(many, moments.beyond, 0.0)
 
 
-def status_of(moments: Moments, codes: np.ndarray, names: Sequence[object], epsilon: float) -> str:
+def status_of(moments: Moments, codes: np.ndarray, names: Sequence[object], budget: Budget) -> str:
     """The status: "ok", or what there is to say of columns, by name."""
     names = names or range(len(codes))
     wrong = {"noise": _noise, "bound": _bound, "scale": _scale}
     told = [
-        words(moments, np.flatnonzero(codes == code), names, epsilon)
+        words(moments, np.flatnonzero(codes == code), names, budget)
         for code, words in wrong.items()
         if (codes == code).any()
     ]
@@ -80,7 +80,7 @@ def status_of(moments: Moments, codes: np.ndarray, names: Sequence[object], epsi
     return f"ok, but {'; '.join(found)}" if found else "ok"
 
 
-def _noise(moments: Moments, lost: np.ndarray, names: Sequence[object], epsilon: float) -> str:
+def _noise(moments: Moments, lost: np.ndarray, names: Sequence[object], budget: Budget) -> str:
     unknown = lost[~moments.known[lost]]
     if len(unknown):
         return (
@@ -91,10 +91,10 @@ def _noise(moments: Moments, lost: np.ndarray, names: Sequence[object], epsilon:
     # Where noise hides the spread, the most that it may be is what an error is compared with.
     part = moments.error[lost] / np.maximum(moments.spread[lost], 1e-300)
     worst, least = max(float(part.max()), _HIDDEN * (1 + 1e-9)), moments.size - 2 * moments.size_sd
-    return hidden_in_noise(what, worst, 1.0, epsilon, moments.size, least)
+    return hidden_in_noise(what, worst, 1.0, budget, moments.size, least)
 
 
-def _bound(moments: Moments, cut: np.ndarray, names: Sequence[object], epsilon: float) -> str:
+def _bound(moments: Moments, cut: np.ndarray, names: Sequence[object], budget: Budget) -> str:
     parts = [f"{names[i]} ({100 * moments.beyond[i]:.2g}%)" for i in cut.tolist()]
     return (
         "many rows are beyond the bounds and are clipped to them: "
@@ -102,8 +102,8 @@ def _bound(moments: Moments, cut: np.ndarray, names: Sequence[object], epsilon: 
     )
 
 
-def _scale(moments: Moments, lost: np.ndarray, names: Sequence[object], epsilon: float) -> str:
+def _scale(moments: Moments, lost: np.ndarray, names: Sequence[object], budget: Budget) -> str:
     part = moments.spread_error[lost] / moments.spread[lost] / _LOST
     return f"noise hides the standard deviations of these columns: {listed(names, lost)}" + advice(
-        float(part.max()), epsilon, moments.size
+        float(part.max()), budget, moments.size
     )

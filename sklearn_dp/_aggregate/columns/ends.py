@@ -7,9 +7,10 @@ from typing import Any, Self
 import numpy as np
 
 from ..._privacy._session import PrivacySession
-from ..shared.table import Table
+from ..._queries.columns import Vectors
+from ..._queries.handles import AnyTable
 from .look import POWER, look_at_columns, tail_reach
-from .vectors import Clipped, Vectors
+from .vectors import Clipped
 
 _NARROW = 0.15  # of a box: a released range that is narrower takes its place
 _SURELY = 2.0  # standard deviations of its noise that a share of the rows beyond exceeds
@@ -37,7 +38,7 @@ class Ends:
         return cls(np.array([low, high]), least, most, closed, closed, no, zero, zero)
 
     def looked_at(
-        self, session: PrivacySession, table: Table, size: float, where: np.ndarray
+        self, session: PrivacySession, table: AnyTable, size: float, where: np.ndarray
     ) -> Self:
         """With released ends of some columns: of those that have none, and of those whose range is
         far narrower than their box."""

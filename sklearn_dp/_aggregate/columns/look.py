@@ -22,20 +22,17 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.special import ndtri
 
-from ..._privacy._aggregates import weighted_bincount
 from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
-from ..._privacy._rounding import exact_integers, round_up
 from ..._privacy._session import PrivacySession
+from ..._queries.columns import OCTAVES, EqualBins, Octaves
+from ..._queries.handles import AnyTable, TableRows
 from ..shared.columns import Columns
-from ..shared.rows import row_slices
-from ..shared.table import Part, Table
 
 COLUMNS = "columns"
 """Name of the plan entry that pays for looks at columns."""
 
-_OCTAVES = 100  # bins of magnitudes from 2**-100 to 2**100
-_MAGNITUDES = 2.0 ** np.arange(-_OCTAVES, _OCTAVES + 1)
+_MAGNITUDES = 2.0 ** np.arange(-OCTAVES, OCTAVES + 1)
 # One bin about zero; the outermost octaves take all beyond.
 _OCTAVE_EDGES = np.concatenate([-_MAGNITUDES[::-1], _MAGNITUDES])
 _NIL = 2.0**-90  # magnitudes that are those of the anchor
@@ -133,7 +130,7 @@ def column_entries(rho: float, most: float | None = None) -> tuple[PlanEntry, ..
     return (PlanEntry.gaussian(COLUMNS, rho, words, uses=None, max_rho=most),)
 
 
-def columns_of(session: PrivacySession, table: Table, domain: Domain | None) -> Columns:
+def columns_of(session: PrivacySession, table: AnyTable, domain: Domain | None) -> Columns:
     """Those of a box; released ones where the plan pays for them, and they can be told."""
     if COLUMNS in session.plan:
         found = look_at_columns(session, table)
@@ -144,7 +141,7 @@ def columns_of(session: PrivacySession, table: Table, domain: Domain | None) -> 
 
 def look_at_columns(
     session: PrivacySession,
-    table: Table,
+    table: AnyTable,
     size: float | None = None,
     ends: np.ndarray | None = None,
     where: np.ndarray | None = None,
@@ -152,7 +149,7 @@ def look_at_columns(
     """The profile of columns, `where` they are to be looked at, between public `ends` (2, d) that
     may be infinite. At a released `size` only as much is spent as it takes, and nothing where it
     could not succeed."""
-    d = table.n_features
+    rows, d = TableRows(table), table.n_features
     low, high = np.array([[-np.inf], [np.inf]]).repeat(d, axis=1) if ends is None else ends
     found, anchor = [_NOTHING] * d, np.clip(0.0, low, high)
     active = np.arange(d) if where is None else np.flatnonzero(where)
@@ -162,11 +159,13 @@ def look_at_columns(
         if rho is None:
             break
         about = anchor[active] if level == 0 else np.zeros(len(active))
-        public = low[active], high[active], about
-        (exact,) = table.sums(_equal_bins if level else _octaves, active, edges, *public)
-        # A unit has a weight of at most `scale` steps, in one bin of each of the active columns.
-        limit, unit = round_up(table.units.scale * math.sqrt(len(active))), table.units.step
-        counts = session.gaussian(COLUMNS, exact, sensitivity=limit, unit=unit, rho=rho)
+        public = active, low[active], high[active]
+        if level:
+            width = np.maximum(edges[:, 1] - edges[:, 0], 1e-300)
+            answer = rows.ask(EqualBins(*public, edges[:, 0], width, _BINS))
+        else:
+            answer = rows.ask(Octaves(*public, about))
+        counts = session.release(COLUMNS, answer, rho=rho)
         sd, further = math.sqrt(len(active) / (2 * rho)), []
         clear = _clear(len(active), len(_OCTAVE_EDGES))
         size = _number(counts, sd) if size is None else size
@@ -259,47 +258,3 @@ def _standing_out(counts: np.ndarray, sd: float, clear: float) -> np.ndarray:
         near = (i > 0 and kept[i - 1]) or (i + 1 < len(counts) and kept[i + 1])
         kept[i] |= near and above[i]
     return kept
-
-
-# -- passes ----------------------------------------------------------------------------------------
-
-
-def _octaves(
-    part: Part, active: Any, edges: np.ndarray, low: Any, high: Any, anchor: np.ndarray
-) -> tuple[Part, tuple]:
-    """A pass: weights by sign and octave of the entries of each column, less its anchor."""
-    zero = 2 * _OCTAVES  # the bin about zero
-
-    def bins(x: np.ndarray) -> np.ndarray:
-        x = np.clip(x, low, high) - anchor
-        exponents = np.frexp(x)[1] - 1  # |x| in [2**e, 2**(e + 1))
-        octave = np.clip(exponents, -_OCTAVES - 1, _OCTAVES - 1) + _OCTAVES + 1
-        octave[x == 0] = 0
-        return exact_integers(np.sign(x)) * octave + zero
-
-    return part, (_counted(part, active, edges.shape[1] - 1, bins),)
-
-
-def _equal_bins(
-    part: Part, active: Any, edges: np.ndarray, low: Any, high: Any, anchor: np.ndarray
-) -> tuple[Part, tuple]:
-    """A pass: weights in equal bins of each column; entries outside are left out."""
-    first, width = edges[:, 0], np.maximum(edges[:, 1] - edges[:, 0], 1e-300)
-
-    def bins(x: np.ndarray) -> np.ndarray:
-        x = np.clip(x, low, high)
-        found = exact_integers(np.floor(np.clip((x - first) / width, -1.0, _BINS)))
-        return np.where(found < _BINS, found, -1)
-
-    return part, (_counted(part, active, _BINS, bins),)
-
-
-def _counted(part: Part, active: np.ndarray, n_bins: int, bins: Any) -> np.ndarray:
-    """Weights in the bins of each active column, of shape (active, n_bins), as integers."""
-    counts = np.zeros((len(active), n_bins), dtype=np.int64)
-    X = part.source.read()
-    for place in row_slices(part.units.n_rows, X.shape[1]):
-        own, units = bins(np.asarray(X[place], dtype=np.float64)[:, active]), part.units.take(place)
-        for column in range(len(active)):
-            counts[column] += weighted_bincount(own[:, column], units, n_bins)
-    return counts

@@ -20,16 +20,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._privacy._aggregates import noisy_count_and_totals
 from ..._privacy._budget import PrivacyBudget
 from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
+from ..._queries.columns import UnitTotals, Vectors
+from ..._queries.handles import AnyTable, TableRows
 from ..shared.centering import Weights
-from ..shared.table import Part, Table
 from .ends import Ends
 from .look import column_entries
-from .vectors import FREE, Clipped, Vectors, clipped_mean, summed
+from .vectors import FREE, Clipped, clipped_mean, summed
 
 _SIZE, _APPROACH, _COUNTS = 0.02, 0.1, 0.12  # of the budget, and of what the means get
 _LOOK = {True: 0.08, False: 0.14}  # of the budget, in a box and without one, at most
@@ -100,7 +100,7 @@ def rho_entries(rho: float, bounded: bool, spreads: bool = True) -> tuple[PlanEn
 
 def fit_moments(
     session: PrivacySession,
-    table: Table,
+    table: AnyTable,
     low: np.ndarray,
     high: np.ndarray,
     *,
@@ -124,24 +124,18 @@ class Count(NamedTuple):
     number: float  # 0 where rows have weights, and groups
 
 
-def counted(session: PrivacySession, table: Table) -> Count:
+def counted(session: PrivacySession, table: AnyTable) -> Count:
     """The number of units, and their weight."""
-    units = table.units
-    sd = (2.0 if units.own_weights else 1.0) / math.sqrt(2 * session.remaining("size"))
-    rows, exact = table.sums(_totals)
-    # Of groups, rows are not units, and their number is nothing to release.
-    number = 0 if units.grouped else rows
-    number, totals = noisy_count_and_totals(session, "size", number, exact, units)
+    own = table.units.own_weights
+    sd = (2.0 if own else 1.0) / math.sqrt(2 * session.remaining("size"))
+    noisy = session.release("size", TableRows(table).ask(UnitTotals()))
+    totals, number = noisy[1:] if own else noisy, float(noisy[0])
     shown = float(totals[0])
     return Count(max(shown, 2.0, 2 * sd), shown, sd, Weights.of(totals, sd), number)
 
 
-def _totals(part: Part) -> tuple[Part, tuple[int, np.ndarray]]:
-    return part, (part.units.n_rows, part.units.totals)
-
-
 def located(
-    session: PrivacySession, table: Table, size: float, low: np.ndarray, high: np.ndarray
+    session: PrivacySession, table: AnyTable, size: float, low: np.ndarray, high: np.ndarray
 ) -> Ends:
     """The ends of columns: public, or released where one is missing and rows are seen."""
     ends = Ends.public(low, high)
@@ -149,7 +143,7 @@ def located(
 
 
 def measured(
-    session: PrivacySession, table: Table, count: Count, ends: Ends, *, spreads: bool = True
+    session: PrivacySession, table: AnyTable, count: Count, ends: Ends, *, spreads: bool = True
 ) -> Moments:
     """Means and standard deviations of columns between ends, with all that is left of the plan."""
     ends, place = _approached(session, table, ends, ends.known, count.size)
@@ -191,7 +185,7 @@ class _Place(NamedTuple):
 
 
 def _approached(
-    session: PrivacySession, table: Table, ends: Ends, where: np.ndarray, size: float
+    session: PrivacySession, table: AnyTable, ends: Ends, where: np.ndarray, size: float
 ) -> tuple[Ends, _Place]:
     """Means and standard deviations of some columns from sums in the box of their ends, which are
     widened if that shows many rows beyond them."""
@@ -226,7 +220,7 @@ class _Mean(NamedTuple):
 
 def _mean(
     session: PrivacySession,
-    table: Table,
+    table: AnyTable,
     ends: Ends,
     at: np.ndarray,
     place: _Place,
@@ -268,7 +262,7 @@ class _Squares(NamedTuple):
 
 def _squares(
     session: PrivacySession,
-    table: Table,
+    table: AnyTable,
     ends: Ends,
     at: np.ndarray,
     place: _Place,

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from kernel_tools import open_session
 
-from sklearn_dp._aggregate.columns import look as _look
 from sklearn_dp._aggregate.columns.look import (
     column_entries,
     columns_of,
@@ -14,9 +13,7 @@ from sklearn_dp._aggregate.columns.look import (
 from sklearn_dp._aggregate.shared.table import ArraySource, LocalEngine, Part, Table
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._gaussian_dp import gaussian_mu
-from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
-from sklearn_dp.audit._player import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -176,31 +173,3 @@ def test_a_clip_balances_noise_and_tails():
     for times, n in zip(found, hidden, strict=True):
         cost = np.hypot(b**2 / np.sqrt(2 * rho), 2 * n * b ** (2 - p) / (p - 2))
         assert 2**-0.13 <= times / b[np.argmin(cost)] <= 2**0.13
-
-
-def changed(X, rows):
-    """A recording of the columns of X, and its replay on other rows."""
-    with trace(Trace()) as recorder:
-        first = look(X, rho=50.0, size=len(X))
-    survivors = np.array([], dtype=np.int64)
-    with trace(Replay(recorder.events, survivors)) as replay:
-        second = look(rows, rho=50.0, size=len(X))
-    return first, second, replay
-
-
-@pytest.mark.parametrize("row", [[0.0, 0.0], [1e300, -1e-300], [-1e6, 1e6], [1.0, 1.0]])
-def test_one_row_more_moves_each_histogram_by_its_claim(row):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(400, 2)) * [1, 1e5] + [1e3, 0]
-    first, second, replay = changed(X, np.vstack([X, row]))
-    assert np.array_equal(first.spread, second.spread) and not replay.finish()
-    assert max(replay.ratios.values()) == pytest.approx(1.0, abs=1e-6)
-
-
-@pytest.mark.parametrize("columns", [1, 2])
-def test_a_column_too_many_in_the_claim_is_seen(columns, monkeypatch):
-    """Half of the claim: a replay tells."""
-    X = np.random.default_rng(0).normal(size=(400, columns))
-    monkeypatch.setattr(_look, "round_up", lambda value: value / 2)
-    _, _, replay = changed(X, X[:-1])
-    assert replay.finish() and max(replay.ratios.values()) > 1.9

@@ -8,10 +8,10 @@ from grid_tools import parts_in_memory
 from kernel_tools import open_session
 from test_partitions import Piece
 
-from sklearn_dp._aggregate.shared import samples
-from sklearn_dp._aggregate.shared.samples import ByPart, Coins, UnitNumbers, drawn_places
 from sklearn_dp._privacy._randomness import UnitDraws
 from sklearn_dp._privacy._units import UnitFacts, Units
+from sklearn_dp._queries import samples
+from sklearn_dp._queries.samples import ByPart, Coins, UnitNumbers, drawn_places
 from sklearn_dp._rows.table import ArraySource, LocalEngine, Part, Table, add_sums
 from sklearn_dp._rows.table_units import open_units
 
@@ -23,7 +23,7 @@ BOUND = np.uint64(2**62)
 def masks(sizes):
     """The coins of all rows, cut into parts; the seed goes to them."""
     counts = ByPart({number: size for number, size in enumerate(sizes)})
-    coins = pickle.loads(pickle.dumps(Coins(DRAWS, BOUND, counts.starts())))
+    coins = pickle.loads(pickle.dumps(Coins(0.25, DRAWS, counts.starts())))
     return [
         coins.mask(Part(ArraySource(None, number), Units(size)))
         for number, size in enumerate(sizes)
@@ -40,7 +40,7 @@ def test_a_row_has_its_coin_wherever_the_cuts_are(monkeypatch, sizes):
 
 
 def test_coins_do_not_show_how_many_rows_there_are():
-    assert repr(Coins(DRAWS, BOUND, {0: 0, 1: 7319})) == "Coins"
+    assert repr(Coins(0.25, DRAWS, {0: 0, 1: 7319})) == "Coins"
 
 
 def test_places_are_those_within_a_part():
