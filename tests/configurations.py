@@ -106,7 +106,8 @@ TABLE = {
         ({}, (*BOTH, *PATH)),
         (GENEROUS, ("privacy", *PATH, *MADE)),
         ({"rho": 8.0}, ("mutants", *MADE)),
-        ({"estimator": FriendlyMean(locate="cells", diameter=10.0), "epsilon": 30.0}, MADE),
+        ({"estimator": FriendlyMean(diameter_range=(0.1, 100.0)), "epsilon": 30.0}, MADE),
+        ({"estimator": FriendlyMean(diameter=10.0), "rho": 30.0}, MADE),
         ({"estimator": DPKMeans(2, bounds=8.0), **SEGMENTS, **GENEROUS}, MADE),
     ],
     "DPCoreset": [

@@ -37,13 +37,18 @@ def codes_of_scales(moments: Moments) -> np.ndarray:
 
 def _told_before(moments: Moments, codes: np.ndarray) -> np.ndarray:
     """What is said of both: where noise hides the spread, it is compared with the most there is."""
-    codes[(moments.error > _HIDDEN * moments.spread) | ~moments.known] = "noise"
+    codes[(moments.error > _HIDDEN * moments.spread) | _lost(moments)] = "noise"
     codes[moments.public & (moments.low == moments.high)] = "ok"  # public values
     if not moments.size > _FEWEST * moments.size_sd:
         codes[:] = "noise"
     codes[moments.single & (moments.spread_error > _LOST / 2 * moments.spread)] = "constant"
     codes[beyond_bounds(moments) > 0] = "bound"
     return codes
+
+
+def _lost(moments: Moments) -> np.ndarray:
+    """Columns without a spread: all that is known is a range that their rows are in, if that."""
+    return ~moments.known | (~moments.told & (moments.least == 0))
 
 
 def beyond_bounds(moments: Moments) -> np.ndarray:
@@ -81,7 +86,7 @@ def status_of(moments: Moments, codes: np.ndarray, names: Sequence[object], budg
 
 
 def _noise(moments: Moments, lost: np.ndarray, names: Sequence[object], budget: Budget) -> str:
-    unknown = lost[~moments.known[lost]]
+    unknown = lost[_lost(moments)[lost]]
     if len(unknown):
         return (
             f"no spread found in these columns: {listed(names, unknown)}; more rows, a larger "

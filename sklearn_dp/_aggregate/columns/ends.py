@@ -25,6 +25,7 @@ class Ends:
     high: np.ndarray
     closed: np.ndarray  # whether both are public
     known: np.ndarray
+    told: np.ndarray  # known, and a look has shown a spread, where it was needed
     single: np.ndarray  # whether a look has shown one value alone
     value: np.ndarray  # that value
     expected: np.ndarray  # number of rows that are likely to be beyond released ends
@@ -35,7 +36,7 @@ class Ends:
         closed, no = np.isfinite(low) & np.isfinite(high), np.zeros(len(low), dtype=bool)
         least, most = (np.where(closed, end, 0.0) for end in (low, high))
         zero = np.zeros(len(low))
-        return cls(np.array([low, high]), least, most, closed, closed, no, zero, zero)
+        return cls(np.array([low, high]), least, most, closed, closed, closed, no, zero, zero)
 
     def looked_at(
         self, session: PrivacySession, table: AnyTable, size: float, where: np.ndarray
@@ -55,6 +56,7 @@ class Ends:
             high=np.where(found, high, self.high),
             closed=self.closed & ~found,
             known=self.known | found,
+            told=np.where(found, seen.told, self.told),
             single=single,
             value=np.where(single, seen.center, self.value),
             expected=np.where(found, beyond, self.expected),

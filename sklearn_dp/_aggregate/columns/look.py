@@ -76,6 +76,7 @@ class Profile:
     center: np.ndarray
     spread: np.ndarray
     known: np.ndarray  # whether rows stand out from the noise
+    told: np.ndarray  # known, and the spread is that of rows, not the width of a bin
     single: np.ndarray  # known, and nearly all rows are seen at one value
     reach: np.ndarray  # from the center, of the rows that are seen
     hidden: np.ndarray  # about the number of rows farther out, or what noise may hide
@@ -83,10 +84,11 @@ class Profile:
 
     @classmethod
     def of(cls, columns: list[_Seen]) -> Self:
-        center, spread, reach, hidden, power, single, held, *_ = map(
+        center, spread, reach, hidden, power, single, held, resolved, *_ = map(
             np.array, zip(*columns, strict=True)
         )
-        return cls(center, spread, held > 0, single, reach, hidden, power)
+        known = held > 0
+        return cls(center, spread, known, known & (resolved | single), single, reach, hidden, power)
 
     @property
     def columns(self) -> Columns:
@@ -134,7 +136,7 @@ def columns_of(session: PrivacySession, table: AnyTable, domain: Domain | None) 
     """Those of a box; released ones where the plan pays for them, and they can be told."""
     if COLUMNS in session.plan:
         found = look_at_columns(session, table)
-        if found.known.all():
+        if found.told.all():
             return found.columns
     return Columns.of(domain, table.n_features)
 
@@ -211,9 +213,11 @@ def _read(
     """What a histogram tells of a column; None where rows are spread too thin in its bins, so that
     what a level before has told stays."""
     octaves = len(counts) > _BINS
-    places = np.flatnonzero(_standing_out(counts, sd, clear))
+    stand_out = _standing_out(counts, sd, clear)
+    places = np.flatnonzero(stand_out)
     held = float(counts[places].sum()) if len(places) else 0.0
-    if not held > 0:
+    # Of rows in the outermost octaves nobody knows how far out they are.
+    if not held > 0 or (octaves and (stand_out[0] or stand_out[-1])):
         return None
     first, last = int(places[0]), int(places[-1]) + 1
     low, high = float(edges[first]), float(edges[last])

@@ -31,6 +31,9 @@ from .ends import Ends
 from .look import column_entries
 from .vectors import FREE, Clipped, clipped_mean, summed
 
+SQUARES = "squares"
+"""Name of the plan entry that pays for the mean squares."""
+
 _SIZE, _APPROACH, _COUNTS = 0.02, 0.1, 0.12  # of the budget, and of what the means get
 _LOOK = {True: 0.08, False: 0.14}  # of the budget, in a box and without one, at most
 _MEAN = {True: 0.4, False: 0.88}  # of what is left, with and without spreads
@@ -57,6 +60,7 @@ class Moments:
     high: np.ndarray
     public: np.ndarray  # whether both ends are public
     known: np.ndarray  # whether anything is known of the column
+    told: np.ndarray  # whether its ends are public, or follow from a spread that a look has shown
     single: np.ndarray  # whether one value is all that is seen
     mean: np.ndarray
     noise: np.ndarray  # standard deviation of the noise in it
@@ -95,7 +99,7 @@ def rho_entries(rho: float, bounded: bool, spreads: bool = True) -> tuple[PlanEn
         PlanEntry.gaussian("mean", rest / 2, "clipping radius", max_rho=rho),
     )
     left = sum_down([rho, *(-entry.rho for entry in parts)])
-    return (*parts, PlanEntry.gaussian("squares", left, "clipping radius", max_rho=rho))
+    return (*parts, PlanEntry.gaussian(SQUARES, left, "clipping radius", max_rho=rho))
 
 
 def fit_moments(
@@ -282,7 +286,7 @@ def _squares(
         table,
         vectors,
         count.size,
-        "squares",
+        SQUARES,
         rho=(1 - _COUNTS) * rho,
         counts=_COUNTS * rho,
         most=_SINGLE * math.hypot(1.0, _FOURTHS),
@@ -359,6 +363,7 @@ def _nothing(ends: Ends, count: Count) -> Moments:
         high=ends.high,
         public=ends.closed,
         known=ends.known,
+        told=ends.told,
         single=ends.single,
         mean=np.where(ends.single, ends.value, 0.0),
         noise=infinite,

@@ -27,6 +27,7 @@ def moments(**columns):
         high=100 * one,
         public=~no,
         known=~no,
+        told=~no,
         single=no,
         mean=50 * one,
         noise=0.1 * one,
