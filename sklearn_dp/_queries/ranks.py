@@ -20,10 +20,11 @@ from .._privacy._aggregates import weighted_bincount
 from .._privacy._rounding import round_up
 from .._privacy._sealed import Claim
 from .._privacy._units import UnitFacts
+from .._rows.rows import ROWS
 from .._rows.table import Part
 from ._query import Facts, Query
 
-__all__ = ["ColumnRanks", "RankQuery", "prefix_claim", "prefix_noise", "root_of_sums"]
+__all__ = ["ColumnRanks", "LineRanks", "RankQuery", "prefix_claim", "prefix_noise", "root_of_sums"]
 
 _BITS = 10
 
@@ -110,3 +111,25 @@ class ColumnRanks(RankQuery):
         )
         counts = [weighted_bincount(each, part.units, self.n_bins) for each in cells]
         return part, (np.array(counts),)
+
+
+class LineRanks(RankQuery):
+    """Of one coordinate of rows on a grid: it is in the bin whose lower edge it reaches."""
+
+    column: int
+    edges: np.ndarray  # (n_bins - 1,), increasing, in steps
+
+    @property
+    def n_histograms(self) -> int:
+        return 1
+
+    @property
+    def n_bins(self) -> int:
+        return len(self.edges) + 1
+
+    def on(self, part: Part) -> tuple[Part, tuple]:
+        rows = part[ROWS]
+        bins = np.empty(rows.n_rows, dtype=np.int64)
+        for place, x in rows.chunks():
+            bins[place] = np.searchsorted(self.edges, x[:, self.column], side="right")
+        return part, (weighted_bincount(bins, part.units, self.n_bins)[None],)

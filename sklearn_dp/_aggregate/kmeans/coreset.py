@@ -81,22 +81,34 @@ def build_coreset(context: Context, axes: Axes, rho: float, far_rho: float = 0.0
     if len(points):
         points = _leaf_means(context, leaves)
     context.rows.apply(Forgotten())
+    return with_guesses(context, axes, points, leaves.counts, leaves.widths, noise_sd(rho))
+
+
+def with_guesses(
+    context: Context,
+    axes: Axes,
+    points: np.ndarray,
+    weights: np.ndarray,
+    widths: np.ndarray,
+    noise: float,
+) -> Coreset:
+    """The coreset of such leaves, with public guesses of next to no weight."""
     guesses = _public_guesses(context, axes)
-    weight = _guess_weight(leaves, context) * noise_sd(rho) / len(guesses)
+    weight = _guess_weight(weights, context) * noise / len(guesses)
     return Coreset(
         np.concatenate([points, guesses]),
-        np.concatenate([leaves.counts, np.full(len(guesses), weight)]),
+        np.concatenate([weights, np.full(len(guesses), weight)]),
         len(points),
-        leaves.widths,
-        noise_sd(rho),
+        widths,
+        noise,
         axes,
     )
 
 
-def _guess_weight(leaves: Leaves, facts: SizedFacts) -> float:
+def _guess_weight(weights: np.ndarray, facts: SizedFacts) -> float:
     """Weight of all guesses together, in sd of a count. Where leaves hold all rows it is next to
     nothing, not 0: a far guess would draw a center away from its cluster."""
-    outside = 1 - leaves.counts.sum() / facts.size.n
+    outside = 1 - weights.sum() / facts.size.n
     return max(0.001, outside)
 
 

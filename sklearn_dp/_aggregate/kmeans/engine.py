@@ -48,6 +48,7 @@ from .candidates import Candidates, Choice
 from .cell_tree import CELLS
 from .coreset import MEANS, Coreset, build_coreset, solved_start
 from .fit_context import Context, Run, SizedFacts, long_tail, lost_in_noise, only_one, without_moves
+from .line import LINE, line_coreset
 from .lloyd import lloyd, lloyd_budget, lloyd_entries
 from .lloyd_state import LloydResult
 from .location import CENTER, MOMENT, RADIUS, axes_of, located
@@ -66,6 +67,9 @@ def _shares(n_features: int, tuning: Tuning) -> dict[str, tuple[float, float]]:
     flat, moment = n_features <= 3, tuning.moment_share
     radius = tuning.center_share if flat else tuning.radius_share
     far = tuning.flat_cells + tuning.far_cells
+    if n_features == 1:
+        line = (factor * tuning.cells_share + tuning.means_share for factor in (1.0, far))
+        return {CENTER: (tuning.center_share,) * 2, RADIUS: (radius,) * 2, LINE: tuple(line)}
     return {
         CENTER: (tuning.center_share,) * 2,
         RADIUS: (radius,) * 2,
@@ -80,6 +84,7 @@ _WORDS = {
     CENTER: "sqrt(5)/2 radius: the sum moves by the radius, half a radius times the count too",
     RADIUS: "a unit adds 1 to the histogram of distances from the center",
     MOMENT: "squared radius in Frobenius norm",
+    LINE: "a unit adds at most one column of the root of sums",
     CELLS: "a unit adds 1 to the cells of each level",
     MEANS: "a unit adds a residual clipped to the reach of its cell",
 }
@@ -246,7 +251,8 @@ def _from_coreset(context: Context, n_clusters: int | Candidates, left: float) -
     elif choice is not None and choice.start is not None:
         final = lloyd(context, *choice.start, coreset=coreset)
     else:
-        final = lloyd(context, solved_start(context, coreset), coreset=coreset)
+        kept = without_moves(context) if context.pays(LINE) else context
+        final = lloyd(kept, solved_start(context, coreset), coreset=coreset)
     return _Found(context, final, coreset.n_leaves, choice)
 
 
@@ -268,6 +274,8 @@ def _from_projection(sketch: Projected, coreset: Coreset) -> LloydResult:
 def _coreset(context: Context, axes: Axes | None = None) -> Coreset:
     """Leaves of a cell tree, along measured axes if none are given."""
     fraction = _initial_budget_fraction(context)
+    if context.pays(LINE):
+        return line_coreset(context, fraction)
     axes = axes_of(context, fraction) if axes is None else axes
     cells_rho, far_rho = _cell_shares(context, axes, fraction)
     return build_coreset(context, axes, cells_rho, far_rho)

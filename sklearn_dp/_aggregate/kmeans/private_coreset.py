@@ -32,6 +32,7 @@ from .coreset import Coreset, build_coreset
 from .engine import BOUND, far_look_pays, first_entries
 from .fit_context import Context, Run, SizedFacts
 from .gap import gap_choice
+from .line import LINE, line_coreset
 from .lloyd import lloyd_entries
 from .location import axes_of, located
 from .n_clusters import PREFIX, release_surplus, surplus_choice
@@ -93,10 +94,12 @@ def build_private_coreset(
         tuning=private_coreset_tuning(table.n_features),
     )
     context = located(run, math.sqrt(2 * session.remaining()))
-    axes = axes_of(context)
-    callback("axes")
-    cells_rho, far_rho = _cell_shares(context, axes)
-    coreset = build_coreset(context, axes, cells_rho, far_rho)
+    if context.pays(LINE):
+        coreset = line_coreset(context)
+    else:
+        axes = axes_of(context)
+        callback("axes")
+        coreset = build_coreset(context, axes, *_cell_shares(context, axes))
     callback("cells")
     noise = math.sqrt(table.n_features) * n_clusters / context.size.signal
     signs = Signs(
