@@ -90,8 +90,13 @@ _OF_SEARCHES = {
     "random_state": [None],
     "candidates_state": [0],
 }
-BOTH_UNITS = ({"n_features": 2, "unit": "row"}, {"n_features": 20, "unit": "group"})
-"""Many features lead to principal axes; clients are groups. The slow test has all four."""
+BOTH_UNITS = (
+    {"n_features": 2, "unit": "row"},
+    {"n_features": 20, "unit": "group"},
+    {"n_features": 1, "unit": "row"},
+)
+"""Many features lead to principal axes, a single one to ranks; clients are groups. The slow test
+has few and many with both units."""
 
 
 def _settings(name):
@@ -194,12 +199,14 @@ def models_of(name):
 
 
 def _tables(n):
-    """Three clusters: narrow rows, the same in pairs, wide rows; and which neighbors they meet."""
+    """Three clusters: narrow rows, the same in pairs, wide rows, one column; and which neighbors
+    they meet."""
     rng = np.random.default_rng(7)
     places = 3 * rng.uniform(-1, 1, size=(3, 20))
     X = places[np.arange(n) % 3] + 0.05 * rng.uniform(-1, 1, size=(n, 20))
     narrow = X[:, :2]
-    return (narrow, None, KINDS), (narrow, np.arange(n) // 2, KINDS[:2]), (X, None, KINDS)
+    tables = (narrow, None), (narrow, np.arange(n) // 2), (X, None), (X[:, :1], None)
+    return [(*each, KINDS[:2] if each[1] is not None else KINDS) for each in tables]
 
 
 def _laws(model, X, groups):
@@ -211,8 +218,8 @@ def _laws(model, X, groups):
 def replayed(name):
     """Replays of an estimator in the settings that make all of its releases.
 
-    Of narrow rows, of groups, and of wide rows where their plan is another one. Each fit meets a
-    few neighbors, far and near.
+    Of narrow rows, of groups, and of wide rows and of one column where their plan is another one.
+    Each fit meets a few neighbors, far and near.
 
     Returns
     -------
@@ -223,11 +230,13 @@ def replayed(name):
     """
     total, ratios = ReplayResult(name), {}
     for model in models_of(name):
-        narrow, grouped, wide = _tables(ROWS.get(name, 60))
+        narrow, grouped, *others = _tables(ROWS.get(name, 60))
         # A box of two columns, or centers to start from.
         boxed = np.size(getattr(model, "bounds", None)) == 4 or getattr(model, "init", None)
-        another = not boxed and _laws(model, *wide[:2]) != _laws(model, *narrow[:2])
-        for X, groups, kinds in (narrow, grouped, wide)[: 2 + another]:
+        others = others[: 2 if name in ESTIMATORS else 1]  # steps of a search have two components
+        usual = _laws(model, *narrow[:2])
+        another = [each for each in others if not boxed and _laws(model, *each[:2]) != usual]
+        for X, groups, kinds in (narrow, grouped, *another):
             laws = _laws(model, X, groups)
             original = record_for_replay(model, X, groups, 0)
             pairs = neighboring_pairs(X, 0, kinds=kinds, groups=groups)

@@ -492,6 +492,12 @@ def vector_sums(rng):
     return Case(columns.VectorSums(vectors, vectors.most * float(rng.uniform(0.1, 1))), d, 3.0)
 
 
+def line_ranks(rng):
+    ground = Ground.draw(rng, plain=True)
+    edges = np.sort(rng.uniform(-1.2, 1.2, int(rng.choice([1, 6, 1023]))) * ground.ball)
+    return ground.case(ranks.LineRanks(int(rng.integers(ground.d)), edges))
+
+
 def score_sum(rng):
     low = float(rng.normal() * 10.0 ** rng.integers(-3, 4))
     high = low + float(10.0 ** rng.uniform(-3, 4))
@@ -642,8 +648,8 @@ CASES = {
     for each in (
         norm_counts, sum_and_totals, length_counts, second_moment, active_second_moment, nearest,
         pinned, cluster_sums, capped_squares, capped_sum, first_level, second_level, far_counts,
-        leaf_sums, column_ranks, unit_totals, octaves, equal_bins, vector_ranks, vector_sums,
-        score_sum, points, counts_about, ball_counts, ball_sum,
+        leaf_sums, column_ranks, line_ranks, unit_totals, octaves, equal_bins, vector_ranks,
+        vector_sums, score_sum, points, counts_about, ball_counts, ball_sum,
         ball_sum_replaced, members, fullest_boxes, named_boxes, named_boxes_replaced,
         named_intervals, radius_scores,
     )

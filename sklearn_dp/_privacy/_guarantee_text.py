@@ -24,6 +24,7 @@ _WORDS = {
     "reach": "size of the data",
     "second moment": "directions that matter",
     "cells": "where rows are dense",
+    "ranks": "how the values of the column are spread",
     "cell means": "means of dense places",
     "lloyd distances": "spread of each cluster",
     "lloyd errors": "which clusters to split",

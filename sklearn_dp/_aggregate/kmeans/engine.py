@@ -11,6 +11,7 @@ what has been released):
 5. from 4 features on, the second moment: the axes along which cells are cut
    (:mod:`.location`);
 6. counts and means of the cells of a noisy tree: the coreset (:mod:`.coreset`);
+   of a single column, its noisy ranks instead (:mod:`.line`);
    where the number of clusters is to be chosen, that is done here (:mod:`.n_clusters`), and
    above 5 features the centers of step 7 are found with it;
 7. weighted k-means of the coreset, with more centers than asked for (:mod:`.coreset`): free;
@@ -19,8 +20,9 @@ what has been released):
 9. where the plan has an entry for it, how far the rows are from the answer (:mod:`.quality`), and
    the status in words (:mod:`.status`): :mod:`.result`.
 
-With centers to start from, steps 5 to 7 are left out, and no cluster is merged or split. The first
-update is an estimate toward the start: a center whose rows the noise hides stays where it was.
+With centers to start from, steps 5 to 7 are left out, and no cluster is merged or split; nor is
+any of a single column, whose start leaves nothing to find. The first update is an estimate toward
+the start: a center whose rows the noise hides stays where it was.
 
 All releases are Gaussian. So a fit is exactly mu-Gaussian-DP with mu = sqrt(2 rho), although some
 shares and the number of iterations follow from earlier releases: see "Accounting"

@@ -186,7 +186,10 @@ def choose_separately(
         tuning=tuning,
     )
     context = located(run, math.sqrt(2 * rho))
-    coreset = build_coreset(context, axes_of(context), context.left(CELLS))
+    if context.pays(LINE):
+        coreset = line_coreset(context)
+    else:
+        coreset = build_coreset(context, axes_of(context), context.left(CELLS))
     if rule == "gap":
         return gap_choice(coreset, candidates, session.rng("references"))
     plan = session.plan.entries

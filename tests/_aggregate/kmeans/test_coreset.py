@@ -8,7 +8,6 @@ import pytest
 from grid_tools import grid_rows
 
 from sklearn_dp._aggregate.kmeans import coreset as _coreset
-from sklearn_dp._aggregate.kmeans.cell_tree import Leaves
 from sklearn_dp._aggregate.kmeans.coreset import build_coreset
 from sklearn_dp._aggregate.kmeans.fit_context import Context
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
@@ -71,6 +70,5 @@ def test_without_leaves_there_are_guesses(n):
 @pytest.mark.parametrize(("held", "weight"), [(0.0, 1.0), (60.0, 0.25), (90.0, 0.001)])
 def test_guesses_weigh_as_much_as_rows_are_in_no_leaf(held, weight):
     """All guesses together, in deviations of a count, of 80 rows; never nothing at all."""
-    leaves = Leaves(np.zeros((1, 2)), np.zeros((1, 2)), np.array([held]))
     context = SimpleNamespace(tuning=TUNING, size=Size(80.0, 0.5))
-    assert _coreset._guess_weight(leaves, context) == pytest.approx(weight)
+    assert _coreset._guess_weight(np.array([held]), context) == pytest.approx(weight)
