@@ -30,9 +30,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._aggregate.shared.advice import plain
 from ._aggregate.shared.bounds import is_ok, ok_inside
-from ._aggregate.shared.single_rows import narrowed, row_guard, saturated
-from ._aggregate.shared.sparse_rows import as_rows
-from ._aggregate.shared.table import Table
 from ._door import (
     PROJECT,
     Schema,
@@ -56,6 +53,10 @@ from ._privacy._session import PrivacySession
 from ._privacy._units import Units, unit_of
 from ._privacy._warn import warn
 from ._queries.handles import TableRows
+from ._rows.nearest import labels_of
+from ._rows.single_rows import narrowed, row_guard, saturated
+from ._rows.sparse_rows import as_rows
+from ._rows.table import Table
 from ._sklearn_compat import CallbackSupportMixin, ParameterNames, Progress, Versioned
 from ._validation import (
     MOST_CLUSTERS,
@@ -329,7 +330,10 @@ class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, Para
     def _fit_session(self, X: Any, units: Units, session: PrivacySession, **public: Any) -> Self:
         """Fit within a session that has been charged, keep its report, warn by `status_`."""
         progress = Progress(self)
-        self._fit(None if X is None else saturated(X), units, session, progress, **public)
+        X = None if X is None else saturated(X)
+        self._fit(X, units, session, progress, **public)
+        if X is not None and (labelled := self._labelled_by()) is not None:
+            self.labels_ = labels_of(self._table(X, Units(0)), *labelled)
         self._tidy(np.float64 if X is None else X.dtype)
         self._add_report(session.report())
         self._tell_limit()
@@ -366,9 +370,19 @@ class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, Para
         The rows of `X`, an array or `SparseRows`, are finite. The session is the only way from rows
         to attributes; `progress` is called with the name of each step that is done.
         """
-        if not isinstance(X, Table):
-            X = Table.in_memory(X, units, None if self._requires_in_memory() else self.n_jobs)
-        self._fit_table(TableRows(X) if self._asks else X, session, progress)
+        table = self._table(X, units)
+        self._fit_table(TableRows(table) if self._asks else table, session, progress)
+
+    def _table(self, X: Any, units: Units) -> Table:
+        """Rows as a table: in one part for each thread, unless they are in parts already."""
+        if isinstance(X, Table):
+            return X
+        return Table.in_memory(X, units, None if self._requires_in_memory() else self.n_jobs)
+
+    def _labelled_by(self) -> tuple[np.ndarray, Callable[[Any], Any]] | None:
+        """Released centers that rows get labels by, and what of a row is compared with them. No fit
+        sees labels: they are told to whoever has the rows."""
+        return None
 
     @row_guard
     def _validate_predict(self, X: ArrayLike) -> np.ndarray:

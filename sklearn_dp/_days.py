@@ -44,7 +44,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._aggregate.shared.table import Table
 from ._base import BaseDPEstimator, check_integer, check_real, fits_inside
 from ._partitions import engine_of
 from ._privacy._budget import PrivacyBudget
@@ -249,7 +248,7 @@ class BaseByDays(BaseDPEstimator):
         return self
 
     def _fit(self, X: Any, units: Any, session: Any, progress: Any) -> None:
-        self._weighed(X.units if isinstance(X, Table) else units)
+        self._weighed(units)
         super()._fit(X, units, session, progress)
 
     def _weighed(self, units: Any) -> None:

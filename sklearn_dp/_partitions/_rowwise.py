@@ -119,7 +119,8 @@ class InParts:
         if found.weighted:
             largest_weight((), self.max_weight)
         session = self._open_session(found, "group" if found.grouped else "row")
-        self._fit_session(opened_table(self, found), None, session)
+        table = opened_table(self, found)
+        self._fit_session(table, table.units, session)
         if hasattr(self, "labels_") and (found.kind != "pieces" or found.weighted):
             # Of all rows of X, also of those without a weight; where they are on a cluster, when
             # asked for: the states of parts can go.

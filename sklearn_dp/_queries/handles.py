@@ -17,6 +17,7 @@ from .._rows.table import Table as _Table
 from ._query import Facts, GridFacts, Query, Step, applied, ask
 from .active import ACTIVE
 from .grids import Projected, Quantized, Recentered, Unprojected
+from .group_points import group_points
 
 __all__ = ["AnyTable", "GridRows", "TableRows"]
 
@@ -37,6 +38,10 @@ class TableRows:
     @property
     def n_features(self) -> int:
         return self.__table.n_features
+
+    def points(self) -> Self:
+        """A handle of the points of groups, or this one where rows are units."""
+        return type(self)(group_points(self.__table)) if self.units.grouped else self
 
     @property
     def units(self) -> Any:

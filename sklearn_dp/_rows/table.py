@@ -32,6 +32,10 @@ from .threads import in_threads, in_workers, n_threads
 
 PARTS = "entries of a part"  # where an audit wants parts of few rows
 PART_ENTRIES = 2**20  # of an array, at least, for each thread: two smaller parts take longer
+TASKS = 64
+"""That pieces of parts are handed out in, at least: a task costs as much as a small fit."""
+MOST_PIECES = 2**18
+"""Of all parts for all tasks: each costs an engine a fraction of a millisecond."""
 _WIDE = 2**62  # two integers of at most this much do not wrap when they are added
 
 

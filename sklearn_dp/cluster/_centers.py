@@ -31,17 +31,18 @@ from .._base import (
 from .._door import see_columns, tell_order
 from .._dropin.replacing import Replacing
 from .._partitions import check_columns, engine_of, open_parts
-from .._privacy._domain import Sphere
+from .._privacy._domain import Domain, Sphere
 from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._session import PrivacySession
 from .._privacy._units import unit_of
+from .._queries.clusters import CappedSum
+from .._queries.handles import GridRows, TableRows
+from .._rows.nearest import nearest_point, squares_to_nearest
 from .._rows.single_rows import for_rows, narrowed, row_guard
-from .._rows.table import Table
 from .._sklearn_compat import with_callbacks
 from .._validation import SQUARABLE
 from .._weights import with_max_weight
 from ._metric import metric_of
-from ._nearest import labels_of_part, nearest_point, noisy_cost, squares_to_nearest
 
 __all__ = ["CENTERS_WITH_ERRORS", "BaseDPCenters", "BaseWeightedCenters"]
 
@@ -134,20 +135,19 @@ class BaseDPCenters(
         check_is_fitted(self)
         return len(self.cluster_centers_)
 
-    def _set_centers(self, X, centers, weights):
-        """Store centers by decreasing weight, and the labels of `X`, which are no release.
+    def _set_centers(self, centers, weights):
+        """Store centers by decreasing weight.
 
         Both `centers` (k, d) and `weights` (k,) are released; noise may have made weights negative.
         """
         order = np.argsort(-weights, kind="stable")
         self.cluster_centers_ = centers[order]
         self.cluster_weights_ = np.maximum(weights[order], 0.0)
-        if isinstance(X, Table):
-            self.labels_ = X.rows(labels_of_part, self.cluster_centers_, self._distance.rows)
-        else:
-            self.labels_ = self._nearest(X)
 
-    def _store(self, X, result, columns, unit_weight=1.0):
+    def _labelled_by(self):
+        return self.cluster_centers_, self._distance.rows
+
+    def _store(self, result, columns, unit_weight=1.0):
         """Store what an engine released: an `EngineResult`, with its standard errors.
 
         A whole unit of it weighs `unit_weight`. `columns`: the centers, refined column by column.
@@ -166,7 +166,7 @@ class BaseDPCenters(
         names = self._column_names
         self.status_ = told_of_inertia(told_by_column(self.status_, columns, codes, names), quality)
         self.status_, cut = self._outside(result, columns, names)
-        self._set_centers(X, columns.centers, unit_weight * result.weights)
+        self._set_centers(columns.centers, unit_weight * result.weights)
         order = np.argsort(-result.weights, kind="stable")  # that of the centers
         noise, since = (
             unit_weight * result.weights_sd[order],
@@ -346,9 +346,9 @@ class BaseDPCenters(
         if found is None:
             tell_order(X, groups=groups)
             valid = self._validate_predict(X)
-            table = Table.in_memory(valid, self._units(valid, groups))
+            table = TableRows.in_memory(valid, self._units(valid, groups))
         else:
-            table = open_parts(found, getattr(self, "n_jobs", None))
+            table = TableRows(open_parts(found, getattr(self, "n_jobs", None)))
         lengths = metric.length(cap), metric.domain(self.n_features_in_)
         return -metric.cost * noisy_cost(session, table, self.cluster_centers_, *lengths)
 
@@ -419,3 +419,19 @@ class BaseWeightedCenters(BaseDPCenters):
             If the remaining budget of `ledger` is too small. The data have not been read.
         """
         return self._fit_validated(X, groups, sample_weight)
+
+
+def noisy_cost(session, table, centers, cap, within=None):
+    """Noisy sum of squared distances to the nearest center, each at most cap squared.
+
+    The plan of the session holds "score"; `centers` are released, `cap` is public or released. Rows
+    are moved into the public domain `within` first. One pass over the rows.
+    """
+    centers = centers.astype(np.float64)  # squares of those of float32 may overflow
+    middle = centers.mean(axis=0)
+    reach = float(np.linalg.norm(centers - middle, axis=1).max(initial=0.0)) + cap
+    # Farther rows are moved to the sphere of that radius: there, too, no center is nearer than
+    # cap, so what they count does not change.
+    rows = GridRows.quantize(table, Domain(middle, reach), within)
+    answer = rows.ask(CappedSum(np.rint((centers - middle) / rows.unit), cap))
+    return float(session.release("score", answer)[0])

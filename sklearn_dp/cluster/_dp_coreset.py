@@ -29,10 +29,10 @@ from .._privacy._optional import extra
 from .._privacy._randomness import sampling_rng
 from .._privacy._rounding import sum_down
 from .._queries.handles import TableRows
+from .._rows.nearest import nearest_point
 from .._rows.single_rows import row_guard
 from .._sklearn_compat import with_callbacks
 from ._columns import is_narrow, told_of_narrow, unit_entries
-from ._nearest import nearest_point
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -327,7 +327,7 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         look = columns.look(session, table)
         if not stage.size:
             found, refined = columns.finish(session, table, context.coreset(once_sized=look))
-            return self._store(table, found, refined, unit_weight)
+            return self._store(found, refined, unit_weight)
         context, status, norms = context.bounded("bound")
         # Blocks need rows, whatever these weigh; the iterations see weights.
         numbers = UnitNumbers.of(table)
@@ -347,7 +347,7 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
             found = dataclasses.replace(found, status=status)
         found = context.judged(found.chosen(choice), norms, weight, _COUNT_SHARE * rho)
         found, refined = columns.finish(session, table, found)
-        return self._store(table, found, refined, unit_weight)
+        return self._store(found, refined, unit_weight)
 
     def _fit_tuples(self, table, context, stage, numbers, weight):
         """The tuple stage, and Lloyd iterations from what it finds: an `EngineResult`."""

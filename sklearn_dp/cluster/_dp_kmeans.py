@@ -314,7 +314,7 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
         )
         self._lengths = result.lengths  # for later days
         result, found = columns.finish(session, table, result)
-        self._store(table, result, found, table.units.unit_weight)
+        self._store(result, found, table.units.unit_weight)
 
     def _fit_day(self, session, table, domain):
         """Rows of one more day, from what the days before have shown."""
@@ -322,6 +322,4 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
         stream = today.days.state or Stream.of(today.fitted, domain, weight)
         result, today.state = fit_day(session, TableRows(table), domain, stream, keep=today.keep)
         columns = self._columns(table.n_features)
-        self._store(
-            table, result, alike(result, columns.columns if columns.refined else None), weight
-        )
+        self._store(result, alike(result, columns.columns if columns.refined else None), weight)

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._aggregate.columns.look import columns_of
-from .._aggregate.friendly.points import group_points, unit_points
 from .._aggregate.one_cluster.center import CENTER_METHODS
 from .._aggregate.one_cluster.radius import RADIUS_METHODS
 from .._aggregate.one_cluster.search import (
@@ -35,10 +34,9 @@ from .._intervals import StandardErrors
 from .._privacy._checks import check_choice
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
-from .._queries.handles import GridRows, TableRows
+from .._queries.handles import GridRows
 from .._queries.pairs import MOST_RADII
 from .._rows.single_rows import distances, row_guard
-from .._rows.table import Table
 from .._sklearn_compat import with_callbacks
 from .._validation import check_n_points
 from ._columns import is_narrow, told_of_narrow, unit_entries
@@ -55,6 +53,7 @@ _DELTA_SHARE = 0.1  # of an (epsilon, delta) target; a target in zCDP gives all 
 class BaseDPBall(BaseDPEstimator):
     """Base class of what looks for small balls: parameters, plan, the points of a fit."""
 
+    _asks = True
     n_points: Any
     radius_method: str
     center_method: str
@@ -156,18 +155,12 @@ class BaseDPBall(BaseDPEstimator):
             entries.append(PlanEntry("bound", Mechanism.GAUSSIAN, cost, sensitivity="1 unit"))
         return entries, sum_down([rho, *(-entry.rho for entry in entries)])
 
-    def _fit(self, X, units, session, progress):
-        if not isinstance(X, Table):
-            points = X if units.index is None else unit_points(X, units)
-            X = Table.in_memory(points, units.of_points(), self.n_jobs)
-        self._fit_table(X, session, progress)
-
     def _rows(self, table, session):
         """Points of units on the grid of the public or paid domain, it, columns and a status."""
-        table, domain = group_points(table), self._domain(table.n_features)
+        table, domain = table.points(), self._domain(table.n_features)
         columns = columns_of(session, table, domain)
         domain, status, _ = known_or_paid(session, "bound", table, domain)
-        return GridRows.quantize(TableRows(table), domain), domain, columns, status
+        return GridRows.quantize(table, domain), domain, columns, status
 
     def _told(self, status, columns, centers, radius, words):
         """The status, with columns that bounds cut, or far narrower than balls of that radius."""

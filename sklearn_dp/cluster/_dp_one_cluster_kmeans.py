@@ -14,7 +14,6 @@ from .._aggregate.one_cluster.search import fit_one_cluster, one_cluster_entries
 from .._base import MOST_CLUSTERS, Bounds, LedgerLike, RandomStateLike, check_integer
 from .._intervals import StandardErrors
 from .._queries.balls import Beyond
-from .._rows.table import Table
 from .._validation import check_n_points
 from ._centers import BaseDPCenters
 from ._dp_one_cluster import BaseDPBall
@@ -173,11 +172,6 @@ default="auto"
         )
         return (*entries, *(entry for each in rounds for entry in each))
 
-    def _fit(self, X, units, session, progress):
-        super()._fit(X, units, session, progress)
-        if not isinstance(X, Table) and units.index is not None:
-            self.labels_ = self._nearest(X)  # of the rows, and not of the points of their groups
-
     def _fit_table(self, table, session, progress):
         rows, domain, columns, status = self._rows(table, session)
         search = self._search(table.n_features)
@@ -202,4 +196,4 @@ default="auto"
         real = weights > 3 * np.array([ball.n_points_sd for ball in balls])
         place = centers[real] if real.any() else centers, float(np.median(radii))
         self.status_ = self._told(self.status_, columns, *place, "a typical ball")
-        self._set_centers(table, centers, weights)
+        self._set_centers(centers, weights)

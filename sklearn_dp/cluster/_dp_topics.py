@@ -22,6 +22,7 @@ from .._privacy._rounding import round_down, sum_down
 from .._privacy._units import unit_of
 from .._privacy.mechanisms.fits import lump
 from .._privacy.mechanisms.gaussian import sigma_of
+from .._rows.nearest import nearest_point
 from .._rows.single_rows import row_guard
 from .._silence.suppress_output import suppress_output
 from .._sklearn_compat import with_callbacks
@@ -40,7 +41,6 @@ from ._keywords import (
 )
 from ._merged_topics import MergedTopics
 from ._metric import UnitRows
-from ._nearest import nearest_point
 
 __all__ = ["DPTopics"]
 

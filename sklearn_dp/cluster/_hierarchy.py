@@ -13,10 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._base import BaseDPEstimator, check_integer, check_real, read_table
 from .._door import integers, read_vector
+from .._rows.nearest import nearest_point
 from .._rows.single_rows import LARGEST, row_guard
 from ._merging import added_loss, least_size, merge_costs, merged, total, variances, ward
 from ._metric import metric_of
-from ._nearest import nearest_point
 
 __all__ = ["ClusterHierarchy", "ClusterLevel"]
 

@@ -353,10 +353,8 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
             self.server_weights_ = state.weights
         if state.gain is not None:  # in the order of the centers
             self.gain_ = state.gain[np.argsort(-np.asarray(state.counts), kind="stable")]
-        self._set_centers(np.empty((0, d)) if X is None else X, state.centers, state.counts)
+        self._set_centers(state.centers, state.counts)
         self._keep_errors(state, session.budget_for)
-        if X is None:
-            del self.labels_
 
     def _unit(self, grouped: bool) -> str:
         return "group" if grouped and self.privacy_unit != "row" else "row"

@@ -45,15 +45,11 @@ from ..._silence.suppress_output import attempt_silently, suppress_output
 from ..._sklearn_compat import without_callbacks
 from .global_generators import own_streams
 from .samples import UnitNumbers
-from .table import Part, Table
+from .table import MOST_PIECES, TASKS, Part, Table
 from .threads import one_thread
 
 _MOST_COPIES = 64
 _AT_ONCE = 2**16  # draws
-TASKS = 64
-"""That blocks are handed out in, at least: a task costs as much as a small fit."""
-MOST_PIECES = 2**18
-"""Of all parts for all tasks: each costs an engine a fraction of a millisecond."""
 
 
 def block_rows(blocks: np.ndarray, n_blocks: int) -> list[np.ndarray]:

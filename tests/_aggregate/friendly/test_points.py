@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_partitions import Elsewhere, Piece
 
-from sklearn_dp._aggregate.friendly import points as module
+import sklearn_dp._queries.group_points as module
 from sklearn_dp._aggregate.friendly.mean_facts import most_pairs
-from sklearn_dp._aggregate.friendly.points import Points, group_points, unit_points
+from sklearn_dp._aggregate.friendly.points import Points
 from sklearn_dp._aggregate.shared.columns import Columns
 from sklearn_dp._aggregate.shared.table import ArraySource, LocalEngine, Part, Table
 from sklearn_dp._aggregate.shared.table_units import open_units
@@ -22,6 +22,7 @@ from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._queries import samples
+from sklearn_dp._queries.group_points import group_points, unit_points
 from sklearn_dp.exceptions import PartError
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")

@@ -1,7 +1,7 @@
-"""Nearest centers of rows, distances to them, and a noisy sum of these.
+"""Nearest centers of rows, and distances to them, row by row.
 
-Labels are post-processing of released centers, and not private where the rows are. The sum is a
-release: `BaseDPCenters.private_score` pays for it.
+They are post-processing of released centers, and not private where the rows are: a fit hands them
+to the user of its rows (`labels_`), and computes nothing of them.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,27 +11,26 @@ import numpy as np
 from scipy.sparse import issparse
 from scipy.spatial.distance import cdist
 
-from .._privacy._domain import Domain
-from .._queries.clusters import CappedSum
-from .._queries.handles import GridRows, TableRows
-from .._rows.single_rows import narrowed, row_guard, saturated
-from .._rows.sparse_rows import SparseRows
-from .._rows.table import Part
+from .single_rows import narrowed, row_guard, saturated
+from .sparse_rows import SparseRows
+from .table import Part, Table
 
-__all__ = ["labels_of_part", "nearest_point", "noisy_cost", "squares_to_nearest"]
+__all__ = ["labels_of", "nearest_point", "squares_to_nearest"]
 
 _ROWS = 2**16  # at a time, and fewer where there are many points or features:
 _BYTES = 2**23
 _WIDE = 64  # beyond, it takes longer to make rows of float64 shorter than to multiply them
 
 
+def labels_of(table: Table, centers: np.ndarray, seen: Callable[[Any], Any]) -> Any:
+    """The nearest center of each row of a table, where the row is; `seen` makes of rows what is
+    compared."""
+    return table.rows(_labels_of_part, centers, seen)
+
+
 @row_guard
-def labels_of_part(
-    part: Part, centers: np.ndarray, seen: Callable[[Any], Any] | None = None
-) -> np.ndarray:
-    """The nearest center of each row of a part; `seen` makes of rows what is compared."""
-    rows = part.source.read()
-    return nearest_point(rows if seen is None else seen(rows), centers)
+def _labels_of_part(part: Part, centers: np.ndarray, seen: Callable[[Any], Any]) -> np.ndarray:
+    return nearest_point(seen(part.source.read()), centers)
 
 
 @row_guard
@@ -176,19 +175,3 @@ class _ByProduct:
             return np.inf
         error = self.type.eps / 2 * largest + 2.0**-53 * (r + points) ** 2
         return float(4 * (d + 4) * (error + self.type.tiny))
-
-
-def noisy_cost(session, table, centers, cap, within=None):
-    """Noisy sum of squared distances to the nearest center, each at most cap squared.
-
-    The plan of the session holds "score"; `centers` are released, `cap` is public or released. Rows
-    are moved into the public domain `within` first. One pass over the rows.
-    """
-    centers = centers.astype(np.float64)  # squares of those of float32 may overflow
-    middle = centers.mean(axis=0)
-    reach = float(np.linalg.norm(centers - middle, axis=1).max(initial=0.0)) + cap
-    # Farther rows are moved to the sphere of that radius: there, too, no center is nearer than
-    # cap, so what they count does not change.
-    rows = GridRows.quantize(TableRows(table), Domain(middle, reach), within)
-    answer = rows.ask(CappedSum(np.rint((centers - middle) / rows.unit), cap))
-    return float(session.release("score", answer)[0])

@@ -11,10 +11,11 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._queries.handles import TableRows
+from sklearn_dp._rows.nearest import nearest_point, squares_to_nearest
 from sklearn_dp._rows.single_rows import narrowed, row_guard, saturated
 from sklearn_dp._rows.sparse_rows import SparseRows
-from sklearn_dp._rows.table import Table
-from sklearn_dp.cluster._nearest import nearest_point, noisy_cost, squares_to_nearest
+from sklearn_dp.cluster._centers import noisy_cost
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -71,7 +72,7 @@ def test_labels_of_sparse_rows_are_found_by_their_entries(dtype, d, monkeypatch)
     rng = np.random.default_rng(0)
     rows = np.where(rng.random((500, d)) < 0.03, rng.normal(size=(500, d)), 0.0).astype(dtype)
     points = rng.normal(size=(4, d)).astype(dtype)
-    monkeypatch.setattr("sklearn_dp.cluster._nearest._BYTES", 2**14)
+    monkeypatch.setattr("sklearn_dp._rows.nearest._BYTES", 2**14)
     far, tied = rows.copy(), np.concatenate([points, points])
     far[7, 3], far[8] = 1e30, 0
     expected = [nearest_point(*each) for each in ((far, tied), (rows, points))]
@@ -103,6 +104,6 @@ def test_the_cost_is_that_of_capped_distances():
         PrivacyBudget(rho=1.1e8, delta=1e-6), (PlanEntry("score", Mechanism.GAUSSIAN, 1e8),)
     )
     session = PrivacySession(plan, random_state=0)
-    assert noisy_cost(session, Table.in_memory(rows, Units(3)), CENTERS, 2.0) == pytest.approx(
-        7.0, abs=0.01
+    assert noisy_cost(session, TableRows.in_memory(rows, Units(3)), CENTERS, 2.0) == (
+        pytest.approx(7.0, abs=0.01)
     )
