@@ -48,6 +48,7 @@ QUESTIONS = {
     columns.EqualBins: ["equal_bins"],
     columns.VectorRanks: ["vector_ranks"],
     columns.VectorSums: ["vector_sums"],
+    columns.OffsetSums: ["offset_sums"],
     scores.ScoreSum: ["score_sum"],
     balls.Points: ["points"],
     balls.CountsAbout: ["counts_about"],
@@ -370,6 +371,10 @@ SOME = {
     "counted for each end that it is beyond": (
         columns.Vectors, "outside", whole_for_each_entry, columns.VectorSums,
     ),
+    "offsets beyond the clip": (
+        np, "clip", lambda f: lambda x, low, high: f(x, 4 * low, 4 * high), columns.OffsetSums,
+    ),
+    "a row next to two centers": (columns, "weighted_bincount", in_two_cells, columns.OffsetSums),
     "a claim of all for each of two": (
         columns.VectorSums, "claims",
         lambda f: lambda self, facts: tuple(

@@ -498,6 +498,19 @@ def line_ranks(rng):
     return ground.case(ranks.LineRanks(int(rng.integers(ground.d)), edges))
 
 
+def offset_sums(rng):
+    d, k = _features(rng), int(rng.integers(1, 4))
+    box, whole = None, np.zeros(d, dtype=bool)
+    if rng.random() < 0.6:
+        side = rng.choice([0.5, 1.0, 3.0], d)
+        box, whole = Domain.from_bounds((-side, side), d), rng.random(d) < 0.7
+    centers, base, about = rng.uniform(-1, 1, (3, k, d))
+    scale = rng.uniform(0.1, 1, d)
+    if box is not None:
+        base, scale = np.where(whole, 0.0, base), np.where(whole, box.high, scale)
+    return Case(columns.OffsetSums(box, centers, base, about, scale, whole), d, 3.0)
+
+
 def score_sum(rng):
     low = float(rng.normal() * 10.0 ** rng.integers(-3, 4))
     high = low + float(10.0 ** rng.uniform(-3, 4))
@@ -648,9 +661,9 @@ CASES = {
     for each in (
         norm_counts, sum_and_totals, length_counts, second_moment, active_second_moment, nearest,
         pinned, cluster_sums, capped_squares, capped_sum, first_level, second_level, far_counts,
-        leaf_sums, column_ranks, line_ranks, unit_totals, octaves, equal_bins, vector_ranks,
-        vector_sums, score_sum, points, counts_about, ball_counts, ball_sum,
-        ball_sum_replaced, members, fullest_boxes, named_boxes, named_boxes_replaced,
+        leaf_sums, column_ranks, line_ranks, unit_totals, octaves, equal_bins, vector_ranks, vector_sums,
+        offset_sums, score_sum, points, counts_about, ball_counts, ball_sum, ball_sum_replaced,
+        members, fullest_boxes, named_boxes, named_boxes_replaced,
         named_intervals, radius_scores,
     )
 }  # fmt: skip

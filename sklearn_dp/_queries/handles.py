@@ -19,7 +19,7 @@ from .active import ACTIVE
 from .grids import Projected, Quantized, Recentered, Unprojected
 from .group_points import group_points
 
-__all__ = ["AnyTable", "GridRows", "TableRows"]
+__all__ = ["AnyGrid", "AnyTable", "GridRows", "TableRows"]
 
 
 class TableRows:
@@ -136,3 +136,7 @@ class GridRows(GridGeometry):
     def unproject(self) -> None:
         """Go back to the rows before `project`."""
         self.table.apply(Unprojected())
+
+
+AnyGrid = GridRows | _GridTable
+"""The same of rows on a grid."""

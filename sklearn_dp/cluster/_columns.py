@@ -28,11 +28,11 @@ from .._aggregate.shared.column_means import (
     unequal,
     unrefined_centers,
 )
-from .._aggregate.shared.columns import Columns
 from .._privacy._domain import Domain
 from .._privacy._plan import PlanEntry
 from .._privacy._session import PrivacySession
-from .._rows.table import Table
+from .._queries.coordinates import Columns
+from .._queries.handles import AnyTable
 
 __all__ = ["ColumnsOfCenters", "alike", "is_narrow", "told_of_narrow", "unit_entries"]
 
@@ -110,7 +110,7 @@ class ColumnsOfCenters:
         scales = column_entries(*shares) if self.scales else ()
         return (*scales, refinement_entry(self.refined * rho))
 
-    def look(self, session: PrivacySession, table: Table) -> Callable[[float], None] | None:
+    def look(self, session: PrivacySession, table: AnyTable) -> Callable[[float], None] | None:
         """What releases the units, at a released number of rows, and waives what is not needed."""
 
         def release(size: float) -> None:
@@ -126,7 +126,7 @@ class ColumnsOfCenters:
         return release if self.scales else None
 
     def finish(
-        self, session: PrivacySession, table: Table, result: EngineResult
+        self, session: PrivacySession, table: AnyTable, result: EngineResult
     ) -> tuple[EngineResult, RefinedCenters]:
         """The result, and its centers by column, refined if that was planned and is needed."""
         centers, errors = result.centers, result.centers_sd

@@ -30,9 +30,8 @@ LATER = {
         "seen_columns", "tails",
     )),
     *(f"_aggregate.shared.{name}" for name in (
-        "adaptive_center", "axes", "blocks", "bounds", "centering", "column_means", "columns",
-        "inner_tables", "pieces", "quantiles", "quantized", "row_sums", "rows", "samples", "table",
-        "table_units",
+        "adaptive_center", "blocks", "inner_tables", "pieces", "quantiles", "quantized",
+        "row_sums", "rows", "samples", "table", "table_units",
     )),
     *(f"_published.{name}" for name in (
         "easy_instances.k_averages", "easy_instances.k_tuple_mixture",
@@ -42,9 +41,7 @@ LATER = {
         "separated_gaussians.terrific", "separated_gaussians.terrific_points",
         "separated_gaussians.tree",
     )),
-    *(f"cluster.{name}" for name in (
-        "_columns", "_dp_k_tuple_kmeans", "_dp_topics", "_interior", "_keywords",
-    )),
+    *(f"cluster.{name}" for name in ("_dp_k_tuple_kmeans", "_dp_topics", "_interior", "_keywords")),
     "_aggregate.tuples.core_aggregation", "covariance._routes", "decomposition._by_days",
     "decomposition._component_errors", "ensemble._aggregation", "ensemble._output_units",
     "ensemble._targets", "federated._round_sensitivities", "federated._statistics",

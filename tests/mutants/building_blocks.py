@@ -23,11 +23,11 @@ from sklearn_dp._aggregate.kmeans import location as _location
 from sklearn_dp._aggregate.kmeans import quality as _quality
 from sklearn_dp._aggregate.kmeans.fit_context import Run
 from sklearn_dp._aggregate.shared import blocks as _blocks
-from sklearn_dp._aggregate.shared import column_means as _column_means
 from sklearn_dp._aggregate.shared import quantiles as _quantiles
 from sklearn_dp._aggregate.tuples import core_aggregation as _tuples
 from sklearn_dp._privacy import _aggregates
 from sklearn_dp._privacy._sealed import opened
+from sklearn_dp._queries import columns as _columns
 from sklearn_dp._queries import ranks as _ranks
 from sklearn_dp._queries.clusters import CappedSquares, CappedSum
 from sklearn_dp._rows import row_sums as _row_sums
@@ -346,7 +346,7 @@ def _(original):
     return lambda value: original(value) / 2
 
 
-@mutant("refined centers: half of their claims", "check_replay", _column_means, "round_up")
+@mutant("refined centers: half of their claims", "check_replay", _columns, "round_up")
 def _(original):
     return lambda value: original(value) / 2
 

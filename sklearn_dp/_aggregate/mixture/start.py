@@ -16,8 +16,8 @@ from ..._privacy._session import PrivacySession
 from ..moments.ellipsoid import Ellipsoid, normal_quantile
 from ..moments.moment_releases import LABELS, MOMENTS
 from ..shared.adaptive_center import CenterRadius
-from ..shared.centering import bins_of, geometric_edges, noise_sd
-from ..shared.row_sums import counted, to_centers
+from ..shared.centering import geometric_edges, noise_sd
+from ..shared.row_sums import bins_of, counted, to_centers
 from ..shared.rows import ROWS
 from ..shared.table import Part
 from .mixture_plan import RADII

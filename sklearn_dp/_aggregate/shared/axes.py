@@ -11,9 +11,8 @@ from scipy.special import ndtri
 
 from ..._privacy._session import PrivacySession
 from ..._queries.grids import BASIS_BITS, Axes
-from ..._queries.handles import GridRows
+from ..._queries.handles import AnyGrid, GridRows
 from ..._queries.places import SecondMoment, symmetric
-from .rows import GridTable
 
 __all__ = ["BASIS_BITS", "Axes", "noise_edge", "normal_points", "plain_axes", "second_moment"]
 
@@ -39,7 +38,7 @@ def plain_axes(n_features: int, limit: float) -> Axes:
 
 
 def second_moment(
-    session: PrivacySession, entry: str, rows: GridTable | GridRows, limit: float, rho: float
+    session: PrivacySession, entry: str, rows: AnyGrid, limit: float, rho: float
 ) -> np.ndarray:
     """Noisy sum (d, d) of x x^T over rows clipped to a norm, in squared steps.
 

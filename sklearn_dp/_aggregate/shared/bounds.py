@@ -37,10 +37,9 @@ from scipy.stats import norm
 from ..._privacy._aggregates import NoisyNorms, private_radius
 from ..._privacy._domain import Domain
 from ..._privacy._session import PrivacySession
-from ..._queries.handles import TableRows
+from ..._queries.handles import AnyTable, TableRows
 from ..._queries.places import NormCounts
 from .advice import plain
-from .table import Table
 
 NO_BOUND = "no bound found: the unit ball is used; public bounds, or more rows, would help"
 _MARGIN = 3.7
@@ -53,7 +52,7 @@ _SEEN_WINDOWS, _SEEN = (1, 2, 4, 8, 16), 4.5  # bins, and standard deviations of
 
 
 def known_or_paid(
-    session: PrivacySession, entry: str, table: Table | TableRows, domain: Domain | None
+    session: PrivacySession, entry: str, table: AnyTable, domain: Domain | None
 ) -> tuple[Domain, str, NoisyNorms | None]:
     """The public domain, or a ball of a released radius; a status; the norms it came from."""
     if domain is not None:
@@ -65,7 +64,7 @@ def known_or_paid(
 def radius_about(
     session: PrivacySession,
     entry: str,
-    table: Table | TableRows,
+    table: AnyTable,
     center: Domain | None = None,
     within: Domain | None = None,
     **options: Any,

@@ -26,10 +26,8 @@ from numpy.typing import ArrayLike
 
 from ..._privacy._aggregates import NoisyNorms
 from ..._privacy._session import PrivacySession
-from ..._queries.handles import GridRows
+from ..._queries.handles import AnyGrid, GridRows
 from ..._queries.places import SumAndTotals
-from ..._rows.row_sums import bins_of  # noqa: F401 - for rooms that are still to be moved
-from .rows import GridTable
 
 _SURE = 3.0  # standard deviations of the noise: once in 700 times there is nothing to tell
 _TOLD = 0.01  # share of the weight above the largest one, from which on a status tells
@@ -112,9 +110,7 @@ class Center(NamedTuple):
     weights: Weights
 
 
-def center_and_count(
-    session: PrivacySession, entry: str, rows: GridTable | GridRows, rho: float
-) -> Center:
+def center_and_count(session: PrivacySession, entry: str, rows: AnyGrid, rho: float) -> Center:
     """Release a center, the number of units, and what is to be told of their weights. The origin is
     the noisy mean in the ball, shrunk toward the public center where noise rules."""
     radius, d, sd = rows.limit, rows.n_features, noise_sd(rho)

@@ -21,16 +21,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._privacy._aggregates import label_sums, weighted_bincount
 from ..._privacy._domain import Domain
-from ..._privacy._grid import Grid, sum_type
 from ..._privacy._plan import PlanEntry
-from ..._privacy._rounding import exact_integers, round_up
 from ..._privacy._session import PrivacySession
-from .columns import Columns
-from .rows import row_slices
-from .single_rows import distances
-from .table import Part, Table
+from ..._queries.columns import OffsetSums
+from ..._queries.coordinates import Columns
+from ..._queries.handles import AnyTable, TableRows
 
 REFINEMENT = "columns of centers"
 """Name of the plan entry that pays for refined centers."""
@@ -40,7 +36,6 @@ _FIRST = 0.3  # of the budget of several centers: to see how far their rows reac
 _LEAST_REACH = 1e-9  # of the scale of a column: its inverse has a square
 _KNOWN = 0.5  # of the reach: a center that is farther off is not refined by what is clipped to it
 _SAMPLING = 0.7  # of the error from which rows were drawn: noise that a farther clip may cost
-_COUNTS, _SQUARES, _BEYOND = 0.2, 0.1, 0.05  # of the release, in squared sensitivity
 _UNEQUAL = 4.0  # times the shortest side of a box that the longest is; of scales, released, twice
 _CONSTANT, _TINY = 1e-10, 1e-28  # standard deviations of no column: of its mean, and at all
 _LOST = 1.0  # standard deviation of a column: a coordinate of a larger error tells nothing
@@ -50,7 +45,6 @@ _CLEARLY = 6.0  # standard deviations: the difference of two estimates that is a
 _EXCESS = 0.4  # of the reach: how far beyond it rows are on average
 _UNSEEN = 0.02  # of the rows: as many beyond the reach are what the scale has not seen
 _STANDS_OUT = 4.0  # standard deviations of its noise that a number of rows beyond exceeds
-_COARSE = 2.0**9  # steps of 2**-24 in a step of 2**-15, whose squares add up exactly
 
 
 class RefinedCenters(NamedTuple):
@@ -99,7 +93,7 @@ def refinement_entry(rho: float) -> PlanEntry:
 
 def refined_centers(
     session: PrivacySession,
-    table: Table,
+    table: AnyTable,
     columns: Columns,
     known: RefinedCenters,
     square: float = 1.0,
@@ -256,80 +250,16 @@ class _Sums(NamedTuple):
 
 def _released(
     session: PrivacySession,
-    table: Table,
+    table: AnyTable,
     box: Domain | None,
     centers: np.ndarray,
     frame: _Frame,
     rho: float,
 ) -> _Sums:
     """The release: sums, numbers, squares and numbers of rows beyond, in one Gaussian vector."""
-    (k, d), units = centers.shape, table.units
-    grid = Grid.for_radius(math.sqrt(d))
-    exact = table.sums(_offsets, box, centers, frame)
-    # Each offset of a row is at most `limit` steps. So a row adds a vector of norm at most
-    # sqrt(d) limit to the sums of one cluster, one to its number, to the squares a vector of norm
-    # at most sqrt(d) times the square of the coarse limit, and one to each of d numbers of rows
-    # beyond. Each over its claim, squared: (1 - counts - squares - beyond) + counts + squares +
-    # beyond = 1. A unit is a combination of rows with weights of sum one at most, so it adds no
-    # more.
-    limit, root = grid.steps(1.0), math.sqrt(d)
-    claims = np.array(
-        [
-            round_up(root * limit / math.sqrt(1 - _COUNTS - _SQUARES - _BEYOND)),
-            round_up(units.scale / math.sqrt(_COUNTS)),
-            round_up(root * (limit / _COARSE) ** 2 / math.sqrt(_SQUARES)),
-            round_up(root * units.scale / math.sqrt(_BEYOND)),
-        ]
-    )
-    steps = np.array([grid.unit, units.step, (_COARSE * grid.unit) ** 2, units.step])
-    lengths = [k * d, k, d, d]
-    noisy = session.gaussian(
-        REFINEMENT,
-        np.concatenate([part.ravel() for part in exact]),
-        sensitivity=np.repeat(claims, lengths),
-        unit=np.repeat(steps, lengths),
-        rho=rho,
-    )
-    total, number, squares, beyond = np.split(noisy, np.cumsum(lengths[:-1]))
-    sd = (claims * steps / math.sqrt(2 * rho)).tolist()
-    n = max(float(number.sum()), _FEWEST * math.sqrt(k) * sd[1])
-    total = total.reshape(k, d)
+    query = OffsetSums(box, centers, *frame)
+    noisy = session.release(REFINEMENT, TableRows(table).ask(query), rho=rho)
+    (total, number, squares, beyond), moves = query.released(noisy, table.units)
+    sd = [each / math.sqrt(2 * rho) for each in moves]
+    n = max(float(number.sum()), _FEWEST * math.sqrt(len(centers)) * sd[1])
     return _Sums(total, sd[0], number, sd[1], squares, sd[2], beyond / n, sd[3] / n)
-
-
-def _offsets(
-    part: Part, box: Domain | None, centers: np.ndarray, frame: _Frame
-) -> tuple[Part, tuple]:
-    """A pass, as integers: sums of offsets and weights for each center, squares, rows beyond."""
-    X, n, (k, d) = part.source.read(), part.units.n_rows, centers.shape
-    radius = math.sqrt(d)
-    grid = Grid.for_radius(radius)
-    total = np.zeros((k, d), dtype=sum_type(n, 24))
-    counts, squares = np.zeros(k, dtype=np.int64), np.zeros(d, dtype=sum_type(n, 31))
-    beyond = np.zeros(d, dtype=np.int64)
-
-    def steps(offsets: np.ndarray) -> np.ndarray:
-        return grid.quantize(np.clip(offsets, -1.0, 1.0), radius)
-
-    for place in row_slices(n, max(d, k)):
-        x = np.asarray(X[place], dtype=np.float64)
-        outside = np.zeros(x.shape, dtype=bool)
-        if box is not None:
-            inside = box.clip_points(x)
-            outside, x = x != inside, inside
-        # One fixed loop for each pair: the label of a row depends on nothing else.
-        labels = distances(x, centers).argmin(axis=1)
-        offsets = (x - frame.base[labels]) / frame.scale
-        outside = np.where(frame.whole, outside, np.abs(offsets) > 1.0)
-        rows, units = steps(offsets), part.units.take(place)
-        total += label_sums(units.weigh(rows), labels, k)
-        counts += weighted_bincount(labels, units, k)
-        if frame.whole.any():
-            rows = steps((x - frame.about[labels]) / frame.scale)
-        own = np.square(np.trunc(rows / _COARSE))
-        if units.weights is not None:
-            own = np.floor(own * (units.weights * units.step)[:, None])
-            outside = outside * units.weights[:, None]
-        squares += exact_integers(own.sum(axis=0))
-        beyond += exact_integers(outside.sum(axis=0))
-    return part, (total, counts, squares, beyond)

@@ -7,7 +7,6 @@ import pytest
 from kernel_tools import open_session
 
 from sklearn_dp import DPPCA, DPKMeans
-from sklearn_dp._aggregate.shared import column_means
 from sklearn_dp._aggregate.shared.column_codes import codes_of_centers
 from sklearn_dp._aggregate.shared.column_means import (
     refined_centers,
@@ -18,9 +17,7 @@ from sklearn_dp._aggregate.shared.column_means import (
 from sklearn_dp._aggregate.shared.columns import Columns
 from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._domain import Domain
-from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
-from sklearn_dp.audit._player import Replay
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
@@ -183,41 +180,3 @@ def test_a_single_center_of_a_skewed_column_has_no_bias(kind, bounded):
         assert error < 0.05 * X.std()
         off.append((model.cluster_centers_[0, 0] - mean) / error)
     assert abs(np.mean(off)) < 1.9 and np.std(off) < 2.2
-
-
-ROWS = [[15, 0, 0], [95, 2e5, 80], [1e300, -1e300, 0], [25, 2e4, 20]]
-
-
-def replayed(X, other, **options):
-    with trace(Trace()) as recorder:
-        first = refined(X, rho=50.0, **options)
-    with trace(Replay(recorder.events, np.array([], dtype=np.int64))) as replay:
-        second = refined(other, rho=50.0, **options)
-    return first, second, replay
-
-
-@pytest.mark.parametrize("row", ROWS)
-def test_one_row_more_moves_all_by_its_claim(row):
-    X = persons(300, np.random.default_rng(0))
-    first, second, replay = replayed(X, np.vstack([X, row]))
-    assert np.array_equal(first.centers, second.centers) and not replay.finish()
-    assert max(replay.ratios.values()) <= 1 + 1e-9
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_one_group_more_moves_all_by_its_claim(seed):
-    rng = np.random.default_rng(seed)
-    X = np.vstack([persons(200, rng), np.array(ROWS * 5, dtype=float)])
-    groups = np.append(np.arange(200) // 2, np.full(20, 1000))
-    with trace(Trace()) as recorder:
-        refined(X, rho=50.0, units=Units(len(X), groups))
-    with trace(Replay(recorder.events, np.array([], dtype=np.int64))) as replay:
-        refined(X[:200], rho=50.0, units=Units(200, groups[:200]))
-    assert not replay.finish()
-
-
-def test_half_of_a_claim_is_seen(monkeypatch):
-    monkeypatch.setattr(column_means, "round_up", lambda value: value / 2)
-    X = persons(300, np.random.default_rng(0))
-    _, _, replay = replayed(X, np.vstack([X, ROWS[0]]))
-    assert replay.finish() and max(replay.ratios.values()) > 1.2
