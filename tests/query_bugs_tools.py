@@ -18,6 +18,7 @@ from sklearn_dp._queries import (
     clusters,
     columns,
     grids,
+    names,
     pairs,
     places,
     ranks,
@@ -49,6 +50,7 @@ QUESTIONS = {
     columns.VectorRanks: ["vector_ranks"],
     columns.VectorSums: ["vector_sums"],
     columns.OffsetSums: ["offset_sums"],
+    names.CategoryCounts: ["category_counts"],
     scores.ScoreSum: ["score_sum"],
     balls.Points: ["points"],
     balls.CountsAbout: ["counts_about"],
@@ -371,6 +373,14 @@ SOME = {
     "counted for each end that it is beyond": (
         columns.Vectors, "outside", whole_for_each_entry, columns.VectorSums,
     ),
+    "numbers less the mean of their column": (
+        names, "keys_of", lambda f: lambda values: f(values - np.mean(values)),
+        names.CategoryCounts,
+    ),
+    "a value in two categories": (
+        names, "keys_of", lambda f: lambda values: [*f(values), *("again" for _ in values)],
+        names.CategoryCounts,
+    ),
     "offsets beyond the clip": (
         np, "clip", lambda f: lambda x, low, high: f(x, 4 * low, 4 * high), columns.OffsetSums,
     ),
@@ -409,9 +419,9 @@ SOME = {
 
 def bugs():
     """Name, place, attribute, change, and the names of the cases that have to see it."""
-    for question, names in QUESTIONS.items():
+    for question, cases in QUESTIONS.items():
         for kind, (attribute, change) in ANY.items():
             if there_is(question, kind):
-                yield f"{question.__name__}: {kind}", question, attribute, change, names
+                yield f"{question.__name__}: {kind}", question, attribute, change, cases
     for name, (owner, attribute, change, question) in SOME.items():
         yield name, owner, attribute, change, QUESTIONS[question]

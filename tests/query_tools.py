@@ -25,6 +25,7 @@ from sklearn_dp._queries import (
     clusters,
     columns,
     grids,
+    names,
     pairs,
     places,
     ranks,
@@ -498,6 +499,16 @@ def line_ranks(rng):
     return ground.case(ranks.LineRanks(int(rng.integers(ground.d)), edges))
 
 
+def category_counts(rng):
+    odd = np.array([0.0, -0.0, 1.0, np.nan, np.inf, 1e300, 0.5, 2.0**53])
+
+    def likely(direction):
+        return rng.choice(odd, size=direction.shape)
+
+    d = int(rng.integers(1, 4))
+    return Case(names.CategoryCounts(), d, likely=likely, units=False)
+
+
 def offset_sums(rng):
     d, k = _features(rng), int(rng.integers(1, 4))
     box, whole = None, np.zeros(d, dtype=bool)
@@ -661,9 +672,9 @@ CASES = {
     for each in (
         norm_counts, sum_and_totals, length_counts, second_moment, active_second_moment, nearest,
         pinned, cluster_sums, capped_squares, capped_sum, first_level, second_level, far_counts,
-        leaf_sums, column_ranks, line_ranks, unit_totals, octaves, equal_bins, vector_ranks, vector_sums,
-        offset_sums, score_sum, points, counts_about, ball_counts, ball_sum, ball_sum_replaced,
-        members, fullest_boxes, named_boxes, named_boxes_replaced,
+        leaf_sums, column_ranks, line_ranks, unit_totals, octaves, equal_bins, vector_ranks,
+        vector_sums, offset_sums, category_counts, score_sum, points, counts_about, ball_counts, ball_sum,
+        ball_sum_replaced, members, fullest_boxes, named_boxes, named_boxes_replaced,
         named_intervals, radius_scores,
     )
 }  # fmt: skip

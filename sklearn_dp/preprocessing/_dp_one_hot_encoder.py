@@ -1,7 +1,6 @@
 """Categories found with differential privacy, and encoded as one column each."""
 
 import math
-from collections import Counter
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +9,6 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.advice import listed
-from .._aggregate.shared.single_rows import row_guard
 from .._base import BaseDPEstimator, LedgerLike, RandomStateLike
 from .._door import Schema, check_categories, columns, lists_rows, read_table, see_columns
 from .._dropin.replacing import Replacing
@@ -19,13 +17,15 @@ from .._partitions import in_memory
 from .._privacy._checks import check_choice
 from .._privacy._entries import object_array
 from .._privacy._plan import Mechanism, PlanEntry
-from .._privacy._rounding import exact_integers
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
 from .._privacy.mechanisms.gaussian import sigma_of
 from .._privacy.mechanisms.histograms import stability_threshold
+from .._queries.columns import UnitTotals
+from .._queries.names import CategoryCounts, row_of_each_unit
+from .._rows.categories import OTHER_TYPE, finder, in_order
+from .._rows.single_rows import row_guard
 from .._sklearn_compat import with_callbacks
-from ._categories import OTHER_TYPE, code_of, finder, in_order, keys_of
 
 __all__ = ["DPOneHotEncoder"]
 
@@ -227,25 +227,12 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         return np.column_stack([object_array(values) for values in found])
 
     def _fit(self, X: np.ndarray, units: Units, session: PrivacySession, progress: Any) -> None:
-        # One unit more: the number of units is one more.
-        size = session.gaussian("size", units.size, sensitivity=1)
-        entry, rows = session.plan["categories"], _one_of_each(units, session)
-        rho, delta = (share / X.shape[1] * _SAFE for share in (entry.rho, entry.delta))
+        rows, entry = row_of_each_unit(X, units, session), session.plan["categories"]
+        (size,) = session.release("size", rows.ask(UnitTotals()))
+        rho, delta = (share / rows.n_features * _SAFE for share in (entry.rho, entry.delta))
         found, unread = [], []
-        for values in X[rows].T:
-            # A row is in one category of the column (what is no category is one), or in none, by
-            # itself; of a group one row is looked at, which is drawn from the group alone. So one
-            # unit more is one more in one count, and a category that only one of two neighbors has
-            # is of one unit.
-            codes = (code_of(key) for key in keys_of(values))
-            counted = Counter(code for code in codes if code is not None)
-            names, counts = session.stability_histogram(
-                "categories",
-                np.array(list(counted), dtype="S"),
-                exact_integers(list(counted.values())),
-                rho=rho,
-                delta=delta,
-            )
+        for answer in rows.ask(CategoryCounts()):
+            names, counts = session.release_names("categories", answer, rho=rho, delta=delta)
             known = names != OTHER_TYPE
             found.append(in_order(names[known].tolist(), counts[known]))
             unread.append(counts[~known].sum())
@@ -381,14 +368,3 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
         return tags
-
-
-def _one_of_each(units: Units, session: PrivacySession) -> np.ndarray | slice:
-    """A row of each unit, drawn at random: not released."""
-    if units.index is None:
-        return slice(None)
-    sizes = np.bincount(units.index)
-    # 31 random bits of the unit, times its number of rows, over 2^31: a place among its rows.
-    bits = exact_integers(session.unit_draws(units.size) >> np.uint64(33))
-    place = np.cumsum(sizes) - sizes + (bits * sizes >> 31)
-    return np.argsort(units.index, kind="stable")[place]

@@ -26,9 +26,9 @@ from .._privacy._domain import Domain
 from .._privacy._entries import floats
 from .._privacy._optional import extra
 from .._privacy._rounding import exact_integers
+from .._rows.categories import UNKNOWN, finder, keys_of
 from .._sklearn_compat import Versioned
 from .._validation import check_real
-from ._categories import UNKNOWN, finder, keys_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,9 +12,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from sklearn_dp import DPKMeans, DPOneHotEncoder, PrivacyBudget, PrivacyLedger, PublicEncoder
+from sklearn_dp._queries import names
 from sklearn_dp.audit import neighboring_pairs, replay_audit
 from sklearn_dp.exceptions import UtilityWarning
-from sklearn_dp.preprocessing import _dp_one_hot_encoder
 
 pandas = pytest.importorskip("pandas")
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -142,7 +142,7 @@ def test_replays(unit):
     audit = replay_audit(DPOneHotEncoder(epsilon=20.0), X, groups=groups)
     assert audit.violations == [] and audit.ratios == {"size": 1.0, "categories": 1.0}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_dp_one_hot_encoder, "_one_of_each", lambda units, session: slice(None))
+        patch.setattr(names, "_one_of_each", lambda units, session: None)
         audit = replay_audit(DPOneHotEncoder(epsilon=20.0), X, groups=groups)
         assert bool(audit.violations) == (unit == "group")
 

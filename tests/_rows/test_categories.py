@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sklearn_dp.preprocessing._categories import (
+from sklearn_dp._rows.categories import (
     OTHER_TYPE,
     UNKNOWN,
     code_of,
