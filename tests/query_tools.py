@@ -673,8 +673,8 @@ CASES = {
         norm_counts, sum_and_totals, length_counts, second_moment, active_second_moment, nearest,
         pinned, cluster_sums, capped_squares, capped_sum, first_level, second_level, far_counts,
         leaf_sums, column_ranks, line_ranks, unit_totals, octaves, equal_bins, vector_ranks,
-        vector_sums, offset_sums, category_counts, score_sum, points, counts_about, ball_counts, ball_sum,
-        ball_sum_replaced, members, fullest_boxes, named_boxes, named_boxes_replaced,
+        vector_sums, offset_sums, category_counts, score_sum, points, counts_about, ball_counts,
+        ball_sum, ball_sum_replaced, members, fullest_boxes, named_boxes, named_boxes_replaced,
         named_intervals, radius_scores,
     )
 }  # fmt: skip
