@@ -494,9 +494,13 @@ def vector_sums(rng):
 
 
 def line_ranks(rng):
-    ground = Ground.draw(rng, plain=True)
+    ground, basis = Ground.draw(rng, plain=True), None
+    if ground.d > 1:
+        basis = np.zeros((ground.d, 1))
+        basis[rng.integers(ground.d)] = 2.0**grids.BASIS_BITS
+    axis = grids.Axes(basis, np.ones(1), np.ones(1), ground.ball)
     edges = np.sort(rng.uniform(-1.2, 1.2, int(rng.choice([1, 6, 1023]))) * ground.ball)
-    return ground.case(ranks.LineRanks(int(rng.integers(ground.d)), edges))
+    return ground.case(ranks.LineRanks(axis, edges))
 
 
 def category_counts(rng):

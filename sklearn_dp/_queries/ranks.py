@@ -23,6 +23,7 @@ from .._privacy._units import UnitFacts
 from .._rows.rows import ROWS
 from .._rows.table import Part
 from ._query import Facts, Query
+from .grids import Axes
 
 __all__ = ["ColumnRanks", "LineRanks", "RankQuery", "prefix_claim", "prefix_noise", "root_of_sums"]
 
@@ -114,10 +115,14 @@ class ColumnRanks(RankQuery):
 
 
 class LineRanks(RankQuery):
-    """Of one coordinate of rows on a grid: it is in the bin whose lower edge it reaches."""
+    """Of rows on a grid, along one axis: a row is in the bin whose lower edge it reaches."""
 
-    column: int
+    axis: Axes  # a single one
     edges: np.ndarray  # (n_bins - 1,), increasing, in steps
+
+    def _check(self) -> None:
+        if len(self.axis.spread) != 1:
+            raise ValueError("ranks are along one axis.")
 
     @property
     def n_histograms(self) -> int:
@@ -128,8 +133,8 @@ class LineRanks(RankQuery):
         return len(self.edges) + 1
 
     def on(self, part: Part) -> tuple[Part, tuple]:
-        rows = part[ROWS]
+        rows = part[ROWS].map(self.axis.project, 1)
         bins = np.empty(rows.n_rows, dtype=np.int64)
         for place, x in rows.chunks():
-            bins[place] = np.searchsorted(self.edges, x[:, self.column], side="right")
+            bins[place] = np.searchsorted(self.edges, x[:, 0], side="right")
         return part, (weighted_bincount(bins, part.units, self.n_bins)[None],)

@@ -48,9 +48,9 @@ from ..shared.bounds import known_or_paid
 from ..shared.centering import noise_sd
 from .candidates import Candidates, Choice
 from .cell_tree import CELLS
-from .coreset import MEANS, Coreset, build_coreset, solved_start
+from .coreset import MEANS, Coreset, build_coreset, nearest_centers, solved_start
 from .fit_context import Context, Run, SizedFacts, long_tail, lost_in_noise, only_one, without_moves
-from .line import LINE, line_coreset
+from .line import LINE, Line, axis_coreset, column_coreset, ruling_column
 from .lloyd import lloyd, lloyd_budget, lloyd_entries
 from .lloyd_state import LloydResult
 from .location import CENTER, MOMENT, RADIUS, axes_of, located
@@ -209,11 +209,17 @@ def fit_engine(
     if start is not None and not _misleads(context, start):
         found = _from_start(context, start, domain)
     else:
-        found = _from_coreset(context, n_clusters, left)
+        found = _from_coreset(context, n_clusters, left, domain)
     # Rows of one length are not beyond it.
     bounds = None if norms is not None or isinstance(domain, Sphere) else domain
     result = build_result(
-        found.context, found.final, domain, status, n_leaves=found.n_leaves, bounds=bounds
+        found.context,
+        found.final,
+        domain,
+        status,
+        n_leaves=found.n_leaves,
+        bounds=bounds,
+        line=found.line,
     )
     return result.chosen(found.choice).bounded(norms, domain, context.size.n, context.size.sd)
 
@@ -225,6 +231,7 @@ class _Found(NamedTuple):
     final: LloydResult
     n_leaves: int | None  # cells that stood out of the noise; None where nobody looked for any
     choice: Choice | None = None  # of the number; None where it was given
+    line: Line | None = None  # along a single axis, if that is where they were found
 
 
 def _from_start(context: Context, start: Start, domain: Domain) -> _Found:
@@ -235,14 +242,19 @@ def _from_start(context: Context, start: Start, domain: Domain) -> _Found:
     return _Found(context, final, len(start.centers))
 
 
-def _from_coreset(context: Context, n_clusters: int | Candidates, left: float) -> _Found:
+def _from_coreset(
+    context: Context, n_clusters: int | Candidates, left: float, domain: Domain
+) -> _Found:
     """Lloyd's iterations, which have `left`, from where the coreset shows clusters; about one
     center where noise would hide what several gain."""
     given, quality = not isinstance(n_clusters, Candidates), context.pays(QUALITY)
     if quality and given and lost_in_noise(context, left / 2):
         return _Found(context, _about_one(context), None)
     sketch = projected(context) if given else None
-    coreset = _coreset(context) if sketch is None else _coreset(sketch.context, sketch.axes)
+    if sketch is None:
+        coreset = _coreset(context, domain=domain if given else None)
+    else:
+        coreset = _coreset(sketch.context, sketch.axes)
     choice = choose(context, coreset, n_clusters)
     if choice is not None:
         context = replace(context, n_clusters=choice.n_clusters)
@@ -252,9 +264,11 @@ def _from_coreset(context: Context, n_clusters: int | Candidates, left: float) -
         final = _about_one(context, coreset)
     elif choice is not None and choice.start is not None:
         final = lloyd(context, *choice.start, coreset=coreset)
+    elif isinstance(coreset, Line):
+        final = lloyd(without_moves(context), solved_start(context, coreset), coreset=coreset)
+        return _Found(context, final, coreset.n_leaves, choice, coreset)
     else:
-        kept = without_moves(context) if context.pays(LINE) else context
-        final = lloyd(kept, solved_start(context, coreset), coreset=coreset)
+        final = lloyd(context, solved_start(context, coreset), coreset=coreset)
     return _Found(context, final, coreset.n_leaves, choice)
 
 
@@ -273,14 +287,30 @@ def _from_projection(sketch: Projected, coreset: Coreset) -> LloydResult:
     return replace(final, n_iterations=found.n_iterations + final.n_iterations)
 
 
-def _coreset(context: Context, axes: Axes | None = None) -> Coreset:
-    """Leaves of a cell tree, along measured axes if none are given."""
+def _coreset(context: Context, axes: Axes | None = None, domain: Domain | None = None) -> Coreset:
+    """Leaves of a cell tree, along measured axes if none are given; or bins of a single column, if
+    there is one, or if one rules in the `domain`."""
     fraction = _initial_budget_fraction(context)
     if context.pays(LINE):
-        return line_coreset(context, fraction)
+        return column_coreset(context, fraction)
     axes = axes_of(context, fraction) if axes is None else axes
     cells_rho, far_rho = _cell_shares(context, axes, fraction)
+    ruling = None if domain is None else ruling_column(context, domain, axes)
+    if ruling is not None:
+        rho = context.tuning.ruling_share * context.left(CELLS)
+        coreset = axis_coreset(context, *ruling, CELLS, rho)
+        if _still_rules(context, coreset):
+            return coreset
+        cells_rho, far_rho = context.left(CELLS), 0.0
     return build_coreset(context, axes, cells_rho, far_rho)
+
+
+def _still_rules(context: Context, coreset: Coreset) -> bool:
+    """Whether what clusters along an axis leave is more than what is off it."""
+    points, weights = coreset.leaves
+    _, squares = nearest_centers(points, coreset.axes.flatten(solved_start(context, coreset)))
+    left = float(weights @ squares) / max(float(weights.sum()), 1e-300)
+    return left > coreset.axes.rest
 
 
 def _initial_budget_fraction(facts: SizedFacts) -> float:

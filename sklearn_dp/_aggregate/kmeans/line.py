@@ -3,15 +3,20 @@
 How many rows are below each edge is released with little more noise than a single count has
 (`sklearn_dp._queries.ranks`), so the number between any two edges is known, too: rows that are few
 and far out show where they are, however thin they are spread, and no radius has to be chosen that
-clips them. Half of the squares of a skewed column may be theirs.
+clips them. Half of the squares of a skewed column may be theirs. The same where one axis rules a
+table.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
+from ..._privacy._domain import Domain
+from ..._queries.handles import GridRows
 from ..._queries.ranks import LineRanks, prefix_noise
-from ..shared.axes import plain_axes
-from .coreset import Coreset, with_guesses
+from ..shared.axes import BASIS_BITS, Axes
+from .coreset import Coreset, nearest_centers, with_guesses
 from .fit_context import Context
 
 LINE = "ranks"
@@ -21,14 +26,71 @@ _BINS = 1024
 _OUTER = 128  # of them on either side, beyond the radius: each wider than the last
 
 
-def line_coreset(context: Context, fraction: float = 1.0) -> Coreset:
-    """Bins with weight as points, at their middles, for a part of what the plan has for them."""
-    rows, rho = context.rows, fraction * context.left(LINE)
-    low, high = -rows.ball - rows.origin[0], rows.ball - rows.origin[0]
-    edges = _edges(context.radius, low, high)
-    answer = rows.ask(LineRanks(0, edges))
+@dataclass(frozen=True)
+class Line(Coreset):
+    """A coreset along a single axis."""
+
+    ends: tuple[float, float]  # of the axis
+    sd: float  # of the number of rows between two edges far from each other
+
+    def beyond(self, centers: np.ndarray, caps: np.ndarray) -> float:
+        """About the most that caps (k,) take of the squared distances to centers (k, d): of the
+        rows that are seen, and of those that noise may hide at an end."""
+        seen, weights = self.leaves
+        points = np.concatenate([seen, np.array(self.ends)[:, None]])
+        near, squares = nearest_centers(points, self.axes.flatten(centers))
+        taken = np.maximum(squares - np.square(caps[near]), 0.0)
+        return float(weights @ taken[:-2] + self.sd * taken.max())
+
+
+def column_coreset(context: Context, fraction: float) -> Line:
+    """That of a table with one column, for a part of what the plan has for it."""
+    rows = context.rows
+    axis = Axes(None, *_spread(1, rows.limit), float(rows.limit))
+    return _coreset(context, LINE, fraction * context.left(LINE), axis, _ends(rows, rows.ball))
+
+
+def ruling_column(context: Context, domain: Domain, axes: Axes) -> tuple[Axes, tuple] | None:
+    """The column whose side of a public box is so much longer than the others that these hardly
+    count within the radius, as an axis, and its ends; or None. The variance of the others, at most
+    that of columns that fill their sides, or as it was measured along `axes`, is its `rest`."""
+    rows = context.rows
+    if domain.low is None or rows.n_features == 1:
+        return None
+    sides = (domain.high - domain.low) / 2 / rows.unit
+    column = int(np.argmax(sides))
+    rest = float(np.square(np.delete(sides, column)).sum())
+    if rest > context.tuning.ruled * context.radius**2:
+        return None
+    basis = np.zeros((rows.n_features, 1))
+    basis[column] = 2.0**BASIS_BITS
+    if axes.basis is not None:
+        along = np.square(axes.basis[column] * 2.0**-BASIS_BITS)
+        rest = min(rest, 3 * float(np.square(axes.spread) @ (1 - along) + axes.rest))
+    axis = Axes(basis, *_spread(1, context.radius), float(rows.limit), rest / 3)
+    return axis, _ends(rows, sides[column], column)
+
+
+def axis_coreset(context: Context, axis: Axes, ends: tuple, entry: str, rho: float) -> Line:
+    """That of rows along one axis."""
+    return _coreset(context, entry, rho, axis, ends)
+
+
+def _ends(rows: GridRows, half: float, column: int = 0) -> tuple[float, float]:
+    """Of a column in a box about the first origin of the rows."""
+    return -half - rows.origin[column], half - rows.origin[column]
+
+
+def _spread(q: int, limit: float) -> tuple[np.ndarray, np.ndarray]:
+    return np.full(q, limit / np.sqrt(1.5 * q)), np.full(q, float(limit))
+
+
+def _coreset(context: Context, entry: str, rho: float, axis: Axes, ends: tuple) -> Line:
+    """Bins with weight as points, at their middles."""
+    edges = _edges(context.radius, *ends)
+    answer = context.rows.ask(LineRanks(axis, edges))
     decode = prefix_noise(_BINS)
-    ranks = context.released(LINE, answer, rho)[0] @ decode.T
+    ranks = context.released(entry, answer, rho)[0] @ decode.T
     # Ranks do not fall. Where noise says so, rows between are taken to be at the edges about it.
     weights = np.diff(isotonic_regression(ranks, y_min=0.0), prepend=0.0)
     # Of the number of rows between two edges that are far from each other.
@@ -36,14 +98,13 @@ def line_coreset(context: Context, fraction: float = 1.0) -> Coreset:
     leaf = np.flatnonzero(weights)
     if not weights.sum() > context.tuning.evidence * sd:
         leaf = leaf[:0]
-    ends = np.concatenate([[low], edges, [high]])
-    centers, widths = (ends[1:] + ends[:-1]) / 2, np.diff(ends)
+    all_edges = np.concatenate([ends[:1], edges, ends[1:]])
+    centers, widths = (all_edges[1:] + all_edges[:-1]) / 2, np.diff(all_edges)
     # The errors of neighbors cancel: those of a cluster's bins together are that of a rank.
     noise = sd / np.sqrt(max(1.0, len(leaf) / context.n_clusters))
-    axes = plain_axes(1, rows.limit)
-    return with_guesses(
-        context, axes, centers[leaf, None], weights[leaf], widths[leaf, None], float(noise)
-    )
+    points, widths = centers[leaf, None], widths[leaf, None]
+    found = with_guesses(context, axis, points, weights[leaf], widths, float(noise))
+    return Line(**vars(found), ends=ends, sd=float(sd))
 
 
 def _edges(radius: float, low: float, high: float) -> np.ndarray:

@@ -240,8 +240,9 @@ def seen_width(facts: LloydFacts, centers: np.ndarray) -> float | None:
     if not facts.size.small or facts.coarse or core is None or core.n_leaves == 0:
         return None
     points, weights = core.leaves
-    _, squared = nearest_centers(points, centers)
-    return float(np.sqrt(weights @ (squared + core.inner) / weights.sum()))
+    _, squared = nearest_centers(points, core.axes.flatten(centers))
+    inner = squared + core.inner + core.axes.rest
+    return float(np.sqrt(weights @ inner / weights.sum()))
 
 
 def likely_counts(

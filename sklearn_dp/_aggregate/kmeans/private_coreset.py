@@ -32,7 +32,7 @@ from .coreset import Coreset, build_coreset
 from .engine import BOUND, far_look_pays, first_entries
 from .fit_context import Context, Run, SizedFacts
 from .gap import gap_choice
-from .line import LINE, line_coreset
+from .line import LINE, column_coreset
 from .lloyd import lloyd_entries
 from .location import axes_of, located
 from .n_clusters import PREFIX, release_surplus, surplus_choice
@@ -95,7 +95,7 @@ def build_private_coreset(
     )
     context = located(run, math.sqrt(2 * session.remaining()))
     if context.pays(LINE):
-        coreset = line_coreset(context)
+        coreset = column_coreset(context, 1.0)
     else:
         axes = axes_of(context)
         callback("axes")
@@ -187,7 +187,7 @@ def choose_separately(
     )
     context = located(run, math.sqrt(2 * rho))
     if context.pays(LINE):
-        coreset = line_coreset(context)
+        coreset = column_coreset(context, 1.0)
     else:
         coreset = build_coreset(context, axes_of(context), context.left(CELLS))
     if rule == "gap":

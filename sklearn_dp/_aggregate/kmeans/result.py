@@ -26,6 +26,7 @@ from ..shared.centering import Size, noise_sd
 from .candidates import Choice
 from .caps import caps_of, rows_at_ends, taken_by_caps
 from .fit_context import Context, SizedFacts
+from .line import Line
 from .lloyd_state import LloydResult, certain_counts, changed_sides
 from .quality import (
     QUALITY,
@@ -121,14 +122,16 @@ def build_result(
     *,
     n_leaves: int | None,
     bounds: Domain | None = None,
+    line: Line | None = None,
 ) -> EngineResult:
     """The answer that Lloyd's iterations come to.
 
     `status` says what is known to be missing, `n_leaves` the cells that stood out of the noise,
-    None where nobody looked for any. A quality has the rows beyond `bounds`.
+    None where nobody looked for any; `line` is the coreset along a single axis, if that is what was
+    clustered. A quality has the rows beyond `bounds`.
     """
     paid = context.pays(QUALITY)
-    found = measured(context, final, domain, n_leaves, bounds) if paid else None
+    found = measured(context, final, domain, n_leaves, bounds, line) if paid else None
     return assembled(context, final, domain, status, n_leaves, found)
 
 
@@ -240,6 +243,7 @@ def measured(
     domain: Domain,
     n_leaves: int | None,
     bounds: Domain | None,
+    line: Line | None = None,
 ) -> Measured:
     """Release the quality of centers."""
     rows, tuning = context.rows, context.tuning
@@ -264,6 +268,8 @@ def measured(
         context, np.vstack([steps, middle]), np.append(caps, most), limits, bounds
     )
     taken = taken_by_caps(final, caps, rows.limit, tuning, at_ends)
+    if line is not None:  # which shows rows at any distance
+        taken = max(taken, line.beyond(steps, caps))
     found = replace(found, taken=taken * rows.unit**2)
     return Measured(points, found, _loss(final, tuning), lost)
 

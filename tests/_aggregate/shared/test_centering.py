@@ -8,7 +8,6 @@ from sklearn_dp._aggregate.shared.centering import (
     Size,
     Weights,
     _shrunk,
-    bins_of,
     center_and_count,
     geometric_edges,
     noise_sd,
@@ -16,6 +15,7 @@ from sklearn_dp._aggregate.shared.centering import (
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.places import SumAndTotals
+from sklearn_dp._rows.row_sums import bins_of
 from sklearn_dp._rows.rows import ROWS, GridTable, Rows
 from sklearn_dp._rows.table import Part
 
