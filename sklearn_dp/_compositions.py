@@ -11,35 +11,30 @@ three things are otherwise:
   user puts into one of ours become ours.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from copy import copy
 from html import escape
-from typing import Any, Self, cast
+from typing import Any, cast
 
-import numpy as np
-from sklearn.base import BaseEstimator, clone
-from sklearn.compose import ColumnTransformer, make_column_selector
-from sklearn.feature_extraction import FeatureHasher
-from sklearn.feature_extraction.text import HashingVectorizer
-from sklearn.frozen import FrozenEstimator
+from sklearn.base import BaseEstimator
+from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.preprocessing import Binarizer, FunctionTransformer, Normalizer, PolynomialFeatures
-from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 from sklearn.utils import estimator_html_repr, get_tags
 from sklearn.utils.metaestimators import available_if
 
-from ._door import check_numbers, column_places, schema, take_columns
+from ._door import check_numbers, column_places, is_vector, listed_rows, schema, take_columns
 from ._guarantee import Guaranteed, ledgers_inside
 from ._privacy._accounting import zcdp_epsilon
 from ._privacy._budget import PrivacyBudget
-from ._privacy._checks import is_integer, is_real
+from ._privacy._checks import is_real
 from ._privacy._disjoint import check_one_value
 from ._privacy._ledger import DisjointLedgers, open_ledger
 from ._privacy._prepaid import Part, identity, paid_together
 from ._privacy._rounding import sum_up
 from ._rows.threads import in_this_thread
 from ._sklearn_compat import BlindToRows, Versioned
+from ._steps import problem_of, steps_of
 
 __all__ = [
     "COMPOSED",
@@ -47,66 +42,11 @@ __all__ = [
     "PrivateColumnTransformer",
     "PrivateFeatureUnion",
     "PrivatePipeline",
-    "PublicStep",
-    "RowWiseStep",
     "check_values",
     "owned",
     "parts_of",
     "private_steps",
-    "problem_of",
-    "steps_of",
 ]
-
-_LEARNED = "learned from private rows"
-_SEVERAL = "may look at several rows at once"
-_BEFORE = "fitted before, on rows of which nothing is known"
-_WAY_OUT = "privatize(...) replaces or refuses such steps"
-_ELEMENTWISE = (np.clip, np.nan_to_num, np.round)
-
-
-class PublicStep(FrozenEstimator):
-    """A step that a search has used as it was, since its user said that it is public."""
-
-
-class RowWiseStep(FrozenEstimator):
-    """A step without a state, which a search has given single rows.
-
-    Its report covers that. A new fit gives the step all rows at once, and a clone is none of it.
-    """
-
-    _all_at_once = False
-
-    def fit(self, X: Any, y: Any = None, *others: Any, **params: Any) -> Self:
-        self._all_at_once = True
-        return self
-
-    def __sklearn_clone__(self) -> Any:
-        return clone(self.estimator)
-
-
-def steps_of(estimator: Any, *, fitted: bool = False) -> list[tuple[str, Any]] | None:
-    """Names and steps of a composition; None of others.
-
-    `fitted`: those that were fitted, which for a table of columns are copies.
-    """
-    if isinstance(estimator, Pipeline):
-        return list(estimator.steps)
-    if isinstance(estimator, FeatureUnion):
-        return list(estimator.transformer_list)
-    if not isinstance(estimator, ColumnTransformer):
-        return None
-    if fitted and hasattr(estimator, "transformers_"):
-        return [(name, step) for name, step, of in estimator.transformers_ if not _is_empty(of)]
-    parts = [(name, step) for name, step, *_ in estimator.transformers]
-    return [*parts, ("remainder", estimator.remainder)]
-
-
-def _is_empty(columns: Any) -> bool:
-    """Whether a step of a table of columns gets none, and so has not been fitted."""
-    if isinstance(columns, slice | str | int):
-        return False
-    columns = np.asarray(columns)
-    return not (columns.any() if columns.dtype == bool else columns.size)
 
 
 def private_steps(estimator: BaseEstimator, name: str = "") -> Iterator[tuple[str, Guaranteed]]:
@@ -174,83 +114,6 @@ def owned(estimator: Any) -> Any:
     return estimator.set_params(**changed)
 
 
-def problem_of(estimator: Any, *, fitted: bool) -> str:
-    """Why a composition has no guarantee; nothing if each of its steps is known to have one.
-
-    The world is closed: a step is private, or public by its type and parameters, or a stranger.
-    """
-    found: dict[str, list[str]] = {}
-    for reason, label in _strangers(estimator, "", fitted):
-        found.setdefault(reason, []).append(label)
-    words = [f"{', '.join(dict.fromkeys(found[reason]))} {reason}" for reason in found]
-    text = "; ".join([*words, _WAY_OUT]) if words else ""
-    return text if fitted else text.replace(_LEARNED, "would learn from private rows")
-
-
-def _strangers(step: Any, name: str, fitted: bool) -> Iterator[tuple[str, str]]:
-    """Why nothing is known of a step, and what it is called, for each such step of a composition.
-
-    A subclass is another type: it may do anything with the rows.
-    """
-    kind, inner = type(step), steps_of(step, fitted=fitted)
-    if step is None or isinstance(step, str | Guaranteed) or kind is PublicStep:
-        return
-    if kind is RowWiseStep:
-        yield from _strangers(step.estimator, name, fitted) if step._all_at_once else ()
-    elif kind is FrozenEstimator:
-        found = _strangers(step.estimator, name, fitted)
-        yield from ((_BEFORE, label) for _, label in found)
-    elif inner is not None:
-        if (kind not in COMPOSED and kind not in COMPOSED.values()) or _shows_rows(step):
-            yield _SEVERAL, _label(kind, name)
-        for own, each in inner:
-            yield from _strangers(each, f"{name}__{own}" if name else own, fitted)
-    elif not (_PUBLIC[kind](step) if kind in _PUBLIC else vars(kind).get("_learns_nothing")):
-        stateless = isinstance(step, BaseEstimator) and not get_tags(step).requires_fit
-        yield (_SEVERAL if stateless else _LEARNED), _label(kind, name)
-
-
-def _shows_rows(step: Any) -> bool:
-    """Whether a table of columns gives all rows to functions of the user, which choose columns."""
-    parts = step.transformers if type(step) is ColumnTransformer else ()
-    return any(callable(of) and not isinstance(of, make_column_selector) for _, _, of in parts)
-
-
-def _label(kind: type, name: str) -> str:
-    """The class of a step, and its name, unless that is the one that `make_pipeline` gives."""
-    usual = name.rpartition("__")[2].startswith(kind.__name__.lower())
-    return kind.__name__ if usual or not name else f"{kind.__name__} ({name!r})"
-
-
-def _is_row_wise(step: FunctionTransformer) -> bool:
-    """Whether the function works number by number, and no rows are compared with their inverse.
-
-    Of a function of the user nobody knows what it does, nor of a ufunc that was made of one.
-    """
-    function = step.func
-    if function is None:
-        return True
-    if step.inverse_func is not None and step.check_inverse:
-        return False
-    if isinstance(function, np.ufunc):
-        made = function.types[0] == "O->O"
-        return function.signature is None and len(function.types[0]) == len("d->d") and not made
-    return any(function is each for each in _ELEMENTWISE)
-
-
-# Public by type: what their fit keeps follows from parameters and from the number of columns, and
-# they treat each row by itself. Of a projection, the number of components may follow from n.
-_PUBLIC: dict[type, Callable[[Any], bool]] = {
-    FunctionTransformer: _is_row_wise,
-    GaussianRandomProjection: lambda step: is_integer(step.n_components),
-    SparseRandomProjection: lambda step: is_integer(step.n_components),
-    **dict.fromkeys(
-        (Binarizer, FeatureHasher, HashingVectorizer, Normalizer, PolynomialFeatures),
-        lambda step: True,
-    ),
-}
-
-
 def check_first_steps(estimator: Any, X: Any) -> None:
     """Refuse by its type alone a table that the first steps of a composition do not take."""
     if isinstance(estimator, Pipeline):
@@ -294,7 +157,7 @@ class ChargedTogether(Versioned):
         steps = list(private_steps(owned(self)))
         for _, step in steps:  # what is wrong with them in any case is said before the charge
             step._check_shared()
-        width = schema(X).n_features
+        width = 1 if is_vector(X) else schema(X).n_features
         check_first_steps(self, X)
 
         def grouped(name: str) -> bool:
@@ -311,19 +174,19 @@ class ChargedTogether(Versioned):
     def fit(self, X: Any, y: Any = None, **params: Any) -> Any:
         """Charge all private steps at once, and fit; see scikit-learn's class."""
         with self._paid(X, params):
-            return super().fit(X, y, **params)  # type: ignore[misc]
+            return super().fit(listed_rows(X), y, **params)  # type: ignore[misc]
 
     @available_if(lambda self: hasattr(super(), "fit_transform"))
     def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
         """Charge all private steps at once, fit and transform; see scikit-learn's class."""
         with self._paid(X, params):
-            return super().fit_transform(X, y, **params)  # type: ignore[misc]
+            return super().fit_transform(listed_rows(X), y, **params)  # type: ignore[misc]
 
     @available_if(lambda self: hasattr(super(), "fit_predict"))
     def fit_predict(self, X: Any, y: Any = None, **params: Any) -> Any:
         """Charge all private steps at once, fit and predict; see scikit-learn's class."""
         with self._paid(X, params):
-            return super().fit_predict(X, y, **params)  # type: ignore[misc]
+            return super().fit_predict(listed_rows(X), y, **params)  # type: ignore[misc]
 
     def _in_words(self) -> str:
         """The guarantee of a fit with these parameters, where it can be told beforehand."""
@@ -353,9 +216,13 @@ class ChargedTogether(Versioned):
 class PrivatePipeline(ChargedTogether, Pipeline):
     """A pipeline whose private steps are charged together."""
 
+    _of_ours = True
+
 
 class PrivateFeatureUnion(ChargedTogether, FeatureUnion):
     """A union whose private parts are charged together."""
+
+    _of_ours = True
 
 
 class PrivateColumnTransformer(ChargedTogether, BlindToRows, ColumnTransformer):
@@ -363,6 +230,8 @@ class PrivateColumnTransformer(ChargedTogether, BlindToRows, ColumnTransformer):
 
     Its output is sparse if that of a step is, whatever `sparse_threshold` is above 0.
     """
+
+    _of_ours = True
 
 
 COMPOSED: dict[type, type] = {

@@ -51,6 +51,8 @@ __all__ = [
     "columns",
     "in_one_order",
     "integers",
+    "is_vector",
+    "listed_rows",
     "lists_rows",
     "matrix_by_name",
     "numbers",
@@ -620,7 +622,27 @@ def column_places(given: Schema, wanted: Any) -> list[int] | None:
 def take_columns(X: Any, places: list[int]) -> Any:
     """A table of some columns; no value is looked at."""
     frame = _frame(X)
+    if frame is None and is_sequence(X):
+        return [[None] * len(places)]  # what a row holds is told by no type
     return X[:, places] if frame is None else frame.take(places)
+
+
+def is_vector(X: Any) -> bool:
+    """Whether what is given for rows holds one entry for each, such as a text, by type alone."""
+    return bool(quietly_read("X", is_column, X)) and not (
+        is_sequence(X) and (not len(X) or _width(X[0]) is not None)
+    )
+
+
+def listed_rows(X: Any) -> Any:
+    """A list of rows as an array of their entries, read one by one; all else as it is."""
+    if not lists_rows(X) or is_vector(X):
+        return X
+    found = columns(X, given := schema(X))
+    table = np.empty((len(X), given.n_features), dtype=object)
+    for place, entries in enumerate(found):
+        table[:, place] = object_array(list(entries))
+    return table
 
 
 def lists_rows(X: Any) -> bool:

@@ -21,11 +21,12 @@ from ._privacy._plan import PrivacyPlan
 from ._privacy._provenance import without_guarantee, worst_of
 from ._privacy._report import PrivacyReport
 from ._sklearn_compat import search_around
+from ._steps import PrivateStep
 
 __all__ = ["Guaranteed", "check_no_ledger", "ledgers_inside", "values_inside"]
 
 
-class Guaranteed:
+class Guaranteed(PrivateStep):
     """Base class of what has been fitted within a session, and shows what it released."""
 
     ledger: Any

@@ -1,18 +1,16 @@
 """What all steps of a fitted pipeline have released and cost together, or why nobody can tell."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from sklearn.base import BaseEstimator
-from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ._compositions import problem_of, steps_of
 from ._guarantee import Guaranteed, values_inside
 from ._privacy._provenance import total_of, without_guarantee
 from ._privacy._report import PrivacyReport
+from ._steps import problem_of, steps_of
 
 __all__ = ["privacy_report"]
 
@@ -45,10 +43,14 @@ def privacy_report(estimator: BaseEstimator) -> PrivacyReport:
     -----
     If budgets are in rho, as when `privatize` divides an epsilon, costs add up in zCDP, and the
     total is the requested epsilon. Otherwise epsilons and deltas add up. Every step must be known:
-    private, a search of this package, or public by its type, such as :class:`PublicScaler`,
-    ``Normalizer`` or a ``FunctionTransformer`` of a ufunc. Any other step may have learned from the
-    rows, or mixed them, and then nothing is guaranteed of the whole. Where all steps were charged
-    to the units of one value (:meth:`PrivacyLedger.disjoint`), `payers` names them.
+    private, a search of this package, :class:`PublicScaler` or :class:`PublicEncoder`. Any other
+    step may have learned from the rows, or mixed them, and then nothing is guaranteed of the whole.
+    So may scikit-learn's steps without a state, such as ``Normalizer``: they read all rows at once.
+    :func:`privatize` makes a pipeline that gives them single rows. A ``ColumnTransformer`` that it
+    has not made needs ``sparse_threshold=0``, unless each block is dense whatever the rows are,
+    since the density of all rows decides otherwise, and a ``FeatureUnion`` must have no
+    "passthrough". Where all steps were charged to the units of one value
+    (:meth:`PrivacyLedger.disjoint`), `payers` names them.
 
     Examples
     --------
@@ -68,8 +70,6 @@ def privacy_report(estimator: BaseEstimator) -> PrivacyReport:
     ):
         raise ValueError("estimator: no step of it is private.")
     problem, whole = problem_of(estimator, fitted=True), total_of(reports) if reports else _NOTHING
-    if _decides_by_density(estimator):
-        whole = replace(whole, notes=(*whole.notes, _DENSITY))
     return without_guarantee(whole, problem) if problem else whole
 
 
@@ -77,17 +77,6 @@ _NOTHING = PrivacyReport(
     epsilon=0.0, delta=0.0, rho=0.0, spent_rho=0.0, accounting="", unit="row", noise="system",
     releases=(),
 )  # fmt: skip
-_DENSITY = (
-    "assumes that no step of the ColumnTransformer has sparse output: scikit-learn's decides by "
-    "the exact density of the rows whether its own is; that of privatize(...) does not"
-)
-
-
-def _decides_by_density(estimator: Any) -> bool:
-    """Whether a table of columns is scikit-learn's own, and asks how dense the rows are."""
-    own = type(estimator) is ColumnTransformer and estimator.sparse_threshold > 0
-    steps = steps_of(estimator, fitted=True) or ()
-    return own or any(_decides_by_density(step) for _, step in steps)
 
 
 def _reports(estimator: Any, name: str) -> Iterator[tuple[str, PrivacyReport]]:

@@ -23,6 +23,7 @@ from ._compositions import COMPOSED, owned
 from ._dropin.replacing import REPLACED
 from ._privacy._budget import PrivacyBudget
 from ._privacy._warn import warn
+from ._steps import SingleRows, follows_from_rows
 from ._validation import check_steps, names_of, shares_of_one
 from .cluster import DPKMeans
 from .covariance import FriendlyCovariance
@@ -48,7 +49,7 @@ _TWINS = (
     DPRobustScaler,
     DPOneHotEncoder,
 )
-_PUBLIC = (PublicScaler, PublicEncoder)  # they learn nothing, and fail at no row
+_PUBLIC = (PublicScaler, PublicEncoder, SingleRows)  # they learn nothing, and fail at no row
 # Composed estimators, and the parameter that holds their parts.
 _HOLDERS = {Pipeline: "steps", FeatureUnion: "transformer_list", ColumnTransformer: "transformers"}
 _HOLDERS |= {COMPOSED[kind]: name for kind, name in _HOLDERS.items()}
@@ -63,10 +64,6 @@ _ADVICE = {
     "OrdinalEncoder": "use PublicEncoder with a public list of categories",
     "SimpleImputer": "it learns the values that it fills in, or whether a column is empty, and its "
     "input check fails if one value is infinite: fill in a public constant before the fit",
-    "Normalizer": "its input check warns if rows are so large that their sum overflows: "
-    'scale rows to unit length before the fit, or use DPKMeans(metric="cosine") alone',
-    "Binarizer": "its input check warns if rows are so large that their sum overflows",
-    "PolynomialFeatures": "powers of a large row overflow, and then the next step raises",
 }
 
 
@@ -83,9 +80,9 @@ def privatize(
 ) -> BaseEstimator:
     """Return the unfitted private twin of a scikit-learn estimator or pipeline.
 
-    Estimators that have a private twin are replaced by it, and the budget is divided among them. A
-    step without a private twin is refused, unless it is allowed by name: most steps learn from
-    their rows, and those that do not can still warn or fail because of one row.
+    Estimators that have a private twin are replaced by it, and the budget is divided among them.
+    Steps that learn nothing get each row by itself. Any other step is refused, unless it is allowed
+    by name: it would learn from the rows.
 
     Parameters
     ----------
@@ -94,8 +91,11 @@ def privatize(
         ``StandardScaler``, ``RobustScaler``, ``OneHotEncoder``, a private estimator, or a
         ``Pipeline``, ``FeatureUnion`` or ``ColumnTransformer`` of such. Steps of these may also be
         :class:`~sklearn_dp.PublicScaler` and :class:`~sklearn_dp.PublicEncoder`, which cost
-        nothing, ``MinMaxScaler`` with `bounds`, which becomes the first of them, and
-        ``OneHotEncoder`` with listed categories, which becomes the second. It is not changed.
+        nothing, ``MinMaxScaler`` with `bounds`, which becomes the first of them,
+        ``OneHotEncoder`` with listed categories, which becomes the second, and what treats each row
+        by itself: ``Normalizer``, ``Binarizer``, ``PolynomialFeatures``, ``HashingVectorizer``,
+        ``FeatureHasher``, random projections to a given number of components, and a
+        ``FunctionTransformer`` of a ufunc of NumPy or SciPy. It is not changed.
     epsilon : float, default=1.0
         Privacy budget of one fit of the whole pipeline.
     delta : float, default=1e-6
@@ -130,10 +130,13 @@ def privatize(
     Notes
     -----
     Guarantee: with nothing in `allow`, a fit of the whole is (epsilon, delta)-differentially
-    private for adding or removing one row. Several private steps share a budget in zCDP, which
-    composes better than epsilons do: their releases add up to rho, and to half of delta for failure
-    events; the other half is for the conversion. A single private step gets all of it. Functions
-    that choose the columns of a ``ColumnTransformer`` must look at names and types only.
+    private for adding or removing one row. Steps without a state get one row at a time, read as
+    numbers or as a text; a row that they fail at counts as zeros, and an infinite result as the
+    largest number, so that no row shows but in its own result. Several private steps share a budget
+    in zCDP, which composes better than epsilons do: their releases add up to rho, and to half of
+    delta for failure events; the other half is for the conversion. A single private step gets all
+    of it. Functions that choose the columns of a ``ColumnTransformer`` must look at names and types
+    only.
 
     A fit costs a ledger the budget of the whole, not the sum of what the steps would cost alone. A
     step that is taken out of the pipeline, or is given a budget in epsilon, is charged separately.
@@ -193,7 +196,7 @@ def _public(name: str, part: Any, bounds: dict[str, Any]) -> Any:
     listed = type(part) is OneHotEncoder and isinstance(part.categories, list | tuple)
     if listed and part.drop is None:
         return PublicEncoder([list(values) for values in part.categories])
-    return None
+    return SingleRows(clone(part)) if follows_from_rows(part) else None
 
 
 def _parts(estimator: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -231,12 +234,7 @@ def _twin_of(estimator: Any) -> Any:
 
 
 def _check_rest(rest: dict[str, Any], allow: Collection[str]) -> None:
-    """Refuse what sees rows without a private twin, or warn where it is allowed.
-
-    Steps without a state are no exception. What they make of one row of 1e308 is an infinity, and
-    the next step refuses it; or scikit-learn's check of their input warns of a sum that overflows.
-    Either tells that the row is there.
-    """
+    """Refuse what sees rows without a private twin, or warn where it is allowed."""
     unknown = set(allow) - set(rest)
     if unknown:
         raise ValueError(f"allow: no step without a private twin is called {sorted(unknown)}.")

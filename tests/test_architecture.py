@@ -25,6 +25,7 @@ LAYERS = (
     {"_queries", "_door"},
     {"accounting", "ledger", "_intervals", "_sklearn_compat", "_dropin"},
     {"_aggregate"},
+    {"_steps"},
     {"_guarantee", "_validation"},
     {"_weights"},
     {"_partitions"},

@@ -17,9 +17,7 @@ from sklearn.preprocessing import (
     FunctionTransformer,
     MaxAbsScaler,
     MinMaxScaler,
-    Normalizer,
     OneHotEncoder,
-    PolynomialFeatures,
     RobustScaler,
     StandardScaler,
 )
@@ -186,12 +184,12 @@ def test_steps_that_need_no_budget():
 _CONSTANT = SimpleImputer(strategy="constant", fill_value=0.0)
 
 
-@pytest.mark.parametrize("step", [MaxAbsScaler(), MinMaxScaler(), Normalizer(), _CONSTANT])
+@pytest.mark.parametrize("step", [MaxAbsScaler(), MinMaxScaler(), _CONSTANT])
 def test_refusals_say_what_to_take_instead(step):
     with pytest.raises(ValueError, match=type(step).__name__) as told:
         privatize(make_pipeline(step, KMeans(2)))
     assert "no scaled rows" not in str(told.value)
-    assert any(words in str(told.value) for words in ("Public", "scale rows", "public constant"))
+    assert any(words in str(told.value) for words in ("Public", "public constant"))
 
 
 @pytest.mark.parametrize(
@@ -231,18 +229,6 @@ def test_bad_compositions_are_named(steps):
     for theirs in (Pipeline(steps), FeatureUnion(steps), ColumnTransformer(steps)):
         with pytest.raises((TypeError, ValueError), match="^estimator: "):
             privatize(theirs)
-
-
-@pytest.mark.parametrize("step", [Binarizer(), PolynomialFeatures(2)], ids=["warns", "raises"])
-def test_steps_that_one_row_makes_warn_or_fail_are_refused(step):
-    """They learn nothing, and still one finite row shows in a fit."""
-    D = np.tile([[1.7e308, -1.7e308]], (500, 1))
-    with pytest.warns(RuntimeWarning, match="invalid|overflow"):
-        step.fit_transform(D)
-    with pytest.raises(ValueError, match="no private twin for .*overflow"):
-        privatize(make_pipeline(step, KMeans(2)))
-    with pytest.warns(PrivacyWarning, match="no row makes them warn or fail"):
-        privatize(Pipeline([("step", step), ("last", KMeans(2))]), allow=["step"])
 
 
 def test_nothing_to_replace_is_an_error():

@@ -27,7 +27,7 @@ from sklearn.utils import get_tags
 from .._aggregate.shared.global_generators import row_by_row
 from .._aggregate.shared.single_rows import finite
 from .._base import BaseDPEstimator
-from .._compositions import PublicStep, RowWiseStep, problem_of
+from .._steps import PublicStep, SingleRows, problem_of
 
 __all__ = ["Fitted", "square_sums", "transformed"]
 
@@ -60,7 +60,7 @@ def _marked(step: Any) -> Any:
     """A fitted step, so that a report of its pipeline knows what the search knew of it."""
     if not problem_of(step, fitted=True):
         return step
-    return PublicStep(step) if get_tags(step).requires_fit else RowWiseStep(step)
+    return PublicStep(step) if get_tags(step).requires_fit else SingleRows(step)
 
 
 def square_sums(rows: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
-from sklearn.preprocessing import Normalizer, StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 import sklearn_dp
 from sklearn_dp import (
@@ -110,7 +110,7 @@ CALLS = {
     ),
     "a point": lambda: int_point(X[:, 0], bounds=3.0, n_points=30, random_state=0),
     "a step that is not private": lambda: privatize(
-        Pipeline([("norm", Normalizer()), ("means", KMeans(2))]), allow=["norm"]
+        Pipeline([("norm", MaxAbsScaler()), ("means", KMeans(2))]), allow=["norm"]
     ),
     "from_sklearn": lambda: DPKMeans.from_sklearn(KMeans(2, tol=0.1), epsilon=1.0),
     "private rows in a picture": lambda: ClusterDisplay.from_estimator(

@@ -1,0 +1,309 @@
+"""Steps of compositions of scikit-learn: what is known of each, and how others are made harmless.
+
+**The claim.** A fitted composition is certified if each of its steps is known to be one of these.
+Then what each step gets for a row follows from that row, from parameters and from what the steps
+before have released, so one row more is one row more in front of each private step; see
+:mod:`._privacy._provenance` for the sum of their costs.
+
+* *Private*: what its fit shows is released, and it reads rows through the door.
+* *Public*: its fit learns nothing of rows, and it gives every row, read through the door by itself,
+  a finite result that follows from that row alone: `PublicScaler`, `PublicEncoder`, `SingleRows`.
+* A *pipeline*, which hands on what it gets.
+* A *union* without "passthrough", which puts blocks side by side whose types follow from the steps.
+  What passes through may be a list of rows, of which it makes an array of one type.
+* A *table of columns* whose format no row decides. Lists it reads entry by entry. It asks for the
+  exact density of the rows if a block may be sparse, and shows all rows to functions that choose
+  columns, unless they are scikit-learn's selector, which looks at names and types.
+
+Everything else is a stranger, scikit-learn's steps without a state among them: they get all rows at
+once. Of a list they make an array of one type, which one row decides (an integer 2 has the
+reciprocal 0, a float has 0.5), and one finite row may make them, or the step behind, warn or fail.
+`privatize` puts `SingleRows` around those, and makes the compositions ours.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Self
+from zlib import crc32
+
+import numpy as np
+from scipy.sparse import csr_array, issparse, vstack
+from sklearn import config_context
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.feature_extraction import FeatureHasher
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import Binarizer, FunctionTransformer, Normalizer, PolynomialFeatures
+from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
+from sklearn.utils import get_tags
+
+from ._aggregate.shared.global_generators import own_streams
+from ._aggregate.shared.single_rows import finite, products, row_guard, saturated
+from ._door import check_numbers, check_vector, column, numbers, schema, see_columns
+from ._privacy._checks import is_integer
+from ._silence.suppress_output import attempt, suppress_output
+from ._sklearn_compat import Versioned
+
+__all__ = ["PrivateStep", "PublicStep", "SingleRows", "follows_from_rows", "problem_of", "steps_of"]
+
+_LEARNED = "learned from private rows"
+_SEVERAL = "may look at several rows at once"
+_BEFORE = "fitted before, on rows of which nothing is known"
+_WAY_OUT = "privatize(...) replaces or refuses such steps"
+_ELEMENTWISE = (np.clip, np.nan_to_num, np.round)
+_PROJECTIONS = (GaussianRandomProjection, SparseRandomProjection)
+_CHECKED = {"assume_finite": True, "skip_parameter_validation": True}  # what a fit has checked
+_KEPT = {"out", "where"}  # arguments of functions which keep results, or leave them out
+
+
+class PrivateStep:
+    """Base class of what is fitted within a session."""
+
+
+class SingleRows(Versioned, TransformerMixin, BaseEstimator):
+    """A step that gets each row by itself, read as numbers or as a text, and no row in its fit.
+
+    It is fitted to a row of zeros, or not at all, so it learns nothing. A row that it fails at
+    counts as zeros, and infinite results as the largest number: no row shows but in its own result.
+    """
+
+    _learns_nothing = True
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the step to a public row; of `X` only names, types and number of columns count."""
+        example: Any = [{}] if isinstance(self.estimator, FeatureHasher) else [""]
+        if (given := self._check_given(X)) is not None:
+            see_columns(self, X, given, reset=True)
+            zeros = np.zeros((1, given.n_features), dtype=given.dtype)
+            example = csr_array(zeros) if given.sparse else zeros
+        with suppress_output(), np.errstate(all="ignore"):
+            self.estimator_ = self._made(example)
+            self._blank = _as_numbers(self.estimator_.transform(example)) * 0
+        return self
+
+    def _made(self, example: Any) -> Any:
+        return clone(self.estimator).fit(example)
+
+    @row_guard
+    def transform(self, X: Any) -> Any:
+        """What the step makes of each row, all of them finite."""
+        if "estimator_" not in vars(self):  # nothing is learned
+            self.fit(X)
+        if isinstance(self.estimator_, _PROJECTIONS):  # in one order, which follows from the row
+            X, matrix = self._numbers(X), self.estimator_.components_.T
+            matrix = matrix.toarray() if issparse(matrix) else matrix
+            return finite(X @ matrix if issparse(X) else products(X, matrix))
+        rows = [self._blank[:0]]
+        with suppress_output(), own_streams() as start_stream, config_context(**_CHECKED):
+            for row in self._rows(X):
+                start_stream(crc32(_bytes_of(row)))
+                made, error = attempt(self._of_row, row)
+                rows.append(self._blank if error is not None else made)
+        return vstack(rows, format="csr") if issparse(self._blank) else np.concatenate(rows)
+
+    def _of_row(self, row: Any) -> Any:
+        made = _as_numbers(self.estimator_.transform(row))
+        if issparse(made) != issparse(self._blank) or made.shape != self._blank.shape:
+            raise ValueError("other columns than those of zeros")
+        return made
+
+    def _rows(self, X: Any) -> Iterator[Any]:
+        if self._check_given(X) is None:
+            yield from ([entry] for entry in column(X, "X").tolist())
+            return
+        rows = self._numbers(X)
+        yield from (rows[i : i + 1].copy() for i in range(rows.shape[0]))
+
+    def _numbers(self, X: Any) -> Any:
+        see_columns(self, X, given := self._check_given(X), reset=False)
+        rows = numbers(X, given)
+        return rows if given.sparse else saturated(rows)
+
+    def _check_given(self, X: Any) -> Any:
+        """The public columns of a table, or None of a vector of texts; an error by its type."""
+        tags = get_tags(self.estimator).input_tags
+        if not tags.two_d_array:
+            check_vector(X, "X", ("text", "object"))
+            return None
+        check_numbers(given := schema(X), sparse=tags.sparse)
+        return given
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """The names that the step gives."""
+        if input_features is None:
+            input_features = getattr(self, "feature_names_in_", None)
+        return self.estimator_.get_feature_names_out(input_features)
+
+    def __getattr__(self, name: str) -> Any:
+        if name[0] == "_" or "estimator" not in vars(self) or name.startswith("estimator"):
+            raise AttributeError(name)
+        return getattr(vars(self).get("estimator_", self.estimator), name)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator).input_tags
+        tags.input_tags.sparse, tags.input_tags.two_d_array = inner.sparse, inner.two_d_array
+        tags.input_tags.string, tags.requires_fit = inner.string, False
+        return tags
+
+
+class PublicStep(SingleRows):
+    """One that was fitted before, on public rows: by the word of the user of a search."""
+
+    _learns_nothing = True
+
+    def _made(self, example: Any) -> Any:
+        return self.estimator
+
+    def __sklearn_clone__(self) -> Any:
+        return self
+
+
+def _as_numbers(made: Any) -> Any:
+    if not issparse(made):
+        return finite(np.asarray(made, dtype=made.dtype if made.dtype.kind == "f" else float))
+    made = csr_array(made)
+    made.data = finite(made.data)
+    return made
+
+
+def _bytes_of(row: Any) -> bytes:
+    """What the stream of a row follows from; only code of users draws from one."""
+    if issparse(row):
+        return row.data.tobytes() + row.indices.tobytes()
+    return row.tobytes() if isinstance(row, np.ndarray) else b""
+
+
+def steps_of(estimator: Any, *, fitted: bool = False) -> list[tuple[str, Any]] | None:
+    """Names and steps of a composition; None of others.
+
+    `fitted`: those that were fitted, which for a table of columns are copies.
+    """
+    if isinstance(estimator, Pipeline):
+        return list(estimator.steps)
+    if isinstance(estimator, FeatureUnion):
+        return list(estimator.transformer_list)
+    if not isinstance(estimator, ColumnTransformer):
+        return None
+    if fitted and hasattr(estimator, "transformers_"):
+        return [(name, step) for name, step, of in estimator.transformers_ if not _is_empty(of)]
+    parts = [(name, step) for name, step, *_ in estimator.transformers]
+    return [*parts, ("remainder", estimator.remainder)]
+
+
+def _is_empty(columns: Any) -> bool:
+    """Whether a step of a table of columns gets none, and so has not been fitted."""
+    if isinstance(columns, slice | str | int):
+        return False
+    columns = np.asarray(columns)
+    return not (columns.any() if columns.dtype == bool else columns.size)
+
+
+def problem_of(estimator: Any, *, fitted: bool) -> str:
+    """Why a composition has no guarantee; nothing if each of its steps is known to have one."""
+    text = _in_words(_strangers(estimator, "", fitted))
+    return text if fitted else text.replace(_LEARNED, "would learn from private rows")
+
+
+def _in_words(strangers: Iterator[tuple[str, str]]) -> str:
+    found: dict[str, list[str]] = {}
+    for reason, label in strangers:
+        found.setdefault(reason, []).append(label)
+    words = [f"{', '.join(dict.fromkeys(found[reason]))} {reason}" for reason in found]
+    return "; ".join([*words, _WAY_OUT]) if words else ""
+
+
+def _strangers(step: Any, name: str, fitted: bool) -> Iterator[tuple[str, str]]:
+    """Why nothing is known of a step, and what it is called, for each such step of a composition.
+
+    A subclass is another type: it may do anything with the rows.
+    """
+    kind, inner = type(step), steps_of(step, fitted=fitted)
+    if isinstance(step, str | PrivateStep) or _passes(step) or vars(kind).get("_learns_nothing"):
+        return
+    if kind is FrozenEstimator:
+        found = _strangers(step.estimator, name, fitted)
+        yield from ((_BEFORE, label) for _, label in found)
+    elif inner is not None:
+        if not _hands_on(step, kind, inner):
+            yield _SEVERAL, _label(kind, name)
+        for own, each in inner:
+            yield from _strangers(each, f"{name}__{own}" if name else own, fitted)
+    else:
+        stateless = isinstance(step, BaseEstimator) and not get_tags(step).requires_fit
+        stateless = stateless or follows_from_rows(step)
+        yield (_SEVERAL if stateless else _LEARNED), _label(kind, name)
+
+
+def _hands_on(step: Any, kind: type, inner: list[tuple[str, Any]]) -> bool:
+    """Whether a composition looks at no row, as in the claim above."""
+    if kind is FeatureUnion:
+        return not any(_passes(part) for _, part in inner)
+    if kind is not ColumnTransformer:
+        return kind is Pipeline or "_of_ours" in vars(kind)
+    chosen = [of for _, _, of in step.transformers if callable(of)]
+    dense = step.sparse_threshold == 0 or all(_is_dense(part) for _, part in inner)
+    return dense and all(isinstance(of, make_column_selector) for of in chosen)
+
+
+def _passes(step: Any) -> bool:
+    """Whether a step hands on what it gets; once fitted, "passthrough" has become a function."""
+    if isinstance(step, FunctionTransformer):
+        return type(step) is FunctionTransformer and step.func is None and not step.validate
+    return step is None or (isinstance(step, str) and step != "drop")
+
+
+def _is_dense(step: Any) -> bool:
+    """Whether a step makes dense blocks, whatever the rows are: a scaler keeps sparse ones."""
+    inner = steps_of(step)
+    if isinstance(step, str) or _passes(step):
+        return isinstance(step, str) and step == "drop"
+    if isinstance(step, PrivateStep):
+        keeps = isinstance(step, OneToOneFeatureMixin)
+        return not (keeps and getattr(step, "_takes_sparse", False))
+    if inner is None:
+        return vars(type(step)).get("_learns_nothing", False) and not isinstance(step, SingleRows)
+    made = inner[-1:] if isinstance(step, Pipeline) else inner
+    return all(_is_dense(each) for _, each in made)
+
+
+def _label(kind: type, name: str) -> str:
+    """The class of a step, and its name, unless that is the one that `make_pipeline` gives."""
+    usual = name.rpartition("__")[2].startswith(kind.__name__.lower())
+    return kind.__name__ if usual or not name else f"{kind.__name__} ({name!r})"
+
+
+# -- steps of scikit-learn that may be given single rows -------------------------------------------
+
+
+def follows_from_rows(step: Any) -> bool:
+    """Whether a step of scikit-learn, given a row, makes what follows from it and parameters alone,
+    and keeps nothing of it. Of code of the user nobody knows that."""
+    return step is not None and type(step) in _KNOWN and _KNOWN[type(step)](step)
+
+
+def _is_function_known(step: FunctionTransformer) -> bool:
+    function, kept = step.func, {*(step.kw_args or ())} & _KEPT
+    if isinstance(function, np.ufunc):
+        return function.types[0] != "O->O" and not kept  # one that was made of a Python function
+    return function is None or (not kept and any(function is each for each in _ELEMENTWISE))
+
+
+def _hashes_texts(step: HashingVectorizer) -> bool:
+    """By its own code alone, and no names of files."""
+    code = step.preprocessor, step.tokenizer, step.analyzer
+    return step.input == "content" and not any(map(callable, code))
+
+
+# Of a projection, the number of components may follow from n.
+_KNOWN: dict[type, Callable[[Any], bool]] = {
+    FunctionTransformer: _is_function_known,
+    HashingVectorizer: _hashes_texts,
+    FeatureHasher: lambda step: step.input_type == "dict",
+    **dict.fromkeys(_PROJECTIONS, lambda step: is_integer(step.n_components)),
+    **dict.fromkeys((Binarizer, Normalizer, PolynomialFeatures), lambda step: True),
+}
