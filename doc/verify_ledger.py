@@ -40,7 +40,7 @@ FIELDS = {
     "terms": {"identity", "budget", "unit", "composition", "relation"},
     "charge": {*NUMBERS, "gaussian", "unit", "relation", "label", "time", "key", "value"},
     "key": {"key", "values"},
-    "day": {"stream", "day"},
+    "day": {"stream", "number", "day"},
 }
 TRIGGERS = {"entries_follow", "entries_are_fixed", "entries_stay"}
 

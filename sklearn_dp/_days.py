@@ -29,14 +29,15 @@ What is kept from day to day are releases, and what follows from them. A day tha
 leaves the result of the day before, and counts as begun. Its name is not taken again, since its
 rows have been looked at, and its log and its callbacks may have shown what it had released by then.
 A process that dies takes this with it, and the model of the day before, loaded from a file, does
-not know it; a ledger does, where there is one: a day with a name is entered before its rows are
-read.
+not know it; no more do copies of a model know of each other. A ledger does, where there is one: a
+day is entered, by its number and name, before its rows are read. So copies go on beside each other
+only by days of different names, which say that their rows are different ones.
 """
 
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from datetime import UTC, date, datetime
 from operator import index
 from types import MethodType, SimpleNamespace
 from typing import Any, Self
@@ -47,8 +48,8 @@ from numpy.typing import ArrayLike
 from ._base import BaseDPEstimator, check_integer, check_real, fits_inside
 from ._partitions import engine_of
 from ._privacy._budget import PrivacyBudget
-from ._privacy._checks import is_integer, plain_text
-from ._privacy._disjoint import EVERYONE, payers_in_words
+from ._privacy._checks import is_integer, is_real
+from ._privacy._disjoint import EVERYONE, check_name, payers_in_words
 from ._privacy._ledger import open_ledger
 from ._privacy._plan import PrivacyPlan
 from ._privacy._session import PrivacySession
@@ -72,8 +73,8 @@ _WEIGHTS = (
     "max_weight is set."
 )
 _NOTE = (
-    "new rows every day: a unit has rows on at most {}, so all days together cost no more; the "
-    "first day is charged for all"
+    "new rows every day: a unit has rows on at most {}, of this model and all its copies, so all "
+    "days together cost no more; the first day is charged for all"
 )
 
 
@@ -187,7 +188,8 @@ class BaseByDays(BaseDPEstimator):
             As in `fit`: the rows of a group are those of one unit.
         day : date, str or int, optional
             Name of the day, such as "2026-03-01". It must be larger than the one before, so that no
-            day is fitted twice by mistake.
+            day is fitted twice by mistake. With a ledger, no copy of the model may fit a day of the
+            same name, nor another one without names.
         half_life : float, optional
             Days after which what earlier rows have shown counts half, for data that drift. None:
             all days count alike.
@@ -210,12 +212,14 @@ class BaseByDays(BaseDPEstimator):
 
         Notes
         -----
-        Each unit has rows on one day (or on `n_days`): that is up to the caller, and no fit can
-        tell. The number of days need not be known. A `fit` can be the first day.
+        Each unit has rows on one day (or on `n_days`), of this model and all its copies: that is up
+        to the caller, and no fit can tell. The number of days need not be known. A `fit` can be the
+        first day.
         """
         if engine_of(X, groups, sample_weight) is not None:
             raise TypeError("X must be in memory for partial_fit, not a partitioned table.")
         n_days = check_integer(n_days, "n_days", low=1, high=_MOST_DAYS)
+        day = _named(day)
         keep = 1.0
         if half_life is not None:
             keep = 0.5 ** (1 / check_real(half_life, "half_life", low=0.1, high=1e9))
@@ -276,14 +280,19 @@ class BaseByDays(BaseDPEstimator):
 
     def _check_ledger(self) -> None:
         """Later days are not charged: refuse a ledger whose units the first day has not charged."""
-        book = open_ledger(self.ledger)
+        book, paid = open_ledger(self.ledger), self.privacy_report_.paid_by
         if book is None:
+            if paid is not None and self.ledger is None:
+                raise ValueError(
+                    "ledger must be that of the first day, which keeps account of all days that "
+                    "have begun, or False for rows that no ledger keeps account of."
+                )
             return
-        if self.privacy_report_.paid_by is None:
+        if paid is None:
             raise ValueError(
                 "ledger must be None: the first day had no ledger, and later days are not charged."
             )
-        (first, head, payers), state = self.privacy_report_.paid_by, book.state()
+        (first, head, payers, _), state = paid, book.state()
         if state.identity != first:
             raise ValueError(
                 "ledger must be that of the first day, because later days are not charged. This "
@@ -357,10 +366,11 @@ class BaseByDays(BaseDPEstimator):
         if number and is_integer(seed):
             seed = index(seed) + (number << 128)  # noise of its own
         ledger = None if number else self.ledger
-        if (paid := self.privacy_report_.paid_by if number else None) and today.name is not None:
-            book = open_ledger(self.ledger)
-            if book is not None:
-                book._begin("/".join((paid[1], *map(str, self._place))), _text_of(today.name))
+        if number and (book := open_ledger(self.ledger)) is not None:
+            paid = self.privacy_report_.paid_by
+            assert paid is not None
+            stream = "/".join((paid[3], *map(str, self._place)))
+            book._begin(stream, number + 1, _text_of(today.name))
         session = PrivacySession(plan, random_state=seed, ledger=ledger, label=type(self).__name__)
         if today.n_days > 1:
             session.inner(_OTHERS, self._others(today.plan, today.n_days), _OTHERS)
@@ -393,14 +403,29 @@ class BaseByDays(BaseDPEstimator):
         return super()._validated(X, reset=reset and not self._later)
 
 
-def _text_of(day: Any) -> str:
-    """The name of a day in a ledger: the same for all that are equal, as 2 and 2.0 are."""
+def _named(day: Any) -> str | int | date | None:
+    """The name of a day, as a plain one: whoever compares two of them finds a larger one."""
+    if day is None:
+        return None
     if isinstance(day, str):
-        return plain_text("day", day)
-    whole = isinstance(day, Integral | np.bool_) or (
-        isinstance(day, Real) and float(day).is_integer()
-    )
-    return str(int(day) if whole else day)
+        return check_name("day", day)
+    if isinstance(day, np.datetime64):
+        day = day.astype("M8[us]").item()
+    if isinstance(day, date) and day == day:  # a missing one is not equal to itself
+        return day
+    if is_integer(day) or isinstance(day, bool | np.bool_):
+        return int(day)
+    if is_real(day) and (number := float(day)).is_integer():
+        return int(number)
+    raise TypeError("day must be a date, a str or an integer.")
+
+
+def _text_of(day: str | int | date | None) -> str:
+    """The name of a day in a ledger: the same for all that mean one day; "" without one."""
+    if isinstance(day, datetime):
+        day = day if day.tzinfo is None else day.astimezone(UTC).replace(tzinfo=None)
+        return day.isoformat().removesuffix("T00:00:00")
+    return "" if day is None else f"{day}"
 
 
 def _after(day: Any, last: Any) -> bool:

@@ -35,7 +35,7 @@ class Guaranteed(PrivateStep):
     privacy_plan: Callable[..., PrivacyPlan]
     _check_shared: Callable[[], PrivacyBudget]
     _provenance: PrivacyReport | None = None
-    _place: tuple[int, ...] = ()  # among the parts of what it came out of
+    _place: tuple[int, ...] = ()  # among the parts of what it came out of, which share no days
 
     @property
     def privacy_report_(self) -> PrivacyReport:
@@ -67,8 +67,11 @@ class Guaranteed(PrivateStep):
         attributes.pop("privacy_report_", None)
         return attributes
 
-    def _released_parts(self) -> Iterable["Guaranteed"]:
-        """What a fit has released that may go its own way: it takes report and ledger along."""
+    def _released_parts(self) -> Iterable[tuple[tuple[int, ...], "Guaranteed"]]:
+        """What a fit has released that may go its own way: it takes report and ledger along.
+
+        Each with its place: none for what reads the rows of the whole.
+        """
         return ()
 
     def _add_report(self, made: PrivacyReport) -> None:
@@ -85,9 +88,9 @@ class Guaranteed(PrivateStep):
 
     def _hand_on(self) -> None:
         """Give what was released as a part the report of the whole, its ledger, and a place."""
-        for number, part in enumerate(self._released_parts()):
+        for place, part in self._released_parts():
             part._provenance, part.ledger = self._provenance, self.ledger
-            part._place = (*self._place, number)
+            part._place = self._place + place
             part._hand_on()
 
     def _payer(self, ledger: Any = None) -> Any:

@@ -2,8 +2,10 @@
 
 import os
 import pickle
-from datetime import date
+from copy import deepcopy
+from datetime import date, datetime
 from enum import Enum
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -87,7 +89,9 @@ def test_a_ledger_that_has_not_been_charged_is_refused(first):
     for other in (region["south"], region.ledger):
         with pytest.raises(ValueError, match="^ledger must be that of region"):
             model.set_params(ledger=other).partial_fit(rows_of(1))
-    for same in (region["north"], None):
+    with pytest.raises(ValueError, match="^ledger must be that of the first day"):
+        model.set_params(ledger=None).partial_fit(rows_of(1))
+    for same in (region["north"], False):
         model.set_params(ledger=same).partial_fit(rows_of(1))
     with pytest.raises(ValueError, match="^ledger must be None: the first day had no ledger"):
         getattr(kmeans(), first)(rows_of(0)).set_params(ledger=region.ledger).partial_fit(
@@ -151,11 +155,14 @@ class Weekday(str, Enum):  # noqa: UP042 - StrEnum prints as its text
 
 @pytest.mark.parametrize(
     ("days", "again"),
-    [((1, 2, 3), [2, 2.0, np.int8(2), np.float32(2), np.uint64(2)]),
-     ((0, True, 2), [1, True, 1.0, np.bool_(True)]), ((0.0, 0.5, 1.0), [0.5, np.float64(0.5)]),
+    [((1, 2, 3), [2, 2.0, np.int8(2), np.float32(2), np.uint64(2), None]),
+     ((0, True, 2), [1, True, 1.0, np.bool_(True)]), ((1, None, 3), [None]),
      (("2026-03-01", "2026-03-02", "2026-03-03"),
       ["2026-03-02", np.str_("2026-03-02"), Weekday.TUESDAY]),
-     ((date(2026, 3, 1), date(2026, 3, 2), date(2026, 3, 3)), [date(2026, 3, 2)])],
+     ((date(2026, 3, 1), date(2026, 3, 2), date(2026, 3, 3)),
+      [date(2026, 3, 2)]),
+     ((np.datetime64("2026-03-01T00"), pd.Timestamp("2026-03-02"), datetime(2026, 3, 3)),
+      [datetime(2026, 3, 2), np.datetime64("2026-03-02T00"), pd.Timestamp("2026-03-02")])],
 )  # fmt: skip
 @pytest.mark.parametrize("kept", ["in memory", "in a file"])
 def test_a_day_of_a_process_that_died_is_not_fitted_again(days, again, kept, tmp_path, monkeypatch):
@@ -182,9 +189,60 @@ def test_a_day_of_a_process_that_died_is_not_fitted_again(days, again, kept, tmp
             loaded().partial_fit(Watched(rows_of(1), lambda: pytest.fail("read")), day=day)
     later = loaded().partial_fit(rows_of(1), day=days[2])
     assert later.days_.number == 2 and len(ledger.entries) == 1
-    # Another stream has days of its own, and a day without a name is not entered.
-    loaded().partial_fit(rows_of(1))
     assert len(ledger.state().days) == 2
+
+
+@pytest.mark.parametrize("kept", ["in memory", "in a file"])
+@pytest.mark.parametrize("copied", [deepcopy, evening])
+def test_copies_of_a_model_do_not_read_one_day_again(copied, kept, tmp_path):
+    """Each said (1, 1e-6)-DP of the same rows, under a ledger that had nothing left."""
+    path = None if kept == "in memory" else tmp_path / "ledger.db"
+    ledger = PrivacyLedger(PrivacyBudget(1.0, 1e-6), path=path)
+    model = kmeans(ledger=ledger).partial_fit(rows_of(0))
+
+    def copy_of(model):
+        return copied(model).set_params(ledger=ledger)
+
+    first, *others = [copy_of(model) for _ in range(3)]
+    first.partial_fit(rows_of(1))
+    for other in (*others, copy_of(model)):
+        with pytest.raises(LedgerError, match="day number 2 was begun before.*day="):
+            other.partial_fit(Watched(rows_of(1), lambda: pytest.fail("read")))
+    # Of days of other rows their names say that they are others.
+    north, south = others
+    assert north.partial_fit(rows_of(2), day="2026-03-02 north").days_.number == 2
+    with pytest.raises(LedgerError, match="begun before"):
+        south.partial_fit(rows_of(2), day="2026-03-02 north")
+    assert south.partial_fit(rows_of(3), day="2026-03-02 south").days_.number == 2
+    assert first.partial_fit(rows_of(4)).days_.number == 3  # the only one that has come so far
+    with pytest.raises(LedgerError, match="day number 3 was begun before"):
+        south.partial_fit(rows_of(4))
+    assert len(ledger.entries) == 1
+
+
+def test_what_came_out_of_one_search_reads_a_day_once():
+    """The candidates read the same rows, and so would two that go on by days."""
+    ledger = PrivacyLedger(PrivacyBudget(3.0, 1e-5))
+    grid = {"n_clusters": [2, 4]}
+    search = DPGridSearch(DPKMeans(bounds=1.0), grid, ledger=ledger).fit(rows_of(0))
+    search.best_estimator_.partial_fit(rows_of(1), day=2)
+    for other in search.estimators_:
+        for day in (2, None):
+            with pytest.raises(LedgerError, match="begun before"):
+                other.partial_fit(rows_of(1), day=day)
+    assert kmeans(ledger=ledger).fit(rows_of(0)).partial_fit(rows_of(1), day=2).days_.number == 2
+
+
+@pytest.mark.parametrize(
+    "day",
+    [np.nan, np.inf, 2.5, 1j, [1], (1,), b"x", "a\0b", "", "a\nb", object(), pd.NaT,
+     np.timedelta64(2), np.datetime64("NaT"), np.array([1]), pd.Period("2026-03"), Fraction(1, 2)],
+)  # fmt: skip
+def test_a_day_whose_name_is_none_is_refused_before_the_charge(day):
+    ledger = PrivacyLedger(PrivacyBudget(1.0, 1e-6))
+    with pytest.raises((TypeError, ValueError), match="^day must be"):
+        kmeans(ledger=ledger).partial_fit(Watched(rows_of(0), lambda: None), day=day)
+    assert ledger.entries == ()
 
 
 @pytest.mark.parametrize(

@@ -126,8 +126,8 @@ def test_payers_of_the_first_day_pay_for_all(where, tmp_path):
     else:
         model = getattr(kmeans(ledger=region["n"]), where)(X)
     before = model.privacy_report_
-    for again in (model, pickle.loads(pickle.dumps(model))):
-        again.partial_fit(X + 1)
+    for number, again in enumerate([model, pickle.loads(pickle.dumps(model))]):
+        again.partial_fit(X + number, day=number)
         report = again.privacy_report_
         assert report.payers == "region = 'n'" and report.ledger == before.ledger != ()
         assert "paid by the units of region = 'n' only" in report.spent
@@ -312,16 +312,17 @@ def test_what_is_inside_of_what_came_out_is_charged_there_too(outer, inner):
 
 
 def test_segments_go_on_by_days_with_names(tmp_path):
-    """Each is a stream of its own, whose days are not fitted twice, in whatever copy."""
+    """Each is a stream of its own, whose days are not fitted twice, in whatever copy, or pooled."""
     ledger = book(path=tmp_path / "ledger.db")
     models = segments(ledger=ledger)
     night = {value: pickle.dumps(model) for value, model in models.estimators_.items()}
-    for model in (*models.estimators_.values(), models.pooled_):
+    for model in models.estimators_.values():
         assert model.partial_fit(X, day="2026-03-02").days_.number == 2
-    for state in night.values():
-        with pytest.raises(LedgerError, match="begun before"):
-            pickle.loads(state).partial_fit(X, day="2026-03-02")
-    assert len(ledger.entries) == 1 and len(ledger.state().days) == 3
+    for model in (models.pooled_, *map(pickle.loads, night.values())):
+        for day in ("2026-03-02", None):
+            with pytest.raises(LedgerError, match="begun before"):
+                model.partial_fit(X, day=day)
+    assert len(ledger.entries) == 1 and len(ledger.state().days) == 2
 
 
 def test_a_search_that_was_saved_asks_for_its_ledger(tmp_path):

@@ -80,7 +80,7 @@ def grown(folder, number):
             region = ledger.disjoint("region", ["north", "south", "\u00e9"])
             payers += [region[value] for value in region]
         elif step == 6:
-            ledger._begin(ledger.state().head, "2026-03-01")
+            ledger._begin(ledger.state().head, 3, "2026-03-01")
         else:
             costs = [cap / parts * rng.choice([1.0, 0.999, 0.5, 0.1]) for cap in state.caps]
             rho, failure = costs if state.composition != "basic" else (1e-3, 0.0)
@@ -164,7 +164,7 @@ def edited(content, rng):
                    "value": "south", "label": "other", "time": "2020-01-01", "gaussian": False,
                    "unit": "client", "relation": "replace the rows of"},
         "key": {"key": "other", "values": ["north", "south", "\u00e9", "west"]},
-        "day": {"stream": "other", "day": "2026-03-02"},
+        "day": {"stream": "other", "number": 2, "day": "2026-03-02"},
         "terms": {"identity": "0" * 32, "unit": "client", "composition": "other",
                   "relation": "replace the rows of",
                   "budget": {"epsilon": 99.0, "delta": 0.1, "rho": None}},

@@ -19,7 +19,7 @@ from ._checks import plain_text
 from ._rounding import exact_sum
 
 __all__ = [
-    "EVERYONE", "Line", "Payers", "agreed_values", "check_one_value", "check_payers",
+    "EVERYONE", "Line", "Payers", "agreed_values", "check_name", "check_one_value", "check_payers",
     "dearest", "payers_in_words",
 ]  # fmt: skip
 
@@ -71,7 +71,7 @@ def agreed_values(
     A LedgerError for a key that is not listed, for one that is listed with other values, and for
     neighbors that may move a unit from one value to another.
     """
-    key = _check_name("key", key)
+    key = check_name("key", key)
     new = None if values is None else _check_values(values)
     old = listed.get(key)
     if old is not None:
@@ -95,8 +95,8 @@ def agreed_values(
     return key, new
 
 
-def _check_name(what: str, name: object) -> str:
-    """A name of a key or of a value."""
+def check_name(what: str, name: object) -> str:
+    """A name of a key, of a value or of a day."""
     name = plain_text(what, name)
     if not name.strip() or not name.isprintable():
         raise ValueError(f"{what} must be printable text")
@@ -112,7 +112,7 @@ def _check_values(values: Iterable[str]) -> tuple[str, ...]:
         raise TypeError("values must be a list of str")
     if not listed:
         raise ValueError("values must not be empty")
-    checked = tuple(_check_name("each of values", value) for value in listed)
+    checked = tuple(check_name("each of values", value) for value in listed)
     if len({unicodedata.normalize("NFKC", value) for value in checked}) < len(checked):
         raise ValueError("values must differ, and look different")
     return checked
@@ -122,7 +122,7 @@ def check_payers(key: object, value: object) -> Payers:
     """The units of a charge; both names are empty for all units."""
     if (plain_text("key", key), plain_text("value", value)) == EVERYONE:
         return EVERYONE
-    return _check_name("key", key), _check_name("value", value)
+    return check_name("key", key), check_name("value", value)
 
 
 def check_one_value(several: Sequence[tuple[object, Payers]]) -> None:

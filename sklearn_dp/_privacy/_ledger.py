@@ -259,9 +259,9 @@ class PrivacyLedger:
         self._book.append(lambda state: state.charging(made))
         log_charge(self.path, made)
 
-    def _begin(self, stream: str, day: str) -> None:
+    def _begin(self, stream: str, number: int, day: str) -> None:
         """Note that a day of a stream begins: its rows are read next, and no second time."""
-        self._book.append(lambda state: state.beginning(stream, day))
+        self._book.append(lambda state: state.beginning(stream, number, day))
 
     def to_dp_accounting(self) -> tuple[Any, float]:
         """Return all charges as one event of Google's dp-accounting, which must be installed.

@@ -367,7 +367,7 @@ class LedgerState:
     terms: LedgerTerms
     charges: tuple[LedgerCharge, ...]  # oldest first
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # with their values
-    days: frozenset[tuple[str, str]] = frozenset()  # a stream, and the name of a day of it
+    days: frozenset[tuple[str, int, str]] = frozenset()  # a stream; number and name of a day of it
     identity: str = ""  # random; copies of a file have the same one
     heads: tuple[str, ...] = ()  # the hash of each entry
     payers: Payers = EVERYONE  # whom `spent` and `remaining` are about
@@ -397,7 +397,7 @@ class LedgerState:
             elif kind == "key":
                 key, keys[key] = agreed_values({}, relation=self.terms.relation, **content)
             elif kind == "day":
-                days.add((content["stream"], content["day"]))
+                days.add((content["stream"], content["number"], content["day"]))
             else:
                 raise ValueError("an entry of an unknown kind")
         return replace(
@@ -433,14 +433,29 @@ class LedgerState:
         name, agreed = agreed_values(self.keys, key, values, self.terms.relation)
         return None if name in self.keys else _entry("key", key=name, values=agreed)
 
-    def beginning(self, stream: str, day: str) -> str:
-        """The entry of a day of a stream, whose rows are read next; an error if they have been."""
-        if (stream, day) in self.days:
+    def beginning(self, stream: str, number: int, day: str) -> str:
+        """The entry of a day of a stream, whose rows are read next; an error if they have been.
+
+        Copies of a model are one stream. A day without a name has its number alone, so it is
+        refused if any copy has come as far. Parts of a stream ("stream/part") have rows apart from
+        each other, but not from the whole.
+        """
+        of_both = [
+            (n, name) for of, n, name in self.days
+            if f"{of}/".startswith(f"{stream}/") or f"{stream}/".startswith(f"{of}/")
+        ]  # fmt: skip
+        if day and any(name == day for _, name in of_both):
             raise LedgerError(
                 f"ledger: the day {day} was begun before, so its rows have been read, and log or "
                 "callbacks may have shown what was released. Go on with the next day."
             )
-        return _entry("day", stream=stream, day=day)
+        if not day and any(n >= number for n, _ in of_both):
+            raise LedgerError(
+                f"ledger: day number {number} was begun before, by a copy of this model or by a "
+                "fit that failed. If these are rows that nothing has read, give their day a name "
+                "of its own: day=..."
+            )
+        return _entry("day", stream=stream, number=number, day=day)
 
     def _paid(self, charges: Iterable[LedgerCharge]) -> tuple[list[float], list[float]]:
         """The two costs of some charges, of those that the unit pays which pays most."""

@@ -73,7 +73,7 @@ def total_of(named: Sequence[tuple[str, PrivacyReport]]) -> PrivacyReport:
         return first
     _check_alike(named)
     paid = [each.paid_by for each in reports if each.paid_by is not None]
-    check_one_value([(book, payers) for book, _, payers in paid])
+    check_one_value([(book, payers) for book, _, payers, _ in paid])
     tight = [each for each in reports if each.in_rho and each.rho < math.inf]
     rest = [each for each in reports if len(tight) < 2 or not (each.in_rho and each.rho < math.inf)]
     costs = [(each.epsilon, each.delta) for each in rest]

@@ -31,8 +31,8 @@ from ._parallel_composition import maximum_cost
 
 __all__ = ["EXACT", "PaidBy", "PrivacyReport"]
 
-PaidBy = tuple[str, str, Payers]
-"""Which ledger was charged, its head after that, and the units that paid."""
+PaidBy = tuple[str, str, Payers, str]
+"""Which ledger was charged, its head after that, the units that paid, and a name of the fit."""
 EXACT = "Gaussian DP (exact)"
 _VOID = {
     "altered": "an audit altered the noise of this fit on purpose",

@@ -257,7 +257,8 @@ class PrivacySession(Releases, AlgorithmicRandomness):
         if not is_paid(book, charge):
             book.charge(charge)
         state = book.state()
-        self._paid_by, terms = (state.identity, state.head, state.payers), state.terms
+        self._paid_by = (state.identity, state.head, state.payers, fresh_bytes(8).hex())
+        terms = state.terms
         return tuple(zip(terms.columns, terms.costs(charge), terms.caps, strict=True))
 
     @property

@@ -353,8 +353,8 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
         )
         self.status_ = status_of(self.topics_, model.status_)
 
-    def _released_parts(self) -> tuple[Any, ...]:
-        return (self.estimator_,)
+    def _released_parts(self) -> Any:
+        return [((), self.estimator_)]
 
     def _release_sizes(self, session: Any, topics: np.ndarray, units: Any, n_topics: int) -> None:
         """How many units each topic has."""

@@ -381,7 +381,7 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
         return fit_table_blocks(session, table, fits)
 
     def _released_parts(self):
-        return [self.estimator_] if isinstance(self.estimator_, Guaranteed) else []
+        return [((), self.estimator_)] if isinstance(self.estimator_, Guaranteed) else []
 
     def _released(self, output, n_features):
         """A fresh estimator with the released attributes and public ones."""

@@ -194,11 +194,14 @@ class BaseDPSearch(Versioned, Guaranteed, CallbackSupportMixin, MetaEstimatorMix
             vars(step).pop("_names_of_search", None)
         return fitted.model
 
-    def _released_parts(self) -> Iterator[Guaranteed]:
+    def _released_parts(self) -> Iterator[tuple[tuple[int, ...], Guaranteed]]:
+        """All candidates read the same rows; the steps of one have paid for them one by one."""
         for model in (self.best_estimator_, *getattr(self, "estimators_", ())):
-            for _, step in model.steps if isinstance(model, Pipeline) else [("", model)]:
+            if isinstance(model, Guaranteed):
+                yield (), model
+            for i, (_, step) in enumerate(model.steps if isinstance(model, Pipeline) else ()):
                 if isinstance(step, Guaranteed):
-                    yield step
+                    yield (i,), step
 
     # -- the answer's methods -------------------------------------------------------------------
 

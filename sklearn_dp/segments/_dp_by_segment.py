@@ -385,8 +385,10 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
         self.status_ = start + "; ".join(words) if words else "ok"
 
     def _released_parts(self):
-        models = [*self.estimators_.values(), getattr(self, "pooled_", None)]
-        return [model for model in models if model is not None]
+        """Segments share no rows; what is pooled has those of all."""
+        pooled = getattr(self, "pooled_", None)
+        parts = [((i,), model) for i, model in enumerate(self.estimators_.values())]
+        return parts if pooled is None else [*parts, ((), pooled)]
 
     def _tell_limit(self):
         """Each estimator has its own bounds."""

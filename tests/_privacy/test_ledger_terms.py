@@ -291,7 +291,7 @@ def some_entries():
         lambda state: state.charging(LedgerCharge(1 / 3, 0.0, gaussian=True, rho=0.1)),
         lambda state: state.listing("region", iter(["north", "south"])),
         lambda state: state.charging(LedgerCharge(0.5, 0.0, key="region", value="north")),
-        lambda state: state.beginning(state.head, "2026-03-01"),
+        lambda state: state.beginning(state.head, 2, "2026-03-01"),
     ):
         ledger._book.append(lambda state, make=make: entries.append(make(state)) or entries[-1])
     return ledger, entries
@@ -358,8 +358,21 @@ def test_what_was_admitted_passes_the_check(asked):
 
 
 def test_a_day_of_a_stream_begins_once(ledger):
-    for stream, day in (("a", "1"), ("a", "2"), ("b", "1")):
-        ledger._begin(stream, day)
-    with pytest.raises(LedgerError, match="day 2 was begun before"):
-        ledger._begin("a", "2")
-    assert ledger.state().days == {("a", "1"), ("a", "2"), ("b", "1")}
+    """Of a part and the whole too; parts have days of their own."""
+    begun = [
+        ("a", 2, "1"),
+        ("a", 3, ""),
+        ("a", 3, "2"),
+        ("ab", 2, "1"),
+        ("c/0", 2, ""),
+        ("c/1", 2, ""),
+    ]
+    for day in begun:
+        ledger._begin(*day)
+    for stream in ("a", "a/0"):
+        with pytest.raises(LedgerError, match="day 2 was begun before"):
+            ledger._begin(stream, 9, "2")
+    for stream, number in (("a", 2), ("a", 3), ("c", 2), ("c/1", 2)):
+        with pytest.raises(LedgerError, match=f"day number {number} was begun before"):
+            ledger._begin(stream, number, "")
+    assert ledger.state().days == {*begun}

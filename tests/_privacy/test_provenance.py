@@ -59,7 +59,7 @@ def test_a_gaussian_day_is_not_told_by_its_curve_where_another_is_not_gaussian()
 
 @pytest.mark.parametrize("payers", ["", "region = 'n'"])
 def test_the_first_day_pays(payers):
-    who = ("name", "head", ("region", "n"))
+    who = ("name", "head", ("region", "n"), "")
     paid = {"payers": payers, "ledger": (("rho", 1.0, 2.0),), "paid_by": who}
     found = worst_of(report(**paid), report())
     assert {name: getattr(found, name) for name in paid} == paid
@@ -118,12 +118,12 @@ def test_other_neighbors_are_refused(options):
 @pytest.mark.parametrize(
     "first, second, refused",
     [
-        (("x", "head", ("region", "n")), ("x", "head", ("region", "s")), True),
-        (("x", "head", ("region", "n")), ("x", "head", ("region", "n")), False),
-        (("x", "head", ("region", "n")), ("x", "head", ("", "")), False),
-        (("x", "head", ("region", "n")), ("x", "head", ("age", "s")), False),
-        (("x", "head", ("region", "n")), ("y", "head", ("region", "s")), False),
-        (("x", "head", ("region", "n")), None, False),
+        (("x", "head", ("region", "n"), ""), ("x", "head", ("region", "s"), ""), True),
+        (("x", "head", ("region", "n"), ""), ("x", "head", ("region", "n"), ""), False),
+        (("x", "head", ("region", "n"), ""), ("x", "head", ("", ""), ""), False),
+        (("x", "head", ("region", "n"), ""), ("x", "head", ("age", "s"), ""), False),
+        (("x", "head", ("region", "n"), ""), ("y", "head", ("region", "s"), ""), False),
+        (("x", "head", ("region", "n"), ""), None, False),
     ],
 )
 def test_two_values_of_a_key_are_refused(first, second, refused):
