@@ -25,6 +25,7 @@ Which one to take:
 * medians and quartiles of columns: :class:`DPQuantiles`; columns of different units, and
   categories: :class:`PublicScaler`, :class:`DPStandardScaler`, :class:`DPRobustScaler`,
   :class:`PublicEncoder`, :class:`DPOneHotEncoder`;
+* segments of a table of persons, each with a profile, in one call: :func:`profile`;
 * one result for each region or department: :class:`DPBySegment`;
 * any estimator of your own: :class:`SampleAndAggregate`; bounds for a pipeline:
   :class:`DPOutlierScreen`;
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
         PublicEncoder,
         PublicScaler,
     )
-    from .segments import DPBySegment
+    from .segments import DPBySegment, DPProfile, profile
 
 __all__ = [
     "DPBySegment",
@@ -78,6 +79,7 @@ __all__ = [
     "DPOneHotEncoder",
     "DPOutlierScreen",
     "DPPCA",
+    "DPProfile",
     "DPQuantiles",
     "DPRobustScaler",
     "DPStandardScaler",
@@ -92,6 +94,7 @@ __all__ = [
     "SampleAndAggregate",
     "privacy_report",
     "privatize",
+    "profile",
 ]
 
 _HOMES = {
@@ -122,7 +125,7 @@ _HOMES = {
         "PublicEncoder",
         "PublicScaler",
     ),
-    "segments": ("DPBySegment",),
+    "segments": ("DPBySegment", "DPProfile", "profile"),
 }
 
 _PACKAGES = (

@@ -33,8 +33,8 @@ LAYERS = (
     {"_days"},
     {"mean", "covariance", "decomposition", "cluster", "mixture", "ensemble"}
     | {"preprocessing", "_compositions"},
-    {"federated", "model_selection", "inspection", "audit", "segments"}
-    | {"_pipeline_report", "_privatize"},
+    {"federated", "model_selection", "inspection", "audit", "_pipeline_report", "_privatize"},
+    {"segments"},
     {"__init__"},
     {"__main__"},
 )

@@ -16,8 +16,8 @@ from ._guarantee_text import in_plain_words
 from ._parallel_composition import maximum_cost
 
 __all__ = [
-    "bar", "cell", "columns_of", "cost_of", "framed", "line", "lines_of", "paths_of", "per_cent",
-    "table", "times", "unbroken",
+    "bar", "bars_table", "cell", "columns_of", "cost_of", "document", "facts", "framed", "line",
+    "lines_of", "paths_of", "per_cent", "table", "times", "unbroken",
 ]  # fmt: skip
 
 # Of Okabe and Ito, told apart with any color vision; names and shares stand beside them in words.
@@ -100,6 +100,77 @@ def framed(content: str, fitted: bool = True) -> str:
     `content` is HTML, escaped where it has to be. Blue if `fitted`, otherwise orange.
     """
     return f'{_STYLE}<div class="sk-dp{" fitted" * fitted}">{content}</div>'
+
+
+_PAGE = """<style>body{margin:0;background:#fff}
+.sk-dp.sk-dp-page{max-width:62em;margin:0 auto;padding:1.2em;border:0;
+font-family:system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;background:none}
+.sk-dp-page h1{font-size:1.5em;margin:.2em 0 .6em}
+.sk-dp-page h2{font-size:1.1em;margin:1.4em 0 .4em;
+border-bottom:1px solid var(--sklearn-color-line)}
+.sk-dp-page p{overflow-wrap:anywhere}
+.sk-dp-page .sk-dp-scroll{margin-left:0}
+.sk-dp-page .sk-dp-facts th,.sk-dp-page .sk-dp-facts td{white-space:normal;overflow-wrap:anywhere;
+vertical-align:top}
+.sk-dp-page .sk-dp-facts th{width:11em;background:none;font-weight:600}
+.sk-dp-page tr.sk-dp-first>*{border-top:2px solid var(--sk-dp-head)}
+.sk-dp-page th[scope=row]{font-weight:normal;background:none;white-space:normal;min-width:7em}
+.sk-dp-page td.sk-dp-cell{font-variant-numeric:tabular-nums;background-repeat:no-repeat}
+@media (prefers-color-scheme:dark){body{background:#12161c}}
+@media (max-width:30em){.sk-dp.sk-dp-page{padding:.8em}.sk-dp-page .sk-dp-facts th{width:7em}}
+@media print{body{background:#fff}.sk-dp.sk-dp-page.sk-dp.sk-dp-page{padding:0;max-width:none;"""
+_PAGE += (
+    f"{_LIGHT[1:-1]}}}"
+    + """
+.sk-dp-page .sk-dp-scroll{overflow:visible}
+.sk-dp-page th,.sk-dp-page td{white-space:normal!important;overflow-wrap:anywhere}
+.sk-dp-page tr,.sk-dp-page h2{break-inside:avoid;break-after:auto}
+.sk-dp-page *{print-color-adjust:exact;-webkit-print-color-adjust:exact}}</style>"""
+)
+
+
+def document(heading: str, content: str) -> str:
+    """A page of its own, for screens, phones and printers. `content` is HTML, already escaped."""
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f'<meta name="color-scheme" content="light dark"><title>{escape(heading)}</title>{_STYLE}'
+        f'{_PAGE}</head><body><main class="sk-dp fitted sk-dp-page"><h1>{escape(heading)}</h1>'
+        f"{content}</main></body></html>\n"
+    )
+
+
+def facts(pairs: Iterable[tuple[str, str]]) -> str:
+    """Names and texts, one below the other; the texts wrap."""
+    rows = "".join(
+        f"<tr><th scope=row>{escape(name)}</th><td>{unbroken(text)}</td></tr>"
+        for name, text in pairs
+    )
+    return f'<table class="sk-dp-facts"><tbody>{rows}</tbody></table>'
+
+
+def bars_table(head: Iterable[str], rows: Iterable[tuple[str, bool, list[str], Any]]) -> str:
+    """A table of figures: a label, whether a new column begins, cells, and their shares or None."""
+    heads = "".join(f"<th>{escape(text)}</th>" for text in head)
+    body = []
+    for label, first, cells, shares in rows:
+        fills = [""] * len(cells)
+        if shares is not None:
+            fills = [
+                ' style="background-image:linear-gradient(var(--sk-dp-head),var(--sk-dp-head));'
+                f'background-size:{100 * share:.1f}% 100%"'
+                for share in shares
+            ]
+        inner = "".join(
+            f'<td class="sk-dp-cell"{fill}>{escape(text)}</td>'
+            for text, fill in zip(cells, fills, strict=True)
+        )
+        mark = ' class="sk-dp-first"' * first
+        body.append(f"<tr{mark}><th scope=row>{escape(label)}</th>{inner}</tr>")
+    return (
+        f'<div class="sk-dp-scroll"><table><thead><tr>{heads}</tr></thead>'
+        f"<tbody>{''.join(body)}</tbody></table></div>"
+    )
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

@@ -82,6 +82,24 @@ class _Number:
         means = rows[:, 1] / self.weight * self._width / known + self._middle
         return np.stack([unknown, np.clip(means, self.low, self.high)], axis=1)
 
+    def errors(self, rows: np.ndarray, errors: np.ndarray) -> np.ndarray:
+        """Standard errors of what `decode` gives, from those of the rows (delta method)."""
+        unknown = errors[:, 0] / math.sqrt(self.square)
+        known = np.maximum(1 - np.clip(self.unknown(rows), 0.0, 1.0), _HARDLY)
+        means = np.hypot(errors[:, 1], rows[:, 1] / known * unknown) / known
+        return np.stack([unknown, means / self.weight * self._width], axis=1)
+
+    @property
+    def box(self) -> tuple[np.ndarray, np.ndarray]:
+        """The smallest and the largest value of each coordinate."""
+        ends = np.array([[0.0, math.sqrt(self.square)], [-self.weight / 2, self.weight / 2]])
+        return ends[:, 0], ends[:, 1]
+
+    def beyond(self, values: Any) -> np.ndarray:
+        """1.0 for each value outside of the range, which is moved to its end; 0.0 for others."""
+        values = floats(values)[0]
+        return ((values < self.low) | (values > self.high)).astype(np.float64)
+
     @property
     def _width(self) -> float:
         return self.high - self.low or 1.0
@@ -134,6 +152,20 @@ class _Category:
         unknown = self.unknown(rows)[:, None]
         listed = (rows - unknown * self._same) / self.weight * math.sqrt(2)
         return _nearest_shares(np.hstack([listed + (1 - unknown) / len(self.values), unknown]))
+
+    def errors(self, rows: np.ndarray, errors: np.ndarray) -> np.ndarray:
+        """Standard errors of what `decode` gives, before it is made to add up to 1."""
+        n, scale = len(self.values), math.sqrt(2) / self.weight
+        unknown = np.linalg.norm(errors, axis=1, keepdims=True) / n / self._same
+        listed = np.hypot(errors * scale, unknown * (self._same * scale + 1 / n))
+        return np.hstack([listed, unknown])
+
+    @property
+    def box(self) -> tuple[np.ndarray, np.ndarray]:
+        """The smallest and the largest value of each coordinate."""
+        n, scale = len(self.values), self.weight / math.sqrt(2)
+        high = max(scale * (1 - 1 / n), self._same)
+        return np.full(n, -scale / n), np.full(n, high)
 
     @property
     def _same(self) -> float:
@@ -339,7 +371,7 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
         self.weights = weights
 
     @property
-    def output_bounds(self) -> float:
+    def output_bounds(self) -> EncodedBounds:
         """Radius around the origin of all possible rows: the `bounds` of the next estimator."""
         return EncodedBounds.of(self._columns())
 
@@ -360,7 +392,7 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
         """
         self.__dict__.pop("feature_names_in_", None)
         columns = self._columns()
-        self._values(X, columns)
+        self._given(X, columns)
         self.n_features_in_ = len(columns)
         names = self._names(X, columns)
         if all(isinstance(name, str) for name in names):
@@ -458,8 +490,22 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
         listed = not isinstance(self.schema, Mapping) and not hasattr(self, "feature_names_in_")
         return own if listed and len(own) == len(names) and not set(names) <= set(own) else names
 
+    def _beyond(self, X: Any) -> list[np.ndarray]:
+        """For each column of numbers, which of its values are outside of its range: 1.0 or 0.0."""
+        columns = self._columns()
+        pairs = zip(columns, self._values(X, columns), strict=True)
+        return [each.beyond(values) for each, values in pairs if isinstance(each, _Number)]
+
+    def _check_given(self, X: Any) -> Schema:
+        """The columns of the schema in a table; an error by its type alone."""
+        return self._given(X, self._columns())[0]
+
     def _values(self, X: Any, columns: list) -> list[Any]:
         """The values of each column of the schema, as they are."""
+        return read_columns(X, *self._given(X, columns), ragged=True)
+
+    def _given(self, X: Any, columns: list) -> tuple[Schema, list[int]]:
+        """What the type of a table tells, and where the columns of the schema are in it."""
         fitted = hasattr(self, "n_features_in_")  # then a row of a list is one of its own
         listed = lists_rows(X) and fitted
         given = Schema(len(columns)) if listed else in_memory(X)
@@ -475,7 +521,7 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
                 f"X must be a data frame, or an array of shape (n_samples, {len(columns)})."
             )
         check_categories(given.at(places))
-        return read_columns(X, given, places, ragged=True)
+        return given, places
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "n_features_in_")

@@ -1,0 +1,349 @@
+"""What a profile says: figures in natural units, a status, a picture and a page.
+
+Everything here is computed from released values.
+"""
+
+import os
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import betaincinv
+from sklearn.cluster import KMeans
+from sklearn.utils.validation import check_is_fitted
+
+from .._aggregate.shared.advice import listed
+from .._aggregate.shared.bounds import is_ok
+from .._privacy._html import bars_table, document
+from .._privacy._optional import extra
+from ..inspection._style import INK, axes_for, plain_text, title
+from ._balance import Balance
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+__all__ = ["Findings", "ProfileDisplays", "explained", "status_of"]
+
+_MANY = 0.05  # part of the rows outside of a range
+_RULES = 0.75  # part of the differences between segments that are in one column
+_NOISY = 0.5  # standard deviations of a column that a standard error is
+_MOSTLY = 0.25  # part of the figures that may be too noisy
+_SURE = 2.0  # standard errors
+_NO_MORE = 0.02  # of the spread: what segments of independent columns may explain beyond
+_MADE_UP = 2000  # rows
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the three fits of a profile released. `means` are those of encoded rows."""
+
+    balance: Balance
+    scales: Any  # the fitted `DPStandardScaler`
+    sizes: np.ndarray
+    size_errors: np.ndarray
+    means: np.ndarray  # (n_segments, n_columns_out)
+    errors: np.ndarray
+
+    @property
+    def columns(self) -> tuple[Any, ...]:
+        return self.balance.columns
+
+    def between(self) -> tuple[np.ndarray, np.ndarray]:
+        """For each column, the squared differences between segments, balanced, and their standard
+        errors; no more than the column has.
+
+        Errors add their squares to it, and they are stated for the worst case: half of that is
+        taken away, and the other half is a part of the error.
+        """
+        sizes = np.maximum(self.sizes, 0.0)
+        shares = sizes[:, None] / sizes.sum() if sizes.sum() > 0 else np.full((len(sizes), 1), 0.0)
+        means, errors = self.balance.rows(self.means), self.balance.errors(self.errors)
+        apart, half = means - shares.T @ means, np.square(errors) / 2
+        found = self._sums(shares * (np.square(apart) - half))
+        noise = np.sqrt(self._sums(np.square(2 * shares * apart * errors)))
+        return np.clip(found, 0.0, self.total()[0]), noise + self._sums(shares * half)
+
+    def _sums(self, values: np.ndarray) -> np.ndarray:
+        """Sums over segments and the coordinates of each column."""
+        return np.array([values[:, block].sum() for block in self.balance.blocks])
+
+    def total(self) -> tuple[np.ndarray, np.ndarray]:
+        """For each column, its variance, balanced, and the relative error of that."""
+        variances = np.maximum(np.nan_to_num(self.scales.var_), 0.0)
+        errors = np.nan_to_num(self.scales.var_std_error_, posinf=1e9)
+        blocks = self.balance.blocks
+        found = np.array([variances[block].sum() for block in blocks])
+        noise = np.array([np.linalg.norm(errors[block]) for block in blocks])
+        relative = np.minimum(noise / np.maximum(found, 1e-12), 1.0)
+        return self.balance.variances(self.scales), relative
+
+
+def explained(findings: Findings, rng: np.random.Generator) -> tuple[float, float, float, float]:
+    """The share of the spread that the segments explain, and the share that segments of rows
+    without any structure explain, made-up rows with independent columns; each with its error."""
+    between, noise = findings.between()
+    total, relative = findings.total()
+    whole = max(float(total.sum()), 1e-12)
+    error = float(np.linalg.norm(np.hypot(noise, between * relative))) / whole
+    seed = int(rng.integers(2**31))
+    # Variances have errors, and columns that are wider or narrower attract other segments.
+    shares = [_of_made_up(findings, 1 + times * relative, rng, seed) for times in (-1, 0, 1)]
+    middle, apart = float(np.mean(shares)), float(np.std(shares))
+    return float(between.sum()) / whole, min(error, 1.0), middle, apart
+
+
+def _of_made_up(
+    findings: Findings, times: np.ndarray, rng: np.random.Generator, seed: int
+) -> float:
+    """The share that segments of made-up rows explain; variances are multiplied by `times`."""
+    parts = zip(findings.columns, findings.balance.blocks, times, strict=True)
+    mean, variance = findings.scales.mean_, findings.scales.var_
+    encoded = [_made_up(each, mean[at], variance[at] * by, rng) for each, at, by in parts]
+    rows = findings.balance.rows(np.hstack(encoded))
+    spread = float(np.square(rows - rows.mean(axis=0)).sum())
+    model = KMeans(len(findings.sizes), n_init=3, random_state=seed).fit(rows)
+    return 1 - float(model.inertia_) / spread if spread > 0 else 0.0
+
+
+def _made_up(
+    column: Any, mean: np.ndarray, variance: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    """Encoded values of a column with the released shares, or the released mean and variance: of
+    numbers, those of a beta distribution on the range."""
+    draws = rng.random((2, _MADE_UP))
+    if not hasattr(column, "beyond"):
+        shares = column.decode(mean[None])[0]
+        codes = np.searchsorted(np.cumsum(shares)[:-1], draws[0], side="right")
+        values = [*column.values, object()]  # the last one is not listed
+        return column.encode([values[code] for code in codes])
+    unknown = float(np.clip(column.unknown(mean[None])[0], 0.0, 0.99))
+    place = float(np.clip(mean[1] / (1 - unknown) + 0.5, 1e-3, 1 - 1e-3))
+    square = (np.nan_to_num(max(variance[1], 0.0)) + mean[1] ** 2) / (1 - unknown)
+    spread = float(np.clip(square - (place - 0.5) ** 2, 1e-5, 0.98 * place * (1 - place)))
+    count = place * (1 - place) / spread - 1
+    values = betaincinv(place * count, (1 - place) * count, draws[0])
+    values = column.low + (column.high - column.low) * np.nan_to_num(values)
+    return column.encode(np.where(draws[1] < unknown, np.nan, values))
+
+
+def status_of(findings: Findings, of_schema: str, shares: tuple[float, ...]) -> str:
+    """ "ok", or what is wrong: of the schema, of the ranges, of the segments, of the noise."""
+    names = [str(column.name) for column in findings.columns]
+    wrong = [] if is_ok(of_schema) else [of_schema]
+    limits = [of_schema.removeprefix("ok, but ")] if is_ok(of_schema) and of_schema != "ok" else []
+    numbers = [column for column in findings.columns if hasattr(column, "beyond")]
+    beyond = findings.scales.mean_[findings.means.shape[1] :]
+    errors = findings.scales.mean_std_error_[findings.means.shape[1] :]
+    for column, share, error in zip(numbers, beyond, errors, strict=True):
+        if share - _SURE * error > _MANY:
+            wrong.append(
+                f"{100 * min(share, 1.0):.0f}% of the values of {column.name} are outside of its "
+                "range and were moved to its ends: use a wider range"
+            )
+    if len(findings.sizes) > 1:
+        more = _of_segments(findings, names, shares)
+        wrong, limits = wrong + more[0], limits + more[1]
+    noisy = _noisy(findings)
+    words = f"too noisy to use: {_places(noisy, names)}" if noisy.any() else ""
+    if noisy.mean() > _MOSTLY:
+        wrong.append(words)
+    elif words:
+        limits.append(f"some figures are {words}")
+    if wrong:
+        return "; ".join([*wrong, *limits])
+    return f"ok, but {'; '.join(limits)}" if limits else "ok"
+
+
+def _of_segments(
+    findings: Findings, names: list[str], shares: tuple[float, ...]
+) -> tuple[list[str], list[str]]:
+    """What is wrong with the segments, and what limits what can be said of them."""
+    (found, own, without, other), wrong, limits = shares, [], []
+    more, error = found - without, float(np.hypot(own, other))
+    compared = (
+        f"the segments explain {100 * found:.0f}% of the spread (standard error "
+        f"{100 * own:.0f}%), and segments of a table whose columns are independent would "
+        f"explain {100 * without:.0f}%"
+    )
+    if more <= min(error, _NO_MORE):
+        wrong.append(f"no evidence of clusters: {compared}")
+    elif more <= _SURE * error:
+        limits.append(f"noise hides whether there are clusters: {compared}")
+    between = findings.between()[0]
+    most = int(between.argmax())
+    if len(names) > 2 and between[most] > _RULES * between.sum():
+        wrong.append(
+            f"one column determines the segments: {100 * between[most] / between.sum():.0f}% of "
+            f"the differences between them are in {names[most]}"
+        )
+    empty = np.flatnonzero(findings.sizes < _SURE * findings.size_errors)
+    if len(empty):
+        wrong.append(f"segments that may be empty: {', '.join(str(i + 1) for i in empty)}")
+    return wrong, limits
+
+
+def _noisy(findings: Findings) -> np.ndarray:
+    """For each segment and column, whether its means are too noisy to use."""
+    errors = findings.balance.errors(findings.errors)
+    largest = [errors[:, block].max(axis=1) for block in findings.balance.blocks]
+    return ~(np.stack(largest, axis=1) < _NOISY)
+
+
+def _places(noisy: np.ndarray, names: list[str]) -> str:
+    """Columns, and the segments in which they are noisy."""
+    words = [
+        f"{name} in segment{'s' * int(column.sum() > 1)} "
+        + ", ".join(str(i + 1) for i in np.flatnonzero(column))
+        for name, column in zip(names, noisy.T, strict=True)
+    ]
+    return listed(words, np.flatnonzero(noisy.any(axis=0)))
+
+
+# -- what is shown ---------------------------------------------------------------------------------
+
+
+class ProfileDisplays:
+    """Mixin of `DPProfile`: its table, its picture and its page."""
+
+    encoder_: Any
+    sizes_: np.ndarray
+    sizes_std_error_: np.ndarray
+    means_: np.ndarray
+    means_std_error_: np.ndarray
+    status_: str
+    privacy_report_: Any
+
+    def _figures(self) -> list[tuple[str, str, np.ndarray, np.ndarray]]:
+        """Column, what is told of it, values and standard errors (n_segments,)."""
+        check_is_fitted(self)
+        unit = f"{self.privacy_report_.unit}s"
+        found = [("size", unit, self.sizes_, self.sizes_std_error_)]
+        place = 0
+        for column in self.encoder_._columns():
+            block = slice(place, place + len(column.names))
+            place = block.stop
+            values = column.decode(self.means_[:, block])
+            errors = column.errors(self.means_[:, block], self.means_std_error_[:, block])
+            kinds = ["missing", "mean"]
+            if not hasattr(column, "beyond"):
+                kinds = [*map(str, column.values), column.decoded[-1][len(f"{column.name}_") :]]
+            told = [
+                (str(column.name), kind, values[:, i], errors[:, i]) for i, kind in enumerate(kinds)
+            ]
+            found += told[::-1] if hasattr(column, "beyond") else told
+        return found
+
+    @property
+    def table(self) -> "pd.DataFrame":
+        """The profile: figures by column and kind; value and standard error by segment."""
+        with extra("pandas"):
+            import pandas as pd
+        figures = self._figures()
+        numbers = np.array([np.stack(pair[2:], axis=1).ravel() for pair in figures])
+        segments = range(1, len(self.sizes_) + 1)
+        return pd.DataFrame(
+            numbers,
+            index=pd.MultiIndex.from_tuples([each[:2] for each in figures]),
+            columns=pd.MultiIndex.from_product([segments, ["value", "std_error"]]),
+        )
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the profile: for each figure, how far each segment is from the mean of all.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; None: a new figure.
+
+        Returns
+        -------
+        ax : matplotlib Axes
+            With the figures as text, and colors by their difference from the mean of all
+            segments, relative to the largest difference of that figure.
+        """
+        figures = [each for each in self._figures() if _is_worth_showing(*each)]
+        ax = axes_for(ax, (1.6 + 1.1 * len(self.sizes_), 1.0 + 0.3 * len(figures)))
+        sizes = np.maximum(self.sizes_, 0.0) + 1e-9
+        colors = np.zeros((len(figures), len(sizes)))
+        for row, (_, _, values, _) in enumerate(figures):
+            apart = np.nan_to_num(values - np.average(np.nan_to_num(values), weights=sizes))
+            colors[row] = apart / max(np.abs(apart).max(), 1e-300)
+        colors[0] = 0.0
+        ax.imshow(colors, cmap="PuOr", vmin=-1.6, vmax=1.6, aspect="auto")
+        for row, (name, kind, values, errors) in enumerate(figures):
+            for place, text in enumerate(_cells(name, kind, values, errors)):
+                ax.text(place, row, text, ha="center", va="center", fontsize=8, color=INK)
+        labels = [plain_text(f"{name}: {kind}") for name, kind, *_ in figures]
+        ax.set_yticks(range(len(figures)), labels)
+        ax.set_xticks(range(len(sizes)), [f"segment {i + 1}" for i in range(len(sizes))])
+        ax.tick_params(length=0)
+        title(ax, f"{len(sizes)} segments, with 95% margins of error")
+        return ax
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the profile as a page of its own, which any browser shows and prints.
+
+        Parameters
+        ----------
+        path : str or path
+            Of the file, such as ``"report.html"``. A file of that name is replaced.
+        """
+        Path(path).write_text(self._page(), encoding="utf-8")
+
+    def _page(self) -> str:
+        """The page. Everything in it is released or public, and escaped."""
+        figures = [each for each in self._figures() if _is_worth_showing(*each)]
+        heads = ["", *(f"Segment {i + 1}" for i in range(len(self.sizes_)))]
+        total = max(float(np.maximum(self.sizes_, 0.0).sum()), 1.0)
+        lines, before = [], ""
+        for name, kind, values, errors in figures:
+            shares = values / total if name == "size" else values
+            bars = None if kind == "mean" else np.clip(np.nan_to_num(shares), 0.0, 1.0)
+            label = kind if name == before else f"{name}: {kind}"
+            lines.append((label, name != before, _cells(name, kind, values, errors), bars))
+            before = name
+        report = self.privacy_report_
+        alarm = "" if is_ok(self.status_) else ' class="sk-dp-bad"'
+        notes = "".join(f'<p class="sk-dp-note">{escape(text)}</p>' for text in report.warnings)
+        return document(
+            f"{len(self.sizes_)} segments",
+            f"<p{alarm}>Status: {escape(self.status_)}</p>{bars_table(heads, lines)}"
+            "<p>Each figure has a 95% margin of error, which covers privacy noise, sampling and "
+            "clipping.</p>"
+            f"<h2>Privacy</h2><p>{escape(report.told)}</p><p>{escape(report.spent)} "
+            f"{escape(report.headline)}.</p>{notes}",
+        )
+
+
+def _is_worth_showing(name: str, kind: str, values: np.ndarray, errors: np.ndarray) -> bool:
+    """Whether a figure is more than a share of missing values that is zero everywhere."""
+    rest = kind in ("missing", "unlisted", "unlisted_")
+    return not rest or bool((values > np.maximum(0.01, _SURE * errors)).any())
+
+
+def _cells(name: str, kind: str, values: np.ndarray, errors: np.ndarray) -> list[str]:
+    """Figures with their 95% margins, without digits that are noise; shares in percent."""
+    percent = name != "size" and kind != "mean"
+    scale = 100.0 if percent else 1.0
+    return [
+        _cell(scale * value, scale * 1.96 * error, "%" * percent)
+        for value, error in zip(values, errors, strict=True)
+    ]
+
+
+def _cell(value: float, margin: float, unit: str) -> str:
+    """A figure and its margin.
+
+    >>> _cell(45.234, 0.61, ""), _cell(1234.5, 88.0, ""), _cell(12.0, 3.0, "%")
+    ('45.2 ± 0.7', '1,230 ± 90', '12 ± 3%')
+    """
+    if not np.isfinite(value + margin):
+        return "not known"
+    place = int(np.floor(np.log10(max(margin, 1e-9))))
+    step, digits = 10.0**place, max(-place, 0)
+    margin = np.ceil(round(margin / step, 6)) * step  # up: no margin is stated too small
+    value = round(value / step) * step
+    return f"{value + 0.0:,.{digits}f} ± {margin:,.{digits}f}{unit}"
