@@ -1,13 +1,16 @@
 """What all steps of a fitted pipeline have released and cost together, or why nobody can tell."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ._guarantee import Guaranteed, values_inside
+from ._guarantee import Guaranteed, ledgers_inside, values_inside
+from ._privacy._ledger import DisjointLedgers, open_ledger
 from ._privacy._provenance import total_of, without_guarantee
 from ._privacy._report import PrivacyReport
 from ._steps import problem_of, steps_of
@@ -70,9 +73,56 @@ def privacy_report(estimator: BaseEstimator) -> PrivacyReport:
     ):
         raise ValueError("estimator: no step of it is private.")
     problem, whole = problem_of(estimator, fitted=True), total_of(reports) if reports else _NOTHING
-    return without_guarantee(whole, problem) if problem else whole
+    whole = without_guarantee(whole, problem) if problem else whole
+    return replace(whole, subject=_subject(estimator))
 
 
+def _subject(estimator: Any) -> dict[str, str]:
+    """What a report is about: estimators, parameters of those of this package, and their status."""
+    found = {"Estimator": _in_words(estimator)}
+    for name, step in _steps(estimator, ""):
+        own = isinstance(step, Guaranteed) or vars(type(step)).get("_learns_nothing")
+        # Of others, nobody knows what their parameters show.
+        words = _parameters(step) if own else "not shown: the step is not of this package"
+        found[f"Step {name!r}: {type(step).__name__}" if name else "Parameters"] = words
+        if hasattr(step, "status_"):
+            found[f"Status of {name!r}" if name else "Status"] = step.status_
+    books = {}
+    for _, ledger in ledgers_inside(estimator):
+        if (book := None if isinstance(ledger, DisjointLedgers) else open_ledger(ledger)) is None:
+            continue
+        left = ", ".join(f"{cost} {left:.4g}" for cost, left in book.remaining.items())
+        books[book.path or "in memory"] = f"left when the page was written: {left}"
+    return found | {f"Ledger {path}": words for path, words in books.items()}
+
+
+def _steps(estimator: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """All that a composition is made of, and what is none."""
+    inner = steps_of(estimator, fitted=True)
+    if inner is None:
+        yield name, estimator
+    for own, step in inner or ():
+        if step is not None and not isinstance(step, str):
+            yield from _steps(step, f"{name}__{own}" if name else own)
+
+
+def _in_words(estimator: Any) -> str:
+    kind = type(estimator)
+    return f"{kind.__name__} ({kind.__module__.partition('.')[0]})"
+
+
+def _parameters(step: Any) -> str:
+    """Names and values, which are public; long ones are cut. The ledger has a line of its own."""
+    with np.printoptions(threshold=20, edgeitems=3):
+        pairs = [
+            f"{name}={' '.join(repr(value).split())[:_LONGEST]}"
+            for name, value in step.get_params(deep=False).items()
+            if name not in ("ledger", "random_state")
+        ]
+    return ", ".join(pairs)
+
+
+_LONGEST = 400  # characters of a value
 _NOTHING = PrivacyReport(
     epsilon=0.0, delta=0.0, rho=0.0, spent_rho=0.0, accounting="", unit="row", noise="system",
     releases=(),

@@ -3,7 +3,7 @@
 import re
 from html.parser import HTMLParser
 
-VOID = {"br"}
+VOID = {"br", "meta"}
 
 
 class Reader(HTMLParser):

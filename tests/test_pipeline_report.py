@@ -86,8 +86,8 @@ def test_budgets_in_epsilon_add_up():
     report = privacy_report(pipeline)
     assert report.epsilon == pytest.approx(0.75) and report.delta == pytest.approx(1.1e-6)
     alone = make_pipeline("passthrough", DPKMeans(2)).fit(X)
-    assert privacy_report(alone) is alone[-1].privacy_report_
-    assert privacy_report(alone[-1]) is alone[-1].privacy_report_
+    assert privacy_report(alone) == alone[-1].privacy_report_
+    assert privacy_report(alone[-1]) == alone[-1].privacy_report_
 
 
 def test_what_has_no_report_is_refused():
@@ -350,7 +350,7 @@ def test_all_steps_out_of_one_search_have_its_report(estimator):
         estimator, {"dpkmeans__n_clusters": [2, 3]}, epsilon=2.0, public_steps=public
     ).fit(X)
     for best in (found.best_estimator_, found.estimators_[0]):
-        assert privacy_report(best) is found.privacy_report_
+        assert privacy_report(best) == found.privacy_report_
         again = pickle.loads(pickle.dumps(best))
         assert privacy_report(again) == found.privacy_report_
     if public:  # a new fit does not let it learn from private rows, and another one is none of it

@@ -110,6 +110,7 @@ font-family:system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;background:none
 border-bottom:1px solid var(--sklearn-color-line)}
 .sk-dp-page p{overflow-wrap:anywhere}
 .sk-dp-page .sk-dp-scroll{margin-left:0}
+.sk-dp-page .sk-dp-facts{width:100%}
 .sk-dp-page .sk-dp-facts th,.sk-dp-page .sk-dp-facts td{white-space:normal;overflow-wrap:anywhere;
 vertical-align:top}
 .sk-dp-page .sk-dp-facts th{width:11em;background:none;font-weight:600}

@@ -23,6 +23,7 @@ from ._html import bar, cell, framed, lines_of, table, times, unbroken
 from ._ledger_store import FileBook, LostBook, MemoryBook
 from ._ledger_terms import LedgerCharge, LedgerState, LedgerTerms
 from ._log import log_charge
+from ._officer_page import page_of_ledger
 
 __all__ = ["DisjointLedgers", "PrivacyLedger", "no_charges", "open_ledger"]
 
@@ -326,6 +327,19 @@ class PrivacyLedger:
         except LedgerError:  # its file has gone: a display is no place to say so
             return escape(repr(self))
         return _page(state, "in memory" if self.path is None else f"file {self.path}")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a page for a privacy officer, and the same as JSON beside it.
+
+        Parameters
+        ----------
+        path : str or path
+            Of the page, such as ``"ledger.html"``; the JSON file is then ``"ledger.json"``. Files
+            of these names are replaced; the ledger itself does not change.
+        """
+        state = self.state()
+        where = "in memory" if self.path is None else f"file {self.path}"
+        page_of_ledger(state, where, _of_all_fits(state)).save(path)
 
     def __sklearn_clone__(self) -> PrivacyLedger:
         return self

@@ -96,6 +96,8 @@ def total_of(named: Sequence[tuple[str, PrivacyReport]]) -> PrivacyReport:
         relation=first.relation,
         payers=first.payers if same else "",
         in_rho=len(costs) == 1,
+        # Charged together, to one ledger: its head is that of all.
+        paid_by=first.paid_by if len({each.paid_by for each in reports}) == 1 else None,
         **_joint(reports),
     )
 

@@ -5,6 +5,7 @@ the noise (which follow from shares and released values), costs. Before a fit it
 after it one line for each release. :mod:`._provenance` makes one report of several.
 """
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -26,6 +27,7 @@ from ._html import (
     unbroken,
 )
 from ._neighbors import condition_in_words, in_words
+from ._officer_page import page_of_report
 from ._optional import extra
 from ._parallel_composition import maximum_cost
 
@@ -90,6 +92,8 @@ class PrivacyReport:
         Why there is no guarantee, such as steps that have learned from rows without privacy.
     in_rho : bool
         Whether the budget was given in rho: such costs add up in zCDP.
+    subject : dict
+        What the report is about, in words, if :func:`sklearn_dp.privacy_report` made it.
     """
 
     epsilon: float
@@ -110,6 +114,7 @@ class PrivacyReport:
     # What two equal fits do not share: who paid, and of a stream the report of its first day.
     paid_by: PaidBy | None = field(default=None, compare=False)
     first: Self | None = field(default=None, compare=False)
+    subject: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "releases", tuple(map(_Line, self.releases)))
@@ -186,6 +191,18 @@ class PrivacyReport:
             import pandas as pd
 
         return pd.DataFrame(list(self.releases))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a page for a privacy officer, and the same as JSON beside it.
+
+        Parameters
+        ----------
+        path : str or path
+            Of the page, such as ``"privacy.html"``; the JSON file is then ``"privacy.json"``. Files
+            of these names are replaced. ``privacy_report(estimator).save(...)`` also states which
+            estimator it was, with its parameters.
+        """
+        page_of_report(self, self.subject).save(path)
 
     @property
     def headline(self) -> str:

@@ -97,4 +97,4 @@ class Balance:
 
     @property
     def _each(self) -> Iterator[tuple[Any, float, float, float, slice]]:
-        return zip(self.columns, self.weights, self.means, self.asked, self.blocks, strict=True)  # type: ignore[return-value]
+        return zip(self.columns, self.weights, self.means, self.asked, self.blocks, strict=True)

@@ -15,6 +15,7 @@ them does. Everything else (table, status, pages) is computed from what the thre
 """
 
 from collections.abc import Mapping
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, Self
 
@@ -286,15 +287,16 @@ class DPProfile(ProfileDisplays, Versioned, Guaranteed, ParameterNames):
         tell_order(X, groups=groups)
         rows, beyond = plain.transform(X), plain._beyond(X)
         units = self._units(rows, groups)
-        scales = self._fitted(session, stages, _SCALES, np.column_stack([rows, *beyond]), units)
+        fit = partial(self._fitted, session, stages)
+        scales = fit(_SCALES, np.column_stack([rows, *beyond]), units)
         self.encoder_ = plain
         self._balance = Balance.of(plain._columns(), scales, dict(self.weights or {}))
         balanced = self._balance.rows(rows)
         stages[_CLUSTERS][0].set_params(bounds=self._balance.radius)
-        clusters = self._fitted(session, stages, _CLUSTERS, balanced, units)
+        clusters = fit(_CLUSTERS, balanced, units)
         numbers, segment = units_in_one_segment(groups, clusters.predict(balanced))
         by_segment = UnitsBySegment(segment, numbers, None, None)
-        segments = self._fitted(session, stages, _SEGMENTS, rows, by_segment)
+        segments = fit(_SEGMENTS, rows, by_segment)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(plain, name):
                 setattr(self, name, getattr(plain, name))

@@ -272,7 +272,7 @@ class ProfileDisplays:
             apart = np.nan_to_num(values - np.average(np.nan_to_num(values), weights=sizes))
             colors[row] = apart / max(np.abs(apart).max(), 1e-300)
         colors[0] = 0.0
-        ax.imshow(colors, cmap="PuOr", vmin=-1.6, vmax=1.6, aspect="auto")
+        ax.imshow(colors, cmap="PuOr", vmin=-2.2, vmax=2.2, aspect="auto")
         for row, (name, kind, values, errors) in enumerate(figures):
             for place, text in enumerate(_cells(name, kind, values, errors)):
                 ax.text(place, row, text, ha="center", va="center", fontsize=8, color=INK)
