@@ -15,6 +15,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.compose import ColumnTransformer
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 
@@ -30,6 +31,7 @@ from .covariance import FriendlyCovariance
 from .decomposition import DPPCA
 from .exceptions import ConversionWarning, PrivacyWarning
 from .mixture import DPGaussianMixture
+from .model_selection import DPGridSearch, DPRandomizedSearch
 from .preprocessing import (
     DPOneHotEncoder,
     DPRobustScaler,
@@ -53,6 +55,7 @@ _PUBLIC = (PublicScaler, PublicEncoder, SingleRows)  # they learn nothing, and f
 # Composed estimators, and the parameter that holds their parts.
 _HOLDERS = {Pipeline: "steps", FeatureUnion: "transformer_list", ColumnTransformer: "transformers"}
 _HOLDERS |= {COMPOSED[kind]: name for kind, name in _HOLDERS.items()}
+_SEARCH = ("param_grid", "param_distributions", "scoring", "n_jobs")
 _LOST = {
     "memory": "it would keep private rows on disk",
     "n_jobs": "the steps are paid for together, in one thread",
@@ -89,7 +92,9 @@ def privatize(
     estimator : estimator
         ``KMeans``, ``GaussianMixture``, ``PCA``, ``EmpiricalCovariance``,
         ``StandardScaler``, ``RobustScaler``, ``OneHotEncoder``, a private estimator, or a
-        ``Pipeline``, ``FeatureUnion`` or ``ColumnTransformer`` of such. Steps of these may also be
+        ``Pipeline``, ``FeatureUnion`` or ``ColumnTransformer`` of such; or a ``GridSearchCV`` or
+        ``RandomizedSearchCV`` of one of these, which becomes the private search of
+        :mod:`sklearn_dp.model_selection`. Steps of these may also be
         :class:`~sklearn_dp.PublicScaler` and :class:`~sklearn_dp.PublicEncoder`, which cost
         nothing, ``MinMaxScaler`` with `bounds`, which becomes the first of them,
         ``OneHotEncoder`` with listed categories, which becomes the second, and what treats each row
@@ -155,13 +160,15 @@ def privatize(
     ['DPPCA', 'DPKMeans']
     """
     target = budget_of(epsilon, delta, rho)
+    if isinstance(estimator, GridSearchCV | RandomizedSearchCV):
+        return _search(estimator, target, bounds, ledger, {"shares": shares, "allow": allow})
     parts = dict(_parts(estimator))
     bounds = _bounds(bounds)
     public = {name: step for name, part in parts.items() if (step := _public(name, part, bounds))}
     parts = {name: part for name, part in parts.items() if name not in public}
     private = {name: twin for name, part in parts.items() if (twin := _twin_of(part)) is not None}
     rest = {name: part for name, part in parts.items() if name not in private}
-    _check_rest(rest, names_of(allow, "allow"))
+    _check_rest(rest, set(names_of(allow, "allow")) - public.keys())
     if not private:
         raise ValueError("estimator: nothing in it has a private twin.")
     unknown = bounds.keys() - private.keys() - public.keys()
@@ -178,6 +185,27 @@ def privatize(
     if "" in twins:
         return twins[""]
     return _with_twins(estimator, {**twins, **public})
+
+
+def _search(
+    search: Any, target: PrivacyBudget, bounds: Any, ledger: Any, others: dict[str, Any]
+) -> BaseEstimator:
+    """The private twin of a search: every fit, score and choice within one budget."""
+    for name, value in others.items():
+        if value:
+            raise ValueError(f"{name} must not be set for a search: it divides its own budget.")
+    if search.refit is not True:
+        raise ValueError("estimator: refit must be True.")
+    kind: Any = DPGridSearch if isinstance(search, GridSearchCV) else DPRandomizedSearch
+    defaults = type(search)(None, {}).get_params(deep=False)
+    given = search.get_params(deep=False)
+    kept = {name: given[name] for name in (*_SEARCH, "n_iter") if name in given}
+    lost = [name for name in given if name not in {*kept, "estimator", "refit"}]
+    lost = [name for name in lost if given[name] is not defaults[name]]
+    if lost:
+        warn(f"privatize: not carried over: {', '.join(lost)}", ConversionWarning)
+    budget = {name: getattr(target, name) for name in ("epsilon", "delta", "rho")}
+    return kind(privatize(search.estimator, bounds=bounds), **kept, **budget, ledger=ledger)
 
 
 def _bounds(bounds: Any) -> dict[str, Any]:

@@ -33,8 +33,8 @@ LAYERS = (
     {"_days"},
     {"mean", "covariance", "decomposition", "cluster", "mixture", "ensemble"}
     | {"preprocessing", "_compositions"},
-    {"federated", "model_selection", "inspection", "audit", "_pipeline_report", "_privatize"},
-    {"segments"},
+    {"federated", "model_selection", "inspection", "audit", "_pipeline_report"},
+    {"segments", "_privatize"},
     {"__init__"},
     {"__main__"},
 )

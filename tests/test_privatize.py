@@ -34,6 +34,7 @@ from sklearn_dp import (
     PrivacyLedger,
     PublicEncoder,
     PublicScaler,
+    privacy_report,
     privatize,
 )
 from sklearn_dp.exceptions import BudgetExceededError, ConversionWarning, PrivacyWarning
@@ -178,6 +179,22 @@ def test_steps_that_need_no_budget():
     twin = privatize(make_pipeline(kept, RobustScaler(), KMeans(2)))
     assert type(twin[0]) is PublicScaler and twin[0] is not kept
     assert type(twin[1]) is DPRobustScaler and twin[1].rho == twin[2].rho
+
+
+def test_elementwise_functions_are_kept_and_no_row_makes_them_fail():
+    rows = np.abs(X)
+    rows[:3] = [[0.0] * 4, [1.7e308] * 4, [1e200] * 4]
+    for function in (np.log, np.square):
+        theirs = make_pipeline(FunctionTransformer(function, validate=True), CENTER, KMeans(2))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)
+            twin = privatize(theirs, epsilon=50.0).fit(rows)
+        made = twin[0].transform(rows)
+        assert np.isfinite(made).all()
+        np.testing.assert_array_equal(made[3:], function(rows[3:]))
+        assert privacy_report(twin).epsilon == pytest.approx(50.0)
+    rows[0, 0] = np.nan  # of what was none before, nothing is made up
+    assert np.isnan(twin[0].transform(rows)[0, 0])
 
 
 # An imputer of a constant learns nothing, but an infinite value makes it fail before any charge.

@@ -24,10 +24,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from .._base import BaseDPEstimator
+from .._compositions import PrivatePipeline
 from .._privacy._domain import Domain
 from .._privacy._plan import PrivacyPlan
 from .._validation import DEFAULT_EPSILON, SQUARABLE, check_real, check_steps, shares_of_one
-from ..preprocessing import PublicEncoder, PublicScaler
+from ..preprocessing import PublicEncoder
 from ._arguments import NOT_PRIVATE, check_final, same, set_values
 
 __all__ = [
@@ -49,6 +50,7 @@ _OWN = {
     "delta": (1e-6,),
 }
 """What the search sets itself, and what it may be in the steps: left alone."""
+_SPLIT = ("epsilon", "rho", "delta")
 _EARLIER = 0.2
 """Weight of all private steps before the last one, together."""
 
@@ -186,12 +188,21 @@ def _pipeline_steps(
             for name, step in pipeline.steps
         ]
     )
+    if isinstance(pipeline, PrivatePipeline):
+        _without_budgets(fresh)
     check_steps(set_values(fresh, params, grid).steps)
     return [
         (name, deepcopy(fitted[name]) if name in public_steps else step)
         for name, step in fresh.steps
         if step is not None and not (isinstance(step, str) and step == "passthrough")
     ]
+
+
+def _without_budgets(pipeline: Any) -> None:
+    """Of what `privatize` made, the search sets the budgets; a ledger is still refused."""
+    for _, step in pipeline.steps:
+        if isinstance(step, BaseDPEstimator):
+            step.set_params(**{name: values[-1] for name, values in _OWN.items() if name in _SPLIT})
 
 
 def _step(name: str, estimator: Any, public: Any) -> Step:
@@ -212,7 +223,7 @@ def _step(name: str, estimator: Any, public: Any) -> Step:
         return Step(name, estimator, False)
     if name and not hasattr(estimator, "fit"):
         raise TypeError(f"estimator: {where} must be an estimator, got {type(estimator).__name__}.")
-    if isinstance(estimator, PublicScaler | PublicEncoder):
+    if isinstance(estimator, PublicEncoder):
         raise ValueError(
             f"{where} ({type(estimator).__name__}) learns only the columns: before the search, fit "
             "it to any rows with these columns, such as zeros, and list it in public_steps."

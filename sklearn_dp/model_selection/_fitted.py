@@ -28,10 +28,13 @@ from .._aggregate.shared.global_generators import row_by_row
 from .._aggregate.shared.single_rows import finite
 from .._base import BaseDPEstimator
 from .._steps import PublicStep, SingleRows, problem_of
+from ..preprocessing import PublicScaler
 
 __all__ = ["Fitted", "square_sums", "transformed"]
 
-_ELEMENTWISE = (Binarizer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler)
+_ELEMENTWISE = (
+    *(Binarizer, MaxAbsScaler, MinMaxScaler, PublicScaler, RobustScaler, StandardScaler),
+)
 
 
 def transformed(step: Any, X: Any) -> np.ndarray:

@@ -26,9 +26,9 @@ class DPGridSearch(BaseDPSearch):
     ----------
     estimator : estimator of sklearn_dp, or Pipeline
         Do not set `epsilon`, `rho`, `delta`, `ledger` and `random_state` of its private steps: the
-        search sets them. Other steps of a Pipeline must not learn from rows (such as
-        ``Normalizer``), or must be named in `public_steps`. Each must transform every row
-        separately.
+        search sets them, also those that :func:`privatize` has set in a pipeline. Other steps of a
+        Pipeline must not learn from rows (such as ``Normalizer``), or must be named in
+        `public_steps`. Each must transform every row separately.
     param_grid : dict or list of dict
         As for scikit-learn's ``GridSearchCV``; an empty dict is one candidate, the unchanged
         estimator. The grid must be public, so do not use values read off the data.

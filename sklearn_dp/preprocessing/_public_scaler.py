@@ -4,8 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
 
 from .._aggregate.shared.single_rows import for_rows, narrowed, row_guard
 from .._door import by_name, check_numbers, numbers, see_columns
@@ -54,7 +53,8 @@ class PublicScaler(Versioned, InParts, OneToOneFeatureMixin, TransformerMixin, B
     Notes
     -----
     Guarantee: a fit reads the shape of `X` but no values, so it costs nothing, and a private
-    estimator after this step keeps its guarantee. Missing values and infinities pass through,
+    estimator after this step keeps its guarantee. No fit is needed before `transform`; after one,
+    names and numbers of columns are checked. Missing values and infinities pass through,
     because an error would reveal them before any budget is charged.
 
     Examples
@@ -157,7 +157,8 @@ class PublicScaler(Versioned, InParts, OneToOneFeatureMixin, TransformerMixin, B
             In the type of `X`, float32 or float64. Values that would overflow become the largest
             finite number.
         """
-        check_is_fitted(self)
+        if not hasattr(self, "n_features_in_"):
+            return clone(self).fit(X).transform(X)
         low, width, start, end = self._ends()
 
         def scaled(rows):
@@ -180,7 +181,8 @@ class PublicScaler(Versioned, InParts, OneToOneFeatureMixin, TransformerMixin, B
         X_original : ndarray of shape (n_samples, n_features)
             In the units of the table.
         """
-        check_is_fitted(self)
+        if not hasattr(self, "n_features_in_"):
+            return clone(self).fit(X).inverse_transform(X)
         low, width, start, end = self._ends()
         return for_rows(
             lambda rows: (rows - start) / (end - start) * width + low,
@@ -190,6 +192,6 @@ class PublicScaler(Versioned, InParts, OneToOneFeatureMixin, TransformerMixin, B
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
+        tags.input_tags.allow_nan, tags.requires_fit = True, False
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

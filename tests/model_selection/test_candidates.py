@@ -4,10 +4,19 @@ import numpy as np
 import pytest
 from search_tools import GRID, corners, search
 from sklearn.cluster import KMeans
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, Normalizer, StandardScaler
 
-from sklearn_dp import DPPCA, DPKMeans, DPKTupleKMeans, PublicScaler
+from sklearn_dp import (
+    DPPCA,
+    DPKMeans,
+    DPKTupleKMeans,
+    PublicScaler,
+    privacy_report,
+    privatize,
+)
+from sklearn_dp.exceptions import ConversionWarning
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 from sklearn_dp.model_selection import (
     BestOf,
@@ -132,12 +141,51 @@ def test_steps_without_fitting_and_public_steps():
     assert found.predict(X[:5]).shape == (5,)
 
 
-def test_public_scalers_are_told_to_be_fitted_before():
+def test_public_scalers_need_no_fit():
     rows = np.random.default_rng(0).uniform(0, 50, size=(300, 2))
-    scaler, grid = PublicScaler((0, 50)), {"dpkmeans__n_clusters": [2, 3]}
-    pipeline = make_pipeline(scaler, DPKMeans(bounds=(0, 1)))
-    with pytest.raises(ValueError, match="fit it to any rows with these columns.*public_steps"):
-        DPGridSearch(pipeline, grid).fit(rows)
-    scaler.fit(np.zeros((1, 2)))
-    search = DPGridSearch(pipeline, grid, epsilon=50.0, public_steps=("publicscaler",)).fit(rows)
+    pipeline = make_pipeline(PublicScaler((0, 50)), DPKMeans(bounds=(0, 1)))
+    grid = {"dpkmeans__n_clusters": [2, 3]}
+    search = DPGridSearch(pipeline, grid, epsilon=50.0).fit(rows)
     assert search.best_estimator_[-1].cluster_centers_.max() <= 1
+    assert privacy_report(search.best_estimator_).epsilon < np.inf
+    pipeline[0].fit(rows)
+    again = DPGridSearch(pipeline, grid, epsilon=50.0, public_steps=("publicscaler",)).fit(rows)
+    assert again.best_estimator_[-1].cluster_centers_.max() <= 1
+
+
+def test_the_search_sets_the_budgets_of_a_privatized_pipeline():
+    rows = np.random.default_rng(0).normal(size=(300, 3))
+    theirs = make_pipeline(StandardScaler(), KMeans(2))
+    grid = {"kmeans__n_clusters": [2, 3]}
+    for shares in (None, {"standardscaler": 1, "kmeans": 5}):
+        found = DPGridSearch(privatize(theirs, epsilon=9.0, shares=shares), grid, epsilon=4.0)
+        report = found.fit(rows).privacy_report_
+        assert report.epsilon == pytest.approx(4.0) and report.epsilon <= 4.0 * (1 + 1e-9)
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=9.0, delta=1e-4))
+    with pytest.raises(ValueError, match="sets ledger"):  # it would not be charged
+        DPGridSearch(privatize(theirs, ledger=ledger), grid).fit(rows)
+    assert not ledger.entries
+
+
+def test_a_search_of_scikit_learn_becomes_a_private_one():
+    rows = np.random.default_rng(0).normal(size=(300, 3))
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=9.0, delta=1e-4))
+    theirs = GridSearchCV(
+        make_pipeline(MinMaxScaler(), KMeans(2)), {"kmeans__n_clusters": [2, 3]}, n_jobs=2
+    )
+    bounds = {"minmaxscaler": (-4, 4), "kmeans": (0, 1)}
+    found = privatize(theirs, epsilon=4.0, bounds=bounds, ledger=ledger)
+    assert type(found) is DPGridSearch and found.param_grid == theirs.param_grid
+    assert found.n_jobs == 2 and type(found.estimator[0]) is PublicScaler
+    found.fit(rows)
+    assert [charge.epsilon for charge in ledger.entries] == [pytest.approx(4.0)]
+    drawn = RandomizedSearchCV(KMeans(), {"n_clusters": [2, 3]}, n_iter=2, cv=3, random_state=0)
+    with pytest.warns(ConversionWarning, match="not carried over: cv, random_state"):
+        twin = privatize(drawn, rho=0.5)
+    assert type(twin) is DPRandomizedSearch and twin.n_iter == 2 and twin.random_state is None
+    assert twin.rho == 0.5 and twin.epsilon is None
+    for options, words in (({"shares": {"kmeans": 1}}, "shares"), ({"allow": ["kmeans"]}, "allow")):
+        with pytest.raises(ValueError, match=words):
+            privatize(theirs, **options)
+    with pytest.raises(ValueError, match="refit must be True"):
+        privatize(GridSearchCV(KMeans(), {}, refit=False))
