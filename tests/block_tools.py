@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from sklearn_dp._aggregate.shared.blocks import (
+from sklearn_dp._privacy._randomness import blocks_of_draws
+from sklearn_dp._privacy._units import Units
+from sklearn_dp._queries.blocks import (
     TASKS,
     BlockFits,
     block_rows,
@@ -10,7 +12,7 @@ from sklearn_dp._aggregate.shared.blocks import (
     fit_some,
     unit_copies,
 )
-from sklearn_dp._privacy._randomness import blocks_of_draws
+from sklearn_dp._queries.handles import TableRows
 from sklearn_dp._rows.threads import in_workers
 
 
@@ -135,3 +137,14 @@ def _read(X: np.ndarray, rows: np.ndarray, prepare: object) -> np.ndarray:
     """
     part = np.asarray(X.take(rows, axis=0), dtype=np.float64)
     return part if prepare is None else prepare(part)
+
+
+def results_in_memory(results):
+    """A handle of results of blocks (t, n_outputs), as points."""
+    results = np.asarray(results, dtype=np.float64)
+    return TableRows.in_memory(results, Units(len(results)))
+
+
+def tuples_in_memory(tuples):
+    """The same of tuples (t, k, d)."""
+    return results_in_memory(np.reshape(tuples, (len(tuples), np.prod(np.shape(tuples)[1:]))))

@@ -19,6 +19,7 @@ from sklearn_dp._queries import (
     columns,
     grids,
     names,
+    outputs,
     pairs,
     places,
     ranks,
@@ -51,6 +52,9 @@ QUESTIONS = {
     columns.VectorSums: ["vector_sums"],
     columns.OffsetSums: ["offset_sums"],
     names.CategoryCounts: ["category_counts"],
+    outputs.Working: ["working"],
+    outputs.MiddleScores: ["middle_scores"],
+    outputs.LengthScores: ["length_scores"],
     scores.ScoreSum: ["score_sum"],
     balls.Points: ["points"],
     balls.CountsAbout: ["counts_about"],
@@ -380,6 +384,14 @@ SOME = {
     "a value in two categories": (
         names, "keys_of", lambda f: lambda values: [*f(values), *("again" for _ in values)],
         names.CategoryCounts,
+    ),
+    "scores twice as sensitive (units)": (
+        outputs, "counts_within", lambda f: lambda *a: 2 * f(*a), outputs.MiddleScores,
+    ),
+    "lengths over their mean": (
+        outputs, "counts_within",
+        lambda f: lambda values, grid: f(values / max(np.mean(values, initial=0.0), 1e-9), grid),
+        outputs.LengthScores,
     ),
     "offsets beyond the clip": (
         np, "clip", lambda f: lambda x, low, high: f(x, 4 * low, 4 * high), columns.OffsetSums,

@@ -26,6 +26,7 @@ from sklearn_dp._queries import (
     columns,
     grids,
     names,
+    outputs,
     pairs,
     places,
     ranks,
@@ -513,6 +514,38 @@ def category_counts(rng):
     return Case(names.CategoryCounts(), d, likely=likely, units=False)
 
 
+def _outputs(rng, make, usable=True):
+    """Of blocks: some of them failed, and another one may be in the place of any."""
+    d = int(rng.integers(1, 4))
+
+    def likely(direction):
+        return np.where(rng.random((len(direction), 1)) < 0.3, np.nan, direction)
+
+    def prepare(rows):
+        if usable:
+            rows.apply(outputs.Usable())
+        return rows
+
+    query = make(d)
+    return Case(query, d, prepare=prepare, likely=likely, units=False, replace=True, additive=False)
+
+
+def working(rng):
+    return _outputs(rng, lambda d: outputs.Working(), usable=False)
+
+
+def middle_scores(rng):
+    about = None if rng.random() < 0.3 else float(rng.normal())
+    grid, half = np.sort(rng.normal(size=6)), int(rng.integers(1, 5))
+    return _outputs(rng, lambda d: outputs.MiddleScores(int(rng.integers(d)), grid, half, about))
+
+
+def length_scores(rng):
+    squares = np.square(_edges(rng, 2.0))
+    crossing = balls.Crossing(int(rng.integers(1, 9)), int(rng.integers(1, 5)))
+    return _outputs(rng, lambda d: outputs.LengthScores(crossing, squares))
+
+
 def offset_sums(rng):
     d, k = _features(rng), int(rng.integers(1, 4))
     box, whole = None, np.zeros(d, dtype=bool)
@@ -677,8 +710,9 @@ CASES = {
         norm_counts, sum_and_totals, length_counts, second_moment, active_second_moment, nearest,
         pinned, cluster_sums, capped_squares, capped_sum, first_level, second_level, far_counts,
         leaf_sums, column_ranks, line_ranks, unit_totals, octaves, equal_bins, vector_ranks,
-        vector_sums, offset_sums, category_counts, score_sum, points, counts_about, ball_counts,
-        ball_sum, ball_sum_replaced, members, fullest_boxes, named_boxes, named_boxes_replaced,
+        vector_sums, offset_sums, category_counts, working, middle_scores, length_scores, score_sum,
+        points, counts_about, ball_counts, ball_sum, ball_sum_replaced, members, fullest_boxes,
+        named_boxes, named_boxes_replaced,
         named_intervals, radius_scores,
     )
 }  # fmt: skip

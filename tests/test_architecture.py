@@ -20,10 +20,11 @@ ROOT = Path(__file__).resolve().parents[1] / PACKAGE
 LAYERS = (
     {"exceptions", "_version"},
     {"_privacy"},
+    {"_sklearn_compat"},
     {"_silence"},
     {"_rows"},
     {"_queries", "_door"},
-    {"accounting", "ledger", "_intervals", "_sklearn_compat", "_dropin"},
+    {"accounting", "ledger", "_intervals", "_dropin"},
     {"_aggregate"},
     {"_steps"},
     {"_guarantee", "_validation"},
@@ -67,7 +68,7 @@ MAX_BODY_LINES = 60
 # The kernel's own randomness: where the noise is made, and where it is handed out.
 NOISE_MODULE = "_privacy._noise"
 KERNEL_ONLY = (f"{PACKAGE}.{NOISE_MODULE}", f"{PACKAGE}._privacy._random_words")
-STREAMS_OF_USERS = "_aggregate.shared.global_generators"  # seeds them, and draws nothing
+STREAMS_OF_USERS = "_silence.global_generators"  # seeds them, and draws nothing
 RANDOM_MODULES = {
     NOISE_MODULE, "_privacy._random_words", "_privacy._randomness", STREAMS_OF_USERS,
 }  # fmt: skip
@@ -312,8 +313,8 @@ def _may_draw(module, receiver):
 
 
 def only_blocks_runs_in_parallel(module):
-    """Only `_aggregate/shared/blocks.py` and `_rows/threads.py` import joblib, threadpoolctl."""
-    if module.name in ("_aggregate.shared.blocks", "_rows.threads"):
+    """Only `_queries/blocks.py` and `_rows/threads.py` import joblib, threadpoolctl."""
+    if module.name in ("_queries.blocks", "_rows.threads"):
         return
     for item in module_imports(module):
         if under(item.target, ("joblib", "threadpoolctl", "sklearn.utils.parallel")):

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from block_tools import tuples_in_memory
 from scipy.stats import poisson
 from search_tools import spending
 
@@ -96,7 +97,9 @@ def test_a_test_for_far_balls_and_its_answer(monkeypatch, aggregator, sampling):
     plan = PrivacyPlan(PrivacyBudget(rho=20.2, delta=0.1), one.entries())
 
     def make():
-        return one.run(PrivacySession(plan, random_state=0), tuples_of(one.size), 1.0)
+        return one.run(
+            PrivacySession(plan, random_state=0), tuples_in_memory(tuples_of(one.size)), 0.0, 1.0
+        )
 
     assert make() is not None
     events, first = recorded(make)
@@ -223,7 +226,9 @@ def test_a_friendly_core_of_tuples_with_copies():
     one = TupleStage(5.0, 0.3, 2, 2, "friendly_core", "auto", "with_replacement")
     plan = PrivacyPlan(PrivacyBudget(rho=5.1, delta=0.3), one.entries())
     session = partial(PrivacySession, plan, random_state=0)
-    events, first = recorded(lambda: one.run(session(), tuples_of(one.size), 1.0))
+    events, first = recorded(
+        lambda: one.run(session(), tuples_in_memory(tuples_of(one.size)), 0.0, 1.0)
+    )
     check_copies(events, first, one.inner[1], stage.COPY_RATE)
 
 

@@ -16,6 +16,7 @@ from sklearn_dp._aggregate.shared.samples import ByPart
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import UnitFacts, unit_of
 from sklearn_dp._rows import table_units
+from sklearn_dp._rows.nearest import labels_of
 from sklearn_dp._rows.table import (
     CellCounts,
     LocalEngine,
@@ -28,6 +29,7 @@ from sklearn_dp._sklearn_compat import Progress
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.covariance import FriendlyCovariance
 from sklearn_dp.decomposition import DPPCA
+from sklearn_dp.ensemble._targets import with_targets
 from sklearn_dp.mean import FriendlyMean
 from sklearn_dp.mixture import DPGaussianMixture
 
@@ -133,7 +135,12 @@ def fitted(estimator, X, places, groups=None, weights=None, engine=Elsewhere, y=
         table = Table(held, d, X.dtype, UnitFacts())
         largest = None if weights is None else model.max_weight
         open_units(table, grouped=groups is not None, largest=largest)
-        model._fit_table(table, session, Progress(model))
+        if y is not None:
+            table.update(with_targets, model._public_labels())
+            table.dtype = np.dtype(np.float64)
+        model._fit(table, table.units, session, Progress(model))
+        if (labelled := model._labelled_by()) is not None:
+            model.labels_ = labels_of(table, *labelled)
         model._add_report(session.report())
         model._tell_limit()
         model._tidy(table.dtype)

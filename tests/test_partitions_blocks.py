@@ -26,11 +26,10 @@ from test_partitions import (
 )
 
 from sklearn_dp import DPKTupleKMeans, SampleAndAggregate
-from sklearn_dp._aggregate.shared import blocks
 from sklearn_dp._aggregate.shared.samples import ByPart, UnitNumbers
+from sklearn_dp._queries import blocks
 from sklearn_dp._rows.table import LocalEngine
 from sklearn_dp.covariance import FriendlyCovariance
-from sklearn_dp.ensemble import _sample_and_aggregate
 
 ROWS = WIDE[:240, :2]  # of two features, so that it is quick
 
@@ -297,7 +296,7 @@ def _largest(part):
 
 BUGS = {
     "blocks by position in a part": (blocks, "drawn_rows", blocks_by_part),
-    "blocks that share a scale": (_sample_and_aggregate, "fit_table_blocks", shared_scale),
+    "blocks that share a scale": (blocks, "fit_table_blocks", shared_scale),
 }
 
 

@@ -119,13 +119,17 @@ class InParts:
         if found.weighted:
             largest_weight((), self.max_weight)
         session = self._open_session(found, "group" if found.grouped else "row")
-        table = opened_table(self, found)
+        table = self._open_parts(found)
         self._fit_session(table, table.units, session)
         if hasattr(self, "labels_") and (found.kind != "pieces" or found.weighted):
             # Of all rows of X, also of those without a weight; where they are on a cluster, when
             # asked for: the states of parts can go.
             self.labels_ = answers(self, "predict", found)
         return self
+
+    def _open_parts(self, found: EngineInput) -> Table:
+        """The table of the parts, with all that belongs to their rows."""
+        return opened_table(self, found)
 
     def _fit_table(self, table: Any, session: Any, progress: Any) -> None:
         """What `_fit` does, for a subclass whose algorithm is a sequence of passes over parts.

@@ -71,7 +71,11 @@ def count(session: PrivacySession, entry: str, units: Units, rho: float | None =
 
 
 def noisy_count_and_totals(
-    session: PrivacySession, entry: str, number: int, totals: np.ndarray, units: Units
+    session: PrivacySession,
+    entry: str,
+    number: int,
+    totals: np.ndarray,
+    units: Units | UnitFacts,
 ) -> tuple[float, np.ndarray]:
     """A noisy number of units, and their noisy `Units.totals`, in units, of the exact ones.
 

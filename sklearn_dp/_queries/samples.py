@@ -15,13 +15,15 @@ from typing import Any, Self
 
 import numpy as np
 
+from .._privacy._aggregates import noisy_count_and_totals
 from .._privacy._randomness import UnitDraws
 from .._privacy._sealed import Sealed, exact_of
 from .._privacy._session import PrivacySession
+from .._privacy._units import UnitFacts
 from .._rows.table import Part, Summed, Table
 from ._query import Hidden
 
-__all__ = ["ByPart", "Coins", "UnitNumbers", "chosen_rows", "drawn_places"]
+__all__ = ["ByPart", "Coins", "UnitNumbers", "chosen_rows", "drawn_places", "released_numbers"]
 
 _DRAWS = 2**16  # at a time
 
@@ -108,7 +110,7 @@ class _Largest(Summed):
 
 
 @dataclass(frozen=True, repr=False)  # nothing of it is released
-class UnitNumbers:
+class UnitNumbers(Hidden):
     """How the units of a table are numbered, and how many there are."""
 
     size: int  # number of all units
@@ -133,6 +135,13 @@ class UnitNumbers:
             return draws.take(self.starts[part.source.number], units.n_rows)
         own = draws.take(0, units.size) if units.numbers is None else draws.at(units.numbers)
         return units.spread(own)
+
+
+def released_numbers(
+    session: PrivacySession, entry: str, numbers: UnitNumbers, units: UnitFacts
+) -> tuple[float, np.ndarray]:
+    """A noisy number of units, and their noisy totals; see `noisy_count_and_totals`."""
+    return noisy_count_and_totals(session, entry, numbers.size, numbers.totals, units)
 
 
 def _counted(part: Part) -> tuple[Part, tuple]:

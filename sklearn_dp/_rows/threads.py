@@ -1,6 +1,6 @@
 """Work in threads: the parts of a table, and the clients of a federation.
 
-With `_aggregate.shared.blocks` the only place that uses joblib. Each of our threads has one of the
+With `_queries.blocks` the only place that uses joblib. Each of our threads has one of the
 BLAS, so what it computes does not depend on how many there are.
 """
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .._aggregate.shared.global_generators import own_streams
 from .._privacy._trace import Trace, trace
+from .._silence.global_generators import own_streams
 from .._silence.suppress_output import overheard
 from ..exceptions import SeededNoiseWarning
 from ._charges import rich_ledger

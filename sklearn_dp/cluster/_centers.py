@@ -61,6 +61,7 @@ class BaseDPCenters(
 ):
     """Base class of the k-means estimators: predict, transform and score from released centers."""
 
+    _asks = True
     _replaces = "KMeans"
     _score_is_a_mean = False
     _feature_axes = {"cluster_centers_": 1}

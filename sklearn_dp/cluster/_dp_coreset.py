@@ -28,7 +28,6 @@ from .._intervals import StandardErrors
 from .._privacy._optional import extra
 from .._privacy._randomness import sampling_rng
 from .._privacy._rounding import sum_down
-from .._queries.handles import TableRows
 from .._rows.nearest import nearest_point
 from .._rows.single_rows import row_guard
 from .._sklearn_compat import with_callbacks
@@ -139,6 +138,7 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
     array([-0.5,  0.5])
     """
 
+    _asks = True
     _takes_sparse = True
     _length_released = ("points_", "weights_", "widths_")
     _with_errors = {"size_": (0.0, np.inf)}
@@ -204,7 +204,7 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
     def _fit_table(self, table, session, progress):
         domain = self._domain(table.n_features)
         columns = columns_of(session, table, domain)
-        found = build_private_coreset(session, TableRows(table), domain, self.n_clusters, progress)
+        found = build_private_coreset(session, table, domain, self.n_clusters, progress)
         self.points_, self.weights_ = found.points, found.weights
         self.widths_, self.basis_ = found.widths, found.basis
         self.residual_variance_ = found.residual

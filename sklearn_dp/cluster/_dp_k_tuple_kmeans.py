@@ -22,18 +22,16 @@ from .._aggregate.kmeans.candidates import Candidates
 from .._aggregate.kmeans.engine import engine_entries, last_entries
 from .._aggregate.kmeans.n_clusters import reference_number
 from .._aggregate.kmeans.private_coreset import separate_entries
-from .._aggregate.shared.blocks import BlockFits, fit_table_blocks
 from .._aggregate.shared.centering import Weights, noise_sd
-from .._aggregate.shared.samples import UnitNumbers
 from .._aggregate.tuples.stage import AGGREGATORS, COPY_RATE, TupleStage
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer
 from .._intervals import StandardErrors
 from .._partitions import engine_of_parts
-from .._privacy._aggregates import noisy_count_and_totals
 from .._privacy._checks import check_choice
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
-from .._queries.handles import TableRows
+from .._queries.blocks import BlockFits
+from .._queries.samples import released_numbers
 from .._rows.single_rows import row_guard
 from ._centers import CENTERS_WITH_ERRORS, BaseWeightedCenters
 from ._columns import ColumnsOfCenters
@@ -322,7 +320,7 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         stage, rho = self._stage(session.plan.target, table.n_features)
         self.n_tuples_, self.aggregator_, self.path_ = stage.size, stage.kind, _CORESET
         domain, unit_weight = self._domain(table.n_features), table.units.unit_weight
-        context = TupleContext(session, TableRows(table), domain, self._asked_number(), progress)
+        context = TupleContext(session, table, domain, self._asked_number(), progress)
         columns = self._columns(table.n_features)
         look = columns.look(session, table)
         if not stage.size:
@@ -330,9 +328,8 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
             return self._store(found, refined, unit_weight)
         context, status, norms = context.bounded("bound")
         # Blocks need rows, whatever these weigh; the iterations see weights.
-        numbers = UnitNumbers.of(table)
-        exact = numbers.size, numbers.totals
-        size, totals = noisy_count_and_totals(session, "count", *exact, table.units)
+        numbers = table.numbered()
+        size, totals = released_numbers(session, "count", numbers, table.units)
         weight, sd = float(totals[0]), 2.0 * noise_sd(_COUNT_SHARE * rho)
         status = Weights.of(totals, sd).told(status)
         if look is not None:
@@ -354,7 +351,7 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         domain = context.domain
         tuples = self._inner_fits(table, numbers, context.session, domain, context.n_clusters)
         context.progress("inner fits")
-        centers = stage.run(context.session, tuples - domain.center, domain.radius)
+        centers = stage.run(context.session, tuples, domain.center, domain.radius)
         context.progress("aggregation")
         if centers is None and self.fallback == "coreset":
             self.path_ = _FALLBACK
@@ -363,7 +360,7 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         return context.refined(context.public_centers() if centers is None else centers, weight)
 
     def _inner_fits(self, table, numbers, session, domain, n_clusters):
-        """The k-tuples of the blocks, (n_tuples, k, d): one for each, whatever happens in it.
+        """The k-tuples of the blocks, as points: one for each, whatever happens in it.
 
         NaN where a block has fewer than k rows, or its fit failed in any way. Rows are clipped to
         the domain before a fit; the session gives blocks and seeds, and releases nothing here.
@@ -377,7 +374,7 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
             prepare=partial(clipped, domain),
             rate=None if self.sampling == "disjoint" else COPY_RATE,
         )
-        return fit_table_blocks(session, table, fits, numbers)
+        return table.fit_blocks(session, fits, numbers)
 
 
 def _gaussian(name, rho, sensitivity):

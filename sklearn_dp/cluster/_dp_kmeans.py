@@ -15,7 +15,6 @@ from .._base import Bounds, LedgerLike, RandomStateLike, read_table
 from .._days import BaseByDays
 from .._intervals import StandardErrors
 from .._privacy._rounding import sum_down
-from .._queries.handles import TableRows
 from ._centers import CENTERS_WITH_ERRORS, BaseWeightedCenters
 from ._columns import ColumnsOfCenters, alike
 
@@ -305,7 +304,7 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
             start = Start(given)
         result = fit_engine(
             session,
-            TableRows(table),
+            table,
             domain,
             self._asked_number(),
             start=start,
@@ -320,6 +319,6 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
         """Rows of one more day, from what the days before have shown."""
         today, weight = self._today, table.units.unit_weight
         stream = today.days.state or Stream.of(today.fitted, domain, weight)
-        result, today.state = fit_day(session, TableRows(table), domain, stream, keep=today.keep)
+        result, today.state = fit_day(session, table, domain, stream, keep=today.keep)
         columns = self._columns(table.n_features)
         self._store(result, alike(result, columns.columns if columns.refined else None), weight)

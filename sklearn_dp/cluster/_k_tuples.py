@@ -15,7 +15,9 @@ from .._privacy._entries import dtype_of, kind_of
 from .._privacy._plan import PrivacyPlan
 from .._privacy._report import PrivacyReport
 from .._privacy._session import PrivacySession
+from .._privacy._units import Units
 from .._privacy._warn import warn
+from .._queries.handles import TableRows
 from .._rows.single_rows import row_guard, saturated
 from ..exceptions import UtilityWarning
 from ._options import FarBallsOptions, FriendlyCoreOptions, aggregator_settings
@@ -128,8 +130,12 @@ def aggregate_k_tuples(
     session = PrivacySession(
         plan, random_state=random_state, ledger=ledger, label="aggregate_k_tuples"
     )
+    units = Units(len(table))
+    units.unit = plan.unit
     usable = np.where(np.isfinite(table).all(axis=(1, 2), keepdims=True), saturated(table), np.nan)
-    centers = stage.run(session, domain.clip_points(usable) - domain.center, domain.radius)
+    flat = domain.clip_points(usable).reshape(len(table), math.prod(table.shape[1:]))
+    rows = TableRows.in_memory(flat, units)
+    centers = stage.run(session, rows, domain.center, domain.radius)
     status = "ok" if centers is not None else "the tuples do not agree"
     if centers is None:
         warn(f"aggregate_k_tuples: {status}", UtilityWarning)

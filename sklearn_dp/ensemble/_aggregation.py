@@ -30,16 +30,15 @@ from .._aggregate.one_cluster.search import (
 )
 from .._aggregate.shared.advice import Budget, advice, hidden_in_noise
 from .._aggregate.shared.centering import noise_sd
-from .._aggregate.shared.columns import Columns
-from .._aggregate.shared.rows import Rows
-from .._aggregate.tuples.core_aggregation import tuple_average, tuple_entries, tuples_needed
+from .._aggregate.tuples.core_aggregation import average_of_results, tuple_entries, tuples_needed
 from .._privacy._budget import PrivacyBudget
 from .._privacy._domain import Domain
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
 from .._privacy._session import PrivacySession
-from .._queries.balls import counts_within
-from .._queries.handles import GridRows
+from .._queries.coordinates import Columns
+from .._queries.handles import GridRows, TableRows
+from .._queries.outputs import LengthScores, Usable, Working
 from ._output_units import blocks_for_units, hidden_units, release_units, unit_entries
 
 __all__ = ["AGGREGATORS", "Aggregate", "Aggregation"]
@@ -63,7 +62,6 @@ _LOST_UNITS = (
     "the noise hides the scales of the outputs; output_bounds, a larger n_blocks or epsilon "
     "would help"
 )
-_LARGEST = 1e100  # entries of outputs: squares of larger ones may overflow
 _BOUND_SQUARES = np.append(0.0, 4.0 ** np.arange(-20, 41))  # radii 2**-20 ... 2**40
 
 
@@ -147,31 +145,30 @@ class Aggregation:
 
     # -- releases -------------------------------------------------------------------------------
 
-    def run(self, session, results):
-        """Release the aggregate of results (n_blocks, n_outputs); the plan holds `entries`.
+    def run(self, session, outputs, n_blocks):
+        """Release the aggregate of the outputs of a public number of blocks, a handle of points;
+        the plan holds `entries`.
 
         The row of a block whose fit did not work is not finite.
         """
-        working = np.isfinite(results).all(axis=1)
-        results = np.clip(np.where(working[:, None], results, 0.0), -_LARGEST, _LARGEST)
-        # Another output instead of one changes the number that worked by at most one.
         sd = noise_sd(session.remaining("working blocks"))
-        n_working = float(session.gaussian("working blocks", int(working.sum()), sensitivity=1.0))
-        d = results.shape[1]
+        n_working = float(session.release("working blocks", outputs.ask(Working()))[0])
+        outputs.apply(Usable())
+        d = outputs.n_features
         columns = (
-            release_units(session, results[working], n_working)
+            release_units(session, outputs, n_working)
             if self.bounds is None
             else Columns.of(Domain.from_bounds(self.bounds, d), d)
         )
-        results = np.where(working[:, None], columns.of_table(results), 0.0)
-        domain = self._output_domain(session, results, working, columns)
+        columns.read(outputs)
+        domain = self._output_domain(session, outputs, n_blocks, columns)
         by = getattr(self, f"_by_{self.kind}")
-        vector, status, error = by(session, results, working, domain)
+        vector, status, error = by(session, outputs, n_blocks, domain)
         vector = columns.to_table(domain.clip_points(vector))
-        if n_working < len(results) / 2:
+        if n_working < n_blocks / 2:
             status = "most blocks failed"
         elif status == "ok" and n_working < 2 * sd:
-            words = advice(4 * sd / len(results), self.budget, len(results), "blocks")
+            words = advice(4 * sd / n_blocks, self.budget, n_blocks, "blocks")
             status = f"few blocks for this budget: noise could explain their number{words}"
         elif status == "ok" and self.bounds is None and d > 1:
             # In the right units half of each column is within one of the origin.
@@ -184,46 +181,39 @@ class Aggregation:
         )
 
     def _output_domain(
-        self, session: PrivacySession, results: np.ndarray, working: np.ndarray, columns: Columns
+        self, session: PrivacySession, outputs: TableRows, n_blocks: int, columns: Columns
     ) -> Domain:
         """The public bounds in these columns, or a ball that holds nine in ten, paid for."""
         if columns.domain is not None:
             return columns.domain
-        squared = np.zeros(len(results))
-        for column in results.T:  # elementwise: each a function of its own block
-            squared += np.square(column)
-        squared[~working] = math.inf
-        wanted, rho = _HELD * len(results), session.remaining("bound")
-        crossing, epsilon = choice(wanted, len(_BOUND_SQUARES), rho)
-        # Another output in the place of one moves each number by at most one.
-        scores = crossing.scores(counts_within(squared, _BOUND_SQUARES))
-        chosen = session.exponential("bound", scores, sensitivity=1, epsilon=epsilon)
+        crossing, epsilon = choice(
+            _HELD * n_blocks, len(_BOUND_SQUARES), session.remaining("bound")
+        )
+        scores = outputs.ask(LengthScores(crossing, _BOUND_SQUARES))
+        chosen = session.choose("bound", scores, epsilon=epsilon)
         return Domain.from_bounds(
-            max(math.sqrt(_BOUND_SQUARES[chosen]), 2.0**-20), results.shape[1]
+            max(math.sqrt(_BOUND_SQUARES[chosen]), 2.0**-20), outputs.n_features
         )
 
-    # The ways to aggregate take (session, results, working, domain), the domain being public or
+    # The ways to aggregate take (session, outputs, n_blocks, domain), the domain being public or
     # released by now, and give a vector, a status, and the standard error of the vector, where it
     # is known. What did not work is left out.
 
-    def _by_one_cluster(self, session, results, working, domain):
-        rows = Rows.quantize(results, domain)
-        target = max(1, int(self.agreement * len(results)))
-        points = GridRows.in_memory(rows, working, session.plan.unit)
-        ball = fit_one_cluster(session, points, target, self._search())
+    def _by_one_cluster(self, session, outputs, n_blocks, domain):
+        rows = GridRows.quantize(outputs, domain)
+        target = max(1, int(self.agreement * n_blocks))
+        ball = fit_one_cluster(session, rows, target, self._search())
         status, times = seen_ball(ball, self.budget), points_needed(ball) / ball.target
         if status != "ok":
             # More blocks help where even as many as were looked for could not be told from none.
-            more = advice(times, self.budget, len(results), "blocks") if times > 1 else ""
+            more = advice(times, self.budget, n_blocks, "blocks") if times > 1 else ""
             status = f"few blocks agree{more}"
         return ball.center * rows.unit + domain.center, status, ball.error * rows.unit
 
-    def _by_mean(self, session, results, working, domain):
-        rows, rho = Rows.quantize(results, domain), session.remaining("mean")
-        region = Region(np.zeros(results.shape[1]), rows.limit)
-        # Replacing a row: `ball_mean` proves that its sum and count move by the claim.
-        points = GridRows.in_memory(rows, working, session.plan.unit)
-        found = ball_mean(session, "mean", points, region, rho, replace=True)
+    def _by_mean(self, session, outputs, n_blocks, domain):
+        rows, rho = GridRows.quantize(outputs, domain), session.remaining("mean")
+        region = Region(np.zeros(rows.n_features), rows.limit)
+        found = ball_mean(session, "mean", rows, region, rho, replace=True)
         # All outputs are within the bounds: an error of half of these says nothing of them.
         error, spread = float(np.linalg.norm(found.error)) * rows.unit, domain.radius
         least = found.size - 2 * found.size_sd
@@ -232,10 +222,11 @@ class Aggregation:
         )
         return found.mean * rows.unit + domain.center, status, found.error * rows.unit
 
-    def _by_friendly_core(self, session, results, working, domain):
-        tuples = domain.clip_points(results)[:, None] - domain.center  # of one point each
-        tuples[~working] = np.nan  # nobody's friend
-        found = tuple_average(session, tuples, domain.radius)
+    def _by_friendly_core(self, session, outputs, n_blocks, domain):
+        d = outputs.n_features
+        Columns(np.zeros(d), np.ones(d), False, domain).read(outputs, always=True)
+        # Tuples of one point each; those that are not active are nobody's friends.
+        found = average_of_results(session, outputs, (1, d), domain.center, domain.radius)
         if found is None:
             return domain.center, "no core found: more blocks or a larger epsilon would help", None
         error = np.full(len(found.mean), found.sd)

@@ -12,10 +12,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from .._aggregate.shared.advice import listed
-from .._aggregate.shared.global_generators import own_streams
 from .._door import check_target, column
 from .._privacy._entries import floats
 from .._privacy._rounding import exact_integers
+from .._silence.global_generators import own_streams
 from .._silence.suppress_output import attempt_silently, suppress_output
 from .._sklearn_compat import without_callbacks
 

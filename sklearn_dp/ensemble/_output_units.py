@@ -18,10 +18,11 @@ import math
 import numpy as np
 
 from .._aggregate.one_cluster.radius import exponential_epsilon
-from .._aggregate.shared.columns import Columns
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._session import PrivacySession
-from .._queries.balls import counts_within
+from .._queries.coordinates import Columns
+from .._queries.handles import TableRows
+from .._queries.outputs import MiddleScores
 
 __all__ = ["UNITS", "blocks_for_units", "hidden_units", "release_units", "unit_entries"]
 
@@ -78,9 +79,9 @@ def unit_entries(rho: float, n_blocks: int, n_outputs: int) -> tuple[PlanEntry, 
     return ()
 
 
-def release_units(session: PrivacySession, outputs: np.ndarray, n_working: float) -> Columns:
-    """Origins and scales of the columns of the outputs that worked, as the plan pays for them."""
-    d = outputs.shape[1]
+def release_units(session: PrivacySession, outputs: TableRows, n_working: float) -> Columns:
+    """Origins and scales of the columns of the active outputs, as the plan pays for them."""
+    d = outputs.n_features
     entry = next((each for each in session.plan.entries if each.name == UNITS), None)
     if entry is None:
         return Columns(np.zeros(d), np.ones(d), False)
@@ -88,21 +89,19 @@ def release_units(session: PrivacySession, outputs: np.ndarray, n_working: float
     epsilon = exponential_epsilon(_each(entry.rho, entry.uses))
     half = max(1, int(n_working / 2))
 
-    def choose(values: np.ndarray, grid: np.ndarray) -> float:
+    def choose(column: int, grid: np.ndarray, about: float | None) -> float:
         """About the smallest number of a public or released grid that half are no more than."""
-        within = counts_within(values, grid)
-        # Another output in the place of one moves each number by at most 1, and so each score.
-        scores = np.minimum(np.minimum(within - half, half - np.append(0, within[:-1])), 0)
-        return float(grid[session.exponential(UNITS, scores, sensitivity=1, epsilon=epsilon)])
+        scores = outputs.ask(MiddleScores(column, grid, half, about))
+        return float(grid[session.choose(UNITS, scores, epsilon=epsilon)])
 
-    magnitude = np.array([choose(np.abs(column), _MAGNITUDES) for column in outputs.T])
+    magnitude = np.array([choose(j, _MAGNITUDES, 0.0) for j in range(d)])
     unit = np.where(magnitude > 0, magnitude, 1.0)
     if entry.uses == d:
         return Columns(np.zeros(d), unit, True)
     step = unit / _STEPS
     grid = np.arange(1 - _STEPS, _STEPS + 1)
-    median = np.array([choose(outputs[:, j], step[j] * grid) for j in range(d)]) - step / 2
-    spread = [choose(np.abs(outputs[:, j] - median[j]), unit[j] * _SPREADS) for j in range(d)]
+    median = np.array([choose(j, step[j] * grid, None) for j in range(d)]) - step / 2
+    spread = [choose(j, unit[j] * _SPREADS, float(median[j])) for j in range(d)]
     return Columns(np.where(magnitude > 0, median, 0.0), np.where(magnitude > 0, spread, 1.0), True)
 
 

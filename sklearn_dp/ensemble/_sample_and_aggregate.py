@@ -16,7 +16,6 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.preprocessing import RobustScaler
 from sklearn.utils import get_tags
 
-from .._aggregate.shared.blocks import BlockFits, fit_table_blocks
 from .._aggregate.shared.single_rows import row_guard
 from .._aggregate.tuples.stage import before_sampling
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer, check_real
@@ -29,11 +28,12 @@ from .._privacy._checks import check_choice
 from .._privacy._domain import Domain
 from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._units import unit_of
+from .._queries.blocks import BlockFits
 from .._sklearn_compat import with_callbacks
 from ._aggregation import AGGREGATORS, Aggregation
 from ._output import WithTarget, clip_features, labels_of, probe, target_column
 from ._released import BaseReleasedMethods, completed
-from ._targets import TargetsInParts, with_targets
+from ._targets import TargetsInParts
 
 __all__ = ["SampleAndAggregate"]
 
@@ -161,6 +161,8 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
     >>> model.fit(X, X @ [1.0, -2.0] + 3).estimator_.coef_.round(1)
     array([ 1., -2.])
     """
+
+    _asks = True
 
     def __init__(
         self,
@@ -334,16 +336,13 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
 
     def _fit_table(self, table, session, progress):
         n_features = self.n_features_in_
-        if self._needs_target() and table.n_features == n_features:  # in memory they are together
-            table.update(with_targets, self._public_labels())
-            table.dtype = np.dtype(np.float64)  # so are rows beside a target in memory
         output, target = self._probe(n_features), self._block_target(session.plan.target)
         aggregation = self._aggregation(session.budget_for)
         self.n_blocks_ = aggregation.size(target, output.size)
         results = self._inner_fits(table, session, output, n_features)
         progress("inner fits")
         step = self._step(session, aggregation, target, output.size)
-        found = aggregation.run(step, results)
+        found = aggregation.run(step, results, self.n_blocks_)
         if found.status == "ok" and found.error is not None:
             found = replace(found, status=output.hidden(found.vector, found.error))
         self._keep(found)
@@ -365,7 +364,7 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
         return session.nested("blocks", plan, epsilon=epsilon, delta=delta)
 
     def _inner_fits(self, table, session, output, n_features):
-        """The outputs (n_blocks, n_outputs) of the blocks; all NaN where a fit did not work.
+        """The outputs of the blocks, as points; all NaN where a fit did not work.
 
         The target, if there is one, is the last column of the table. The session is that of the
         blocks and of seeds for the fits; nothing is released here.
@@ -378,7 +377,7 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
             prepare=partial(clip_features, self._domain(n_features), n_features),
             rate=None if self.sampling == "disjoint" else COPY_RATE,
         )
-        return fit_table_blocks(session, table, fits)
+        return table.fit_blocks(session, fits)
 
     def _released_parts(self):
         return [((), self.estimator_)] if isinstance(self.estimator_, Guaranteed) else []

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from .._aggregate.shared.table import Part, PartSource
 from .._partitions import (
     EngineInput,
     InParts,
@@ -13,6 +12,7 @@ from .._partitions import (
     engine_with_targets,
     quietly,
 )
+from .._rows.table import Part, PartSource, Table
 from ._output import target_column
 
 __all__ = ["TargetsInParts", "with_targets"]
@@ -39,6 +39,17 @@ class TargetsInParts(InParts):
         if self._needs_target() and not found.targets:
             raise ValueError("y must be given: the estimator needs a target.")
         return super()._fit_parts(found)
+
+    def _open_parts(self, found: EngineInput) -> Table:
+        table = super()._open_parts(found)
+        if self._needs_target():
+            table.update(with_targets, self._public_labels())
+            table.dtype = np.dtype(np.float64)  # so are rows beside a target in memory
+        return table
+
+    def _public_labels(self) -> Any:
+        """Those of a classifier; None for others."""
+        raise TypeError("a subclass must say which labels there are")
 
 
 class _WithTargets(PartSource):

@@ -24,9 +24,9 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils import get_tags
 
-from .._aggregate.shared.global_generators import row_by_row
 from .._aggregate.shared.single_rows import finite
 from .._base import BaseDPEstimator
+from .._silence.global_generators import row_by_row
 from .._steps import PublicStep, SingleRows, problem_of
 from ..preprocessing import PublicScaler
 

@@ -10,12 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.columns.answer import codes_of_means, codes_of_scales, status_of
 from .._aggregate.columns.moments import fit_moments, moment_entries
-from .._aggregate.shared.table import Table
 from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike
 from .._dropin.replacing import Replacing
 from .._intervals import StandardErrors
 from .._privacy._plan import PlanEntry
 from .._privacy._session import PrivacySession
+from .._queries.handles import TableRows
 from ._scaling import ColumnFit, OpenBounds, Scaling
 
 __all__ = ["DPStandardScaler"]
@@ -134,6 +134,7 @@ class DPStandardScaler(Replacing, OpenBounds, ColumnFit, StandardErrors, Scaling
     True
     """
 
+    _asks = True
     _replaces = "StandardScaler"
     _feature_axes = {"mean_": 1, "var_": 1, "scale_": 1}
 
@@ -180,7 +181,7 @@ class DPStandardScaler(Replacing, OpenBounds, ColumnFit, StandardErrors, Scaling
         bounded = self._domain(n_features) is not None
         return moment_entries(target, bounded=bounded, spreads=bool(self.with_std))
 
-    def _fit_table(self, table: Table, session: PrivacySession, progress: Any) -> None:
+    def _fit_table(self, table: TableRows, session: PrivacySession, progress: Any) -> None:
         spreads, ends = bool(self.with_std), self._ends(table.n_features)
         found = fit_moments(session, table, *ends, spreads=spreads)
         unit = table.units.unit_weight

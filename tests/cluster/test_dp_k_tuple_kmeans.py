@@ -13,6 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from sklearn_dp import DPKMeans, DPKTupleKMeans
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._queries import blocks
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.cluster import _dp_k_tuple_kmeans as module
@@ -189,14 +190,14 @@ def test_replay_of_the_fallback():
     "mutant", ["block size from n", "number of blocks from n", "un-noised count", "tuples left out"]
 )
 def test_broken_sample_and_aggregate_is_caught(mutant, monkeypatch):
-    original, estimator = module.fit_table_blocks, DPKTupleKMeans
+    original, estimator = blocks.fit_table_blocks, DPKTupleKMeans
     if mutant == "block size from n":
 
         def contiguous(draws, n_blocks):
             n_units = len(draws)
             return np.minimum(np.arange(n_units) // (n_units // n_blocks), n_blocks - 1)
 
-        monkeypatch.setattr("sklearn_dp._aggregate.shared.blocks.blocks_of_draws", contiguous)
+        monkeypatch.setattr("sklearn_dp._queries.blocks.blocks_of_draws", contiguous)
     if mutant == "number of blocks from n":
         known = estimator._inner_fits
 
@@ -209,10 +210,10 @@ def test_broken_sample_and_aggregate_is_caught(mutant, monkeypatch):
         # The steps heed the count where rows are few: make all neighbors differ in that.
         monkeypatch.setattr(
             module,
-            "noisy_count_and_totals",
-            lambda session, entry, number, *others: (
-                5000.0 * (number % 2) + 10.0,
-                np.array([5000.0 * (number % 2) + 10.0]),
+            "released_numbers",
+            lambda session, entry, numbers, *others: (
+                5000.0 * (numbers.size % 2) + 10.0,
+                np.array([5000.0 * (numbers.size % 2) + 10.0]),
             ),
         )
     if mutant == "tuples left out":
@@ -221,7 +222,7 @@ def test_broken_sample_and_aggregate_is_caught(mutant, monkeypatch):
             results = original(session, table, fits, numbers)
             return results[np.isfinite(results).all(axis=(1, 2))][: len(results) - numbers.size % 2]
 
-        monkeypatch.setattr(module, "fit_table_blocks", dropping)
+        monkeypatch.setattr(blocks, "fit_table_blocks", dropping)
     violations, _ = audit(6)
     assert violations
 

@@ -18,10 +18,10 @@ from sklearn_dp import DPKTupleKMeans, PrivacyBudget, PrivacyLedger
 from sklearn_dp._aggregate.tuples import stage as _tuple_stage
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._queries import blocks
 from sklearn_dp._rows import pieces as _pieces
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.cluster import FarBallsOptions
-from sklearn_dp.cluster import _dp_k_tuple_kmeans as module
 from sklearn_dp.cluster._tuple_routes import centers_of
 from sklearn_dp.exceptions import BudgetExceededError, PartError
 
@@ -156,7 +156,7 @@ def test_replays_of_400_pairs(mode):
 
 
 def _number_of_rows_in_the_seed(patch):
-    known = module.fit_table_blocks
+    known = blocks.fit_table_blocks
 
     def fit_table_blocks(session, table, fits, numbers):
         def prepare(rows):
@@ -164,7 +164,7 @@ def _number_of_rows_in_the_seed(patch):
 
         return known(session, table, replace(fits, prepare=prepare), numbers)
 
-    patch.setattr(module, "fit_table_blocks", fit_table_blocks)
+    patch.setattr(blocks, "fit_table_blocks", fit_table_blocks)
 
 
 def _blocks_by_value(patch):

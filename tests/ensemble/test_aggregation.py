@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from block_tools import results_in_memory
 from sklearn.base import BaseEstimator
 
 from sklearn_dp import SampleAndAggregate
@@ -60,7 +61,7 @@ def test_outputs_that_agree_are_found_and_failures_are_counted(kind):
     session = PrivacySession(
         PrivacyPlan(target, aggregation.entries(target, results.shape[1])), random_state=0
     )
-    found = aggregation.run(session, results)
+    found = aggregation.run(session, results_in_memory(results), len(results))
     assert found.status == "ok"
     assert found.n_working == pytest.approx(95, abs=4)
     assert np.abs(found.vector - [1, -2]).max() < 0.4
@@ -72,7 +73,7 @@ def aggregate(results, kind, *, epsilon, bounds=5.0, seed=0):
     session = PrivacySession(
         PrivacyPlan(target, aggregation.entries(target, results.shape[1])), random_state=seed
     )
-    return aggregation.run(session, results)
+    return aggregation.run(session, results_in_memory(results), len(results))
 
 
 @pytest.mark.parametrize("kind", ["friendly_core", "mean"])

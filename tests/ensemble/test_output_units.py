@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from block_tools import results_in_memory
 from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import StandardScaler
 
@@ -28,7 +29,9 @@ MIDDLE, UNIT = np.array([1.0, -2.0, 3.0]), 2.0 ** np.array([-20, 0, 20])
 def aggregate(kind, outputs, bounds=None, seed=0, target=TARGET):
     aggregation = Aggregation(kind, len(outputs), bounds, 0.5)
     plan = PrivacyPlan(target, aggregation.entries(target, outputs.shape[1]))
-    return aggregation.run(PrivacySession(plan, random_state=seed), outputs)
+    return aggregation.run(
+        PrivacySession(plan, random_state=seed), results_in_memory(outputs), len(outputs)
+    )
 
 
 @pytest.mark.parametrize("box", [False, True])
@@ -81,7 +84,7 @@ def test_ranks_are_off_by_no_more_than_is_told():
     target = PrivacyBudget(rho=0.02, delta=0.0)
     for seed in range(40):
         session = PrivacySession(PrivacyPlan(target, entries), random_state=seed)
-        found = release_units(session, outputs, 2000.0)
+        found = release_units(session, results_in_memory(outputs), 2000.0)
         off = _off(entries[0].rho, 9)
         below = np.sum(outputs <= found.origin, axis=0)
         within = np.sum(np.abs(outputs - found.origin) <= found.scale, axis=0)
@@ -97,7 +100,7 @@ def test_a_column_of_zeros_keeps_its_unit():
     session = PrivacySession(
         PrivacyPlan(PrivacyBudget(rho=1.0, delta=0.0), unit_entries(1.0, 900, 2)), random_state=0
     )
-    found = release_units(session, outputs, 900.0)
+    found = release_units(session, results_in_memory(outputs), 900.0)
     assert found.origin[0] == 0 and found.scale[0] == 1.0
     assert abs(found.origin[1] - 1000) < 32 and found.scale[1] < 64
     assert session.remaining(UNITS) < 1e-6

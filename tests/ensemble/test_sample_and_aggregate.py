@@ -27,12 +27,12 @@ from sklearn_dp import (
     PrivacyBudget,
     PrivacyLedger,
 )
-from sklearn_dp._aggregate.shared import blocks as _blocks
 from sklearn_dp._aggregate.shared.columns import Columns
 from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._aggregate.tuples.stage import amplified
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._queries import blocks as _blocks
 from sklearn_dp._queries.balls import BallSum
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._certificate.cases import Detector
@@ -253,13 +253,13 @@ def test_bad_targets(y):
 def test_adding_a_row_changes_at_most_one_output(monkeypatch):
     """one_cluster:13: the others stay as they are, to the last bit."""
     seen = []
-    original = module.fit_table_blocks
+    original = _blocks.fit_table_blocks
 
     def spy(*args, **options):
         seen.append(original(*args, **options))
         return seen[-1]
 
-    monkeypatch.setattr(module, "fit_table_blocks", spy)
+    monkeypatch.setattr(_blocks, "fit_table_blocks", spy)
     X, y = linear_data(300)
     model = SampleAndAggregate(Ridge(), n_blocks=20, **LINEAR)
     with warnings.catch_warnings():
@@ -490,22 +490,27 @@ def only_part(table):
 
 
 def with_shared_scaler(original):
-    def fit_table_blocks(session, table, fits):
+    def fit_table_blocks(session, table, fits, numbers):
         part = only_part(table)
         X = part.source.read()
-        return original(session, Table.in_memory(X / X.std(axis=0), part.units), fits)
+        return original(session, Table.in_memory(X / X.std(axis=0), part.units), fits, None)
 
     return fit_table_blocks
 
 
 def bounds_of_the_data(original):
-    return lambda self, session, results, working: Domain.from_bounds(
-        float(np.abs(results).max()) + 1e-3, results.shape[1]
-    )
+    def output_domain(self, session, outputs, n_blocks, columns):
+        results = only_part(outputs).source.read()
+        return Domain.from_bounds(float(np.abs(results[:]).max()) + 1e-3, results.shape[1])
+
+    return output_domain
 
 
 def mean_of_outputs(original):
-    return lambda self, session, results, working, domain: (results.mean(axis=0), "ok")
+    def mean(self, session, outputs, n_blocks, domain):
+        return only_part(outputs).source.read()[:].mean(axis=0), "ok", None
+
+    return mean
 
 
 def number_from_n(original):
@@ -534,7 +539,7 @@ def refused(original):
 
 
 def fewer_blocks(original):
-    return lambda session, table, fits: original(session, table, fits)[
+    return lambda session, table, fits, numbers: original(session, table, fits, numbers)[
         : 2 + 6 * (only_part(table).units.n_rows % 2)
     ]
 
@@ -542,11 +547,11 @@ def fewer_blocks(original):
 CLASS = SampleAndAggregate
 MUTANTS = [
     ("outputs out of bounds refused", Columns, "of_table", refused, "mean"),
-    ("blocks dropped", module, "fit_table_blocks", fewer_blocks, "one_cluster"),
+    ("blocks dropped", _blocks, "fit_table_blocks", fewer_blocks, "one_cluster"),
     ("noise for adding instead of replacing", BallSum, "_claims", as_added, "mean"),
     ("noise for adding in the ball", BallSum, "_claims", as_added, "one_cluster"),
     ("blocks by position", _blocks, "drawn_rows", blocks_by_position, "one_cluster"),
-    ("blocks see a shared scaler", module, "fit_table_blocks", with_shared_scaler, "mean"),
+    ("blocks see a shared scaler", _blocks, "fit_table_blocks", with_shared_scaler, "mean"),
     (
         "bounds of the outputs from the data",
         Aggregation,
@@ -584,7 +589,7 @@ def copies_by_position(original):
 
 
 def as_many_blocks_as_draws(original):
-    return lambda session, table, fits: original(session, table, fits)[
+    return lambda session, table, fits, numbers: original(session, table, fits, numbers)[
         : max(2, only_part(table).units.size // 4)
     ]
 
@@ -595,7 +600,7 @@ def stale(original):
 
 COPY_MUTANTS = [
     ("copies by position", _blocks, "drawn_rows", copies_by_position),
-    ("n / m blocks", module, "fit_table_blocks", as_many_blocks_as_draws),
+    ("n / m blocks", _blocks, "fit_table_blocks", as_many_blocks_as_draws),
     ("noise for adding in the ball", BallSum, "_claims", as_added),
     ("the inner budget spent from the plan", PrivacySession, "nested", stale),
 ]

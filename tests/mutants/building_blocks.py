@@ -22,11 +22,11 @@ from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
 from sklearn_dp._aggregate.kmeans import location as _location
 from sklearn_dp._aggregate.kmeans import quality as _quality
 from sklearn_dp._aggregate.kmeans.fit_context import Run
-from sklearn_dp._aggregate.shared import blocks as _blocks
 from sklearn_dp._aggregate.shared import quantiles as _quantiles
 from sklearn_dp._aggregate.tuples import core_aggregation as _tuples
 from sklearn_dp._privacy import _aggregates
 from sklearn_dp._privacy._sealed import opened
+from sklearn_dp._queries import blocks as _blocks
 from sklearn_dp._queries import columns as _columns
 from sklearn_dp._queries import names as _names
 from sklearn_dp._queries import ranks as _ranks

@@ -19,7 +19,6 @@ from sklearn_dp import DPKMeans, DPOneCluster
 from sklearn_dp._aggregate.friendly import refine as _refine
 from sklearn_dp._aggregate.moments import axes_days, days
 from sklearn_dp._aggregate.one_cluster import search as _one_cluster
-from sklearn_dp._aggregate.shared import blocks as _blocks
 from sklearn_dp._days import BaseByDays
 from sklearn_dp._partitions._check_part import CheckedSource
 from sklearn_dp._privacy import _accounting, _disjoint, _dp_accounting, _prepaid
@@ -31,6 +30,7 @@ from sklearn_dp._published.easy_instances import k_averages as _k_averages
 from sklearn_dp._published.easy_instances import noisy_centers as _noisy_centers
 from sklearn_dp._published.easy_instances import separated_balls as _separated_balls
 from sklearn_dp._published.separated_gaussians import terrific_points as _terrific_points
+from sklearn_dp._queries import blocks as _blocks
 from sklearn_dp._queries import clusters as _clusters
 from sklearn_dp._queries import grids as _grids
 from sklearn_dp._queries import places as _places
@@ -367,7 +367,7 @@ OUTSIDE = [
         "fit_some",
         "start_stream(seed)",
         "start_stream(seeds[0]) if rows is blocks[0] else None",
-        "_aggregate/shared/test_global_generators.py::test_one_row_more_changes_one_block",
+        "_silence/test_global_generators.py::test_one_row_more_changes_one_block",
     ),
     Edit(
         "units of outputs with the noise for half of a block",

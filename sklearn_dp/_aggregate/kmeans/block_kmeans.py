@@ -3,7 +3,7 @@
 scikit-learn's KMeans spends most of a fit of a few hundred rows on checks and on one restart after
 the other. One start that tries more candidates for each center is as good as the best of several.
 
-Nothing here is private: :mod:`..shared.blocks` fits a clone to each block, and only an aggregate of
+Nothing here is private: `_queries.blocks` fits a clone to each block, and only an aggregate of
 all blocks is released. A fit is a function of the rows of its block and of its seed alone.
 """
 
@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 
-from ..shared.blocks import uniforms
+from ..._queries.blocks import uniforms
 
 _TRIALS = 24  # candidates for each next center: 12 miss a cluster of 20 in one block of five
 _ITERATIONS, _TOLERANCE = 100, 1e-4  # as KMeans

@@ -24,12 +24,15 @@ tuples have a common friend; step 3 guarantees that on both neighbors, but for a
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._session import PrivacySession
+from ..._queries.blocks import _exact_rows
+from ..._queries.handles import TableRows
 from ..friendly.average import Average, friendly_average
 from ..friendly.core import (
     MATCH_LIMIT,
@@ -201,6 +204,18 @@ def _private_score(strangers: int | np.intp, t: int) -> tuple[int | np.intp, flo
     # difference by less than 2. Rounding down adds less than a step.
     value = (strangers << _PAIR_BITS) // max(t, 1) - int(_SLACK * (t << _PAIR_BITS))
     return value, 2.0 ** (_PAIR_BITS + 1) + 1
+
+
+def average_of_results(
+    session: PrivacySession,
+    rows: TableRows,
+    shape: tuple[int, int],
+    center: np.ndarray,
+    radius: float,
+    **options: Any,
+) -> Average | None:
+    """:func:`tuple_average` of results of blocks, as tuples of such a shape, less a center."""
+    return tuple_average(session, _exact_rows(rows, shape) - center, radius, **options)
 
 
 def tuple_average(

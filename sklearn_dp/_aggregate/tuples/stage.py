@@ -24,7 +24,9 @@ from ..._privacy._grid import Grid
 from ..._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from ..._privacy._session import PrivacySession
 from ..._published.easy_instances import k_averages, noisy_centers, separated_balls
-from .core_aggregation import TUPLE_LIMIT, tuple_average, tuple_entries, tuples_needed
+from ..._queries.blocks import _exact_rows
+from ..._queries.handles import TableRows
+from .core_aggregation import TUPLE_LIMIT, average_of_results, tuple_entries, tuples_needed
 
 AGGREGATORS = ("friendly_core", "k_averages", "noisy_centers")
 COPY_RATE = 0.5
@@ -209,11 +211,15 @@ class TupleStage:
         where = "one tuple" if self.sampling == "disjoint" else "the copies of a unit"
         return f"{where}: ({epsilon:.3g}, {delta:.2g})-DP as a whole"
 
-    def run(self, session: PrivacySession, tuples: np.ndarray, radius: float) -> np.ndarray | None:
-        """Aggregate tuples (t, k, d) of points of norm at most `radius` to (k, d); or None. One
-        with a NaN counts as one that agrees with nobody. The radius is public or released."""
+    def run(
+        self, session: PrivacySession, rows: TableRows, center: np.ndarray, radius: float
+    ) -> np.ndarray | None:
+        """Aggregate tuples, the rows of a handle, to (k, d), less a center; or None. Their points
+        are within `radius` of the center, both public or released. A tuple with a NaN counts as one
+        that agrees with nobody."""
+        shape = rows.n_features // self.n_features, self.n_features
         if self.kind != "friendly_core":
-            return self._run_partition(session, tuples, radius)
+            return self._run_partition(session, _exact_rows(rows, shape) - center, radius)
         if self.whole:
             # A core whose cost is that of one step: it spends from a session of its own.
             entries = tuple_entries(*self.core_budget)
@@ -221,8 +227,9 @@ class TupleStage:
             plan = PrivacyPlan(PrivacyBudget(rho=rho, delta=delta), entries)
             epsilon, delta = self.cost
             session = session.nested(_ENTRY, plan, epsilon=epsilon, delta=delta)
-        found = tuple_average(session, tuples, radius, gamma=self.gamma, relation=self.relation)
-        return None if found is None else found.mean.reshape(tuples.shape[1:])
+        options: Any = {"gamma": self.gamma, "relation": self.relation}
+        found = average_of_results(session, rows, shape, center, radius, **options)
+        return None if found is None else found.mean.reshape(shape)
 
     def _run_partition(
         self, session: PrivacySession, tuples: np.ndarray, radius: float

@@ -29,13 +29,14 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
 from ..._aggregate.mixture.parts import MixtureContext, Parts, Settings
-from ..._aggregate.shared.blocks import BlockFits, fit_table_blocks
 from ..._aggregate.shared.inner_tables import drop
 from ..._aggregate.shared.rows import ROWS
 from ..._aggregate.shared.samples import UnitNumbers
 from ..._aggregate.shared.weighted_kmeans import best_start
 from ..._aggregate.tuples.stage import TupleStage
 from ..._privacy._domain import Domain
+from ..._queries.blocks import BlockFits
+from ..._queries.handles import TableRows
 from ..halves import in_first, second_half
 
 __all__ = ["LabelMeans", "enough_rows", "inner_clusterer", "tuple_parts", "tuple_stage"]
@@ -112,7 +113,7 @@ def tuple_parts(context: MixtureContext, stage: TupleStage) -> Parts:
     numbers = UnitNumbers.of(context.rows.table)
     tuples = _tuples(context, numbers, stage)
     context.progress("inner fits")
-    found = stage.run(session.part("first half"), tuples - domain.center, domain.radius)
+    found = stage.run(session.part("first half"), tuples, domain.center, domain.radius)
     context.progress("aggregation")
     rest = second_half(context, numbers, session.addressed_draws(numbers.size))
     drop(context.rows.table, ROWS)  # the rest of the fit is about the second half
@@ -121,10 +122,10 @@ def tuple_parts(context: MixtureContext, stage: TupleStage) -> Parts:
     return rest.by_nearest(found + domain.center, "k_tuples")
 
 
-def _tuples(context: MixtureContext, numbers: UnitNumbers, stage: TupleStage) -> np.ndarray:
+def _tuples(context: MixtureContext, numbers: UnitNumbers, stage: TupleStage) -> TableRows:
     """The k-tuples of the blocks of the first half: one for each, whatever happens in it.
 
-    Of shape (stage.size, k, d); NaN where a block has fewer than k rows or its fit failed. A unit
+    As points, of length k d; NaN where a block has fewer than k rows or its fit failed. A unit
     draws a block whichever half it is in: its draw then has nothing to do with the coins of other
     units.
     """
@@ -141,7 +142,7 @@ def _tuples(context: MixtureContext, numbers: UnitNumbers, stage: TupleStage) ->
         takes_part=in_first,
         within=context.known,
     )
-    return fit_table_blocks(context.session, table, fits, numbers)
+    return TableRows(table).fit_blocks(context.session, fits, numbers)
 
 
 def _clip(domain: Domain, rows: np.ndarray) -> np.ndarray:

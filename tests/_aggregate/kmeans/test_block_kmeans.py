@@ -6,7 +6,7 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 
 from sklearn_dp._aggregate.kmeans.block_kmeans import BlockKMeans
-from sklearn_dp._aggregate.shared.blocks import uniforms
+from sklearn_dp._queries.blocks import uniforms
 
 
 def mixture(rng, n, k, d):

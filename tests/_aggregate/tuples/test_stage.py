@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from block_tools import copied_rows
+from block_tools import copied_rows, tuples_in_memory
 from scipy import stats
 
 from sklearn_dp._aggregate.tuples import (
@@ -59,7 +59,7 @@ def run(stage, tuples, seed, recorder=None):
     plan = PrivacyPlan(PrivacyBudget(rho=1.01 * stage.rho, delta=stage.delta), stage.entries())
     with trace(recorder or Trace()) as recording:
         session = PrivacySession(plan, random_state=seed)
-        found = stage.run(session, tuples, 1.0)
+        found = stage.run(session, tuples_in_memory(tuples), 0.0, 1.0)
     return found, recording, session
 
 

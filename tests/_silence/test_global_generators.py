@@ -11,11 +11,11 @@ from joblib import parallel_config
 from sklearn.base import BaseEstimator
 
 from sklearn_dp import SampleAndAggregate
-from sklearn_dp._aggregate.shared import blocks, global_generators
-from sklearn_dp._aggregate.shared.global_generators import own_streams
+from sklearn_dp._queries import blocks
+from sklearn_dp._silence import global_generators
+from sklearn_dp._silence.global_generators import own_streams
 from sklearn_dp._silence.suppress_output import attempt_silently, suppress_output
 from sklearn_dp.audit import replay_audit
-from sklearn_dp.ensemble import _sample_and_aggregate
 
 
 def drawn():
@@ -147,13 +147,13 @@ seeded = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWa
 def test_one_row_more_changes_one_block(monkeypatch):
     """With one stream for all blocks of a task, it changes all that come after its own."""
     monkeypatch.setattr(blocks, "TASKS", 4)  # of 16 blocks each, and not of one
-    seen, original = [], _sample_and_aggregate.fit_table_blocks
+    seen, original = [], blocks.fit_table_blocks
 
     def spy(*args, **options):
         seen.append(original(*args, **options))
         return seen[-1]
 
-    monkeypatch.setattr(_sample_and_aggregate, "fit_table_blocks", spy)
+    monkeypatch.setattr(blocks, "fit_table_blocks", spy)
     model = SampleAndAggregate(Drawing(), **OPTIONS, random_state=0)
     state = random.getstate(), repr(np.random.get_state())
     model.fit(ROWS)

@@ -15,11 +15,11 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from test_partitions import Elsewhere, Piece
 
-from sklearn_dp._aggregate.shared import blocks
-from sklearn_dp._aggregate.shared.blocks import BlockFits, block_rows, fit_table_blocks
 from sklearn_dp._privacy._randomness import UnitDraws, blocks_of_draws
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import UnitFacts, Units
+from sklearn_dp._queries import blocks
+from sklearn_dp._queries.blocks import BlockFits, block_rows, fit_table_blocks
 from sklearn_dp._rows import pieces as _pieces
 from sklearn_dp._rows.table import LocalEngine, Table
 from sklearn_dp._rows.table_units import open_units

@@ -14,7 +14,7 @@ What must not happen, and where it is prevented:
 * a fit that sees how many rows there are in all, or another block: it gets its rows and a seed;
 * a fit whose bits depend on the number of threads: each has one;
 * a fit that draws from numpy's or Python's global generator after others have: each block has a
-  stream of its own there too (:mod:`.global_generators`).
+  stream of its own there too (:mod:`sklearn_dp._silence.global_generators`).
 
 Of a table in parts (:func:`fit_table_blocks`),
 
@@ -38,15 +38,17 @@ from joblib import parallel_config
 from scipy.special import pdtr
 from sklearn.base import clone
 
-from ..._privacy._domain import Domain
-from ..._privacy._randomness import UnitDraws, blocks_of_draws
-from ..._privacy._session import PrivacySession
-from ..._silence.suppress_output import attempt_silently, suppress_output
-from ..._sklearn_compat import without_callbacks
-from .global_generators import own_streams
+from .._privacy._domain import Domain
+from .._privacy._randomness import UnitDraws, blocks_of_draws
+from .._privacy._session import PrivacySession
+from .._privacy._units import Units
+from .._rows.table import MOST_PIECES, TASKS, Part, Table
+from .._rows.threads import one_thread
+from .._silence.global_generators import own_streams
+from .._silence.suppress_output import attempt_silently, suppress_output
+from .._sklearn_compat import without_callbacks
+from .active import ACTIVE
 from .samples import UnitNumbers
-from .table import MOST_PIECES, TASKS, Part, Table
-from .threads import one_thread
 
 _MOST_COPIES = 64
 _AT_ONCE = 2**16  # draws
@@ -202,6 +204,28 @@ def fit_table_blocks(
     ends = np.append([0], [task[-1] + 1 for task in tasks])
     shared = _Shared(fits, numbers, draws, ends, seeds)
     return np.concatenate(table.exchange(_drawn, _fitted, len(tasks), shared))
+
+
+def table_of_blocks(
+    session: PrivacySession, table: Table, fits: BlockFits, numbers: UnitNumbers | None = None
+) -> Table:
+    """The same as the rows of a table: of a public number, a unit more or less replaces one."""
+    results = fit_table_blocks(session, table, fits, numbers)
+    units = Units(len(results))
+    units.unit = table.units.unit
+    return Table.in_memory(results.reshape(len(results), math.prod(fits.shape)), units)
+
+
+def _exact_rows(rows: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Results, from a handle of them, for rooms that are still to be moved: NaN where there is
+    none."""
+    table = rows._TableRows__table
+    table._finish()
+    found = []
+    for part in table.engine.states:
+        X, active = np.asarray(part.source.read(), dtype=np.float64), part.state.get(ACTIVE)
+        found.append(X if active is None else np.where(active[:, None], X, np.nan))
+    return np.concatenate(found).reshape(-1, *shape)
 
 
 @dataclass(frozen=True, repr=False)  # nothing of it is released
