@@ -26,6 +26,7 @@ from test_partitions import (
     violations,
 )
 
+import sklearn_dp._queries.group_points as group_points
 from sklearn_dp import DPOneCluster, FriendlyMean
 from sklearn_dp._aggregate.friendly import mean as friendly
 from sklearn_dp._aggregate.friendly import mean_facts, points
@@ -175,14 +176,14 @@ def planted(monkeypatch, bug):
 
         monkeypatch.setattr(table_units, "_opened", opened)
     elif bug == "groups by rows":  # some of them go to two parts
-        own_split = points._by_group
+        own_split = group_points._by_group
 
         def by_rows(part, ends, facts):
             held = own_split(part, ends, facts)
             ends = len(held.rows) * np.arange(len(ends)) // (len(ends) - 1)
             return dataclasses.replace(held, ends=ends)
 
-        monkeypatch.setattr(points, "_by_group", by_rows)
+        monkeypatch.setattr(group_points, "_by_group", by_rows)
     elif bug == "draws by part":
         run = points._sampled
 
