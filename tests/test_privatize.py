@@ -193,8 +193,9 @@ def test_elementwise_functions_are_kept_and_no_row_makes_them_fail():
         assert np.isfinite(made).all()
         np.testing.assert_array_equal(made[3:], function(rows[3:]))
         assert privacy_report(twin).epsilon == pytest.approx(50.0)
-    rows[0, 0] = np.nan  # of what was none before, nothing is made up
-    assert np.isnan(twin[0].transform(rows)[0, 0])
+    rows[0, 0] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        twin.predict(rows)
 
 
 # An imputer of a constant learns nothing, but an infinite value makes it fail before any charge.
