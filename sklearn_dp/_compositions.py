@@ -25,6 +25,7 @@ from sklearn.utils.metaestimators import available_if
 
 from ._door import check_numbers, column_places, is_vector, listed_rows, schema, take_columns
 from ._guarantee import Guaranteed, ledgers_inside
+from ._pipeline_report import privacy_report
 from ._privacy._accounting import zcdp_epsilon
 from ._privacy._budget import PrivacyBudget
 from ._privacy._checks import is_real
@@ -35,6 +36,7 @@ from ._privacy._rounding import sum_up
 from ._rows.threads import in_this_thread
 from ._sklearn_compat import BlindToRows, Versioned
 from ._steps import problem_of, steps_of
+from .exceptions import LedgerError
 
 __all__ = [
     "COMPOSED",
@@ -49,12 +51,14 @@ __all__ = [
 ]
 
 
-def private_steps(estimator: BaseEstimator, name: str = "") -> Iterator[tuple[str, Guaranteed]]:
-    """Name and private step, of all that a composition is made of."""
+def private_steps(
+    estimator: BaseEstimator, name: str = "", *, fitted: bool = False
+) -> Iterator[tuple[str, Guaranteed]]:
+    """Name and private step, of all that a composition is made of, or of all that it has fitted."""
     if isinstance(estimator, Guaranteed):
         yield name, estimator
-    for own, step in steps_of(estimator) or ():
-        yield from private_steps(step, f"{name}__{own}" if name else own)
+    for own, step in steps_of(estimator, fitted=fitted) or ():
+        yield from private_steps(step, f"{name}__{own}" if name else own, fitted=fitted)
 
 
 def parts_of(steps: list[tuple[str, Guaranteed]], width: int, grouped: Any) -> list[Part]:
@@ -189,18 +193,23 @@ class ChargedTogether(Versioned):
             return super().fit_predict(listed_rows(X), y, **params)  # type: ignore[misc]
 
     def _in_words(self) -> str:
-        """The guarantee of a fit with these parameters, where it can be told beforehand."""
-        problem = problem_of(self, fitted=False)
-        if problem:
-            return f"no guarantee: {problem}"
-        steps = [step for _, step in private_steps(self)]
-        if len({step.privacy_report_.neighbors for step in steps if step._provenance}) > 1:
-            return "no guarantee: the steps were fitted to protect different units"
-        whole = _together(list(private_steps(self)))
+        """The guarantee of what has been fitted, or else what a fit would cost, if it is known."""
+        fitted = [step for _, step in private_steps(self, fitted=True)]
+        if fitted and all(step._provenance is not None for step in fitted):
+            try:
+                return privacy_report(self).headline
+            except (LedgerError, ValueError) as error:  # of parts that do not add up
+                why = str(error).removeprefix("there is no guarantee of the whole: ")
+                return f"no guarantee: {why}"
+        problem, steps = problem_of(self, fitted=False), [step for _, step in private_steps(self)]
+        whole = None if problem else _together(list(private_steps(self)))
         if whole is None or len({step._relation("row") for step in steps}) > 1:
-            return ""
+            return problem and f"no guarantee: {problem}"
         epsilon, delta = zcdp_epsilon(cast(float, whole.rho), whole.delta), 2 * whole.delta
-        return f"all steps together: ({epsilon:.6g}, {delta:.3g})-DP"
+        words = f"a fit would cost ({epsilon:.6g}, {delta:.3g})-DP, all steps together"
+        if any(getattr(step, "random_state", None) is not None for step in steps):
+            words += "; random_state is set: no guarantee against anyone who knows it"
+        return words
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         text, words = super().__repr__(N_CHAR_MAX), self._in_words()  # type: ignore[call-arg]

@@ -20,8 +20,7 @@ from ._privacy._ledger import DisjointLedgers, PrivacyLedger
 from ._privacy._plan import PrivacyPlan
 from ._privacy._provenance import without_guarantee, worst_of
 from ._privacy._report import PrivacyReport
-from ._sklearn_compat import search_around
-from ._steps import PrivateStep
+from ._steps import PrivateStep, problems_around
 
 __all__ = ["Guaranteed", "check_no_ledger", "ledgers_inside", "values_inside"]
 
@@ -75,13 +74,13 @@ class Guaranteed(PrivateStep):
         return ()
 
     def _add_report(self, made: PrivacyReport) -> None:
-        """The report of a fit that has come to its end, beside that of the days before it."""
-        around = search_around()
-        if around:
-            made = without_guarantee(
-                made,
-                f"{around} compared scores of private rows without noise; use DPGridSearch",
-            )
+        """The report of a fit that has come to its end, beside that of the days before it.
+
+        It says for ever what stood before this step, or chose its parameters: also where the step
+        is taken out of its pipeline, or others are put in front of it.
+        """
+        for problem in problems_around():
+            made = without_guarantee(made, problem)
         before = self._provenance
         self._provenance = made if before is None else worst_of(before, made)
         self._hand_on()

@@ -3,11 +3,11 @@
 Here and nowhere else, so that a new version of scikit-learn is looked up in one file:
 
 * callbacks came with 1.9: before, `with_callbacks` and the mixin do nothing;
-* `search_around` and `BlindToRows` know how its searches and its `ColumnTransformer` work.
+* `fits_around` and `BlindToRows` know how its searches and compositions work.
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, TypeVar
 
@@ -15,7 +15,9 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 from sklearn.base import BaseEstimator
 from sklearn.cluster import KMeans
+from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import _safe_indexing
 
 from ._privacy._log import LOGGER
@@ -43,7 +45,7 @@ __all__ = [
     "Versioned",
     "complete_kmeans",
     "kmeans_of",
-    "search_around",
+    "fits_around",
     "with_callbacks",
     "without_callbacks",
 ]
@@ -102,17 +104,27 @@ class Versioned:
         super().__setstate__(state)  # type: ignore[misc]
 
 
-def search_around() -> str:
-    """The class of a search of scikit-learn that is making this fit; empty where there is none.
+_FITS = {"fit", "_fit", "fit_transform", "fit_predict"}
 
-    What it fits cannot know by its parameters that scores without noise have chosen them.
+
+def fits_around() -> Iterator[tuple[Any, int | None]]:
+    """The searches and compositions of scikit-learn that are making this fit, from the inside out.
+
+    What they fit cannot know by its parameters that scores without noise have chosen them, nor what
+    has learned from its rows. Each comes with a place: of the step in a pipeline, 0 in another
+    composition, None in a search.
     """
-    frame = sys._getframe(1)
+    frame, seen = sys._getframe(1), set()
     while frame is not None:
-        if frame.f_code.co_qualname == "BaseSearchCV.fit":
-            return type(frame.f_locals["self"]).__name__
+        code = frame.f_code
+        of = frame.f_locals.get("self") if code.co_name in _FITS else None
+        if code.co_qualname == "BaseSearchCV.fit":
+            yield of, None
+        elif isinstance(of, Pipeline | FeatureUnion | ColumnTransformer) and id(of) not in seen:
+            last = len(of.steps) - 1 if isinstance(of, Pipeline) else 0
+            yield of, frame.f_locals.get("step_idx", last)
+        seen.add(id(of))
         frame = frame.f_back  # type: ignore[assignment]
-    return ""
 
 
 class BlindToRows:

@@ -43,9 +43,17 @@ from ._door import check_numbers, check_vector, column, numbers, schema, see_col
 from ._privacy._checks import is_integer
 from ._silence.global_generators import own_streams
 from ._silence.suppress_output import attempt, suppress_output
-from ._sklearn_compat import Versioned
+from ._sklearn_compat import Versioned, fits_around
 
-__all__ = ["PrivateStep", "PublicStep", "SingleRows", "follows_from_rows", "problem_of", "steps_of"]
+__all__ = [
+    "PrivateStep",
+    "PublicStep",
+    "SingleRows",
+    "follows_from_rows",
+    "problem_of",
+    "problems_around",
+    "steps_of",
+]
 
 _LEARNED = "learned from private rows"
 _SEVERAL = "may look at several rows at once"
@@ -209,6 +217,23 @@ def problem_of(estimator: Any, *, fitted: bool) -> str:
     return text if fitted else text.replace(_LEARNED, "would learn from private rows")
 
 
+def problems_around() -> Iterator[str]:
+    """Why the fit that is being made has no guarantee: what chose it, or gives it its rows."""
+    for around, place in fits_around():
+        if place is None:
+            kind = type(around).__name__
+            yield f"{kind} compared scores of private rows without noise; use DPGridSearch"
+        elif problem := _in_words(_strangers_before(around, place)):
+            yield problem
+
+
+def _strangers_before(around: Any, place: int) -> Iterator[tuple[str, str]]:
+    if _shows_rows(around):
+        yield _SEVERAL, _label(type(around), "")
+    for name, step in around.steps[:place] if isinstance(around, Pipeline) else ():
+        yield from _strangers(step, name, fitted=True)
+
+
 def _in_words(strangers: Iterator[tuple[str, str]]) -> str:
     found: dict[str, list[str]] = {}
     for reason, label in strangers:
@@ -241,13 +266,20 @@ def _strangers(step: Any, name: str, fitted: bool) -> Iterator[tuple[str, str]]:
 
 def _hands_on(step: Any, kind: type, inner: list[tuple[str, Any]]) -> bool:
     """Whether a composition looks at no row, as in the claim above."""
-    if kind is FeatureUnion:
-        return not any(_passes(part) for _, part in inner)
-    if kind is not ColumnTransformer:
-        return kind is Pipeline or "_of_ours" in vars(kind)
-    chosen = [of for _, _, of in step.transformers if callable(of)]
-    dense = step.sparse_threshold == 0 or all(_is_dense(part) for _, part in inner)
-    return dense and all(isinstance(of, make_column_selector) for of in chosen)
+    if kind is FeatureUnion and any(_passes(part) for _, part in inner):
+        return False
+    dense = kind is not ColumnTransformer or step.sparse_threshold == 0
+    return not _shows_rows(step) and (dense or all(_is_dense(part) for _, part in inner))
+
+
+def _shows_rows(step: Any) -> bool:
+    """Whether a composition may look at rows before its steps do: an unknown one, or a function of
+    the user that chooses columns."""
+    kind = type(step)
+    if kind is ColumnTransformer:
+        chosen = [of for _, _, of in step.transformers if callable(of)]
+        return not all(isinstance(of, make_column_selector) for of in chosen)
+    return kind not in (Pipeline, FeatureUnion) and "_of_ours" not in vars(kind)
 
 
 def _passes(step: Any) -> bool:

@@ -170,7 +170,8 @@ def test_unions_and_columns_inside_are_paid_for_by_the_whole():
         assert charge.label.count("+") == steps - 1 and len(privacy_report(twin).releases) > steps
     twin = privatize(columns, epsilon=1.0, ledger=book(2.0)).fit(X)
     twin.set_params(all__rho=0.001, remainder__rho=0.001)
-    assert "(1, 1e-06)" not in repr(twin)  # of what a fit will cost, not of the last one
+    assert "# (1, 1e-06)-DP when" in repr(twin)  # of the fit that was made, not of another one
+    assert "# a fit would cost (0." in repr(clone(twin))
 
 
 def test_a_width_that_is_a_release_is_not_needed_beforehand():
@@ -184,7 +185,7 @@ def test_a_width_that_is_a_release_is_not_needed_beforehand():
 def test_what_is_printed_is_what_was_asked_for():
     for epsilon in (0.1, 1.0, 4.0):
         text = repr(privatize(THREE, epsilon=epsilon))
-        assert text.endswith(f"# all steps together: ({epsilon:g}, 1e-06)-DP")
+        assert text.endswith(f"# a fit would cost ({epsilon:g}, 1e-06)-DP, all steps together")
     assert "delta=2.5e-07" in repr(privatize(make_pipeline(PCA(2), KMeans(2)), epsilon=1.0))
     assert "together" not in repr(privatize(make_pipeline(KMeans(2)), epsilon=1.0))
 
@@ -431,7 +432,19 @@ def test_a_step_that_is_allowed_takes_the_guarantee_away(form):
             GridSearchCV(twin, {"kmeans__n_clusters": [2]}, cv=2).fit(X).best_estimator_
         ),
     }[form]()
-    words = "# no guarantee: MinMaxScaler would learn from private rows; privatize(...) replaces"
-    assert words in repr(twin) and "-DP" not in repr(twin)
-    assert words[2:] in twin._repr_html_() and "-DP</p>" not in twin._repr_html_()
-    assert "(1, 1e-06)-DP</p>" in privatize(make_pipeline(PCA(2), KMeans(2)))._repr_html_()
+    learned = "learned" if form in ("fitted", "chosen") else "would learn"
+    words = f"MinMaxScaler {learned} from private rows; privatize(...) replaces"
+    for text in (repr(twin), twin._repr_html_()):
+        assert "no guarantee: " in text and words in text and "-DP" not in text
+    assert "cost (1, 1e-06)-DP" in privatize(make_pipeline(PCA(2), KMeans(2)))._repr_html_()
+
+
+def test_what_is_printed_of_a_fit_is_its_report():
+    twin = privatize(make_pipeline(PCA(2), KMeans(2))).set_params(kmeans__random_state=0)
+    assert "random_state is set: no guarantee against anyone who knows it" in repr(twin)
+    chosen = GridSearchCV(twin, {"kmeans__n_clusters": [2, 3]}, cv=2).fit(X).best_estimator_
+    twin.fit(X).set_params(pca__rho=1e-4, kmeans__rho=1e-4, kmeans__random_state=None)
+    for fitted, words in ((twin, "noise: seeded"), (chosen, "no guarantee: GridSearchCV compared")):
+        headline = privacy_report(fitted).headline
+        assert words in headline and repr(fitted).endswith(f"\n# {headline}")
+        assert f">{headline}</p>" in fitted._repr_html_()

@@ -103,6 +103,10 @@ K = DPKMeans(2, bounds=20.0)
 FEW = {"n_clusters": [2, 3]}
 
 
+def search(**options):
+    return DPGridSearch(DPKMeans(bounds=20.0), FEW, epsilon=5.0, **options)
+
+
 class OwnNormalizer(Normalizer):
     """A subclass may do anything with its rows."""
 
@@ -288,6 +292,43 @@ def test_what_passes_through_a_union_of_scikit_learn_is_made_one_array():
     assert privacy_report(privatize(make_pipeline(union, K)).fit(rows)).problems == ()
 
 
+def passed(pipeline):
+    return pipeline.set_params(standardscaler="passthrough")
+
+
+CUTS = {
+    "the last step": lambda pipeline: pipeline[-1],
+    "a slice": lambda pipeline: pipeline[1:],
+    "passthrough": passed,
+    "none": lambda pipeline: pipeline.set_params(standardscaler=None),
+    "public": lambda pipeline: pipeline.set_params(standardscaler=PublicScaler((-9.0, 9.0))),
+    "a pipeline": lambda pipeline: make_pipeline(PublicScaler((-9.0, 9.0)), pipeline[-1]),
+    "pickled": lambda pipeline: pickle.loads(pickle.dumps(pipeline[-1])),
+}
+
+
+@pytest.mark.parametrize(
+    "last", [K, make_pipeline(K), make_union(DPPCA(1)), search()], ids=range(4)
+)
+@pytest.mark.parametrize("cut", CUTS)
+def test_a_step_knows_for_ever_what_stood_before_it(cut, last):
+    """pipeline[1:] had a guarantee, and so had the whole with the step set to "passthrough"."""
+    pipeline = make_pipeline(StandardScaler(), clone(last)).fit(X)
+    report = privacy_report(CUTS[cut](pipeline))
+    assert report.headline.startswith("no guarantee: StandardScaler learned from private rows")
+    assert_void(report)
+    again = clone(CUTS[cut](make_pipeline(StandardScaler(), clone(last)))).fit(X)
+    assert privacy_report(again).problems == ()  # a new fit begins anew
+
+
+def test_what_stands_behind_a_step_is_none_of_it():
+    pipeline = make_pipeline(DPPCA(2), StandardScaler(), DPKMeans(2, bounds=9.0)).fit(X)
+    assert privacy_report(pipeline[0]).problems == () != privacy_report(pipeline[-1]).problems
+    columns = ColumnTransformer([("a", DPPCA(1), first_two)], sparse_threshold=0)
+    (problem,) = privacy_report(columns.fit(X).transformers_[0][1]).problems
+    assert problem.startswith("ColumnTransformer may look at several rows at once")
+
+
 @pytest.mark.parametrize("bare", [True, False])
 def test_what_scores_without_noise_have_chosen_has_no_guarantee(bare):
     estimator = clone(K) if bare else privatize(make_pipeline(PCA(2), KMeans(2)))
@@ -300,10 +341,6 @@ def test_what_scores_without_noise_have_chosen_has_no_guarantee(bare):
     assert privacy_report(clone(best).fit(X)).problems == ()  # parameters that are given
     cv_of_ours = GridSearchCV(DPGridSearch(K, FEW), {"final": ["refit"]}, cv=2).fit(X)
     assert_void(cv_of_ours.best_estimator_.best_estimator_.privacy_report_)
-
-
-def search(**options):
-    return DPGridSearch(DPKMeans(bounds=20.0), FEW, epsilon=5.0, **options)
 
 
 @pytest.mark.parametrize(
@@ -367,7 +404,7 @@ def test_steps_that_protect_different_units_have_no_report(given):
     pipeline.fit(X, **{f"{name}__groups": np.arange(len(X)) // 4})
     with pytest.raises(ValueError, match="standardscaler .*group.*kmeans|standardscaler .*row"):
         privacy_report(pipeline)
-    assert repr(pipeline).endswith("guarantee: the steps were fitted to protect different units")
+    assert "# no guarantee: its parts protect different units" in repr(pipeline)
     assert "-DP</p>" not in pipeline._repr_html_()
 
 

@@ -14,7 +14,7 @@ from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, cross_validate
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import make_pipeline, make_union
 
 import sklearn_dp
 from sklearn_dp import (
@@ -31,8 +31,8 @@ from sklearn_dp._sklearn_compat import (
     ParameterNames,
     Progress,
     complete_kmeans,
+    fits_around,
     kmeans_of,
-    search_around,
     with_callbacks,
     without_callbacks,
 )
@@ -207,7 +207,7 @@ def test_a_pickle_of_another_version_is_warned_of(estimator, version, monkeypatc
 
 
 class Searched(BaseEstimator):
-    """Keeps which search was around its fits."""
+    """Keeps what was around its fits."""
 
     found: ClassVar = []
 
@@ -215,21 +215,29 @@ class Searched(BaseEstimator):
         self.a = a
 
     def fit(self, X, y=None):
-        self.found.append(search_around())
+        self.found.append([(type(each).__name__, place) for each, place in fits_around()])
         return self
+
+    def transform(self, X):
+        return X
 
     def score(self, X, y=None):
         return 0.0
 
 
 @pytest.mark.parametrize("kind", [GridSearchCV, RandomizedSearchCV])
-def test_a_fit_knows_the_search_around_it(kind):
+def test_a_fit_knows_what_is_around_it(kind):
     Searched.found.clear()
-    kind(make_pipeline(Searched()), {"searched__a": [1]}, cv=2).fit(np.zeros((8, 1)))
-    assert Searched.found == [kind.__name__] * 3
+    pipeline = make_pipeline("passthrough", make_union(Searched(), "drop"), "passthrough")
+    pipeline.set_params(featureunion__searched=make_pipeline(Searched()))
+    kind(pipeline, {"featureunion__searched__searched__a": [1]}, cv=2, scoring=lambda *_: 0.0).fit(
+        np.zeros((8, 1))
+    )
+    around = [("Pipeline", 0), ("FeatureUnion", 0), ("Pipeline", 1), (kind.__name__, None)]
+    assert Searched.found == [around] * 3
     cross_validate(Searched(), np.zeros((8, 1)), cv=2)
     Searched().fit(None)
-    assert Searched.found[3:] == [""] * 3
+    assert Searched.found[3:] == [[]] * 3
 
 
 class Blind(BlindToRows, ColumnTransformer):
