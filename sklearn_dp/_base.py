@@ -73,7 +73,7 @@ from .exceptions import UtilityWarning
 __all__ = [
     "MOST_CLUSTERS", "MOST_FEATURES", "BaseDPEstimator", "Bounds", "LedgerLike", "RandomStateLike",
     "budget_of", "check_integer", "check_number_of_clusters", "check_real", "check_sklearn_seed",
-    "check_weights", "fits_inside", "read_table", "weighted_mean",
+    "check_weights", "fits_inside", "read_table", "session_inside", "weighted_mean",
 ]  # fmt: skip
 
 # Types of the parameters that all estimators share. Bounds: a radius about the origin, or the lower
@@ -102,6 +102,15 @@ def fits_inside(estimator: Any, opened: Opened) -> Iterator[None]:
         yield
     finally:
         _open_inside.reset(token)
+
+
+def session_inside(estimator: Any, plan: PrivacyPlan) -> PrivacySession | None:
+    """The session that a fit gets from one that it is part of, if there is one."""
+    inside = _open_inside.get()
+    if inside is None or inside[0] is not estimator:
+        return None
+    _open_inside.set(None)  # for one fit: what this one fits in turn pays for itself
+    return inside[1](plan)
 
 
 class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, ParameterNames):
@@ -301,14 +310,11 @@ class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, Para
 
     def _start_session(self, plan: PrivacyPlan) -> PrivacySession:
         """Charge, and forget an earlier fit: one that fails half-way leaves no mixture of two."""
-        inside = _open_inside.get()
-        if inside is None or inside[0] is not self:
+        session = session_inside(self, plan)
+        if session is None:
             session = PrivacySession(
                 plan, random_state=self.random_state, ledger=self.ledger, label=type(self).__name__
             )
-        else:
-            _open_inside.set(None)  # for one fit: what this one fits in turn pays for itself
-            session = inside[1](plan)
         self._forget()
         return session
 

@@ -3,12 +3,15 @@
 `privatize` makes the latter. They have the parameters and methods of scikit-learn's classes, and
 three things are otherwise:
 
-* Before a fit the ledger is charged for all private steps at once, so that it cannot run dry
-  half-way, after a step has been paid for: see :mod:`sklearn_dp._privacy._prepaid` for the proof.
+* Before a fit all that is public is checked, as in :mod:`._dry_run`. Then the ledger is charged for
+  all private steps at once, so that it cannot run dry half-way, after a step has been paid for: see
+  :mod:`sklearn_dp._privacy._prepaid` for the proof.
 * Steps are fitted in one thread: others would not know that they are paid for.
-* Nothing but the steps looks at the rows: a table of columns decides by the steps alone, and never
-  by the density of the rows, whether its output is sparse. So compositions of scikit-learn's that a
-  user puts into one of ours become ours.
+* Nothing but the steps looks at the rows. A list of them is read entry by entry, and a table of
+  columns decides by the steps alone, and never by the density of the rows, whether its output is
+  sparse. So compositions of scikit-learn's that a user puts into one of ours become ours.
+
+What the report certifies of a composition, and why it is right, is in :mod:`._steps`.
 """
 
 from collections.abc import Iterator
@@ -20,10 +23,11 @@ from typing import Any, cast
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.utils import estimator_html_repr, get_tags
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.metaestimators import available_if
 
-from ._door import check_numbers, column_places, is_vector, listed_rows, schema, take_columns
+from ._door import is_vector, listed_rows, schema
+from ._dry_run import dry_run
 from ._guarantee import Guaranteed, ledgers_inside
 from ._pipeline_report import privacy_report
 from ._privacy._accounting import zcdp_epsilon
@@ -118,51 +122,18 @@ def owned(estimator: Any) -> Any:
     return estimator.set_params(**changed)
 
 
-def check_first_steps(estimator: Any, X: Any) -> None:
-    """Refuse by its type alone a table that the first steps of a composition do not take."""
-    if isinstance(estimator, Pipeline):
-        first = [step for _, step in estimator.steps if step not in (None, "passthrough")]
-        check_first_steps(first[0] if first else None, X)
-    elif isinstance(estimator, FeatureUnion):
-        for _, step in estimator.transformer_list:
-            check_first_steps(step, X)
-    elif isinstance(estimator, ColumnTransformer):
-        _check_columns(estimator, X)
-    elif hasattr(estimator, "_check_given"):
-        estimator._check_given(X)
-    elif hasattr(estimator, "fit"):  # scikit-learn's, which checks rows in its fit
-        tags = get_tags(estimator)
-        if not (tags.no_validation or tags.input_tags.string or tags.input_tags.categorical):
-            check_numbers(schema(X), sparse=tags.input_tags.sparse)
-
-
-def _check_columns(estimator: ColumnTransformer, X: Any) -> None:
-    """The same of a transformer of columns, each step of which gets some of them."""
-    given, rest = schema(X), True
-    left = [*range(given.n_features)]
-    for _, step, wanted in estimator.transformers:
-        places = None if callable(wanted) else column_places(given, wanted)
-        if places is None:  # one vector, or what only the rows of a user's function tell
-            rest = False
-            continue
-        check_first_steps(step, take_columns(X, places))
-        left = [place for place in left if place not in places]
-    if rest and left:
-        check_first_steps(estimator.remainder, take_columns(X, left))
-
-
 class ChargedTogether(Versioned):
     """Mixin of compositions of scikit-learn: one charge for all private steps of a fit."""
 
     @contextmanager
-    def _paid(self, X: Any, params: dict[str, Any]) -> Iterator[None]:
+    def _paid(self, method: str, X: Any, y: Any, params: dict[str, Any]) -> Iterator[None]:
         """A block for the fit of the steps, which have been paid for."""
         check_values(self)
         steps = list(private_steps(owned(self)))
         for _, step in steps:  # what is wrong with them in any case is said before the charge
             step._check_shared()
         width = 1 if is_vector(X) else schema(X).n_features
-        check_first_steps(self, X)
+        dry_run(self, method, X, y, params)
 
         def grouped(name: str) -> bool:
             return any(params.get(key) is not None for key in ("groups", f"{name}__groups"))
@@ -177,19 +148,19 @@ class ChargedTogether(Versioned):
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Any:
         """Charge all private steps at once, and fit; see scikit-learn's class."""
-        with self._paid(X, params):
+        with self._paid("fit", X, y, params):
             return super().fit(listed_rows(X), y, **params)  # type: ignore[misc]
 
     @available_if(lambda self: hasattr(super(), "fit_transform"))
     def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
         """Charge all private steps at once, fit and transform; see scikit-learn's class."""
-        with self._paid(X, params):
+        with self._paid("fit_transform", X, y, params):
             return super().fit_transform(listed_rows(X), y, **params)  # type: ignore[misc]
 
     @available_if(lambda self: hasattr(super(), "fit_predict"))
     def fit_predict(self, X: Any, y: Any = None, **params: Any) -> Any:
         """Charge all private steps at once, fit and predict; see scikit-learn's class."""
-        with self._paid(X, params):
+        with self._paid("fit_predict", X, y, params):
             return super().fit_predict(listed_rows(X), y, **params)  # type: ignore[misc]
 
     def _in_words(self) -> str:

@@ -47,7 +47,6 @@ __all__ = [
     "check_target",
     "check_vector",
     "column",
-    "column_places",
     "columns",
     "in_one_order",
     "integers",
@@ -62,9 +61,9 @@ __all__ = [
     "rows_of",
     "schema",
     "see_columns",
-    "take_columns",
     "tell_order",
     "without_column",
+    "without_rows",
 ]
 
 PROJECT = (
@@ -600,31 +599,12 @@ def _columns(X: Any, given: Schema, places: Sequence[int], ragged: bool) -> list
     return [entries_of(X[:, i]) for i in places]
 
 
-def column_places(given: Schema, wanted: Any) -> list[int] | None:
-    """The places of columns by their names, numbers, a mask or a slice; None for others."""
-    whole = range(given.n_features)
-    if isinstance(wanted, slice) and not isinstance(wanted.start or wanted.stop, str):
-        return [*whole[wanted]]
-    if not is_column(wanted):
-        return None
-    listed = [*entries_of(wanted)]
-    if all(isinstance(each, str) for each in listed):
-        labels = given.labels or ()
-        for each in listed:
-            if each not in labels:
-                raise ValueError(f"X must be a data frame with a column {each!r}.")
-        return [labels.index(each) for each in listed]
-    if all(isinstance(each, bool | np.bool_) for each in listed):
-        return [place for place, there in zip(whole, listed, strict=False) if there]
-    return [whole[each] for each in listed if -len(whole) <= each < len(whole)]
-
-
-def take_columns(X: Any, places: list[int]) -> Any:
-    """A table of some columns; no value is looked at."""
+def without_rows(X: Any) -> Any:
+    """A data frame of the same columns and no rows."""
     frame = _frame(X)
-    if frame is None and is_sequence(X):
-        return [[None] * len(places)]  # what a row holds is told by no type
-    return X[:, places] if frame is None else frame.take(places)
+    assert frame is not None
+    table = frame.table
+    return table.iloc[:0] if hasattr(table, "iloc") else table.slice(0, 0)
 
 
 def is_vector(X: Any) -> bool:

@@ -42,6 +42,7 @@ __all__ = [
     "CallbackSupportMixin",
     "ParameterNames",
     "Progress",
+    "Stacked",
     "Versioned",
     "complete_kmeans",
     "kmeans_of",
@@ -151,6 +152,13 @@ class BlindToRows:
         if self.sparse_output_ and not any(map(issparse, Xs)):
             Xs = [csr_matrix(np.asarray(block)) for block in Xs]
         return super()._hstack(Xs, **options)  # type: ignore[misc]
+
+
+class Stacked:
+    """Mixin of a composition that puts blocks side by side in a way of its own, `_stacked`."""
+
+    def _hstack(self, Xs: Any, **_: Any) -> Any:
+        return self._stacked(Xs)  # type: ignore[attr-defined]
 
 
 def kmeans_of(centers: np.ndarray, **fitted: object) -> KMeans:

@@ -31,7 +31,7 @@ LAYERS = (
     {"_weights", "_pipeline_report"},
     {"_partitions"},
     {"_base"},
-    {"_days"},
+    {"_days", "_dry_run"},
     {"mean", "covariance", "decomposition", "cluster", "mixture", "ensemble"}
     | {"preprocessing", "_compositions"},
     {"federated", "model_selection", "inspection", "audit"},

@@ -43,6 +43,7 @@ from sklearn_dp import (
     privacy_report,
     privatize,
 )
+from sklearn_dp._compositions import PrivatePipeline
 from sklearn_dp._steps import SingleRows, problem_of
 from sklearn_dp.accounting import deployment_entry
 from sklearn_dp.exceptions import LedgerError, UtilityWarning
@@ -399,13 +400,16 @@ def test_all_steps_out_of_one_search_have_its_report(estimator):
 
 @pytest.mark.parametrize("given", [0, 1])
 def test_steps_that_protect_different_units_have_no_report(given):
-    pipeline = privatize(make_pipeline(StandardScaler(), KMeans(2)), epsilon=1.0)
-    name = list(pipeline.named_steps)[given]
-    pipeline.fit(X, **{f"{name}__groups": np.arange(len(X)) // 4})
-    with pytest.raises(ValueError, match="standardscaler .*group.*kmeans|standardscaler .*row"):
+    pipeline = make_pipeline(DPStandardScaler(), DPKMeans(2))
+    groups = {f"{[*pipeline.named_steps][given]}__groups": np.arange(len(X)) // 4}
+    with pytest.raises(ValueError, match="^groups must be given to all private steps or to none"):
+        privatize(pipeline).fit(X, **groups)
+    pipeline.fit(X, **groups)
+    with pytest.raises(ValueError, match="dpstandardscaler .*(group.*dpkmeans|row)"):
         privacy_report(pipeline)
-    assert "# no guarantee: its parts protect different units" in repr(pipeline)
-    assert "-DP</p>" not in pipeline._repr_html_()
+    ours = PrivatePipeline(pipeline.steps)
+    assert "# no guarantee: its parts protect different units" in repr(ours)
+    assert "-DP</p>" not in ours._repr_html_()
 
 
 def test_steps_that_were_charged_to_two_values_have_no_report():

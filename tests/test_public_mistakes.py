@@ -12,7 +12,8 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from sklearn.compose import ColumnTransformer
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
@@ -154,6 +155,91 @@ def test_tables_of_columns():
         costs_nothing(ledger, name, partial(model.fit, table))
     model.fit(FRAME.assign(day=day, name="x"))  # columns that nobody asks for
     assert ledger.state().charges
+
+
+TWO = make_pipeline(DPPCA(2), DPKMeans(2))
+OTHER = tuple(pd.Series({"x": end, "y": end + 1}) for end in (0.0, 1.0))
+DATED = FRAME.assign(z=pd.Timestamp("2020-01-01"))
+Z = np.zeros(60)
+REGRESSOR = make_pipeline(StandardScaler(), SampleAndAggregate(Ridge(), output_bounds=5.0))
+
+
+def table_and(last, rest="passthrough", columns=("a",)):
+    columns = columns if callable(columns) else list(columns)
+    return make_pipeline(
+        ColumnTransformer([("a", StandardScaler(), columns)], remainder=rest), last
+    )
+
+
+# What is wrong with a later step, or reaches it: the pipeline, the table, parameters of the fit.
+LATER = {
+    "components": (make_pipeline(DPPCA(3), DPKMeans(2)), FRAME),
+    "clusters": (make_pipeline(DPPCA(2), DPKMeans("x")), FRAME),
+    "clusters, deep": (make_pipeline(make_pipeline(DPPCA(1)), make_pipeline(DPKMeans(0))), X),
+    "in a union": (FeatureUnion([("a", DPPCA(1)), ("b", DPPCA(3))]), X),
+    "bounds": (make_pipeline(DPPCA(2), DPKMeans(2, bounds=-1.0)), FRAME),
+    "bounds of three": (make_pipeline(DPPCA(2), DPKMeans(2, bounds=([0] * 3, [1] * 3))), X),
+    "bounds by name": (make_pipeline(StandardScaler(), DPKMeans(2, bounds=OTHER)), FRAME),
+    "after a release": (make_pipeline(DPOneHotEncoder(), DPKMeans(2, bounds=-1.0)), X),
+    "after any number": (make_pipeline(DPPCA("auto"), DPKMeans("x")), X),
+    "a public step": (make_pipeline(DPPCA(1), PublicScaler(([0, 0], [1, 1])), DPKMeans(2)), X),
+    "dates passed": (table_and(DPKMeans(2)), DATED),
+    "texts passed": (table_and(DPKMeans(2)), FRAME.assign(b="t")),
+    "dates chosen": (table_and(DPKMeans(2), "drop", lambda X: [*X.columns]), DATED),
+    "dates selected": (table_and(DPKMeans(2), "drop", make_column_selector()), DATED),
+    "sparse": (make_pipeline(FunctionTransformer(), DPGaussianMixture(2)), sp.csr_array(X)),
+    "sparse from a step": (
+        make_pipeline(HashingVectorizer(n_features=4), DPGaussianMixture(2)), ["a b"] * 60),
+    "no texts": (make_pipeline(HashingVectorizer(n_features=4), DPKMeans(2)), Z),
+    "weights": (TWO, FRAME, {"dpkmeans__sample_weight": "abc"}),
+    "weights of dates": (TWO, FRAME, {"dpkmeans__sample_weight": Z.astype("M8[s]")}),
+    "no such parameter": (TWO, FRAME, {"dpkmeans__foo": 1}),
+    "groups for one": (TWO, FRAME, {"dpkmeans__groups": Z}),
+    "groups that are none": (TWO, FRAME, {"dpkmeans__groups": 3, "dppca__groups": 3}),
+    "no target": (REGRESSOR, FRAME),
+    "a target of dates": (REGRESSOR, FRAME, {"y": Z.astype("M8[s]")}),
+    "no transformer": (make_pipeline(DPGaussianMixture(2), DPKMeans(2)), X),
+    "names of an array": (table_and(DPKMeans(2)), X),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_later_steps(name):
+    pipeline, table, *params = LATER[name]
+    model = privatize(pipeline, rho=0.1, ledger=(ledger := ledger_of()))
+    costs_nothing(ledger, name, lambda: model.fit(table, **dict(*params)))
+
+
+def test_a_search_as_a_later_step():
+    model = privatize(TWO, rho=0.1, ledger=(ledger := ledger_of()))
+    for grid in ({"n_clusters": ["x"]}, {"bounds": [([0] * 3, [1] * 3)]}):
+        model.set_params(dpkmeans=DPGridSearch(DPKMeans(2), grid, ledger=ledger))
+        costs_nothing(ledger, grid, lambda: model.fit(FRAME))
+
+
+NO_MISTAKES = {
+    "bounds after a release": make_pipeline(DPPCA((1, 2)), DPKMeans(2, bounds=([0.0], [1.0]))),
+    "texts for an encoder": table_and(DPOneHotEncoder()),
+    "columns that nobody asks for": table_and(DPKMeans(2), "drop"),
+    "a function": make_pipeline(FunctionTransformer(np.exp), DPPCA(1), DPKMeans(2)),
+    "dropped": FeatureUnion([("a", DPPCA(1)), ("b", "drop"), ("c", "passthrough")]),
+}
+
+
+@pytest.mark.parametrize("name", NO_MISTAKES)
+def test_what_is_right_for_some_release_is_no_mistake(name):
+    ledger = ledger_of()
+    table = FRAME if name.startswith(("texts", "columns")) else X
+    table = FRAME.assign(b="t") if name.startswith("texts") else table
+    privatize(NO_MISTAKES[name], rho=0.1, ledger=ledger).fit(table)
+    assert ledger.state().charges
+
+
+def test_bounds_by_name_behind_a_step_that_names_its_columns():
+    named = tuple(pd.Series({"b": end, "a": end}) for end in (-9.0, 9.0))
+    model = privatize(make_pipeline(StandardScaler(), DPKMeans(2, bounds=named)), rho=0.1)
+    model.set_output(transform="pandas").fit(FRAME)
+    assert [*model[-1].feature_names_in_] == ["a", "b"]
 
 
 @pytest.mark.parametrize("way", [way for way in WAYS if "max_weight" in WAYS[way].get_params()])

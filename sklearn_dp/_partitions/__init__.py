@@ -8,11 +8,12 @@ where a part is).
 """
 
 from ._check_part import Reason, quietly
-from ._dispatch import engine_of, engine_of_parts, engine_with_targets, in_memory
+from ._dispatch import engine_of, engine_of_parts, engine_with_targets, in_memory, in_parts
 from ._input import EngineInput
 from ._rowwise import InParts, check_columns, open_parts, opened_table, rowwise
 
 __all__ = [
     "EngineInput", "InParts", "Reason", "check_columns", "engine_of", "engine_of_parts",
-    "engine_with_targets", "in_memory", "open_parts", "opened_table", "quietly", "rowwise",
+    "engine_with_targets", "in_memory", "in_parts", "open_parts", "opened_table", "quietly",
+    "rowwise",
 ]  # fmt: skip

@@ -88,10 +88,15 @@ def in_memory(X: Any, together: str | None = None) -> Schema:
 
     `together` is what needs the rows together, for errors.
     """
-    if _reader_of(X) is not None:
+    if in_parts(X):
         where = f"here, not {type(X).__name__}" if not together else f"for {together}, not in parts"
         raise TypeError(f"X must be in memory {where}.")
     return schema(X)
+
+
+def in_parts(X: Any) -> bool:
+    """Whether a table is in parts, by types alone."""
+    return _reader_of(X) is not None
 
 
 def _reader_of(X: Any) -> tuple[str, str] | None:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.bounds import is_ok
 from .._aggregate.shared.single_rows import row_guard, saturated
-from .._base import MOST_FEATURES, budget_of, check_integer
+from .._base import MOST_FEATURES, budget_of, check_integer, session_inside
 from .._door import check_numbers, check_target, column, numbers, see_columns, tell_order
 from .._guarantee import Guaranteed
 from .._partitions import in_memory
@@ -134,7 +134,7 @@ class BaseDPSearch(Versioned, Guaranteed, CallbackSupportMixin, MetaEstimatorMix
                 first._check_given(X)
         if y is None and planned.scorer is not None and planned.scorer.name == "accuracy":
             raise ValueError("y must be given: scoring='accuracy' needs it.")
-        session = PrivacySession(
+        session = session_inside(self, planned.plan) or PrivacySession(
             planned.plan,
             random_state=self.random_state,
             ledger=self.ledger,
