@@ -39,7 +39,6 @@ from ._door import (
     numbers,
     read_table,
     see_columns,
-    tell_order,
 )
 from ._guarantee import Guaranteed
 from ._partitions import EngineInput, InParts, engine_of, in_memory
@@ -270,7 +269,6 @@ class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, Para
             return self._fit_parts(found)
         largest = largest_weight(sample_weight, self.max_weight)
         session = self._open_session(X, unit_of(groups))
-        tell_order(X, groups=groups, sample_weight=sample_weight)
         rows = self._validated(X)
         if largest is None:
             return self._fit_session(rows, self._units(rows, groups), session)

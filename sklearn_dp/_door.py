@@ -10,7 +10,6 @@ A fit comes in twice, and the charge lies in between:
 No error quotes data: of what other code raises only the type is told.
 """
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -23,17 +22,19 @@ from sklearn.utils.validation import validate_data
 
 from ._privacy._checks import is_integer
 from ._privacy._entries import (
+    Wrong,
     dtype_of,
     entries_of,
     floats,
     is_column,
     is_sequence,
+    items_of,
     kind_of,
     object_array,
+    quietly_read,
     unwrapped,
 )
 from ._privacy._rounding import exact_integers
-from ._privacy._warn import warn
 from ._rows.single_rows import is_small, row_guard
 
 __all__ = [
@@ -61,7 +62,6 @@ __all__ = [
     "rows_of",
     "schema",
     "see_columns",
-    "tell_order",
     "without_column",
     "without_rows",
 ]
@@ -101,10 +101,6 @@ _WORDS = {
 _SPARSE = "{} is sparse, and this estimator needs dense rows. " + PROJECT
 _DEEP = "Found array with dim {}, while dim <= 2 is required."
 _RAGGED = "{} must be a table: its rows differ in length, or are no rows."
-
-
-class _Wrong(Exception):
-    """What is wrong with an argument: the kind of error, and words that quote nothing."""
 
 
 @dataclass(frozen=True)
@@ -181,25 +177,25 @@ def see_columns(estimator: Any, X: Any, given: Schema, *, reset: bool) -> None:
 
 def _schema(X: Any, name: str) -> Schema:
     if isinstance(X, np.matrix):
-        raise _Wrong(TypeError, f"{name} must be an array, not an np.matrix.")
+        raise Wrong(TypeError, f"{name} must be an array, not an np.matrix.")
     if isinstance(X, type):
-        raise _Wrong(ValueError, _expected_table(name))
+        raise Wrong(ValueError, _expected_table(name))
     frame = _frame(X)
     if frame is not None:
         return _schema_of_frame(frame, name)
     if is_sequence(X):
         if not len(X) or _width(X[0]) is None:
-            raise _Wrong(ValueError, _expected_table(name))
+            raise Wrong(ValueError, _expected_table(name))
         return Schema(_wide_enough(_width(X[0]), name))
     if not hasattr(X, "__array__") and not issparse(X):
-        raise _Wrong(ValueError, _expected_table(name))
+        raise Wrong(ValueError, _expected_table(name))
     if not hasattr(X, "shape"):  # the values alone tell
         X = np.asarray(X)
     shape = X.shape
     if not isinstance(shape, tuple) or len(shape) < 2:
-        raise _Wrong(ValueError, _expected_table(name, series=hasattr(X, "to_frame")))
+        raise Wrong(ValueError, _expected_table(name, series=hasattr(X, "to_frame")))
     if len(shape) > 2:
-        raise _Wrong(ValueError, f"{name}: {_DEEP.format(len(shape))}")
+        raise Wrong(ValueError, f"{name}: {_DEEP.format(len(shape))}")
     declared = X.dtype if isinstance(getattr(X, "dtype", None), np.dtype) else None
     single = np.dtype(np.float32 if declared == np.float32 else np.float64)
     return Schema(
@@ -218,16 +214,16 @@ def _expected_table(name: str, series: bool = False) -> str:
 def _wide_enough(n_features: Any, name: str) -> int:
     if n_features < 1:
         words = "Found array with 0 feature(s) (shape=(, 0)) while a minimum of 1 is required."
-        raise _Wrong(ValueError, f"{name}: {words}")
+        raise Wrong(ValueError, f"{name}: {words}")
     return int(n_features)
 
 
 def _schema_of_frame(frame: "_Frame", name: str) -> Schema:
     if len(set(frame.labels)) < len(frame.labels):
-        raise _Wrong(ValueError, f"{name}: the names of columns must differ.")
+        raise Wrong(ValueError, f"{name}: the names of columns must differ.")
     texts = {isinstance(label, str) for label in frame.labels}
     if len(texts) > 1:
-        raise _Wrong(
+        raise Wrong(
             TypeError,
             f"{name}: Feature names are only supported if all input features have string names: "
             f"some are texts and some are not. Convert all of them, for example by "
@@ -346,32 +342,6 @@ def _labels(values: Any) -> tuple[list[Any], Callable[[list[int]], Any]]:
     if not hasattr(type(values), "iloc") or not hasattr(values, "index"):
         return [], list
     return list(values.index), lambda places: values.iloc[places]
-
-
-def tell_order(X: Any, **beside: Any) -> None:
-    """Warn where the labels of what is given for rows are those of `X` in another order.
-
-    Entries belong to rows by their position, as in scikit-learn. Labels of rows are looked at for
-    nothing else. A row more has one label more, in `X` and beside it: whether both have the same
-    labels does not depend on it, and a pair of tables in two orders stays one.
-    """
-    if not hasattr(type(X), "iloc"):
-        return
-    index = X.index
-    for name, values in beside.items():
-        other = getattr(values, "index", None)
-        if not hasattr(type(values), "iloc") or index is other or index.equals(other):
-            continue
-        try:
-            permuted = Counter(index) == Counter(other)
-        except TypeError:  # labels without a hash
-            continue
-        if permuted:
-            warn(
-                f"{name}: its labels are those of X in another order. Entries are taken by their "
-                f"position, as scikit-learn takes them: give {name}.loc[X.index] if labels count.",
-                UserWarning,
-            )
 
 
 # -- rows of numbers -------------------------------------------------------------------------------
@@ -590,12 +560,12 @@ def _columns(X: Any, given: Schema, places: Sequence[int], ragged: bool) -> list
     if is_sequence(X):
         rows, missing = _rows(X, given.n_features), [None] * given.n_features
         if not ragged and any(row is None for row in rows):
-            raise _Wrong(ValueError, _RAGGED.format("X"))
+            raise Wrong(ValueError, _RAGGED.format("X"))
         found = [missing if row is None else row for row in rows]
         return [unwrapped([row[i] for row in found]) for i in places]
     X = X if isinstance(X, np.ndarray) else np.asarray(X)
     if X.ndim != 2 or X.shape[1] != given.n_features:
-        raise _Wrong(ValueError, "X must have the number of columns that its shape states.")
+        raise Wrong(ValueError, "X must have the number of columns that its shape states.")
     return [entries_of(X[:, i]) for i in places]
 
 
@@ -652,10 +622,10 @@ def without_column(X: Any, column: Any) -> tuple[Any, Any]:
 
 def _width(row: Any) -> int | None:
     """Number of entries of a row of a list, by its type alone; None if it is no row."""
-    if isinstance(row, type | dict):
+    if issubclass(type(row), type | dict):
         return None
     if is_sequence(row):
-        return len(row)
+        return len(items_of(row))
     flat = hasattr(row, "__len__") and hasattr(row, "__array__")
     return len(row) if flat and len(getattr(row, "shape", (0,))) == 1 else None
 
@@ -674,22 +644,7 @@ def _row(row: Any, width: int) -> list[Any] | np.ndarray | None:
         entries = entries_of(row)
         typed = isinstance(entries, list) or entries.dtype.kind in "biuf"
         return entries if typed else list(entries)
-    except MemoryError:
+    except (KeyboardInterrupt, MemoryError):
         raise
-    except Exception:  # of the code of one row
+    except BaseException:  # of the code of one row, which may ask to end the process
         return None
-
-
-def quietly_read(name: str, call: Callable[..., Any], *arguments: Any) -> Any:
-    """What a call returns; an error of it tells our words, or the type of that of other code."""
-    try:
-        return call(*arguments)
-    except _Wrong as error:
-        kind, words = error.args
-    except MemoryError:
-        raise
-    except Exception as error:  # of the code that a table brings along, such as a database
-        kind, words = ValueError, f"{name} could not be read ({type(error).__name__})."
-    # What has been raised may hold values of the data, and so may the frames of its traceback.
-    # Outside the handler: an error raised inside it would carry the original one along.
-    raise kind(words)

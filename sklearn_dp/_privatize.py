@@ -145,9 +145,10 @@ def privatize(
 
     Mistakes that do not depend on values, such as a parameter of a later step or a column of dates
     that reaches it, are refused before anything is charged. `groups` are given to all private steps
-    or to none. A fit costs a ledger the budget of the whole, not the sum of what the steps would cost alone. A
-    step that is taken out of the pipeline, or is given a budget in epsilon, is charged separately.
-    Steps are fitted in one thread, because other threads would not know that the steps are paid
+    or to none. A fit costs a ledger the budget of the whole, not the sum of what the steps would
+    cost alone. A step that is taken out of the pipeline, or is given a budget in epsilon, is
+    charged separately. Steps are fitted in one thread, because other threads would not know that
+    the steps are paid
     for, and would be charged again. ``preflight(twin, X)`` says what a fit will cost, and charges
     nothing.
 

@@ -12,7 +12,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from sklearn.linear_model import Ridge
 
 from sklearn_dp import (
     DPPCA,
@@ -23,7 +22,6 @@ from sklearn_dp import (
     DPQuantiles,
     DPRobustScaler,
     DPStandardScaler,
-    DPTopics,
     FederatedDPKMeans,
     FriendlyCovariance,
     FriendlyMean,
@@ -275,41 +273,24 @@ def test_other_covariances_and_pictures():
 
 # -- entries of rows -------------------------------------------------------------------------------
 
-ROWS = np.arange(len(FRAME))
-TURNED = pd.Series(ROWS[::-1] % 2, index=ROWS[::-1])
-WAYS = {
-    "groups": lambda X, given: FriendlyMean().fit(X, groups=given),
-    "weights": lambda X, given: FriendlyMean(max_weight=2.0).fit(X, sample_weight=given),
-    "days": lambda X, given: FriendlyMean(bounds=99.0).partial_fit(X, groups=given),
-    "by": lambda X, given: DPBySegment(FriendlyMean(), values=[0, 1]).fit(X, by=given),
-    "groups of segments": lambda X, given: DPBySegment(FriendlyMean()).fit(X, groups=given),
-    "targets": lambda X, given: SampleAndAggregate(Ridge(), output=("coef_",)).fit(X, given),
-    "search": lambda X, given: DPGridSearch(DPKMeans(bounds=99.0), {"n_clusters": [2]}, epsilon=9.0)
-    .fit(X, groups=given),
-    "federated": lambda X, given: FederatedDPKMeans(2).fit(X, groups=given),
-    "topics": lambda X, given: DPTopics(2).fit(X, texts=given.astype(str)),
-    "score": lambda X, given: DPKMeans(2).fit(X).private_score(X, groups=given),
-}  # fmt: skip
 
+def test_labels_of_rows_are_not_looked_at():
+    """Entries belong to rows by position, as in scikit-learn. A warning that the labels of both are
+    the same in another order went away with one label more, and labels have code of their own."""
 
-@pytest.mark.parametrize("way", WAYS)
-def test_labels_of_rows_in_another_order_are_told(way):
-    """And the entries are taken by position, as scikit-learn takes them."""
-    with pytest.warns(UserWarning, match="are those of X in another order") as caught:
-        WAYS[way](FRAME, TURNED)
-    told = [each for each in caught if "another order" in str(each.message)]
-    assert len(told) == 1 and told[0].filename == __file__
-    for given in (
-        TURNED.loc[FRAME.index],
-        TURNED.reset_index(drop=True),
-        TURNED.set_axis(ROWS + 5),
-        *([pl.Series(TURNED)] if way != "topics" else []),
-    ):
-        with warnings.catch_warnings():
-            warnings.filterwarnings("error", message=".*another order.*")
-            WAYS[way](FRAME, given)
-            WAYS[way](FRAME.to_numpy(), TURNED)
+    class Label:
+        def __hash__(self):
+            raise ValueError("SECRET")
+
+    rows = np.arange(len(FRAME))
+    labels = pd.Index([Label() for _ in rows], dtype=object)
     by_place = DPBySegment(FriendlyMean(), values=[0, 1], random_state=0)
-    with pytest.warns(UserWarning, match="another order"):
-        found = by_place.fit(FRAME, by=TURNED).sizes_
-    assert np.array_equal(found, by_place.fit(FRAME, by=TURNED.to_numpy()).sizes_)
+    sizes = by_place.fit(FRAME, by=rows % 2).sizes_
+    for index in (rows[::-1], [*rows[:0:-1], -1], labels):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            found = by_place.fit(FRAME.set_axis(labels), by=pd.Series(rows % 2, index=index))
+        assert np.array_equal(found.sizes_, sizes)
+        assert not any(
+            "label" in str(each.message) or "order" in str(each.message) for each in told
+        )

@@ -9,6 +9,7 @@ from collections import deque, namedtuple
 from contextlib import contextmanager
 from datetime import date
 from decimal import Decimal
+from enum import IntEnum, StrEnum
 
 import numpy as np
 import pandas as pd
@@ -20,13 +21,21 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from sklearn_dp import DPOneHotEncoder, FederatedDPKMeans, FriendlyMean
 from sklearn_dp._base import BaseDPEstimator
+from sklearn_dp._privacy._entries import object_array
+from sklearn_dp._privacy._groups import code_groups
 from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._weights import check_weights
 from sklearn_dp.ensemble import SampleAndAggregate
+from sklearn_dp.ensemble._output import target_column
 from sklearn_dp.federated import client_update
 from sklearn_dp.preprocessing import PublicEncoder
 from sklearn_dp.segments import DPBySegment
+from sklearn_dp.segments._rows import segment_of_rows
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
+)
 Row = namedtuple("Row", "a b")
 N = 40
 
@@ -245,3 +254,95 @@ def test_segments_groups_and_weights_of_other_rows_stay(held):
             assert units[1].groups[:N].tolist() == [i % 3 for i in range(N)]
         if weighted:
             assert units[-1].weights[:N].tolist() == [1.5] * N
+
+
+# -- entries with code of their own ----------------------------------------------------------------
+
+
+class Spied(BaseException):
+    """Of a row: it quotes what it holds, and no handler of errors expects it."""
+
+
+def spied(*bases, **members):
+    """A class whose code is never run: each of its methods would tell the row."""
+
+    def tell(self, *arguments):
+        raise Spied("SECRET")
+
+    names = ("bool", "float", "int", "index", "complex", "str", "repr", "hash", "eq", "ne", "lt",
+             "gt", "sub", "len", "iter", "getitem", "array", "contains", "reduce_ex", "format",
+             "encode", "getattribute", "class")  # fmt: skip
+    code = {f"__{name}__": tell for name in names} | {"__class__": property(tell), "item": tell}
+    return type("Own", bases, code | members)
+
+
+OWN = {
+    "text": (spied(str)("1.5"), "1.5"), "no number": (spied(str)("a"), "a"),
+    "float": (spied(float)(1.5), 1.5), "NumPy's float": (spied(np.float64)(1.5), 1.5),
+    "float32": (spied(np.float32)(1.5), 1.5), "integer": (spied(int)(2), 2),
+    "huge": (spied(int)(10**400), 10**400), "decimal": (spied(Decimal)("1.5"), Decimal("1.5")),
+    "complex": (spied(complex)(1j), 1j), "bytes": (spied(bytes)(b"x"), b"x"),
+    "member": (StrEnum("Text", {"A": "1.5"}).A, "1.5"),
+    "number of a name": (IntEnum("N", "A").A, 1),
+    "object": (spied()(), object()),
+}  # fmt: skip
+READ = {
+    "rows": lambda entry: FriendlyMean(bounds=9.0, random_state=0).fit([*PLAIN, [entry, 1.0]]),
+    "categories": lambda entry: DPOneHotEncoder(epsilon=99.0, random_state=0).fit(
+        [*PLAIN, *[[entry, 1.0]] * 30]
+    ),
+    "encoded": lambda entry: PublicEncoder([["1.5", "a", 1], (0, 2)]).fit_transform([[entry, 1.0]]),
+    "groups": lambda entry: code_groups(
+        [1.5, "1.5", "a", 2, 1, entry, 10**400, b"x", 1j, (entry,)]
+    ),
+    "groups in objects": lambda entry: code_groups(object_array([1.5, entry])),
+    "segments": lambda entry: segment_of_rows([entry], ["a", "1.5", 1.5, 2, 1], 1),
+    "labels": lambda entry: target_column([entry], 1, np.array(["a", "1.5"])),
+    "target": lambda entry: target_column([entry], 1),
+    "weights": lambda entry: check_weights([entry], 1),
+}
+PLAIN = [[i % 3 * 0.5, 1.0] for i in range(N)]
+
+
+def outcome(call, *given):
+    """What a call returns, or what its error says."""
+    try:
+        found = call(*given)
+    except (TypeError, ValueError) as error:
+        assert error.__context__ is None and "SECRET" not in str(error)
+        return str(error)
+    if isinstance(found, DPOneHotEncoder):
+        return [each.tolist() for each in (*found.categories_, *found.counts_)]
+    return found.mean_.tolist() if isinstance(found, FriendlyMean) else found.tolist()
+
+
+@pytest.mark.parametrize("entry", OWN)
+@pytest.mark.parametrize("read", READ)
+def test_no_code_of_an_entry_is_run(read, entry):
+    """It is what it would be as a plain text or number. Its __float__ ended the fit and told it."""
+    own, plain = OWN[entry]
+    assert outcome(READ[read], own) == outcome(READ[read], plain)
+
+
+@pytest.mark.parametrize("base", [list, tuple])
+def test_no_code_of_a_row_is_run(base):
+    row = spied(base)([1.5, 1.0])
+    for read in (FriendlyMean(bounds=9.0, random_state=0), DPOneHotEncoder(random_state=0)):
+        assert outcome(read.fit, [*PLAIN, row]) == outcome(read.fit, [*PLAIN, [1.5, 1.0]])
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, MemoryError, Spied, ValueError])
+def test_an_error_of_other_code_quotes_nothing(error):
+    """A column of some library, which is asked for its values."""
+
+    class Column:
+        shape, dtype = (N, 2), np.dtype(float)
+
+        def __array__(self, *arguments, **options):
+            raise error("SECRET")
+
+    kinds = (KeyboardInterrupt, MemoryError, ValueError)
+    with pytest.raises(kinds) as caught:
+        FriendlyMean().fit(Column())
+    assert "SECRET" not in str(caught.value) and caught.value.__context__ is None
+    assert type(caught.value) is (error if error in kinds else ValueError)

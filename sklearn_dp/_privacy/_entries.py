@@ -4,19 +4,24 @@ NumPy and pandas give a list one type for all: a text among numbers makes texts 
 value makes floats of integers. One row would decide what all others are. So nothing here converts a
 list as a whole: what has declared a type is taken at it, and of all else each entry is looked at by
 itself. What is refused before any value is looked at is refused by type.
+
+An entry may be of a class that somebody has written, and its code could print what it holds, or end
+the process. None of it is run: of a text, a number or a row that has such a class only the text,
+the number or the entries are taken (:func:`unwrapped`), and nothing else is asked for more than its
+type.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
 __all__ = [
-    "dtype_of", "entries_of", "exact", "floats", "is_column", "is_sequence", "kind_of",
-    "object_array", "unwrapped",
+    "PLAIN", "Wrong", "dtype_of", "entries_of", "exact", "floats", "is_column", "is_sequence",
+    "items_of", "kind_of", "object_array", "places_among", "quietly_read", "unwrapped",
 ]  # fmt: skip
 
 # How the names of types begin, in lower case: those of NumPy, pandas, polars and Arrow. The first
@@ -36,8 +41,18 @@ _KINDS = {
 
 _WHOLE = (str, bytes, bytearray, memoryview)  # sequences that are one entry
 _NUMBERS = {int, float, bool, np.bool_} | {np.dtype(char).type for char in "bBhHiIlLqQefd"}
+_REALS = _NUMBERS | {Decimal, Fraction, np.longdouble}
+_COMPLEX = {complex, np.complex64, np.complex128, np.clongdouble}
+_DATES = {date, datetime, time, timedelta, np.datetime64, np.timedelta64}
+PLAIN = _REALS | _COMPLEX | _DATES | {str, bytes, type(None)}
+"""Exact types whose hash, equality and words are those of Python and NumPy."""
+
+_BASES: dict[type, Any] = {
+    str: str.__str__, bytes: bytes.__bytes__, int: int.__int__, float: float.__float__,
+    complex: complex.__complex__, Decimal: Decimal,
+    **dict.fromkeys(_NUMBERS - {int, float, bool}, np.generic.item),
+}  # fmt: skip
 _MISSING = ("NAType", "NaTType", "MaskedConstant")  # of pandas and NumPy, by name
-_DATES = (np.datetime64, np.timedelta64)
 _READERS = ("to_pylist", "to_list", "tolist")  # of Arrow, of polars and pandas, of NumPy
 
 
@@ -59,11 +74,21 @@ def kind_of(dtype: Any) -> str:
             return kind_of(getattr(dtype, name))
     categories: Any = getattr(dtype, "categories", None)
     if hasattr(categories, "dtype"):
-        return kind_of(categories.dtype)
+        kind = kind_of(categories.dtype)
+        found = {kind} if kind != "object" else {*map(_kind_of_entry, entries_of(categories))}
+        return found.pop() if len(found) == 1 else kind
     words = str(getattr(dtype, "name", dtype)).lower()
     if words.startswith("sparse"):
         return kind_of(dtype.subtype)
     return next((kind for start, kind in _KINDS.items() if words.startswith(start)), "other")
+
+
+def _kind_of_entry(value: Any) -> str:
+    """What a category is, of those that have declared no type of their own."""
+    kind = type(value)
+    if kind in _DATES:
+        return "date"
+    return "object" if kind in PLAIN else "other"
 
 
 def dtype_of(values: Any) -> Any:
@@ -74,7 +99,16 @@ def dtype_of(values: Any) -> Any:
 
 def is_sequence(values: Any) -> bool:
     """Whether something is a list of entries by its type, such as a tuple or a deque."""
-    return isinstance(values, Sequence) and not isinstance(values, _WHOLE)
+    kind = type(values)
+    return issubclass(kind, Sequence) and not issubclass(kind, _WHOLE)
+
+
+def items_of(values: Any) -> list[Any]:
+    """The items of a list, as they are."""
+    for kind in (list, tuple):
+        if issubclass(type(values), kind):
+            return [*kind.__iter__(values)]
+    return list(values)
 
 
 def is_column(values: Any) -> bool:
@@ -94,13 +128,13 @@ def entries_of(values: Any) -> np.ndarray | list[Any]:
     Categories are looked up: an array of them would be of floats for the sake of one that is
     missing. Entries that are masked are None.
     """
+    if is_sequence(values):
+        return unwrapped(items_of(values))
     if isinstance(values, np.ma.MaskedArray):
         return values.tolist() if np.ma.getmaskarray(values).any() else entries_of(values.data)
     if isinstance(values, np.ndarray):
         plain = np.asarray(values)
-        return plain if plain.dtype.kind in "biufcmM" else plain.tolist()
-    if is_sequence(values):
-        return unwrapped(list(values))
+        return plain if plain.dtype.kind in "biufcmM" else unwrapped(plain.tolist())
     coded = getattr(values, "cat", values)
     if hasattr(dtype_of(values), "categories") and hasattr(coded, "codes"):
         names = [*entries_of(coded.categories), None]  # the last one, -1: missing
@@ -108,14 +142,49 @@ def entries_of(values: Any) -> np.ndarray | list[Any]:
     if isinstance(dtype_of(values), np.dtype) and hasattr(values, "__array__"):
         return entries_of(np.asarray(values))
     readers = [getattr(values, name) for name in _READERS if hasattr(values, name)]
-    return list(readers[0]()) if readers else entries_of(np.asarray(values))
+    return unwrapped(list(readers[0]())) if readers else entries_of(np.asarray(values))
 
 
 def unwrapped(values: list[Any]) -> list[Any]:
-    """A list whose arrays without axes are the scalars that they hold."""
-    if np.ndarray not in set(map(type, values)):
-        return values
-    return [each[()] if isinstance(each, np.ndarray) and not each.ndim else each for each in values]
+    """A list whose texts and numbers are plain ones, of whatever class they were.
+
+    So are the scalars in arrays without axes. What is of a class with code of its own stays.
+    """
+    return values if set(map(type, values)) <= PLAIN else [*map(_unwrapped, values)]
+
+
+def _unwrapped(value: Any) -> Any:
+    kind = type(value)
+    if kind is np.ndarray and not value.ndim:
+        return _unwrapped(value[()])
+    if kind in PLAIN:
+        return value
+    for base in type.mro(kind):
+        if base in _BASES:
+            return _BASES[base](value)
+    return value
+
+
+def places_among(entries: np.ndarray | Sequence[Any], known: Sequence[Any]) -> np.ndarray:
+    """The place of each entry among some public values, by hash and equality; -1 of all others.
+
+    No code is run but that of plain types, and of those that the public values have.
+
+    >>> places_among(["north", None, "south", ["north"]], ["south", "north"]).tolist()
+    [1, -1, 0, -1]
+    """
+    values = unwrapped(list(entries))
+    public = unwrapped(list(known))
+    kinds = PLAIN | set(map(type, public))
+    order = {value: place for place, value in enumerate(public)}
+
+    def place(value: Any) -> int:
+        try:
+            return order.get(value, -1) if type(value) in kinds else -1
+        except Exception:  # of one row, which must not decide about the fit
+            return -1
+
+    return np.fromiter(map(place, values), np.int64, len(values))
 
 
 def object_array(values: list[Any]) -> np.ndarray:
@@ -157,21 +226,22 @@ def floats(values: np.ndarray | Sequence[Any]) -> tuple[np.ndarray, set[str]]:
 
 def _float(value: Any) -> tuple[float, str]:
     """One entry as a float, and what is wrong with it."""
-    if value is None or type(value).__name__ in _MISSING:
+    kind = type(value)
+    if value is None or kind.__name__ in _MISSING:
         return np.nan, ""
-    if isinstance(value, complex | np.complexfloating):
+    if kind in _COMPLEX:
         return np.nan, "complex"  # NumPy would drop a part of it
-    if isinstance(value, np.ndarray) or is_sequence(value):
+    if issubclass(kind, np.ndarray) or is_sequence(value):
         return np.nan, "nested"
     # NumPy takes dates for integers; of other types no code is run.
-    if isinstance(value, _DATES) or not isinstance(value, Real | Decimal | np.bool_ | str):
+    if kind is not str and kind not in _REALS:
         return np.nan, "object"
     try:
         return float(value), ""
     except OverflowError:
-        return (np.inf if value > 0 else -np.inf), ""  # type: ignore[operator]
-    except Exception:
-        return np.nan, "text" if isinstance(value, str) else "object"
+        return (np.inf if value > 0 else -np.inf), ""
+    except ValueError:
+        return np.nan, "text" if kind is str else "object"
 
 
 def exact(value: np.generic) -> Any:
@@ -179,3 +249,22 @@ def exact(value: np.generic) -> Any:
     if isinstance(value, np.longdouble) and np.isfinite(value):
         return Fraction(*value.as_integer_ratio())
     return value.item()
+
+
+class Wrong(Exception):
+    """What is wrong with an argument: the kind of error, and words that quote nothing."""
+
+
+def quietly_read(name: str, call: Callable[..., Any], *arguments: Any) -> Any:
+    """What a call returns; an error of it tells our words, or the type of that of other code."""
+    try:
+        return call(*arguments)
+    except Wrong as error:
+        kind, words = error.args
+    except (KeyboardInterrupt, MemoryError) as error:
+        kind, words = KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else MemoryError, ""
+    except BaseException as error:  # of the code that a table brings along, such as a database
+        kind, words = ValueError, f"{name} could not be read ({type(error).__name__})."
+    # What has been raised may hold values of the data, and so may the frames of its traceback.
+    # Outside the handler: an error raised inside it would carry the original one along.
+    raise kind(words)

@@ -8,18 +8,30 @@ merge two persons or split one, and the guarantee would be false.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, time, timedelta
+from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
 from numbers import Number
 from typing import Any
 
 import numpy as np
 
-from ._entries import dtype_of, entries_of, exact, is_column, kind_of
+from ._entries import (
+    Wrong,
+    dtype_of,
+    entries_of,
+    exact,
+    is_column,
+    kind_of,
+    quietly_read,
+    unwrapped,
+)
 
 __all__ = ["check_container", "check_one_kind", "code_groups", "group_keys"]
 
 _EXACT = {bool, bytes, int, str}  # never missing, and equal only to themselves
-_PLAIN = (Number, bytes, date, str, time, timedelta, Enum)
+_NUMBERS = {int, float, bool, complex, Decimal, Fraction}
+_PLAIN = (date, time, timedelta, Enum)
 _PLAIN_MODULES = ("pandas", "uuid")  # scalars with a hash and an equality of their own
 _CUT = ("time64[ns]", "date64")  # types of Arrow whose values Python rounds
 _DATES = (np.datetime64, np.timedelta64)
@@ -67,12 +79,14 @@ def code_groups(groups: Any) -> np.ndarray:
     address units and are never released.
     """
     check_container(groups)
+    return quietly_read("groups", _codes, groups)
+
+
+def _codes(groups: Any) -> np.ndarray:
     if isinstance(groups, np.ma.MaskedArray) and np.ma.getmaskarray(groups).any():
-        raise ValueError(_MISSING)
+        raise Wrong(ValueError, _MISSING)
     values = _values(groups)
-    if isinstance(values, np.ndarray):
-        return _code_array(values)
-    return _code_list(values)
+    return _code_array(values) if isinstance(values, np.ndarray) else _code_list(values)
 
 
 def group_keys(groups: Any) -> tuple[list[Any], np.ndarray]:
@@ -82,11 +96,16 @@ def group_keys(groups: Any) -> tuple[list[Any], np.ndarray]:
     apart, or put together, by a dict. Ids are those of :func:`code_groups`. Dates of NumPy and
     polars are equal in one type only: see :func:`check_one_kind`.
     """
-    index, values = code_groups(groups), _values(groups)
+    index = code_groups(groups)
     _, first = np.unique(index, return_index=True)
     # What is an integer here only because polars keeps it as one equals no integer elsewhere.
     kind = str(groups.dtype) if _is_of_steps(groups) else None
-    return [_key(values[place], kind) for place in first.tolist()], index
+    return quietly_read("groups", _keys, groups, first.tolist(), kind), index
+
+
+def _keys(groups: Any, places: list[int], kind: str | None) -> list[Any]:
+    values = _values(groups)
+    return [_key(values[place], kind) for place in places]
 
 
 @dataclass(frozen=True)
@@ -124,24 +143,17 @@ def _is_of_steps(groups: Any) -> bool:
 
 def _values(groups: Any) -> Any:
     """The ids as a NumPy array of one exact kind, or as a list of Python objects."""
-    try:
-        # As Python's own, times of polars would be cut to microseconds.
-        return entries_of(groups.to_physical() if _is_of_steps(groups) else groups)
-    except MemoryError:
-        raise
-    except Exception:  # libraries have kinds of their own
-        pass
-    # Outside the handler: the error of the array's own library may quote values.
-    raise ValueError("groups could not be read: give a list or an array of ids.")
+    # As Python's own, times of polars would be cut to microseconds.
+    return entries_of(groups.to_physical() if _is_of_steps(groups) else groups)
 
 
 def _code_array(values: np.ndarray) -> np.ndarray:
     """Codes of numbers or dates of one exact type, by sorting: faster than hashing each of them."""
     if values.dtype.kind in "mM":
         if np.isnat(values).any():
-            raise ValueError(_MISSING)
+            raise Wrong(ValueError, _MISSING)
     elif not np.isfinite(values).all():
-        raise ValueError(_MISSING)
+        raise Wrong(ValueError, _MISSING)
     _, first, index = np.unique(values, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
@@ -168,15 +180,21 @@ def _plain(value: Any) -> Any:
     """An id with an equality that can be relied on, or an error."""
     if type(value) in _EXACT:
         return value
-    if isinstance(value, np.generic) and not isinstance(value, (*_DATES, np.void)):
+    kind = type(value)
+    if issubclass(kind, np.generic) and not issubclass(kind, (*_DATES, np.void)):
         value = exact(value)
+        kind = type(value)
+    for whole in (tuple, frozenset):
+        if issubclass(kind, whole):
+            return whole(map(_plain, unwrapped([*whole.__iter__(value)])))
+    known = kind in _NUMBERS or kind.__module__.partition(".")[0] in (*_PLAIN_MODULES, "numpy")
+    # Of others no code is run.
+    if value is not None and not known and not issubclass(kind, _PLAIN):
+        raise Wrong(TypeError, _KINDS)
     if _is_missing(value):
-        raise ValueError(_MISSING)
-    if isinstance(value, (tuple, frozenset)):
-        return (tuple if isinstance(value, tuple) else frozenset)(map(_plain, value))
-    known = type(value).__module__.partition(".")[0] in _PLAIN_MODULES
-    if isinstance(value, np.generic) or not (isinstance(value, _PLAIN) or known):
-        raise TypeError(_KINDS)
+        raise Wrong(ValueError, _MISSING)
+    if issubclass(kind, np.generic):
+        raise Wrong(TypeError, _KINDS)
     return value
 
 
@@ -185,8 +203,8 @@ def _is_missing(value: Any) -> bool:
     if value is None or value is np.ma.masked:
         return True
     try:
-        if isinstance(value, Number) and not isinstance(value, np.generic):
-            return bool(value - value != 0)  # type: ignore[operator] # true unless finite
+        if type(value) in _NUMBERS:
+            return bool(value - value != 0)  # true unless finite
         return bool(value != value)
     except (ArithmeticError, TypeError, ValueError):
         return True

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from .._privacy._entries import unwrapped
+
 __all__ = ["UNKNOWN", "code_of", "finder", "in_order", "keys_of"]
 
 UNKNOWN = object()
@@ -29,13 +31,13 @@ def keys_of(values: Iterable[Any]) -> list[Hashable]:
     """What the values of a column are compared by: each is a function of that value."""
     if isinstance(values, np.ndarray) and values.dtype.kind not in "mM":
         values = values.tolist()
-    return [_key(value) for value in values]
+    return [_key(value) for value in unwrapped(list(values))]
 
 
 def _key(value: Any) -> Hashable:
     """A number, a text, None for what is missing, or `UNKNOWN`."""
-    if isinstance(value, np.generic):
-        if value.dtype.kind in "mM":
+    if issubclass(type(value), np.generic):
+        if type(value) in (np.datetime64, np.timedelta64):
             return None if np.isnat(value) else UNKNOWN
         value = float(value) if isinstance(value, np.floating) else value.item()
     if value is None or type(value).__name__ in _MISSING:

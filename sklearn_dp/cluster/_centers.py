@@ -28,7 +28,7 @@ from .._base import (
     check_real,
     check_weights,
 )
-from .._door import see_columns, tell_order
+from .._door import see_columns
 from .._dropin.replacing import Replacing
 from .._partitions import check_columns, engine_of, open_parts
 from .._privacy._domain import Domain, Sphere
@@ -345,7 +345,6 @@ class BaseDPCenters(
             label=f"{type(self).__name__}.private_score",
         )
         if found is None:
-            tell_order(X, groups=groups)
             valid = self._validate_predict(X)
             table = TableRows.in_memory(valid, self._units(valid, groups))
         else:

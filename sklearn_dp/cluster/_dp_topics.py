@@ -14,7 +14,6 @@ from .._base import (
     check_integer,
     check_number_of_clusters,
 )
-from .._door import tell_order
 from .._intervals import StandardErrors
 from .._partitions import engine_of
 from .._privacy._plan import Mechanism, PlanEntry
@@ -310,7 +309,6 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
         if texts is not None:
             check_texts(texts)
         session = self._open_session(X, unit_of(groups))
-        tell_order(X, groups=groups, texts=texts)
         rows = self._validated(X)
         texts = None if texts is None else listed_texts(texts, len(rows))
         return self._fit_session(rows, self._units(rows, groups), session, texts=texts)

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, clone
 
 from .._aggregate.shared.advice import listed
 from .._door import check_target, column
-from .._privacy._entries import floats
+from .._privacy._entries import floats, places_among
 from .._privacy._rounding import exact_integers
 from .._silence.global_generators import own_streams
 from .._silence.suppress_output import attempt_silently, suppress_output
@@ -84,8 +84,8 @@ def target_column(y, n, labels=None):
     if labels is None:
         found, wrong = floats(given)
     else:
-        order = {label: i for i, label in enumerate(labels.tolist())}
-        found, wrong = np.array([float(_place_of(each, order)) for each in given.tolist()]), set()
+        entries = [_only(each) for each in given.tolist()]
+        found, wrong = places_among(entries, labels.tolist()).astype(float), set()
     if wrong or len(found) != n or not np.isfinite(found).all():
         raise ValueError(
             "y must be a vector of finite numbers (of labels, for a classifier), "
@@ -94,14 +94,9 @@ def target_column(y, n, labels=None):
     return found
 
 
-def _place_of(label, order):
-    """The place of a public label; -1 of any other, also of one that cannot be looked up."""
-    if isinstance(label, list) and len(label) == 1:  # a column may be a list of lists
-        label = label[0]
-    try:
-        return order.get(label, -1)
-    except Exception:  # of one row, which must not decide about the fit
-        return -1
+def _only(label):
+    """A column may be a list of lists, of one label each."""
+    return label[0] if type(label) is list and len(label) == 1 else label
 
 
 @dataclass(frozen=True)

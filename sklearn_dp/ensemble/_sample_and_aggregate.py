@@ -19,7 +19,7 @@ from sklearn.utils import get_tags
 from .._aggregate.shared.single_rows import row_guard
 from .._aggregate.tuples.stage import before_sampling
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer, check_real
-from .._door import NUMBERS, check_target, tell_order
+from .._door import NUMBERS, check_target
 from .._guarantee import Guaranteed, check_no_ledger
 from .._partitions import engine_with_targets
 from .._privacy._accounting import approx_dp_zcdp, pure_dp_epsilon
@@ -325,7 +325,6 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
             raise ValueError("y must be given: the estimator needs a target.")
         check_target(y, self._kinds())
         session = self._open_session(X, unit_of(groups))
-        tell_order(X, groups=groups, y=y)
         valid = self._validated(X)
         rows = np.column_stack([valid, target_column(y, len(valid), self._public_labels())])
         return self._fit_session(rows, self._units(valid, groups), session)

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 
 from .._aggregate.shared.single_rows import row_guard
 from .._base import MOST_FEATURES, check_integer, check_real
-from .._door import tell_order
 from .._privacy._checks import check_choice
 from .._privacy._plan import PrivacyPlan
 from .._privacy._session import PrivacySession
@@ -242,7 +241,6 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         refuse_clients(X)
         server = public_points(X_server, self._schema(X).names)
         session = self._open_session(X, self._unit(unit_of(groups) == "group"), server=server)
-        tell_order(X, groups=groups)
         X = self._validated(X)
         return self._fit_session(X, self._units(X, groups), session, server=server)
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._aggregate.shared.bounds import is_ok
 from .._aggregate.shared.single_rows import row_guard, saturated
 from .._base import MOST_FEATURES, budget_of, check_integer, session_inside
-from .._door import check_numbers, check_target, column, numbers, see_columns, tell_order
+from .._door import check_numbers, check_target, column, numbers, see_columns
 from .._guarantee import Guaranteed
 from .._partitions import in_memory
 from .._privacy._budget import PrivacyBudget
@@ -143,7 +143,6 @@ class BaseDPSearch(Versioned, Guaranteed, CallbackSupportMixin, MetaEstimatorMix
         for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
             delattr(self, name)
         self.__dict__.pop("_provenance", None)
-        tell_order(X, groups=groups, y=y)
         see_columns(self, X, given, reset=True)
         X = saturated(numbers(X, given))
         y = _target(y, len(X))

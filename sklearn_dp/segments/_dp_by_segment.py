@@ -12,7 +12,6 @@ from .._aggregate.shared.advice import listed
 from .._aggregate.shared.bounds import is_ok
 from .._aggregate.shared.single_rows import row_guard
 from .._base import BaseDPEstimator, LedgerLike, RandomStateLike, check_integer, check_weights
-from .._door import tell_order
 from .._privacy._plan import PrivacyPlan
 from .._privacy._units import unit_of
 from .._privacy.mechanisms.fits import lump
@@ -294,7 +293,6 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
         X, key = without_column(X, self.by, by)
         check_key(key, self._listed())
         session = self._open_session(X, unit_of(groups))
-        tell_order(X, groups=groups, sample_weight=sample_weight, by=by)
         rows = self._validated(X)
         segment = segment_of_rows(key, self._listed(), len(rows))
         weights = None if largest is None else check_weights(sample_weight, len(rows))

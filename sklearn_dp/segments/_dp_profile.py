@@ -26,7 +26,6 @@ from sklearn.utils.validation import check_is_fitted
 from .._aggregate.shared.bounds import is_ok
 from .._aggregate.shared.single_rows import row_guard
 from .._base import LedgerLike, RandomStateLike, budget_of, check_integer
-from .._door import tell_order
 from .._guarantee import Guaranteed
 from .._privacy._budget import PrivacyBudget
 from .._privacy._checks import check_choice
@@ -284,7 +283,6 @@ class DPProfile(ProfileDisplays, Versioned, Guaranteed, ParameterNames):
             delattr(self, name)
         for name in ("_provenance", "_balance"):
             self.__dict__.pop(name, None)
-        tell_order(X, groups=groups)
         rows, beyond = plain.transform(X), plain._beyond(X)
         units = self._units(rows, groups)
         fit = partial(self._fitted, session, stages)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import _door
-from .._privacy._entries import dtype_of, is_column, kind_of
+from .._privacy._entries import dtype_of, is_column, kind_of, places_among
 from .._privacy._groups import code_groups
 from .._privacy._units import Units
 
@@ -83,11 +83,10 @@ def segment_of_rows(key: Any, values: Sequence[Any], n_rows: int) -> np.ndarray:
     array([ 1, -1,  0, -1])
     """
     check_key(key, values)
-    rows = _door.column(key, "by").tolist()
+    rows = _door.column(key, "by")
     if len(rows) != n_rows:
         raise ValueError("by must have one entry for each row.")
-    numbers = {value: number for number, value in enumerate(values)}
-    return np.fromiter((_number_of(value, numbers) for value in rows), np.int64, len(rows))
+    return places_among(rows, values)
 
 
 def check_key(key: Any, values: Sequence[Any]) -> None:
@@ -102,13 +101,6 @@ def check_key(key: Any, values: Sequence[Any]) -> None:
             f"by must hold what values lists ({told}): its type is {dtype_of(key)}. Turn dates and "
             "intervals into text, in by and in values."
         )
-
-
-def _number_of(value: Any, numbers: dict[Any, int]) -> int:
-    try:
-        return numbers.get(value, -1)
-    except Exception:  # no hash, or an equality that gives no truth value
-        return -1
 
 
 def units_in_one_segment(groups: Any, segment: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:

@@ -80,9 +80,6 @@ CALLS = {
     "fit_transform": lambda: clone(MEANS).fit_transform(X),
     "a frame": lambda: clone(MEANS).fit(pd.DataFrame(X)),
     "weights": lambda: clone(MEANS).set_params(max_weight=1.0).fit(X, sample_weight=np.ones(40)),
-    "labels in another order": lambda: clone(MEANS).fit(
-        pd.DataFrame(X), groups=pd.Series(range(40), index=range(39, -1, -1))
-    ),
     "a day": lambda: clone(MEANS).partial_fit(X),
     "private_score": lambda: clone(MEANS).fit(X).private_score(X, epsilon=0.1, random_state=0),
     "a partial": lambda: partial(clone(MEANS).fit, X)(),

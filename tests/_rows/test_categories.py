@@ -3,7 +3,7 @@
 import math
 from datetime import date
 from decimal import Decimal
-from enum import StrEnum
+from enum import Enum, IntEnum, StrEnum
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,14 @@ class Color(StrEnum):
     RED = "red"
 
 
+class Size(IntEnum):
+    LARGE = 7
+
+
+class Member(Enum):
+    A = "a"
+
+
 SAME = [
     [1, 1.0, Decimal(1), np.int8(1), np.float32(1)],
     ["1", np.str_("1")],
@@ -31,7 +39,7 @@ SAME = [
     [0, -0.0, Decimal("-0")], ["0"],
     [None, math.nan, np.float32("nan"), Decimal("nan"), pd.NA, pd.NaT, np.datetime64("NaT"),
      np.ma.masked],
-    ["a", np.str_("a")],
+    ["a", np.str_("a")], ["red", Color.RED], [7, Size.LARGE],
     ["nan"], ["a\0"], ["\ud800"], ["1E5"],
     [10**5, 1e5, Decimal("1E5")], ["100000"],
     [2**53, 2.0**53], [2**53 + 1, Decimal(2**53 + 1)], [2**64 + 1], [10**200],
@@ -39,7 +47,7 @@ SAME = [
 ]  # fmt: skip
 ODD = [
     (), [1], {}, 1j, b"a", object(), pd.Timestamp(0), np.datetime64(1, "s"), np.timedelta64(1),
-    date(2020, 1, 1), Color.RED, pd.Interval(0, 1), pd.Period("2020"), Decimal,
+    date(2020, 1, 1), Member.A, pd.Interval(0, 1), pd.Period("2020"), Decimal,
 ]  # fmt: skip
 
 
