@@ -289,17 +289,20 @@ def by_name(values: Any, names: Sequence[str] | None, name: str) -> Any:
     """What is given for columns in `name`, in the order of their names, where it names them.
 
     A data frame whose columns, or a Series whose entries, have texts for labels; or a pair of such.
-    An error if these are other names. What has no labels is taken by position.
+    An error if these are other names, and where the columns of `X` have none (`names` is None).
+    What has no labels is taken by position.
     """
     if isinstance(values, tuple | list) and len(values) == 2:
-        sides = [labels for side in values if (labels := _texts(side))]
-        if names is None and len(sides) == 2 and sides[0] != sides[1]:
-            raise ValueError(f"{name} must name its columns in one order: X has no names.")
         return tuple(by_name(side, names, name) for side in values)
-    if names is None:
-        return values
     frame = _frame(values)
     labels, take = _labels(values) if frame is None else (frame.labels, frame.take)
+    if names is None and labels and all(isinstance(label, str) for label in labels):
+        raise ValueError(
+            f"{name} names columns, and X has no names to tell which is which. Give X as a data "
+            f"frame, or {name} as an array in the order of its columns."
+        )
+    if names is None:
+        return values
     places = _places(labels, names, name)
     return values if places is None else take(places)
 
@@ -308,7 +311,7 @@ def in_one_order(values: Any, name: str) -> Any:
     """The same by the names of the first of a pair that has some: plans know no table."""
     sides = values if isinstance(values, tuple | list) and len(values) == 2 else ()
     names = next((labels for side in sides if (labels := _texts(side))), None)
-    return by_name(values, names, name)
+    return values if names is None else by_name(values, names, name)
 
 
 def _texts(side: Any) -> list[str]:
@@ -319,9 +322,11 @@ def _texts(side: Any) -> list[str]:
 
 def matrix_by_name(matrix: Any, names: Sequence[str] | None, name: str) -> Any:
     """A square matrix for the columns of `X`, with rows and columns in the order of their names."""
+    if names is None:
+        return matrix
     matrix = by_name(matrix, names, name)
     labels, take = _labels(matrix)
-    places = None if names is None else _places(labels, names, name)
+    places = _places(labels, names, name)
     return matrix if places is None else take(places)
 
 

@@ -97,13 +97,13 @@ def test_bounds_are_taken_by_name(kind, make):
     fewer = kind(bounds=(LOW.rename({"bmi": "weight"}), HIGH))
     refused(fewer, lambda model: model.fit(make()))
     # An array has no names, and numbers are none.
-    array = FRAME.to_numpy()
-    by_place = kind(bounds=(LOW[MIXED].to_numpy(), HIGH[MIXED].to_numpy()), **options).fit(array)
-    assert same(kind(bounds=(LOW[MIXED], HIGH[MIXED]), **options).fit(array), by_place)
-    two_orders = kind(bounds=(LOW[MIXED], HIGH), **options)
-    assert two_orders.privacy_plan(3).epsilon == expected.privacy_report_.epsilon
-    with pytest.raises(ValueError, match="in one order: X has no names"):
-        two_orders.fit(array)
+    array, book = FRAME.to_numpy(), ledger()
+    for bounds in ((LOW, HIGH), (LOW[MIXED], HIGH), (LOW, HIGH.to_numpy())):
+        named = kind(bounds=bounds, **options).set_params(ledger=book)
+        assert named.privacy_plan(3).epsilon == expected.privacy_report_.epsilon
+        with pytest.raises(ValueError, match="^bounds names columns, and X has no names"):
+            named.fit(array)
+    assert book.state().charges == ()
     numbered = LOW.reset_index(drop=True), HIGH.reset_index(drop=True)
     assert same(kind(bounds=numbered, **options).fit(make()), expected)
 
@@ -124,6 +124,25 @@ def test_a_start_is_taken_by_name(make):
         assert same(DPKMeans(3, init=make(start), random_state=0).fit(FRAME), expected)
     wrong = make(START.rename(columns={"bmi": "weight"}))
     refused(DPKMeans(3, init=wrong), lambda model: model.fit(FRAME))
+    with pytest.raises(ValueError, match="^init names columns, and X has no names"):
+        DPKMeans(3, init=make(START)).fit(FRAME.to_numpy())
+
+
+def test_bounds_of_an_output_for_each_column_are_taken_by_name():
+    """Medians 0 and 5 were moved to 1.3 and 3.1, and called ok."""
+    options = {"aggregator": "mean", "random_state": 0}
+    model = SampleAndAggregate(output_bounds=(LOW.to_numpy(), HIGH.to_numpy()), **options)
+    expected = model.fit(FRAME).output_
+    for bounds in ((LOW, HIGH), (LOW[MIXED], HIGH), (LOW[MIXED], HIGH[MIXED])):
+        found = SampleAndAggregate(output_bounds=bounds, **options).fit(FRAME)
+        assert np.array_equal(found.output_, expected)
+        assert found.estimator_.feature_names_in_.tolist() == NAMES
+        with pytest.raises(ValueError, match="feature names should match"):
+            found.estimator_.transform(FRAME[MIXED])
+        with pytest.raises(ValueError, match="^output_bounds names columns, and X has no names"):
+            SampleAndAggregate(output_bounds=bounds, **options).fit(FRAME.to_numpy())
+    refused(SampleAndAggregate(output_bounds=(LOW.rename({"bmi": "weight"}), HIGH)),
+            lambda model: model.fit(FRAME))  # fmt: skip
 
 
 def test_public_scalers():
@@ -172,6 +191,17 @@ def test_clients_with_their_columns_in_any_order():
     ):
         found = FederatedDPKMeans(3, **OPTIONS).fit_clients(clients)
         assert same(found, expected) and found.feature_names_in_.tolist() == NAMES
+    functions = [lambda site=site: site for site in SHUFFLED]
+    for names in (NAMES, FRAME.columns, np.array(NAMES)):
+        found = FederatedDPKMeans(3, **OPTIONS).fit_clients(functions, n_features=names)
+        assert same(found, expected) and found.feature_names_in_.tolist() == NAMES
+    # Where nobody has said what the names are, nothing tells which column is which.
+    with pytest.warns(UtilityWarning, match="client 0: a client's table names its columns, and"):
+        lost = FederatedDPKMeans(3, **OPTIONS).fit_clients(functions, n_features=3)
+    assert not lost.status_.startswith("ok")
+    for names in (["age", "age"], ["age", 1], []):
+        with pytest.raises(ValueError, match="^n_features must be"):
+            FederatedDPKMeans(3, **OPTIONS).fit_clients(functions, n_features=names)
     other = FederatedDPKMeans(3, **OPTIONS).fit_clients(SHUFFLED)
     assert other.feature_names_in_.tolist() == MIXED
     with pytest.raises(ValueError, match="feature names should match"):

@@ -79,6 +79,7 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
         close to most others. "mean": the mean of the outputs clipped to the bounds.
     output_bounds : float or pair (low, high), optional
         Public bounds of the flat output vector; the sides of a box give the units of its entries.
+        Those of an output with an entry for each column may name the columns, as `bounds` may.
         None: part of the budget is spent on finding units and a radius.
     n_blocks : int or "auto", default="auto"
         Public. "auto" depends only on the budget, the aggregator and the number of outputs.
@@ -230,6 +231,8 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
         classes = self.classes if is_classifier(self._inner()) else None
         return WithTarget(self._inner(), classes)
 
+    _by_column = ("bounds", "output_bounds")
+
     def _check_parameters(self, n_features):
         self._needs_target()
         check_choice("aggregator", self.aggregator, AGGREGATORS)
@@ -258,7 +261,7 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
         return probe(self._trainable(), n_columns, self.output, self.fix_signs, n_classes)
 
     def _aggregation(self, *budget):
-        shared = (self.n_blocks, self.output_bounds, self.agreement)
+        shared = (self.n_blocks, self._in_order("output_bounds"), self.agreement)
         return Aggregation(self.aggregator, *shared, *budget)
 
     def _step_cost(self, target):
@@ -277,7 +280,7 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
     def _plan_entries(self, target, n_features):
         size = self._probe(n_features).size
         try:
-            Domain.from_bounds(self.output_bounds, size)
+            Domain.from_bounds(self._in_order("output_bounds"), size)
         except (TypeError, ValueError) as error:
             raise type(error)(str(error).replace("bounds", "output_bounds")) from None
         if self.sampling == "disjoint":
@@ -386,6 +389,8 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
         fitted = clone(self._inner())
         output.write(fitted, self.output_)
         fitted.n_features_in_ = n_features
+        if hasattr(self, "feature_names_in_"):
+            fitted.feature_names_in_ = self.feature_names_in_
         if is_classifier(fitted):
             fitted.classes_ = np.unique(self._labels())
         if "components_" in output.names:

@@ -23,6 +23,7 @@ __all__ = [
     "LARGEST_ENTRY",
     "NORM_EDGES",
     "WRONG_COLUMNS",
+    "NO_NAMES",
     "WRONG_NAMES",
     "WRONG_TYPES",
     "AnswerError",
@@ -46,6 +47,9 @@ LARGEST_ENTRY = 2**61
 """Entries of answers, and of their sums, saturate here, unless clients add the noise."""
 WRONG_TYPES = "a client's rows must be real numbers."
 WRONG_NAMES = "a client's columns must have the public names, in any order."
+NO_NAMES = (
+    "a client's table names its columns, and the fit knows no names: give them, as n_features."
+)
 WRONG_COLUMNS = "a client's rows must be a matrix with the public number of columns."
 ANSWERS = {
     "bound": ("bound",),

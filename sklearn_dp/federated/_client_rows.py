@@ -11,7 +11,7 @@ import numpy as np
 
 from .._door import Schema, by_name, check_numbers, lists_rows, rows_of, schema
 from .._rows.single_rows import row_guard
-from ._answers import WRONG_COLUMNS, WRONG_NAMES, WRONG_TYPES, AnswerError
+from ._answers import NO_NAMES, WRONG_COLUMNS, WRONG_NAMES, WRONG_TYPES, AnswerError
 
 __all__ = ["usable_rows"]
 
@@ -21,8 +21,8 @@ __all__ = ["usable_rows"]
 def usable_rows(rows: Any, n_features: int, names: Any = None) -> np.ndarray:
     """Those rows that are `n_features` finite real numbers, as floats.
 
-    The columns of a data frame are taken in the order of `names`, if there are any. An
-    `AnswerError` for a table of other columns, by its type alone.
+    The columns of a data frame are taken in the order of `names`. An `AnswerError` for a table of
+    other columns, or of named ones where there are no `names`, by its type alone.
     """
     if lists_rows(rows):  # its rows may be anything
         return _finite(rows_of(rows, Schema(n_features)))
@@ -30,7 +30,7 @@ def usable_rows(rows: Any, n_features: int, names: Any = None) -> np.ndarray:
     if given.n_features != n_features:
         raise AnswerError(WRONG_COLUMNS)
     _told(WRONG_TYPES, check_numbers, given)
-    rows = _told(WRONG_NAMES, by_name, rows, names, "rows")
+    rows = _told(NO_NAMES if names is None else WRONG_NAMES, by_name, rows, names, "rows")
     return _finite(_told(WRONG_COLUMNS, rows_of, rows, given))
 
 

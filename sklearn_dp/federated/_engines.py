@@ -31,6 +31,7 @@ from .._silence.suppress_output import attempt
 from ..exceptions import UtilityWarning
 from ._answers import (
     ANSWERS,
+    NO_NAMES,
     WRONG_COLUMNS,
     WRONG_NAMES,
     WRONG_TYPES,
@@ -223,7 +224,7 @@ def _reason(error: BaseException) -> str:
     return name if getattr(builtins, name, None) is type(error) else "an exception of its own"
 
 
-_KNOWN_REASONS = {WRONG_TYPES, WRONG_COLUMNS, WRONG_NAMES}
+_KNOWN_REASONS = {WRONG_TYPES, WRONG_COLUMNS, WRONG_NAMES, NO_NAMES}
 for _vectors in ANSWERS.values():
     _KNOWN_REASONS.add(f"an answer must hold exactly: {', '.join(_vectors)}.")
     for _name in _vectors:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -250,7 +250,7 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         self,
         clients: Iterable[Any] | Mapping[Any, Any] | Any,
         *,
-        n_features: int | None = None,
+        n_features: int | Sequence[str] | None = None,
         X_server: ArrayLike | None = None,
         timeout: float | None = None,
     ) -> Self:
@@ -266,9 +266,11 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
             refused, because the guarantee covers what *one* client holds. Equal rows in different
             places are not detected; make sure that they belong to different people. Or the ``Grid``
             of a Flower ServerApp (extra ``federated``), with at least one node.
-        n_features : int, optional
-            Public number of columns. By default that of `X_server`, or of the clients that are
-            arrays, if all of these have the same.
+        n_features : int or list of str, optional
+            Public number of columns, or their names. By default those of `X_server`, or of the
+            clients that are tables, if all of these have the same. A data frame that a function
+            returns needs names: without them nothing tells which of its columns is which, and the
+            client counts as empty.
         X_server : array-like of shape (m, n_features), optional
             Public points.
         timeout : float, optional
@@ -378,7 +380,8 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         """
         check_choice("unit", unit, ("row", "group"))
         n_features = check_integer(n_features, "n_features", low=1, high=MOST_FEATURES)
-        return self._make_plan(n_features, unit, server=public_points(X_server))
+        names = public_columns(n_features, X_server, ()).names
+        return self._make_plan(n_features, unit, server=public_points(X_server, names))
 
     def _domain(self, n_features: int, server: np.ndarray | None = None) -> Any:
         domain = super()._domain(n_features)

@@ -21,6 +21,8 @@ from .._door import Schema, by_name, check_numbers, schema
 from .._privacy._budget import PrivacyBudget
 from .._privacy._checks import check_choice
 from .._privacy._domain import Domain
+from .._privacy._entries import entries_of as entries_of_column
+from .._privacy._entries import is_column
 from .._privacy._plan import PrivacyPlan
 from .._privacy.mechanisms.shares import MOST_SHARES
 from ._federated_plan import entries_of
@@ -104,11 +106,18 @@ def public_columns(n_features: Any, X_server: Any, clients: Sequence[Any]) -> Sc
                 "n_features is required if neither X_server nor the clients' arrays determine it."
             )
         n_features = given[0][1].n_features
+    public = tuple(entries_of_column(n_features)) if is_column(n_features) else None
+    if public is not None:
+        texts = all(isinstance(name, str) for name in public)
+        if not texts or len(set(public)) < len(public):
+            raise ValueError("n_features must be a number, or the names of the columns, one each.")
+        n_features = len(public)
     width = check_integer(n_features, "n_features", low=1, high=MOST_FEATURES)
     for name, each in given:
         if each.n_features != width:
             raise ValueError(f"{name} must have {width} columns, as the others have.")
-    labels = next((each.names for _, each in given if each.names is not None), None)
+    known = [names for names in (public, *(each.names for _, each in given)) if names is not None]
+    labels = known[0] if known else None
     for name, table in tables:
         by_name(table, labels, name)
     return Schema(width, labels)

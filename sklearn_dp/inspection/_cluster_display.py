@@ -236,7 +236,7 @@ def _rows(
     given = X_public if private_rows is None else private_rows
     if given is None:
         return None
-    rows = read_table(by_name(given, names, name), name)
+    rows = read_table(given if names is None else by_name(given, names, name), name)
     if rows.shape[1] != n_features:
         raise ValueError(f"{name} must have as many columns as the centers.")
     return rows

@@ -384,9 +384,9 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
 
     def _released_parts(self):
         """Segments share no rows; what is pooled has those of all."""
-        pooled = getattr(self, "pooled_", None)
-        parts = [((i,), model) for i, model in enumerate(self.estimators_.values())]
-        return parts if pooled is None else [*parts, ((), pooled)]
+        models = [((i,), model) for i, model in enumerate(self.estimators_.values())]
+        pooled = ((), getattr(self, "pooled_", None))
+        return [(place, model) for place, model in (*models, pooled) if model is not None]
 
     def _tell_limit(self):
         """Each estimator has its own bounds."""
