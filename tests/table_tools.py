@@ -2,6 +2,7 @@
 
 from collections import deque, namedtuple
 from decimal import Decimal
+from enum import Enum
 from fractions import Fraction
 
 import numpy as np
@@ -89,6 +90,9 @@ OTHERS = {
     pd.DataFrame({"t": DATES.tz_localize("UTC")}), "periods": pd.DataFrame({"t":
     pd.period_range("2020", periods=3)}), "spans of pandas": pd.DataFrame({"t": DATES - DATES[0]}),
     "categories": pd.DataFrame({"t": DATES.astype("category")}),
+    "categories of days": pd.DataFrame({"t": pd.Categorical(DATES.date)}),
+    "categories of tuples": pd.DataFrame({"t": pd.Categorical([(1, 2), (3,)])}),
+    "categories of members": pd.DataFrame({"t": pd.Categorical([Enum("Color", "RED").RED])}),
     "arrow in pandas": pd.DataFrame({"t": DATES}).convert_dtypes(dtype_backend="pyarrow"),
     "polars": pl.DataFrame({"t": DATES.to_list()}), "polars, missing": pl.DataFrame({"t": [None,
     *DATES.to_list()]}), "polars days": pl.DataFrame({"t": DATES.date.tolist()}),

@@ -303,7 +303,8 @@ def test_keys_of_segments():
         "dates": (texts, day), "dates in a list": (sorted(set(day)), day.astype(str)),
         "days": (texts, day.to_numpy()), "periods": (texts, day.to_period("D")),
         "polars": (texts, pl.Series(day)), "intervals": (texts, pd.cut(pd.Series(ones), 2)),
-        "categories": (texts, pd.Categorical(day)), "numbers": (texts, ones),
+        "categories": (texts, pd.Categorical(day)),
+        "categories of days": (texts, pd.Categorical(day.date)), "numbers": (texts, ones),
         "texts": (numbers, KEY), "text categories": (numbers, pd.Categorical(KEY)),
         "complex": (numbers, ones * 1j), "a text": (texts, "north"), "a matrix": (texts, X),
     }.items():  # fmt: skip
@@ -314,6 +315,37 @@ def test_keys_of_segments():
     costs_nothing(ledger, "beside it", lambda: model.fit(FRAME.assign(day="x", a=day)), "X")
     costs_nothing(ledger, "no such column", lambda: model.fit(FRAME), "by")
     assert model.fit(FRAME.assign(day=day.astype(str))).estimators_[texts[1]] is not None
+
+
+def test_dates_in_a_list_of_keys_are_not_blamed_on_the_budget():
+    """The entries of a list are data, so they are read after the charge."""
+    day = [pd.Timestamp("2020-01-01")] * 60
+    model = DPBySegment(FriendlyMean(bounds=9.0), values=["2020-01-01"]).fit(X, by=day)
+    assert model.status_.endswith("as dates in the key do not, unless they are text")
+
+
+def test_parameters():
+    ledger = ledger_of()
+    for bounds in (("0", "1"), (["0", 0], [1, "1"]), (b"0", b"1"), (pd.Series(["0", "0"]), 1.0),
+                   (pd.Series(["0", 0]), 1.0), (np.array(["0", "0"]), 1)):  # fmt: skip
+        for kind in (FriendlyMean, DPKMeans, DPPCA):
+            model = kind(bounds=bounds, ledger=ledger)
+            costs_nothing(ledger, bounds, partial(model.fit, X), "^bounds")
+        costs_nothing(ledger, bounds, partial(PublicScaler(bounds).fit, X), "^bounds")
+    for distance in (-1, 0, np.nan, "x", True):
+        for scoring in ("silhouette", "cost"):
+            grid = GRID if scoring == "silhouette" else {"init": [None]}
+            model = DPGridSearch(DPKMeans(2, bounds=9.0), grid, scoring=scoring, ledger=ledger)
+            model.set_params(max_distance=distance, epsilon=4.0)
+            costs_nothing(ledger, (distance, scoring), partial(model.fit, X), "^max_distance")
+    model = SampleAndAggregate(DPKMeans(2, bounds=9.0), output=("cluster_centers_",), epsilon=9.0)
+    centers = model.set_params(ledger=ledger_of()).fit(X).estimator_
+    for call, words in ((centers.private_score, "^max_distance must be given"),
+                        (centers.partial_fit, "^DPKMeans.partial_fit adds to a fit")):  # fmt: skip
+        with pytest.raises((AttributeError, ValueError), match=words):
+            call(X)
+    assert len(model.ledger.entries) == 1
+    assert np.isfinite(centers.private_score(X, max_distance=9.0))
 
 
 def test_clients():

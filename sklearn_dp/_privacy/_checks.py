@@ -55,14 +55,15 @@ def is_integer(value: Any) -> TypeGuard[int]:
 
 
 def real_array(values: Any) -> np.ndarray:
-    """Numbers as an array of float64; complex ones and dates are a TypeError.
+    """Numbers as an array of float64; complex ones, dates and texts are a TypeError.
 
-    NumPy drops imaginary parts with a warning, which is an error for those who say so, and takes
-    dates for the integers that it keeps of them.
+    NumPy drops imaginary parts with a warning, which is an error for those who say so, takes dates
+    for the integers that it keeps of them, and texts for the numbers that they read as.
     """
     array = np.asarray(values)
-    if array.dtype.kind in "cmM":
-        raise TypeError("complex numbers and dates are not real numbers")
+    texts = array.dtype == object and any(isinstance(each, str | bytes) for each in array.flat)
+    if array.dtype.kind not in "biufO" or texts:
+        raise TypeError("complex numbers, dates and texts are not real numbers")
     return np.asarray(array, dtype=np.float64)
 
 

@@ -43,6 +43,7 @@ _WHOLE = (str, bytes, bytearray, memoryview)  # sequences that are one entry
 _NUMBERS = {int, float, bool, np.bool_} | {np.dtype(char).type for char in "bBhHiIlLqQefd"}
 _REALS = _NUMBERS | {Decimal, Fraction, np.longdouble}
 _COMPLEX = {complex, np.complex64, np.complex128, np.clongdouble}
+_UNKNOWN = "__UNKNOWN_CATEGORIES__"  # of Dask, where only the rows tell what they are
 _DATES = {date, datetime, time, timedelta, np.datetime64, np.timedelta64}
 PLAIN = _REALS | _COMPLEX | _DATES | {str, bytes, type(None)}
 """Exact types whose hash, equality and words are those of Python and NumPy."""
@@ -75,6 +76,8 @@ def kind_of(dtype: Any) -> str:
     categories: Any = getattr(dtype, "categories", None)
     if hasattr(categories, "dtype"):
         kind = kind_of(categories.dtype)
+        if len(categories) == 1 and categories[0] == _UNKNOWN:
+            return "object"
         found = {kind} if kind != "object" else {*map(_kind_of_entry, entries_of(categories))}
         return found.pop() if len(found) == 1 else kind
     words = str(getattr(dtype, "name", dtype)).lower()

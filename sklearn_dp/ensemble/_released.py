@@ -60,6 +60,9 @@ def completed(estimator: Any, released: Sequence[str], n_features: int) -> Any:
             text = f"{name}.{method} needs {missing}, which was not released: name it in `output`"
             text = f"{text}, beside {', '.join(released)}."
             setattr(estimator, method, _Unavailable(text, missing))
+    if isinstance(estimator, BaseDPEstimator) and hasattr(estimator, "partial_fit"):
+        text = f"{name}.partial_fit adds to a fit of its own, which this is not: fit a clone of it."
+        estimator.partial_fit = _Unavailable(text, "partial_fit")
     return estimator
 
 

@@ -94,6 +94,10 @@ class Limits:
     bounds: Any  # of the first step; None if there are none, or if other steps come before it
     n_features: int
 
+    def __post_init__(self) -> None:
+        if self.distance is not None:
+            check_real(self.distance, "max_distance", **SQUARABLE)
+
     def max_distance(self, name: str) -> float:
         """Cap of a distance, the same for all candidates.
 
@@ -102,7 +106,7 @@ class Limits:
         served by any of them.
         """
         if self.distance is not None:
-            return check_real(self.distance, "max_distance", **SQUARABLE)
+            return float(self.distance)
         if self.bounds is None:
             raise ValueError(
                 f"scoring={name!r} needs bounds or max_distance: a public cap of distances that is "

@@ -101,7 +101,8 @@ def plan_search(
             "scoring='cost' is in Euclidean distances: for metric='cosine' use 'silhouette' or a "
             "PrivateScorer."
         )
-    scorer = scorer_of(scoring, _limits(search, n_features)) if several else None
+    limits = _limits(search, n_features)
+    scorer = scorer_of(scoring, limits) if several else None
     gaussian = all(
         releases_are_gaussian(step, target.delta, columns, unit)
         for each in candidates

@@ -35,6 +35,7 @@ __all__ = ["DPBySegment"]
 
 _POOLED, _EACH = "pooled", "segments"
 _CODES = ("cluster_centers_status_", "column_status_", "component_status_")
+_NO_ROWS = "or no key equals one of the values, as dates in the key do not, unless they are text"
 _SURE = 1.645  # standard deviations: above `min_size` with 95 % confidence
 _RELEASED = {"_whitening", "_total", "_region", "_clip_bias", "_clip_variance", "_weighs"}
 _RELEASED |= {"_flat", "_weights_errors", "_provenance", "_margins"}
@@ -371,6 +372,8 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
             sizes[:, number] = size
         self.sizes_, self.sizes_std_error_ = sizes
         self.estimators_, self.segment_status_ = fits, np.array(codes)
+        if self.values is not None and set(codes) == {"noise"}:  # then there may be no rows
+            words.append(_NO_ROWS)
         hidden = codes.count("suppressed")
         if hidden:
             words.append(f"{hidden} suppressed: possibly fewer than {self.min_size} units")

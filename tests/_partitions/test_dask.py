@@ -37,7 +37,7 @@ from partition_tools import (
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
-from sklearn_dp import DPKMeans, DPKTupleKMeans, SampleAndAggregate
+from sklearn_dp import DPKMeans, DPKTupleKMeans, FriendlyMean, SampleAndAggregate
 from sklearn_dp._partitions import engine_of
 from sklearn_dp._partitions._dask import _readers
 from sklearn_dp._partitions._dask_tasks import OwnTasks
@@ -413,6 +413,20 @@ def test_a_fit_and_its_answers():
     fitted = DPKMeans(2, random_state=0).fit(X, groups=groups)
     expected = DPKMeans(2, random_state=0).fit(ROWS, groups=in_memory)
     assert np.array_equal(fitted.cluster_centers_, expected.cluster_centers_)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+@pytest.mark.parametrize("known", [True, False])
+def test_categories_of_integers_are_numbers_as_in_pandas(known):
+    """Of unknown categories Dask declares one text."""
+    frame = pd.DataFrame({"a": pd.Categorical(np.arange(400) % 5), "b": np.arange(400.0)})
+    parts = dd.from_pandas(frame, npartitions=3)
+    parts = parts if known else parts.assign(a=lambda table: table.a.cat.as_unknown())
+    models = [FriendlyMean(bounds=99.0, random_state=0).fit(table) for table in (frame, parts)]
+    assert np.array_equal(models[0].mean_, models[1].mean_)
+    with pytest.raises(ValueError, match="column 'a' is not"):
+        texts = dd.from_pandas(frame.assign(a=pd.Categorical(["x"] * 400)), npartitions=2)
+        FriendlyMean(bounds=99.0).fit(texts)
 
 
 def test_delayed_parts_of_a_generator():
