@@ -49,6 +49,7 @@ __all__ = [
     "check_vector",
     "column",
     "columns",
+    "in_memory_frame",
     "in_one_order",
     "integers",
     "is_vector",
@@ -171,6 +172,7 @@ def check_categories(given: Schema, name: str = "X") -> None:
 
 def see_columns(estimator: Any, X: Any, given: Schema, *, reset: bool) -> None:
     """Set the numbers and names of columns of an estimator, or check them, as scikit-learn does."""
+    X = X.to_native() if hasattr(type(X), "__narwhals_namespace__") else X
     seen = X if given.labels is not None else SimpleNamespace(shape=(0, given.n_features))
     validate_data(estimator, seen, reset=reset, skip_check_array=True)
 
@@ -263,10 +265,18 @@ class _Frame:
         return np.dtype(np.float32 if single else np.float64)
 
 
+def in_memory_frame(kind: type) -> bool:
+    """Whether a type is that of a data frame whose rows are in memory: what `_frame` takes."""
+    if hasattr(kind, "__narwhals_namespace__"):
+        return not hasattr(kind, "collect")
+    ways = (("iloc", "columns"), ("get_columns",), ("column", "schema"))
+    return any(all(hasattr(kind, name) for name in names) for names in ways)
+
+
 def _frame(X: Any) -> _Frame | None:
     """A data frame in memory, or None. Asked by type: lazy ones warn whoever asks an object."""
     kind = type(X)
-    if hasattr(kind, "__narwhals_dataframe__"):
+    if hasattr(kind, "__narwhals_namespace__") and hasattr(kind, "to_native"):
         return _frame(X.to_native())
     if hasattr(kind, "iloc") and hasattr(kind, "columns"):  # pandas, and what looks like it
         dtypes = list(X.dtypes)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._door import NUMBERS, Schema, schema
+from .._door import NUMBERS, Schema, in_memory_frame, schema
 from .._privacy._entries import dtype_of, kind_of
 from ._check_part import quietly
 from ._input import EngineInput
@@ -17,8 +17,9 @@ __all__ = ["SUPPORTED", "engine_of", "engine_of_parts", "engine_with_targets", "
 
 SUPPORTED = (
     "dask.array.Array, dask.dataframe.DataFrame, pyspark.sql.DataFrame, an RDD of arrays, "
-    "ray.data.Dataset, pyarrow.dataset.Dataset, polars.LazyFrame, the path of a Parquet file or "
-    "folder, and lists of arrays, of functions that return them, of delayed objects of Dask and of "
+    "ray.data.Dataset, pyarrow.dataset.Dataset, polars.LazyFrame, an Arrow C stream (a query of "
+    "DuckDB, a table of ibis, a pyarrow.RecordBatchReader), the path of a Parquet file or folder, "
+    "and lists of arrays, of functions that return them, of delayed objects of Dask and of "
     "object references of Ray"
 )
 """For errors."""
@@ -60,6 +61,7 @@ def engine_of(
     parts like those of `X`; `kinds` are what weights may declare to be. A TypeError for collections
     of these libraries that are no tables; it says which are.
     """
+    X = X.to_native() if _is_lazy_narwhals(type(X)) else X
     reader = _reader_of(X)
     if reader is None:
         if type(X).__module__.partition(".")[0] in _CLUSTERS:
@@ -99,13 +101,24 @@ def in_parts(X: Any) -> bool:
     return _reader_of(X) is not None
 
 
+def _is_lazy_narwhals(kind: type) -> bool:
+    return hasattr(kind, "__narwhals_namespace__") and hasattr(kind, "collect")
+
+
 def _reader_of(X: Any) -> tuple[str, str] | None:
     """The reader of a table in parts, by types alone."""
     if isinstance(X, list | tuple) and len(X):
         return _reader(type(X[0]), _LIST_READERS) or _list_reader(X)
     if isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "iu":
         return ("_pieces", "from_array")  # a copy in doubles would be read as a whole
-    return _reader(type(X), _READERS)
+    known, kind = _reader(type(X), _READERS), type(X)
+    if _is_lazy_narwhals(kind):
+        return _reader_of(X.to_native())
+    if known is not None or in_memory_frame(kind) or not hasattr(kind, "__arrow_c_stream__"):
+        return known
+    # Single columns are streams, too: of pandas and polars, and of Arrow.
+    column = hasattr(kind, "to_frame") or hasattr(kind, "chunks")
+    return None if column else ("_pieces", "from_stream")
 
 
 def engine_with_targets(

@@ -15,14 +15,19 @@ from weakref import finalize
 
 import numpy as np
 
+from .._privacy._optional import extra
 from .._rows.pieces import kept
 from .._rows.table import LocalEngine
 from ._check_part import CheckedSource, Columns, Reason, columns_of, has_no_columns, quietly
 from ._input import EngineInput, check_list, is_list_of_values
 
-__all__ = ["from_array", "from_dataset", "from_iterable", "from_lazy", "from_list", "from_path"]
+__all__ = [
+    *("from_array", "from_dataset", "from_iterable", "from_lazy", "from_list", "from_path"),
+    "from_stream",
+]
 
 _PART_ENTRIES = 2**23
+_BATCH_ENTRIES = 2**21  # of a stream, where a part is held as it comes, as rows and as a copy
 
 _PIECE = "an array, or a function that returns one,"  # of groups or weights, for errors
 
@@ -141,6 +146,37 @@ def _fragments(X: Any) -> list[Reader]:
 def _fragment(fragment: Any, schema: Any) -> Any:
     # Without threads of its own: parts may be read by several of ours.
     return fragment.to_table(schema=schema, use_threads=False)
+
+
+def from_stream(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
+    """What exports an Arrow C stream: a query of DuckDB, a table of ibis, a reader of batches.
+
+    A stream may come once only, so its rows are kept, in a file where they are large. Groups and
+    weights have a piece for each batch; without them small batches are put together.
+    """
+    with extra("arrow"):
+        import pyarrow
+
+    own = isinstance(X, pyarrow.RecordBatchReader)
+    reader = X if own else quietly(lambda: pyarrow.RecordBatchReader.from_stream(X))
+    columns = quietly(lambda: columns_of(reader.schema.empty_table()))
+    most = 0 if groups is not None or sample_weight is not None else _BATCH_ENTRIES
+    parts = cache(lambda: _spooled(_joined(reader, most // columns.n_features), columns))
+    return _input(columns, parts, groups, sample_weight)
+
+
+def _joined(batches: Iterable[Any], n_rows: int) -> Iterator[Any]:
+    """Batches, put together to tables of about so many rows; at least one."""
+    import pyarrow
+
+    held: list[Any] = []
+    for batch in batches:
+        held.append(batch)
+        if sum(map(len, held)) >= n_rows:
+            yield pyarrow.Table.from_batches(held)
+            held = []
+    if held:
+        yield pyarrow.Table.from_batches(held)
 
 
 # -- polars ----------------------------------------------------------------------------------------

@@ -1,0 +1,151 @@
+"""The same table from ten sources gives the same bits, and a stream is read in little memory."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sklearn_dp import (
+    DPBySegment,
+    DPKMeans,
+    DPStandardScaler,
+    FriendlyMean,
+    PrivacyBudget,
+    PrivacyLedger,
+)
+
+pa = pytest.importorskip("pyarrow")
+pl = pytest.importorskip("polars")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
+]
+
+NAMES = ["a", "b", "c"]
+X = np.random.default_rng(0).normal(size=(3000, 3)) + (np.arange(3000) % 2)[:, None] * 3
+FRAME = pd.DataFrame(X, columns=NAMES)
+TABLE = pa.Table.from_pandas(FRAME)
+
+
+class Stream:
+    """What has nothing but an Arrow C stream, as a query of a database."""
+
+    def __init__(self, table, batch=700):
+        self._table, self._batch = table, batch
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        batches = self._table.to_batches(max_chunksize=self._batch)
+        reader = pa.RecordBatchReader.from_batches(self._table.schema, batches)
+        return reader.__arrow_c_stream__(requested_schema)
+
+
+def of_dataset(folder):
+    from pyarrow import dataset, parquet
+
+    parquet.write_table(TABLE, folder / "table.parquet", row_group_size=1000)
+    return dataset.dataset(folder / "table.parquet")
+
+
+def of_narwhals(native, lazy=False):
+    narwhals = pytest.importorskip("narwhals")
+    found = narwhals.from_native(native)
+    return found.lazy() if lazy else found
+
+
+def of_duckdb():
+    duckdb = pytest.importorskip("duckdb")
+    connection = duckdb.connect()
+    connection.register("given", TABLE)
+    return connection.sql("SELECT a, b, c FROM given")
+
+
+SOURCES = {
+    "NumPy": lambda _: X,
+    "pandas": lambda _: FRAME,
+    "polars": lambda _: pl.DataFrame(TABLE),
+    "LazyFrame": lambda _: pl.DataFrame(TABLE).lazy(),
+    "pyarrow table": lambda _: TABLE,
+    "pyarrow dataset": of_dataset,
+    "record batch reader": lambda _: TABLE.to_reader(max_chunksize=512),
+    "DuckDB": lambda _: of_duckdb(),
+    "narwhals": lambda _: of_narwhals(pl.DataFrame(TABLE)),
+    "narwhals, lazy": lambda _: of_narwhals(pl.DataFrame(TABLE), lazy=True),
+    "any stream": lambda _: Stream(TABLE),
+}
+
+
+def bits(model):
+    return {
+        name: value.tobytes()
+        for name, value in vars(model).items()
+        if name.endswith("_") and isinstance(value, np.ndarray) and value.dtype.kind == "f"
+    }
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize(
+    "model",
+    [
+        DPKMeans(2, bounds=9.0, random_state=0),
+        FriendlyMean(bounds=9.0, random_state=0),
+        DPStandardScaler(random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_every_source_gives_the_same_bits(source, model, tmp_path):
+    want = bits(model.fit(X))
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=1.5, delta=1e-5))
+    found = type(model)(**{**model.get_params(), "ledger": ledger}).fit(SOURCES[source](tmp_path))
+    assert len(want) > 1 and bits(found) == want and len(ledger.entries) == 1
+    if source != "NumPy":
+        assert found.feature_names_in_.tolist() == NAMES
+
+
+def test_labels_of_a_stream_are_there_although_it_comes_once():
+    reader = TABLE.to_reader(max_chunksize=512)
+    model = DPKMeans(2, bounds=9.0, random_state=0).fit(reader)
+    assert (
+        model.labels_.tobytes() == DPKMeans(2, bounds=9.0, random_state=0).fit(X).labels_.tobytes()
+    )
+    assert (model.predict(Stream(TABLE)) == model.labels_).all()
+
+
+def test_groups_come_in_the_pieces_of_the_stream():
+    groups = np.arange(3000) // 3
+    pieces = [groups[start : start + 700] for start in range(0, 3000, 700)]
+    model = FriendlyMean(bounds=9.0, random_state=0)
+    want = bits(model.fit(X, groups=groups))
+    assert bits(model.fit(Stream(TABLE), groups=pieces)) == want
+
+
+def test_wrong_streams_are_refused_before_the_charge():
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=1.5, delta=1e-5))
+    wrong = [
+        (TABLE.append_column("day", pa.array([0] * 3000, pa.date32())), "column 'day'"),
+        (TABLE.append_column("text", pa.array(["x"] * 3000)), "column 'text'"),
+        (TABLE.append_column("a", TABLE["a"]), "names of columns must differ"),
+    ]
+    for table, words in wrong:
+        with pytest.raises(ValueError, match=words):
+            FriendlyMean(bounds=9.0, ledger=ledger).fit(Stream(table))
+    with pytest.raises(TypeError, match="in memory"):
+        DPBySegment(values=["x"], ledger=ledger).fit(Stream(TABLE), by=["x"] * 3000)
+    with pytest.raises(ValueError, match="feature names should match"):
+        model = DPKMeans(2, bounds=9.0).fit(TABLE)
+        model.predict(Stream(TABLE.rename_columns(["a", "b", "x"])))
+    assert not ledger.entries
+
+
+def test_a_stream_that_fails_tells_nothing_of_its_rows():
+    secret = 7319.4825
+
+    def batches():
+        yield from TABLE.to_batches(max_chunksize=1000)
+        raise ValueError(f"broken at {secret}")
+
+    reader = pa.RecordBatchReader.from_batches(TABLE.schema, batches())
+    with pytest.raises(Exception) as told:
+        FriendlyMean(bounds=9.0).fit(reader)
+    error = told.value
+    while error is not None:
+        assert str(secret) not in str(error)
+        error = error.__cause__ or error.__context__
