@@ -2,9 +2,9 @@
 
     python benchmarks/streams.py [--gigabytes 1]
 
-fits `FriendlyMean` and `DPKMeans` to streams of a quarter of that size and of that size (float64, 10
-columns, bounds known), which exist nowhere as a whole, and prints the time and the largest memory of
-the process that is its own (rows that were kept in a temporary file are not).
+fits `FriendlyMean` and `DPKMeans` to streams of a quarter of that size and of that size (float64,
+10 columns, bounds known), which exist nowhere as a whole. It prints the time and the largest memory
+that is the own of the process (rows that were kept in a temporary file are not).
 """
 
 import argparse

@@ -26,9 +26,11 @@ import plot_private_mixture
 import plot_private_palette
 import plot_private_search
 import plot_private_topics
+import plot_profile
 import plot_what_epsilon_costs
 
 PARTS = [
+    ("Segments of persons, ready to publish", plot_profile),
     ("The palette of a photograph", plot_private_palette),
     ("Handwritten digits in a pipeline", plot_digits_pipeline),
     ("The mean of data far away", plot_far_mean),

@@ -33,6 +33,7 @@ SAYS = {
     "plot_private_coreset": ["cost / KMeans", "DBSCAN on the points: ARI"],
     "plot_private_topics": ["ARI to KMeans", "What the released centers are about"],
     "plot_days": ["charges in the ledger: 1", "as stated"],
+    "plot_profile": ["Status: ", "Left in the ledger: epsilon 1", "income"],
     "plot_private_mixture": ["area under the curve", "Synthetic rows"],
 }
 # By an interpreter without options.
