@@ -134,7 +134,7 @@ def page_of_report(report: Any, subject: Mapping[str, str]) -> OfficerPage:
     spent = [
         (name, f"{cell(cost)} of {cell(total)} in all") for name, cost, total in report.ledger
     ] or [("epsilon", cell(report.epsilon)), ("delta", cell(report.delta))]
-    _, head, _ = report.paid_by or ("", "", ())
+    head = report.paid_by[1] if report.paid_by else ""
     used = f"rho {cell(report.spent_rho)} of {cell(report.rho)}; what is left is not given back"
     budget = [
         *((f"Charged: {name}", text) for name, text in spent),

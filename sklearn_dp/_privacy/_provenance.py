@@ -97,7 +97,7 @@ def total_of(named: Sequence[tuple[str, PrivacyReport]]) -> PrivacyReport:
         payers=first.payers if same else "",
         in_rho=len(costs) == 1,
         # Charged together, to one ledger: its head is that of all.
-        paid_by=first.paid_by if len({each.paid_by for each in reports}) == 1 else None,
+        paid_by=first.paid_by if len({(each.paid_by or ())[:3] for each in reports}) == 1 else None,
         **_joint(reports),
     )
 

@@ -344,8 +344,8 @@ class DPProfile(ProfileDisplays, Versioned, Guaranteed, ParameterNames):
         self.explained_, self.explained_std_error_, self.explained_without_structure_ = shares[:3]
         self.status_ = status_of(findings, released.status_, shares)
 
-    def _released_parts(self) -> tuple[Any, ...]:
-        return (self.estimator_,)
+    def _released_parts(self) -> Any:
+        return [((), self.estimator_)]
 
     # -- after the fit --------------------------------------------------------------------------
 
