@@ -30,7 +30,7 @@ So a block has the rows that it has in memory, in the same order, and its fit th
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import sklearn
@@ -48,6 +48,7 @@ from .._silence.global_generators import own_streams
 from .._silence.suppress_output import attempt_silently, suppress_output
 from .._sklearn_compat import without_callbacks
 from .active import ACTIVE
+from .handles import TableRows
 from .samples import UnitNumbers
 
 _MOST_COPIES = 64
@@ -206,23 +207,24 @@ def fit_table_blocks(
     return np.concatenate(table.exchange(_drawn, _fitted, len(tasks), shared))
 
 
-def table_of_blocks(
-    session: PrivacySession, table: Table, fits: BlockFits, numbers: UnitNumbers | None = None
-) -> Table:
-    """The same as the rows of a table: of a public number, a unit more or less replaces one."""
-    results = fit_table_blocks(session, table, fits, numbers)
+def fit_blocks(
+    session: PrivacySession, rows: TableRows, fits: BlockFits, numbers: UnitNumbers | None = None
+) -> TableRows:
+    """A handle of the same, as points: of a public number, a unit more or less replaces one."""
+    results = fit_table_blocks(session, rows._raw(), fits, numbers)
     units = Units(len(results))
-    units.unit = table.units.unit
-    return Table.in_memory(results.reshape(len(results), math.prod(fits.shape)), units)
+    units.unit = rows.units.unit
+    flat = results.reshape(len(results), math.prod(fits.shape))
+    return TableRows.in_memory(flat, units)
 
 
-def _exact_rows(rows: Any, shape: tuple[int, ...]) -> np.ndarray:
+def _exact_rows(rows: TableRows, shape: tuple[int, ...]) -> np.ndarray:
     """Results, from a handle of them, for rooms that are still to be moved: NaN where there is
     none."""
-    table = rows._TableRows__table
+    table = rows._raw()
     table._finish()
     found = []
-    for part in table.engine.states:
+    for part in cast(Any, table.engine).states:
         X, active = np.asarray(part.source.read(), dtype=np.float64), part.state.get(ACTIVE)
         found.append(X if active is None else np.where(active[:, None], X, np.nan))
     return np.concatenate(found).reshape(-1, *shape)

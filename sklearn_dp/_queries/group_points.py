@@ -15,9 +15,10 @@ import numpy as np
 from .._privacy._rounding import exact_integers
 from .._privacy._units import UnitFacts, Units
 from .._rows.table import MOST_PIECES, TASKS, ArraySource, Part, PartSource, Table
+from .handles import TableRows
 from .samples import UnitNumbers
 
-__all__ = ["group_points", "unit_points"]
+__all__ = ["group_points", "points_of", "unit_points"]
 
 
 def unit_points(X: Any, units: Units) -> np.ndarray:
@@ -35,6 +36,11 @@ def unit_points(X: Any, units: Units) -> np.ndarray:
     # Row after row, in the order they have in the data: no other unit takes part.
     np.add.at(points, index, X[order] / (sizes[index] / steps)[:, None])
     return points
+
+
+def points_of(rows: TableRows) -> TableRows:
+    """A handle of the points of groups, or the same where rows are units."""
+    return TableRows(group_points(rows._raw())) if rows.units.grouped else rows
 
 
 def group_points(table: Table) -> Table:

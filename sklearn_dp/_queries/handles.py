@@ -10,17 +10,13 @@ import numpy as np
 
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid
-from .._privacy._session import PrivacySession
 from .._privacy._units import Units
 from .._rows.rows import GridGeometry, Rows
 from .._rows.rows import GridTable as _GridTable
 from .._rows.table import Table as _Table
 from ._query import Facts, GridFacts, Query, Step, applied, ask
 from .active import ACTIVE
-from .blocks import BlockFits, table_of_blocks
 from .grids import Projected, Quantized, Recentered, Unprojected
-from .group_points import group_points
-from .samples import UnitNumbers
 
 __all__ = ["AnyGrid", "AnyTable", "GridRows", "TableRows"]
 
@@ -42,19 +38,9 @@ class TableRows:
     def n_features(self) -> int:
         return self.__table.n_features
 
-    def points(self) -> Self:
-        """A handle of the points of groups, or this one where rows are units."""
-        return type(self)(group_points(self.__table)) if self.units.grouped else self
-
-    def numbered(self) -> UnitNumbers:
-        """How the units are numbered: one pass."""
-        return UnitNumbers.of(self.__table)
-
-    def fit_blocks(
-        self, session: PrivacySession, fits: BlockFits, numbers: UnitNumbers | None = None
-    ) -> Self:
-        """A handle of the results of fits to random blocks, as points: NaN where a block failed."""
-        return type(self)(table_of_blocks(session, self.__table, fits, numbers))
+    def _raw(self) -> _Table:
+        """The table, for questions that make another handle of it."""
+        return self.__table
 
     @property
     def units(self) -> Any:

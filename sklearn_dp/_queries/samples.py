@@ -22,8 +22,11 @@ from .._privacy._session import PrivacySession
 from .._privacy._units import UnitFacts
 from .._rows.table import Part, Summed, Table
 from ._query import Hidden
+from .handles import TableRows
 
-__all__ = ["ByPart", "Coins", "UnitNumbers", "chosen_rows", "drawn_places", "released_numbers"]
+__all__ = [
+    "ByPart", "Coins", "UnitNumbers", "chosen_rows", "drawn_places", "numbered", "released_numbers",
+]  # fmt: skip
 
 _DRAWS = 2**16  # at a time
 
@@ -135,6 +138,11 @@ class UnitNumbers(Hidden):
             return draws.take(self.starts[part.source.number], units.n_rows)
         own = draws.take(0, units.size) if units.numbers is None else draws.at(units.numbers)
         return units.spread(own)
+
+
+def numbered(rows: TableRows) -> UnitNumbers:
+    """How the units of a handle are numbered: one pass."""
+    return UnitNumbers.of(rows._raw())
 
 
 def released_numbers(

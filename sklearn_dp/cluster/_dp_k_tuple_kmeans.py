@@ -30,8 +30,8 @@ from .._partitions import engine_of_parts
 from .._privacy._checks import check_choice
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
-from .._queries.blocks import BlockFits
-from .._queries.samples import released_numbers
+from .._queries.blocks import BlockFits, fit_blocks
+from .._queries.samples import numbered, released_numbers
 from .._rows.single_rows import row_guard
 from ._centers import CENTERS_WITH_ERRORS, BaseWeightedCenters
 from ._columns import ColumnsOfCenters
@@ -328,7 +328,7 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
             return self._store(found, refined, unit_weight)
         context, status, norms = context.bounded("bound")
         # Blocks need rows, whatever these weigh; the iterations see weights.
-        numbers = table.numbered()
+        numbers = numbered(table)
         size, totals = released_numbers(session, "count", numbers, table.units)
         weight, sd = float(totals[0]), 2.0 * noise_sd(_COUNT_SHARE * rho)
         status = Weights.of(totals, sd).told(status)
@@ -374,7 +374,7 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
             prepare=partial(clipped, domain),
             rate=None if self.sampling == "disjoint" else COPY_RATE,
         )
-        return table.fit_blocks(session, fits, numbers)
+        return fit_blocks(session, table, fits, numbers)
 
 
 def _gaussian(name, rho, sensitivity):

@@ -34,6 +34,7 @@ from .._intervals import StandardErrors
 from .._privacy._checks import check_choice
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
+from .._queries.group_points import points_of
 from .._queries.handles import GridRows
 from .._queries.pairs import MOST_RADII
 from .._rows.single_rows import distances, row_guard
@@ -157,7 +158,7 @@ class BaseDPBall(BaseDPEstimator):
 
     def _rows(self, table, session):
         """Points of units on the grid of the public or paid domain, it, columns and a status."""
-        table, domain = table.points(), self._domain(table.n_features)
+        table, domain = points_of(table), self._domain(table.n_features)
         columns = columns_of(session, table, domain)
         domain, status, _ = known_or_paid(session, "bound", table, domain)
         return GridRows.quantize(table, domain), domain, columns, status

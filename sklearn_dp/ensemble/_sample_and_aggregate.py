@@ -28,7 +28,7 @@ from .._privacy._checks import check_choice
 from .._privacy._domain import Domain
 from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._units import unit_of
-from .._queries.blocks import BlockFits
+from .._queries.blocks import BlockFits, fit_blocks
 from .._sklearn_compat import with_callbacks
 from ._aggregation import AGGREGATORS, Aggregation
 from ._output import WithTarget, clip_features, labels_of, probe, target_column
@@ -379,7 +379,7 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
             prepare=partial(clip_features, self._domain(n_features), n_features),
             rate=None if self.sampling == "disjoint" else COPY_RATE,
         )
-        return table.fit_blocks(session, fits)
+        return fit_blocks(session, table, fits)
 
     def _released_parts(self):
         return [((), self.estimator_)] if isinstance(self.estimator_, Guaranteed) else []

@@ -61,7 +61,7 @@ PUBLIC = {
     "_rows.threads": None,
     "_privacy._sealed": {"Sealed", "SealedCells", "SealedNames", "entry_of"},
     "_queries.averages": {"Members", "average_of_members"},
-    "_queries.samples": {"Coins", "released_numbers"},
+    "_queries.samples": {"Coins", "numbered", "released_numbers"},
 }
 SUMS_OF_ROWS = {
     "count", "exact_gram", "label_sums", "noisy_count_and_totals", "noisy_counts", "norm_counts",
@@ -77,7 +77,7 @@ STATED = {
 MOVED = {m.name.removeprefix("_rows.") for m in package_modules() if m.component == "_rows"}
 ROWS = {"rows", "table", "part", "points", "X", "inner"}
 WAYS_TO_ROWS = {"sums", "source", "state", "exchange", "shuffle", "collect_rows", "engine"}
-OPENED = {"_Sealed__exact", "_TableRows__table"}
+OPENED = {"_Sealed__exact", "_TableRows__table", "_raw"}
 BASES = {
     "Public", "Query", "PointQuery", "CellQuery", "SparseQuery", "Step", "Hidden",
     "Sealed", "SealedCells", "SealedNames",
@@ -196,6 +196,7 @@ PLANTED = [
             "engine = self.table.engine",
             "answer._Sealed__exact",
             "rows._TableRows__table",
+            "table._raw()",
             "first = coins._firsts",
             "n = numbers.size",
             "object.__getattribute__(answer, name)",

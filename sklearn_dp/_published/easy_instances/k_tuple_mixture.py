@@ -35,7 +35,7 @@ from ..._aggregate.shared.samples import UnitNumbers
 from ..._aggregate.shared.weighted_kmeans import best_start
 from ..._aggregate.tuples.stage import TupleStage
 from ..._privacy._domain import Domain
-from ..._queries.blocks import BlockFits
+from ..._queries.blocks import BlockFits, fit_blocks
 from ..._queries.handles import TableRows
 from ..halves import in_first, second_half
 
@@ -142,7 +142,7 @@ def _tuples(context: MixtureContext, numbers: UnitNumbers, stage: TupleStage) ->
         takes_part=in_first,
         within=context.known,
     )
-    return TableRows(table).fit_blocks(context.session, fits, numbers)
+    return fit_blocks(context.session, TableRows(table), fits, numbers)
 
 
 def _clip(domain: Domain, rows: np.ndarray) -> np.ndarray:
