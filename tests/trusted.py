@@ -2,14 +2,16 @@
 
     python tests/trusted.py                  # this checkout
     python tests/trusted.py --before FOLDER  # beside another one
+    python tests/trusted.py --files DPKMeans # the files, with their lines
 
 The modules that an estimator imports, directly or through others, of these kinds:
 
 * kernel: all that it needs of `_privacy`, but for ledgers and pages, which see no values;
 * rows, questions: all that it needs of `_rows` and `_queries`;
 * door: how rows come in (`_base`, `_tables`, `_validation`, `_partitions`, `_days`);
-* others: modules that import rows, parts or sums of them, ask a table for sums, open an answer, or
-  import a class that holds any of these. They should be none.
+* others: modules that import rows, parts or sums of them, ask a table for sums, open an answer,
+  state a sensitivity, fit the rows themselves, or import a class that holds any of these. They
+  should be none.
 
 Lines are code: no docstrings, comments or blank lines. The second table counts the calls, outside
 of kernel and questions, that state a sensitivity.
@@ -26,7 +28,12 @@ sys.path.insert(0, str(Path(__file__).parent / "_queries"))
 
 from house import ROOT, imports, lines_by_kind  # noqa: E402
 from test_architecture import Module, dotted  # noqa: E402
-from test_laws import STATED, has_no_way_to_rows, imports_no_rows  # noqa: E402
+from test_laws import (  # noqa: E402
+    STATED,
+    has_no_way_to_rows,
+    imports_no_rows,
+    states_no_sensitivity,
+)
 
 ESTIMATORS = {
     "DPKMeans": "cluster._dp_kmeans",
@@ -121,8 +128,8 @@ class Checkout:
         if parts[:2] == ["_aggregate", "shared"] and parts[2] in ROW_MODULES:
             return "rows"
         module = self.modules[name]
-        raw = [*imports_no_rows(module), *has_no_way_to_rows(module)]
-        return "others" if raw else None
+        seen = any(law(module) for law in SEEING)
+        return "others" if seen else None
 
     def _imported(self, name, held):
         """Classes that hold rows, of other modules."""
@@ -146,11 +153,14 @@ class Checkout:
                 found.add(node.name)
         return found if self._kind(name) == "others" or raw else set()
 
+    def files(self, estimator):
+        """The modules by kind."""
+        needed = sorted(self.needed(ESTIMATORS[estimator]))
+        return {kind: [name for name in needed if self.kinds[name] == kind] for kind in KINDS}
+
     def row(self, estimator):
         """Code lines by kind."""
-        needed = self.needed(ESTIMATORS[estimator])
-        kinds = {kind: [n for n in needed if self.kinds[n] == kind] for kind in KINDS}
-        return [self.lines(kinds[kind]) for kind in KINDS]
+        return [self.lines(names) for names in self.files(estimator).values()]
 
     def stated(self):
         """Where a sensitivity is stated outside of kernel and questions."""
@@ -161,6 +171,22 @@ class Checkout:
             for node in ast.walk(module.tree)
             if isinstance(node, ast.Call) and states(node)
         ]
+
+
+def fits_rows(module):
+    """Fits that are handed the rows, and not a table or a handle of them."""
+    return [
+        node.name
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.FunctionDef) and node.name == "_fit"
+        if any(each.arg == "X" for each in node.args.args)
+    ]
+
+
+SEEING = tuple(
+    lambda module, law=law: list(law(module))
+    for law in (imports_no_rows, has_no_way_to_rows, states_no_sensitivity, fits_rows)
+)
 
 
 def states(call):
@@ -174,8 +200,15 @@ def states(call):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--before", type=Path, help="folder of another checkout")
-    before = parser.parse_args().before
-    now, past = Checkout(ROOT), before and Checkout(before.resolve())
+    parser.add_argument("--files", choices=ESTIMATORS, help="an estimator whose files to list")
+    options = parser.parse_args()
+    now, past = Checkout(ROOT), options.before and Checkout(options.before.resolve())
+    if options.files:
+        for kind, names in now.files(options.files).items():
+            print(f"{kind}: {now.lines(names):,}")
+            for name in names:
+                print(f"  {now.paths[name].relative_to(ROOT)}: {now.lines([name]):,}")
+        return
     print(f"{'estimator':<20}" + "".join(f"{kind:>10}" for kind in (*KINDS, "all", "before")))
     for name in ESTIMATORS:
         row = now.row(name)

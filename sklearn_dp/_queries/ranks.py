@@ -19,13 +19,22 @@ from scipy.linalg import solve_toeplitz, toeplitz
 from .._privacy._aggregates import weighted_bincount
 from .._privacy._rounding import round_up
 from .._privacy._sealed import Claim
+from .._privacy._session import PrivacySession
 from .._privacy._units import UnitFacts
 from .._rows.rows import ROWS
 from .._rows.table import Part
 from ._query import Facts, Query
 from .grids import Axes
 
-__all__ = ["ColumnRanks", "LineRanks", "RankQuery", "prefix_claim", "prefix_noise", "root_of_sums"]
+__all__ = [
+    "ColumnRanks",
+    "LineRanks",
+    "RankQuery",
+    "noisy_prefix_sums",
+    "prefix_claim",
+    "prefix_noise",
+    "root_of_sums",
+]
 
 _BITS = 10
 
@@ -64,6 +73,20 @@ def prefix_claim(n_histograms: int, n_bins: int, units: UnitFacts) -> Claim:
     """
     square = n_histograms * int(np.square(_factors(n_bins)[0]).sum())
     return Claim(round_up(round_up(math.sqrt(square)) * units.scale), units.step * 2.0**-_BITS)
+
+
+def noisy_prefix_sums(
+    session: PrivacySession, entry: str, counts: np.ndarray, units: UnitFacts, rho: float
+) -> tuple[np.ndarray, float]:
+    """Prefix sums of histograms (n_histograms, n_bins), in weight, and a scale of their noise,
+    times `prefix_noise`. A unit has at most its weight, in one bin of each. For rooms that are
+    still to be moved."""
+    claim = prefix_claim(len(counts), counts.shape[1], units)
+    noisy = session.gaussian(
+        entry, root_of_sums(counts), sensitivity=claim.l2, unit=claim.unit, rho=rho
+    )
+    scale = claim.l2 * claim.unit / math.sqrt(2 * rho)
+    return noisy @ prefix_noise(counts.shape[1]).T, scale
 
 
 class RankQuery(Query):

@@ -26,9 +26,8 @@ from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
-from ..._privacy._units import UnitFacts
 from ..._queries.handles import TableRows
-from ..._queries.ranks import ColumnRanks, prefix_claim, prefix_noise, root_of_sums
+from ..._queries.ranks import ColumnRanks, noisy_prefix_sums, prefix_noise  # noqa: F401
 
 _ZOOM, _RANKS = "coarse ranks", "ranks"
 _N_ZOOMS = 2
@@ -39,20 +38,6 @@ _MARGIN = 4.0  # standard deviations of a coarse rank that are kept about the qu
 _NIL = 2.0**-50  # without bounds: magnitudes that are not told from 0
 _LEVEL = float(norm.ppf(0.975))
 _WORDS = "root of the features: a unit adds to each column at most one column of the root of sums"
-
-
-def noisy_prefix_sums(
-    session: PrivacySession, entry: str, counts: np.ndarray, units: UnitFacts, rho: float
-) -> tuple[np.ndarray, float]:
-    """Prefix sums of histograms (n_histograms, n_bins), in weight, and a scale of their noise,
-    times `prefix_noise`. A unit has at most its weight, in one bin of each. For rooms that are
-    still to be moved."""
-    claim = prefix_claim(len(counts), counts.shape[1], units)
-    noisy = session.gaussian(
-        entry, root_of_sums(counts), sensitivity=claim.l2, unit=claim.unit, rho=rho
-    )
-    scale = claim.l2 * claim.unit / math.sqrt(2 * rho)
-    return noisy @ prefix_noise(counts.shape[1]).T, scale
 
 
 @dataclass(frozen=True)
