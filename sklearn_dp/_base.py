@@ -336,8 +336,8 @@ class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, Para
         progress = Progress(self)
         X = None if X is None else saturated(X)
         self._fit(X, units, session, progress, **public)
-        if X is not None and (labelled := self._labelled_by()) is not None:
-            self.labels_ = labels_of(self._table(X, Units(0)), *labelled)
+        if X is not None and (labeled := self._labeled_by()) is not None:
+            self.labels_ = labels_of(self._table(X, Units(0)), *labeled)
         self._tidy(np.float64 if X is None else X.dtype)
         self._add_report(session.report())
         self._tell_limit()
@@ -383,7 +383,7 @@ class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, Para
             return X
         return Table.in_memory(X, units, None if self._requires_in_memory() else self.n_jobs)
 
-    def _labelled_by(self) -> tuple[np.ndarray, Callable[[Any], Any]] | None:
+    def _labeled_by(self) -> tuple[np.ndarray, Callable[[Any], Any]] | None:
         """Released centers that rows get labels by, and what of a row is compared with them. No fit
         sees labels: they are told to whoever has the rows."""
         return None

@@ -145,7 +145,7 @@ class BaseDPCenters(
         self.cluster_centers_ = centers[order]
         self.cluster_weights_ = np.maximum(weights[order], 0.0)
 
-    def _labelled_by(self):
+    def _labeled_by(self):
         return self.cluster_centers_, self._distance.rows
 
     def _store(self, result, columns, unit_weight=1.0):

@@ -70,8 +70,9 @@ def _shares(n_features: int, tuning: Tuning) -> dict[str, tuple[float, float]]:
     radius = tuning.center_share if flat else tuning.radius_share
     far = tuning.flat_cells + tuning.far_cells
     if n_features == 1:
-        line = (factor * tuning.cells_share + tuning.means_share for factor in (1.0, far))
-        return {CENTER: (tuning.center_share,) * 2, RADIUS: (radius,) * 2, LINE: tuple(line)}
+        cells, means = tuning.cells_share, tuning.means_share
+        line = cells + means, cells * far + means
+        return {CENTER: (tuning.center_share,) * 2, RADIUS: (radius,) * 2, LINE: line}
     return {
         CENTER: (tuning.center_share,) * 2,
         RADIUS: (radius,) * 2,

@@ -94,6 +94,7 @@ def build_private_coreset(
         tuning=private_coreset_tuning(table.n_features),
     )
     context = located(run, math.sqrt(2 * session.remaining()))
+    coreset: Coreset
     if context.pays(LINE):
         coreset = column_coreset(context, 1.0)
     else:
@@ -186,6 +187,7 @@ def choose_separately(
         tuning=tuning,
     )
     context = located(run, math.sqrt(2 * rho))
+    coreset: Coreset
     if context.pays(LINE):
         coreset = column_coreset(context, 1.0)
     else:
