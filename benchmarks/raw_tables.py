@@ -54,7 +54,8 @@ def covariance(Y, bounds, epsilon):
     model = FriendlyCovariance(epsilon=epsilon, bounds=bounds).fit(Y)
     deviations = np.sqrt(np.maximum(np.diag(model.covariance_), 1e-300))
     error = np.diag(model.covariance_std_error_) / (2 * deviations)
-    yield "deviation", deviations, error, model.column_status_
+    codes = model.column_status_
+    yield "deviation", deviations, error, np.where(codes == "covariance", "ok", codes)
 
 
 def quantiles(Y, bounds, epsilon):

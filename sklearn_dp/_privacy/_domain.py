@@ -106,6 +106,13 @@ class Domain:
             raise ValueError(f"bounds: the box must be at least {_SMALLEST:g} wide.")
         return cls((low + high) / 2, radius, low, high)
 
+    @property
+    def ends(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of each column: those of the box, or of the box about a ball."""
+        if self.low is None or self.high is None:
+            return self.center - self.radius, self.center + self.radius
+        return self.low, self.high
+
     def center_rows(self, X: np.ndarray) -> np.ndarray:
         """Clip finite rows to the box, if there is one, and subtract the center, row by row.
 

@@ -1,30 +1,22 @@
 """Differentially private covariance of data of any scale and shape.
 
-A location (:mod:`sklearn_dp._aggregate.shared.adaptive_center`), a first guess, and rounds of
-whitened moments (:mod:`sklearn_dp._aggregate.moments.rounds`).
+Means and standard deviations of columns (:mod:`sklearn_dp._aggregate.columns.moments`), rounds of
+whitened moments (:mod:`sklearn_dp._aggregate.moments.rounds`), and both together
+(:mod:`sklearn_dp._aggregate.moments.known_columns`).
 """
 
 import math
 from dataclasses import replace
-from functools import partial
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._aggregate.columns.look import COLUMNS, column_entries
-from .._aggregate.moments.codes import at_bound_codes
+from .._aggregate.moments.codes import at_bound_codes, status_of_joint
 from .._aggregate.moments.covariance_core import BLOCK_LIMIT
-from .._aggregate.moments.ellipsoid import matrix_errors, symmetric
+from .._aggregate.moments.ellipsoid import matrix_errors
+from .._aggregate.moments.known_columns import known_entries
 from .._aggregate.moments.moment_releases import DISTANCES, moment_entries
-from .._aggregate.moments.seen_columns import (
-    moments_status,
-    seen_columns,
-    told_of_rare,
-)
-from .._aggregate.shared.adaptive_center import (
-    center_radius_entries,
-)
 from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer
 from .._days import WITHOUT_BOUNDS
@@ -41,21 +33,19 @@ from ._routes import BaseRoutes
 __all__ = ["FriendlyCovariance"]
 
 METHODS = ("whiten", "friendly_core", "gram")
-_LOCATION_SHARE = 0.06
-_COLUMN_SHARE = 0.06
-_CORE_SHARE = 0.35  # of rho, for the friendly core
-_DELTA_SHARE = 0.5  # of delta, for its failure events
-_WIDER = 32.0  # rows are kept up to this multiple of the radius that holds most of them
 
 
 class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, BaseRoutes):
     """Differentially private covariance and mean of data of any location, scale and condition.
 
     No bound on the norm is needed: the noise is proportional to the covariance itself, in every
-    direction. A rough location and scale are found first. Then the rows are whitened by what has
-    been released so far, clipped in the whitened norm, and released again, until no direction is
-    hidden in the noise; most of the budget goes to the last round. The effect of clipping is
-    corrected for as if the data were normal.
+    direction. The mean and the standard deviation of each column are released first, as by
+    `DPStandardScaler`. Then rows in these units are whitened by what has been released so far,
+    clipped in the whitened norm, and released again, until no direction is hidden in the noise;
+    most of the budget goes to the last round. The effect of clipping is corrected for as if the
+    data were normal. Finally, variances are combined with those of the columns by themselves. A
+    column with far values, such as a rare flag, thus keeps its own variance, and the other columns
+    lose nothing by it.
 
     Parameters
     ----------
@@ -67,7 +57,8 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         Budget in zero-concentrated DP. Give it in place of `epsilon`.
     bounds : float or pair (low, high), optional
         Public bounds: the radius of a ball around the origin, or a box, given as scalars or arrays
-        of shape (n_features,). Rows outside are clipped.
+        of shape (n_features,). Rows outside are clipped. A side of the box that is not known may be
+        infinite, as in ``bounds=([0, 0], [120, np.inf])``: its end is then found privately.
     ledger : str, path or PrivacyLedger, optional
         Ledger with the total budget of many fits; charged before the data are read.
     method : {"whiten", "friendly_core", "gram"}, default="whiten"
@@ -110,22 +101,18 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         was found, or if, without bounds, only a single value is visible in the column. With
         `assume_centered` the location is known.
     column_scale_ : ndarray of shape (n_features,)
-        The unit of each column for comparing lengths: half the side of a box, a released standard
-        deviation, or 1 if columns are not scaled.
-    radius_ : float
-        Except with `method="gram"`: released radius around a released mean (with `assume_centered`
-        the origin) to which the first step clips rows, in columns divided by `column_scale_`.
-    rows_beyond_ : float
-        Upper bound, at 95 % confidence, for the number of units (total weight) beyond it, from
-        released values; with `bounds`, after clipping to these.
+        The unit of each column for comparing lengths: its released standard deviation (with
+        `assume_centered`, its distance from the origin), half the side of a box (``"gram"``), or 1
+        if columns are not scaled.
     column_status_ : ndarray of str of shape (n_features,)
-        For each column "ok"; "constant" where all that can be seen is one value; "variance" where
-        the mean can be relied on, but not the variance and the covariances: long tails are
-        clipped, or the noise hides them; "bound" where the mean, or many rows, are at one of the
-        `bounds` (but for 0); or "noise" where the noise hides the mean.
+        For each column "ok"; "constant" where all that can be seen is one value; "covariance" where
+        the noise hides its covariances alone; "variance" where the mean can be relied on, but not
+        the variance and the covariances: long tails are clipped, or the noise hides them; "bound"
+        where the mean, or many rows, are at one of the `bounds` (but for 0); or "noise" where the
+        noise hides the mean.
     status_ : str
-        "ok", without `bounds` "ok inside `radius_`: ..." with `rows_beyond_`; or else a description
-        of what the releases show to be wrong.
+        "ok", which may be followed by limits; or else a description of what the releases show to be
+        wrong.
     path_ : str
         "whiten", "friendly core", "gram" or, in a fit of `DPBySegment`, "segments": the source of
         the first guess, by releases.
@@ -230,21 +217,19 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         if self._of_others or self._earlier() is not None:
             return moment_entries(target.to_rho(), centered=self.assume_centered, one=True)
         stage, rho = self._stage(target, n_features)
+        tails, centered = self.method != "gram", self.assume_centered
         first: tuple[PlanEntry, ...] = ()
         if self.method != "gram":
-            first = center_radius_entries(rho, _LOCATION_SHARE, centered=self.assume_centered)
-            if self.bounds is None and n_features > 1:
-                first = (*column_entries(_COLUMN_SHARE * rho), *first)
+            bounded = self._domain(n_features) is not None
+            first = known_entries(rho, n_features, bounded=bounded)
         if stage is not None:
             first += stage.entries()
         rest = sum_down([rho, *(-entry.rho for entry in first)])
-        # What the columns leave goes to the moments.
-        most = sum_down([rho, *(-entry.rho for entry in first if entry.name != COLUMNS)])
-        tails, centered = self.method != "gram", self.assume_centered
         last = moment_entries(rest, centered=centered, tails=tails, one=True)
+        # What the columns leave goes to the joint moments.
         return (
             *first,
-            *(entry if entry.name == DISTANCES else replace(entry, max_rho=most) for entry in last),
+            *(entry if entry.name == DISTANCES else replace(entry, max_rho=rho) for entry in last),
         )
 
     @with_max_weight
@@ -288,45 +273,31 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         return self._fit_validated(X, groups, sample_weight)
 
     def _fit_table(self, table, session, progress):
-        centered = bool(self.assume_centered)
-        seen = seen_columns(session, table, self._domain(table.n_features), centered=centered)
-        columns, scale = seen.columns, seen.scale
-        table, domain = columns.read(table), columns.domain
+        domain = self._domain(table.n_features)
         self._earlier_days = None  # of a fit with other parameters
         find = self._by_gram if self.method == "gram" else self._by_rounds
         if self._of_others:
-            find = partial(self._by_others, columns)
+            find = self._by_others
         elif self._earlier() is not None:
             find = self._by_day
-        end, rows, origin = find(table, domain, session, progress)
-        factor = end.factor * (rows.unit * scale[:, None])
-        self._whitening = end.axes / (end.scales * (rows.unit * scale[:, None]))
-        self.covariance_ = symmetric(factor @ factor.T)
+        known, end, rows, origin = find(table, domain, session, progress)
+        found, names = known.joined(end, rows, origin), self._column_names
+        self._whitening, self.covariance_ = found.whitening, found.covariance
         self.precision_ = self._precision() if self.store_precision else None
-        location = origin + end.center * rows.unit
-        self.location_ = location if centered else seen.to_table(location)
-        self.column_scale_ = scale
-        self.size_ = end.weight * table.units.unit_weight
-        found, codes = seen.with_rare(end, rows, origin)
-        unknown = seen.unbounded(codes)
-        second = np.where(unknown, math.inf, found.second)
-        self.covariance_std_error_ = matrix_errors(self.covariance_, second, "full")
-        least = np.finfo(np.float64).tiny  # errors may be infinite
-        errors = found.mean * np.sqrt(np.maximum(np.diag(self.covariance_), least))
-        errors = np.where(unknown, math.inf, errors)
-        self.location_std_error_ = np.zeros_like(errors) if centered else errors
-        self.size_std_error_ = end.errors.weight * table.units.unit_weight
-        box = None if centered else columns.box
-        place = self.location_, self.location_std_error_
+        self.location_, self.location_std_error_ = found.mean, found.mean_error
+        end, unit = found.end, table.units.unit_weight
+        self.covariance_std_error_ = matrix_errors(self.covariance_, end.errors.second, "full")
+        self.column_scale_ = known.columns.scale
+        self.size_, self.size_std_error_ = end.weight * unit, end.errors.weight * unit
         spreads = np.sqrt(np.diag(self.covariance_))
-        self.column_status_ = at_bound_codes(codes, box, *place, spreads)
+        box = None if self.assume_centered else domain
+        place = self.location_, self.location_std_error_
+        self.column_status_ = codes = at_bound_codes(found.codes, box, *place, spreads)
         of_mean, _ = end.errors.clipped or np.zeros((2, len(spreads)))
         self._clip_bias, self._clip_variance = of_mean * spreads, end.noise_errors()[2]
         if self.status_ == "ok":
-            names = self._column_names
-            status = moments_status(end, self.column_status_, names, session.budget_for)
-            status = told_of_rare(status, self.column_status_, found.second, names)
-            self.status_ = seen.told(status, self._column_names)
-        self.status_ = at_bounds(self.status_, box, *place, self._column_names)
-        cut = self.column_status_, box, self.location_, spreads, self._column_names
+            self.status_ = status_of_joint(end, codes, names, session.budget_for)
+            self.status_ = known.told(self.status_, names)
+        self.status_ = at_bounds(self.status_, box, *place, names)
+        cut = codes, box, self.location_, spreads, names
         self.status_ = self._told_of_days(told_of_cuts(self.status_, *cut))

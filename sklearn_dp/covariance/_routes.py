@@ -6,6 +6,7 @@ they are about, and sets `path_`, `status_` and what is known of rows far out.
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,18 +14,19 @@ import numpy as np
 from .._aggregate.moments.covariance_core import core_stage
 from .._aggregate.moments.days import EarlierDays
 from .._aggregate.moments.ellipsoid import Ellipsoid
+from .._aggregate.moments.known_columns import KnownColumns, PublicColumns, known_moments
 from .._aggregate.moments.rounds import MomentRounds, fit_gram, refine, rows_in_bounds
-from .._aggregate.shared.adaptive_center import about_origin, adaptive_center_radius
 from .._aggregate.shared.bounds import with_caveat
-from .._aggregate.shared.narrow_bounds import ends_of
-from .._aggregate.shared.rows import GridTable
+from .._aggregate.shared.centering import noise_sd
 from .._days import BaseByDays
+from .._privacy._domain import column_ends
 
 __all__ = ["BaseRoutes"]
 
 _CORE_SHARE = 0.35  # of rho, for the friendly core
+_FEWEST = 5.0  # standard deviations of its noise, that the number of rows is at least
+_NOTHING = "too few rows for this budget: the answer is mostly noise"
 _DELTA_SHARE = 0.5  # of delta, for its failure events
-_WIDER = 32.0  # rows are kept up to this multiple of the radius that holds most of them
 
 
 class BaseRoutes(BaseByDays):
@@ -35,12 +37,19 @@ class BaseRoutes(BaseByDays):
     assume_centered: bool
     path_: str
     status_: str
-    radius_: float
-    rows_beyond_: float
     _earlier_days: EarlierDays | None = None
     # of `DPBySegment`: whether the plan is that of a fit that starts from the covariance of other
     # rows, and that mean and covariance, as released
     _of_others: Any = None
+
+    def _ends(self, n_features):
+        """The public ends (d,) of each column, which may be infinite."""
+        return column_ends(self._in_order("bounds"), n_features)
+
+    def _domain(self, n_features):
+        """The public bounds, where all of them are finite."""
+        finite = np.isfinite(self._ends(n_features)).all()
+        return super()._domain(n_features) if finite else None
 
     def _stage(self, target, n_features):
         """The friendly core, if the method and the budget have one, and the rho of the plan."""
@@ -56,20 +65,25 @@ class BaseRoutes(BaseByDays):
     def _by_gram(self, table, domain, session, progress):
         """One release of rows clipped to public bounds, about the middle of these or the origin."""
         centered = bool(self.assume_centered)
+        known = PublicColumns.of(domain, table.n_features, centered=centered)
+        table, domain = known.columns.read(table), known.columns.domain
+        assert domain is not None  # the plan needs bounds
         domain, rows = rows_in_bounds(table, domain, centered=centered)
         self.path_, self.status_ = self.method, "ok"
         end = fit_gram(session, rows, domain, centered=centered)
-        return end, rows, domain.center
+        return known, end, rows, domain.center
 
     def _by_day(self, table, domain, session, progress):
         """One round with the rows of a later day."""
         centered, today = bool(self.assume_centered), self._today
-        domain, rows = rows_in_bounds(table, domain, centered=centered)
+        earlier = self._earlier()
+        known = replace(earlier.columns, later=True)
+        ball, rows = known.read(table)
         rounds = MomentRounds(session, rows, centered=centered)
-        (end,), self._earlier_days = self._earlier().and_one(rounds, domain.center, today.keep)
+        repair = partial(known.as_wide, rows=rows)
+        (end,), self._earlier_days = earlier.and_one(rounds, ball.center, today.keep, repair=repair)
         self.path_, self.status_ = today.fitted.path_, "ok"
-        self.radius_, self.rows_beyond_ = today.fitted.radius_, today.fitted.rows_beyond_
-        return end, rows, domain.center
+        return known.learned(end, rows, ball.center), end, rows, ball.center
 
     def _told_of_days(self, status):
         """The status, with how many days are left out: all before the first that shows a
@@ -84,10 +98,13 @@ class BaseRoutes(BaseByDays):
         words = several if today.state > 1 else "day shows no covariance and is"
         return with_caveat(status, f"the first {words} left out")
 
-    def _by_others(self, columns, table, domain, session, progress):
+    def _by_others(self, table, domain, session, progress):
         """Rounds from the mean and covariance of other rows."""
         centered, (mean, covariance, size) = bool(self.assume_centered), self._of_others
-        domain, rows = rows_in_bounds(table, domain, centered=centered)
+        known = PublicColumns.of(domain, table.n_features, centered=centered)
+        columns, domain = known.columns, known.columns.domain
+        assert domain is not None  # rows of others have bounds
+        domain, rows = rows_in_bounds(columns.read(table), domain, centered=centered)
         middle = (columns.of_table(mean[None])[0] - domain.center) / rows.unit * (not centered)
         covariance = covariance / (rows.unit**2 * np.outer(columns.scale, columns.scale))
         number = size / table.units.unit_weight  # of units
@@ -95,47 +112,48 @@ class BaseRoutes(BaseByDays):
         # Two rounds widen what is three times too narrow.
         rounds = MomentRounds(session, rows, centered=centered)
         (end,), _ = refine(rounds, [start], pool=True, least_rounds=2)
-        self.radius_, self.rows_beyond_ = domain.radius, 0.0
         self.path_, self.status_ = "segments", "ok"
-        return end if end.least_weight > 0 else end.unknown(), rows, domain.center
+        return known, end if end.least_weight > 0 else end.unknown(), rows, domain.center
 
     def _by_rounds(self, table, domain, session, progress):
-        """A location, a first guess, and rounds that whiten by what has been released."""
+        """Columns by themselves, a first guess, and rounds that whiten by what is released."""
         centered = bool(self.assume_centered)
-        place = (about_origin if centered else adaptive_center_radius)(
-            session, table, domain, wider=_WIDER
-        )
-        found = place.status
-        if found != "ok" and domain is not None and not centered:
-            # Bounds hold all rows, wherever these are: what is released about them has errors.
-            rows = GridTable.quantize(table, domain)
-            place = replace(place, rows=rows, domain=domain, radius=rows.ball, status="ok")
+        found = known_moments(session, table, *self._ends(table.n_features))
+        known = KnownColumns.of(found, domain, centered=centered)
         progress("location")
-        rows, self.radius_ = place.rows, place.domain.radius
-        self.rows_beyond_ = place.beyond * table.units.unit_weight
-        start = self._start(session, place, centered)
+        noise = noise_sd(session.remaining()) / max(found.size, 1.0)
+        ball, rows = known.read(table, noise)
+        start = self._start(session, known.start(ball, rows), rows, centered)
         progress("core")
-        square = place.weights.square
-        # About the origin, what is next to an end says nothing of where rows are.
-        ends = None if centered else ends_of(domain, place.domain.center, rows.unit)
-        rounds = MomentRounds(session, rows, centered=centered, square=square, ends=ends)
-        (end,), _ = refine(rounds, [start], pool=True)
-        if not end.least_weight > 0:
-            place = replace(place, status=found)
-        self.status_ = place.weights.told(place.status)
-        origin = place.domain.center
-        if place.status != "ok":
-            return end.unknown(), rows, origin
-        if self._no_days() is None:
-            self._earlier_days = EarlierDays.of([end], square, rows.unit, origin)
-        return end, rows, origin
+        rounds = MomentRounds(session, rows, centered=centered, square=found.weights.square)
 
-    def _start(self, session, place, centered):
-        """The friendly core's covariance, or the ball of most rows where that gives none."""
-        stage, _ = self._stage(session.plan.target, place.rows.n_features)
-        found = None if stage is None else stage.run(session, place.rows, centered=centered)
+        def repair(guesses, number):
+            return [known.as_wide(guess, rows) for guess in guesses]
+
+        (end,), _ = refine(rounds, [start], pool=True, repair=repair)
+        assert end.errors is not None
+        self.status_ = found.weights.told("ok")
+        if not end.weight > _FEWEST * end.errors.weight:
+            self.status_ = _NOTHING
+            return known, end.unknown(), rows, ball.center
+        known = known.learned(end, rows, ball.center)
+        if self._no_days() is None:
+            first = known.joined(end, rows, ball.center).end
+            # Columns say nothing of later days, nor of tails in these.
+            errors, unseen = first.errors, end.errors.unseen_second
+            assert errors is not None
+            second = np.maximum(errors.second, unseen)
+            more = {"unseen": end.errors.unseen, "unseen_second": unseen, "second": second}
+            first = replace(first, errors=replace(errors, **more))
+            days = EarlierDays.of([first], found.weights.square, rows.unit, ball.center)
+            self._earlier_days = replace(days, columns=known)
+        return known, end, rows, ball.center
+
+    def _start(self, session, start, rows, centered):
+        """The friendly core's covariance, or the columns alone where that gives none."""
+        stage, _ = self._stage(session.plan.target, rows.n_features)
+        found = None if stage is None else stage.run(session, rows, centered=centered)
         self.path_ = "whiten" if found is None else "friendly core"
         if found is None:
-            center = np.zeros(place.rows.n_features)
-            return Ellipsoid.ball(center, place.radius, weight=place.size)
-        return replace(found, weight=place.size)
+            return start
+        return replace(found, center=start.center, weight=start.weight)

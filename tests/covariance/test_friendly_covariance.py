@@ -288,10 +288,6 @@ MUTATIONS = {
 }
 
 
-def _powers_of_all(original):
-    return lambda x, ellipsoid, radius, weight: original(x, ellipsoid, 3 * radius, weight) * 81
-
-
 def _clips_from_the_rows(original):
     def clips(session, rows, *others):
         (number,) = (part.units.n_rows for part in parts_in_memory(rows.table))
@@ -302,7 +298,6 @@ def _clips_from_the_rows(original):
 
 
 TAIL_MUTATIONS = {
-    "fourth powers without a clip": (moment_releases, "_fourth_powers", _powers_of_all),
     "fourth powers for nothing": (moment_releases, "_FOURTHS", lambda share: share * 20),
     "rows in two bins": (tails, "WEIGHT_STEPS", lambda steps: steps // 2),
     "clips from the rows": (rounds, "last_clips", _clips_from_the_rows),

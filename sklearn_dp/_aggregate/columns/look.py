@@ -39,6 +39,7 @@ _NIL = 2.0**-90  # magnitudes that are those of the anchor
 _DIGITS, _EXACT = 1e-6, 1e-11  # of a value: bins that have no other one, and that tell it
 _BINS, _LEVELS = 32, 12
 _RUNS = (1, 2, 4, 8)  # bins that are taken together
+_WHOLE = 0.35  # of a row: less noise is mostly none, and now and then one, as counts are whole
 _CHANCE = 1e-3  # that noise alone makes any run of any column stand out
 _STANDS_OUT = 3.0  # standard deviations of its noise that a bin with rows to be counted exceeds
 _NEXT = 3.0  # standard deviations of its noise: a bin beside those that stand out
@@ -168,7 +169,7 @@ def look_at_columns(
         else:
             answer = rows.ask(Octaves(*public, about))
         counts = session.release(COLUMNS, answer, rho=rho)
-        sd, further = math.sqrt(len(active) / (2 * rho)), []
+        sd, further = max(math.sqrt(len(active) / (2 * rho)), _WHOLE), []
         clear = _clear(len(active), len(_OCTAVE_EDGES))
         size = _number(counts, sd) if size is None else size
         for column, own, noisy in zip(active, edges + about[:, None], counts, strict=True):

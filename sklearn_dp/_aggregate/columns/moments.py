@@ -73,6 +73,8 @@ class Moments:
     radius: float  # of the joint clip, in reaches
     beyond: np.ndarray  # share of the rows that are beyond the ends
     beyond_sd: float
+    # fourth moments over squared variances, at least, but for the noise; 0 where it hides them
+    fourth: np.ndarray
 
 
 def moment_entries(
@@ -109,13 +111,14 @@ def fit_moments(
     high: np.ndarray,
     *,
     spreads: bool = True,
+    keep: float = 0.0,
 ) -> Moments:
     """Private means and standard deviations of columns between public ends (d,), which may be
     infinite. With `spreads` the latter are as precise as the former; without, they serve the
-    errors of the former."""
+    errors of the former. `keep` is what other entries of the plan need."""
     count = counted(session, table)
     ends = located(session, table, count.size, low, high)
-    return measured(session, table, count, ends, spreads=spreads)
+    return measured(session, table, count, ends, spreads=spreads, keep=keep)
 
 
 class Count(NamedTuple):
@@ -147,9 +150,16 @@ def located(
 
 
 def measured(
-    session: PrivacySession, table: AnyTable, count: Count, ends: Ends, *, spreads: bool = True
+    session: PrivacySession,
+    table: AnyTable,
+    count: Count,
+    ends: Ends,
+    *,
+    spreads: bool = True,
+    keep: float = 0.0,
 ) -> Moments:
-    """Means and standard deviations of columns between ends, with all that is left of the plan."""
+    """Means and standard deviations of columns between ends, with all that is left of the plan but
+    for what is to be kept."""
     ends, place = _approached(session, table, ends, ends.known, count.size)
     wide = ends.closed & ~place.clear
     if wide.any():
@@ -161,10 +171,10 @@ def measured(
     nothing = _nothing(ends, count)
     if not len(at):
         return nothing
-    rho = session.remaining()
+    rho = session.remaining() - keep
     share = _mean_share(spreads, len(at))
     first = _mean(session, table, ends, at, place, count, share * rho, spreads)
-    left = session.remaining() * (1 - 1e-9)
+    left = (session.remaining() - keep) * (1 - 1e-9)
     ends = ends.widened(first.found, at, count.size, left)
     second = _squares(session, table, ends, at, place, first, count, left)
     return _told(nothing, ends, at, count, first, second)
@@ -328,6 +338,7 @@ def _told(
         "spread": spread,
         "spread_error": np.where(seen, far * np.sqrt(unsure / most) / 2, spread),
         "least": least,
+        "fourth": np.maximum(fourth - _HIDDEN * found.sds[1], 0.0) / np.square(most),
         "reach": far,
         "beyond": ends.beyond(first.found, at, public=True)[at],
     }
@@ -372,6 +383,7 @@ def _nothing(ends: Ends, count: Count) -> Moments:
         spread=one,
         spread_error=infinite.copy(),
         least=zero.copy(),
+        fourth=zero.copy(),
         reach=one.copy(),
         radius=math.inf,
         beyond=zero.copy(),

@@ -34,7 +34,6 @@ from ..moments.ellipsoid import Ellipsoid, Errors
 from ..moments.margins import Margins, margins
 from ..moments.piled import with_rare
 from ..moments.rounds import MomentRounds, refine, rows_in_bounds
-from ..moments.seen_columns import seen_columns
 from ..shared.adaptive_center import CenterRadius, adaptive_center_radius
 from ..shared.advice import listed, plain
 from ..shared.bounds import is_ok
@@ -70,7 +69,7 @@ class MixtureResult:
     status: str
     path: str  # which way the releases led
     margins: Margins
-    codes: np.ndarray  # (k, d), see :mod:`..moments.seen_columns`
+    codes: np.ndarray  # (k, d), see :mod:`..moments.codes`
     choice: Choice | None = None  # of k; None where it was given
     days: MixtureDays | None = None  # what later days start from
 
@@ -108,7 +107,7 @@ def _columns(
         return margins(session, table, domain)
     if not settings.scaled:
         return Margins.of_table(table.n_features)
-    found = Margins.of_seen(seen_columns(session, table, domain))
+    found = Margins.of_look(session, table, domain)
     found.columns.read(table)
     return found
 

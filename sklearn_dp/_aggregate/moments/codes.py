@@ -4,6 +4,7 @@
 * "constant": all rows that can be seen have one value.
 * "variance": the mean can be relied on, the variance and the covariances cannot: the noise hides
   them.
+* "covariance": the mean and the variance can be relied on: the noise hides covariances.
 * "bound": the mean, or many rows, are at a public bound, and rows may lie beyond it.
 * "noise": the noise hides the mean, or nothing was found.
 """
@@ -14,13 +15,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..._privacy._domain import Domain
-from ..shared.advice import listed
+from ..shared.advice import Budget, listed
 from ..shared.bounds import with_caveat
 from ..shared.column_codes import told_of_single
 from ..shared.narrow_bounds import cut_by_bounds, near_bounds
 from .ellipsoid import DOUBTED, Ellipsoid
 
-_CODES = ("ok", "constant", "variance", "bound", "noise")  # from good to bad
+_CODES = ("ok", "constant", "covariance", "variance", "bound", "noise")  # from good to bad
 _HIDDEN = 0.5  # part of a spread that a standard error is, above which little can be seen
 _VARIANCE = math.sqrt(2) * _HIDDEN  # of the least of a variance: a square has that spread
 _SURELY = 1.0  # standard deviations
@@ -78,8 +79,26 @@ def is_lost(codes: np.ndarray) -> bool:
 
 def told_of_codes(status: str, codes: np.ndarray, names: Sequence[object]) -> str:
     """The status, with the columns (d,) that noise hides, by name."""
-    for code, what in (("noise", "means"), ("variance", "variances and covariances")):
+    for code, what in (
+        ("noise", "means"),
+        ("variance", "variances and covariances"),
+        ("covariance", "covariances"),
+    ):
         where = listed(names, np.flatnonzero(codes == code))
         words = f"noise hides the {what} of these columns: {where}"
         status = with_caveat(status, words) if where else status
     return told_of_single(status, codes, names)
+
+
+def status_of_joint(
+    end: Ellipsoid, codes: np.ndarray, names: Sequence[object], budget: Budget
+) -> str:
+    """The status of a covariance, of columns that the noise hides or that have one value by name.
+
+    Where nothing is seen of half of the columns, that is all there is to say.
+    """
+    hidden = np.flatnonzero(np.isin(codes, ("noise", "variance", "covariance")))
+    if not end.seen and 2 * len(hidden) >= np.count_nonzero(codes != "constant"):
+        where = listed(names, hidden)
+        return f"too few rows for this budget: noise hides covariances of these columns: {where}"
+    return told_of_codes(end.told("the rows in some direction", budget), codes, names)

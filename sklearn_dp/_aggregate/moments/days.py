@@ -11,8 +11,9 @@ What a clip takes from a long tail it takes every day: such biases are averaged,
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -115,6 +116,7 @@ class EarlierDays:
     days: list[MomentDays]  # of each component
     unit: float  # a step of the grid
     origin: np.ndarray  # that the grid is about
+    columns: Any = None  # that rows are read in, see :mod:`.known_columns`
 
     @classmethod
     def of(cls, ends: list[Ellipsoid], square: float, unit: float, origin: np.ndarray) -> Self:
@@ -123,12 +125,23 @@ class EarlierDays:
         return cls(days, unit, origin)
 
     def and_one(
-        self, rounds: MomentRounds, origin: np.ndarray, keep: float, *, by_label: bool = False
+        self,
+        rounds: MomentRounds,
+        origin: np.ndarray,
+        keep: float,
+        *,
+        by_label: bool = False,
+        repair: Callable[[Ellipsoid], Ellipsoid] | None = None,
     ) -> tuple[list[Ellipsoid], Self]:
         """The components of all days with one more, whose rows are on a grid about the origin, and
-        what the next one starts from. The rest is as in :func:`later_day`."""
+        what the next one starts from; `repair` gives guesses that its rows are whitened by instead.
+        The rest is as in :func:`later_day`."""
         unit = rounds.rows.unit
         days = [each.on_grid(self.unit / unit, (self.origin - origin) / unit) for each in self.days]
+        if repair:
+            sources = [replace(each.source, guess=repair(each.source.guess)) for each in days]
+            pairs = zip(days, sources, strict=True)
+            days = [replace(each, source=source) for each, source in pairs]
         ends, days = later_day(rounds, days, keep, by_label)
         return ends, replace(self, days=days, unit=unit, origin=origin)
 

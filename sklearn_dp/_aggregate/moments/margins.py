@@ -29,18 +29,18 @@ from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import round_up
 from ..._privacy._session import PrivacySession
-from ..columns.look import column_entries, look_at_columns
+from ..columns.look import COLUMNS, column_entries, look_at_columns
 from ..shared.advice import listed
 from ..shared.centering import noise_sd
 from ..shared.columns import Columns
 from ..shared.rows import row_slices
 from ..shared.table import Part, Table
 from .ellipsoid import NARROWEST, Ellipsoid, normal_quantile
-from .seen_columns import SeenColumns
 
 MARGINS = "margins"
 """Name of the plan entry of the two histograms."""
 
+_DIGITS, _TINY = 1e-10, 1e-28  # of a value, and at all: less is no standard deviation
 _MARGINS_SHARE = 0.5  # of the budget of the margins
 # Edges of bins of distances from the origin, in scales: half ones, and longer ones farther out.
 _EDGES = np.concatenate([[0, 0.5, 1, 1.5, 2, 3, 4, 6, 8, 12], 2.0 ** np.arange(4, 110)])
@@ -80,10 +80,20 @@ class Margins:
         return cls(columns, none, none, none, columns.scale, zeros, zeros)
 
     @classmethod
-    def of_seen(cls, seen: SeenColumns) -> Self:
-        """Of columns whose spread alone has been looked at."""
-        none = np.zeros(len(seen.scale))
-        return cls(seen.columns, seen.single, seen.lost, none > 0, seen.scale, none, none)
+    def of_look(cls, session: PrivacySession, table: Table, domain: Domain | None) -> Self:
+        """Columns whose spread alone is looked at, where the plan pays for that, and most can be
+        told; those without one are at zero, as in the unit of a value's last digits other entries
+        would be farther out than all else."""
+        whole = cls.of_table(table.n_features, domain)
+        found = look_at_columns(session, table) if COLUMNS in session.plan else None
+        if found is None or 2 * np.count_nonzero(found.known) < table.n_features:
+            return whole
+        columns, scale = found.columns, found.columns.scale
+        flat = scale <= np.maximum(_DIGITS * np.abs(columns.origin), _TINY)
+        single, lost = found.single & flat, ~found.known
+        single &= not (single | lost).all()
+        columns = replace(columns, scale=np.where(single | lost, np.inf, scale))
+        return replace(whole, columns=columns, single=single, lost=lost, scale=scale)
 
     @property
     def unseen(self) -> np.ndarray:

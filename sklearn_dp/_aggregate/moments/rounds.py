@@ -60,7 +60,6 @@ from .moment_releases import (
     release_moments,
     round_shares,
 )
-from .piled import widened
 from .tails import Clips, Reach, last_clips
 
 _MOST_ROUNDS = 16
@@ -68,6 +67,7 @@ _ROUND_SHARES = 0.03, 0.2  # of the budget, for each round but the last
 _MOST_EXPLORED = 0.6  # of the budget, before the last round
 _LEVEL = 0.25  # of the noise in the whitened second moment, aimed at before the last round
 _LOSSES = {0.999: 1.0, 0.99: 1.03, 0.9: 1.15, 0.7: 1.5}  # of efficiency when more is clipped
+_NARROWER = 0.1  # of the logarithm of a volume, that a round takes away
 HIDDEN = 0.1, 0.01
 """Part of the noise, and variance, that the answer has at least in each direction."""
 _SEEN = 1.3  # spectral norms of the noise that a variance must be, not to be hidden in it
@@ -96,10 +96,15 @@ def refine(
     session, rows, form = rounds.session, rounds.rows, rounds.form
     budget = left = session.remaining(MOMENTS)
     pasts: list[Any] = [[] if pool else None for _ in ellipsoids]
+    before = math.inf
     for number in range(most_rounds):
         radius = math.sqrt(max(e.square for e in ellipsoids))
         part = budget * _round_share(ellipsoids, rows.n_features, form, budget)
         taken = repair(ellipsoids, number) if repair else ellipsoids
+        volume = max(float(np.log(e.scales).sum()) for e in taken)
+        if len(taken) == 1 and number > least_rounds and volume > before - _NARROWER:
+            break  # what is hidden stays as wide as it is
+        before = volume
         by_label = labeled and number == 0
         clips = same_clips(radius, taken)
         ellipsoids, seen, open_ = rounds.round(taken, clips, part, pasts, by_label=by_label)
@@ -112,11 +117,6 @@ def refine(
     if tails:
         clips = last_clips(session, rows, taken, radius, form, left, extra=rounds.extra)
     left = session.remaining(MOMENTS) * (1 - 1e-9)
-    if rounds.ends is not None:
-        (guess,) = taken
-        noise = noise_sd(left) / max(guess.weight, 1.0)
-        guess, clips = widened(rows, guess, clips, rounds.ends, noise)
-        taken = [guess]
     ellipsoids, seen, _ = rounds.round(taken, clips, left, pasts, last=True)
     return ellipsoids, seen
 
@@ -217,7 +217,6 @@ class MomentRounds:
     form: str = "full"
     centered: bool = False
     square: float = 1.0  # what weights multiply sampling variances by, see `Weights`
-    ends: np.ndarray | None = None  # (2, d), of a public box, of one component of rows in it
     # (d,), the largest whitened coordinates, where rows are clipped to public bounds alone
     farthest: np.ndarray | None = None
     extra: np.ndarray | None = None  # (d,), of :class:`.margins.Margins`, in squared steps

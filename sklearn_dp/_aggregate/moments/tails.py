@@ -96,15 +96,12 @@ class Clips(NamedTuple):
     tails: list[PowerLaw | None] = []  # of components, or one of all
     # of each component: distances, and which part of it may be rows beyond them
     beyond: list[tuple[np.ndarray, np.ndarray]] = []
-    # what a component is whitened by, and the radii there, that rows at its ends are kept to
-    kept: tuple[Ellipsoid, np.ndarray] | None = None
 
     def left(self, j: int, by: Ellipsoid) -> tuple[tuple[np.ndarray, np.ndarray], Any, np.ndarray]:
         """What :class:`.ellipsoid.Errors` have of the clips of a component whitened `by`."""
         unknown = np.array([math.inf]), np.array([_MOST_HIDDEN])
-        by, radii = self.kept or (by, np.array(self[:2]))
         by = replace(by, errors=None, source=None)
-        return self.beyond[j] if self.beyond else unknown, by, radii
+        return self.beyond[j] if self.beyond else unknown, by, np.array(self[:2])
 
 
 def last_clips(
@@ -243,12 +240,6 @@ def _unseen_squares(
     excess = float(PowerLaw(start, hidden, _HEAVY, end).excess(radius, 2))
     excess += hidden * max(min(start, end) ** 2 - radius**2, 0.0)
     return _LIKELY * excess / max(size, 1.0)
-
-
-def unseen_reach(rows: GridTable, by: Ellipsoid, sd: float, radius: float) -> Reach:
-    """What noise may hide beyond a radius where no law is assumed."""
-    squares = _unseen_squares(rows, [by], sd, radius, len(by.center))
-    return Reach(_unseen(by.weight, sd, radius), squares, squares > _MUCH)
 
 
 def reach_of(tail: PowerLaw, size: float, sums: float, moments: float) -> Reach:

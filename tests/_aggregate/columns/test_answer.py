@@ -37,6 +37,7 @@ def moments(**columns):
         spread_error=0.5 * one,
         least=9 * one,
         reach=50 * one,
+        fourth=3 * one,
         radius=1.0,
         beyond=0 * one,
         beyond_sd=0.001,

@@ -86,6 +86,19 @@ def test_sensitivities_hold_and_are_tight(form, groups):
     assert worst.max() <= 1 and worst.min() > 0.95
 
 
+def test_fourth_powers_without_a_clip_are_found(monkeypatch):
+    """The columns of a covariance have ends that are nearer than this clip, so that no audit of one
+    can tell."""
+    original = moment_releases._fourth_powers
+    monkeypatch.setattr(
+        moment_releases,
+        "_fourth_powers",
+        lambda x, ellipsoid, radius, weight: 81 * original(x, ellipsoid, 3 * radius, weight),
+    )
+    with pytest.raises(AssertionError):
+        test_sensitivities_hold_and_are_tight(form="full", groups=None)
+
+
 def test_fourth_powers_are_those_of_columns_in_their_deviations():
     """Of rows that no clip reaches, against numpy; and the claims of both add up to one release."""
     rng = np.random.default_rng(3)

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from sklearn_dp import DPGaussianMixture, FriendlyCovariance
-from sklearn_dp._aggregate.moments import rounds
 from sklearn_dp._aggregate.moments.ellipsoid import Ellipsoid, Errors
-from sklearn_dp._aggregate.moments.piled import widened, with_rare
-from sklearn_dp._aggregate.moments.tails import Clips, Distances
+from sklearn_dp._aggregate.moments.piled import with_rare
 from sklearn_dp.audit import replay_audit
 
 pytestmark = [
@@ -58,49 +56,10 @@ def test_flags_that_agree_are_not_clipped_together():
     assert held > 76
 
 
-def test_replay_of_a_fit_whose_flag_is_widened(monkeypatch):
-    """All of the moments are of rows that are whitened by it."""
-    made = []
-
-    def seen(rows, guess, *others):
-        made.append(widened(rows, guess, *others)[0] is not guess)
-        return widened(rows, guess, *others)
-
-    monkeypatch.setattr(rounds, "widened", seen)
+def test_replay_of_a_fit_with_a_flag():
     X = flagged(2000, 0)
     result = replay_audit(FriendlyCovariance(bounds=BOX, random_state=0), X, repeats=2)
-    assert result.passed and result.n_pairs >= 24 and made and all(made)
-
-
-def _of_columns(guess, d):
-    """A guess of so many columns that are all like the first."""
-    errors = Errors(np.full(d, 0.01), np.full(d, 0.01), 1.0)
-    return Ellipsoid(np.full(d, -99.0), np.eye(d), np.full(d, 10.0), 4.6, 2000.0, errors)
-
-
-def test_only_piled_columns_are_widened_and_only_as_far_as_noise_demands():
-    """By hand: noise of .0015 lets a clip be at sqrt(.06 / .0015) = 6.32; clips reach 20."""
-    rows = type("Rows", (), {"ball": 1000.0})()
-    guess = Ellipsoid(np.array([-99.0, 0.0]), np.eye(2), np.array([10.0, 10.0]), 4.6, 2000.0)
-    guess = replace(guess, errors=Errors(np.full(2, 0.01), np.full(2, 0.01), 1.0))
-    clips = Clips(20.0, 20.0, [None], [(0.0, 0.0)], Distances(np.zeros((1, 9)), 15.0))
-    ends = np.array([[-100.0, -100.0], [100.0, 100.0]])
-    taken, found = widened(rows, guess, clips, ends, 0.0015)
-    # Twice the reach is 400 steps, but the far end is at 199.
-    assert np.sort(taken.scales) == pytest.approx([10.0, 199 / 6.3246], rel=1e-4)
-    assert found.sums == found.moments == pytest.approx(6.3246, rel=1e-4)
-    assert found.reaches[0].square_excess > 0 and found.kept[1].tolist() == [40.0, 40.0]
-    two, _ = widened(rows, _of_columns(guess, 2), clips, ends[:, [0, 0]], 0.0015)
-    assert two.scales == pytest.approx([199 * np.sqrt(2) / 6.3246] * 2, rel=1e-4)
-    # With so little noise that all rows that are seen are kept, or with no column at an end.
-    for same in (
-        (guess, clips, ends, 1e-4),
-        (replace(guess, center=np.zeros(2)), clips, ends, 0.0015),
-        (guess, clips._replace(distances=None), ends, 0.0015),
-        (replace(guess, hidden=1), clips, ends, 0.0015),
-        (_of_columns(guess, 5), clips, ends[:, [0, 0, 0, 0, 0]], 0.0015),  # more than four
-    ):
-        assert widened(rows, *same)[0] is same[0] and widened(rows, *same)[1] is same[1]
+    assert result.passed and result.n_pairs >= 24
 
 
 @pytest.mark.parametrize("columns", [2, 3])
@@ -123,7 +82,8 @@ def test_a_rare_value_in_a_box_is_in_the_intervals(columns, mixture):
         if unknown and model.status_.startswith("ok"):
             assert f"x{columns - 1}" in model.status_
             told += 1
-    assert np.mean(held) > 0.9 and told >= 3
+    # Of a covariance, the column by itself tells the variance.
+    assert np.mean(held) > 0.9 and (told >= 3 or not mixture)
 
 
 def test_counts_are_not_taken_for_rare_values():

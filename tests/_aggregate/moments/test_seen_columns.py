@@ -11,9 +11,8 @@ from sklearn_dp import (
     FriendlyCovariance,
     FriendlyMean,
 )
-from sklearn_dp._aggregate.moments.codes import codes_of
+from sklearn_dp._aggregate.moments.codes import codes_of, status_of_joint
 from sklearn_dp._aggregate.moments.ellipsoid import NARROWEST, Ellipsoid, Errors
-from sklearn_dp._aggregate.moments.seen_columns import moments_status
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
@@ -43,7 +42,7 @@ def test_a_column_of_one_value_takes_nothing_from_the_others(bounds):
         spread = np.sqrt(np.diag(model.covariance_))
         assert 0.8 < spread[0] / 12 < 1.25 and 0.8 < spread[1] / X[:, 1].std() < 1.25
         errors.append(model.location_std_error_[:2] / spread[:2])
-        assert spread[2] < 1e-3
+        assert spread[2] < (1 if bounds else 1e-3)  # of a box, the most that noise may hide
     # One fit in twenty counts noise far out as rows.
     assert np.median(errors) < 0.015 and np.max(errors) < 0.1
 
@@ -135,14 +134,14 @@ def component(mean, second, scales=(100.0, 100.0), taken=None, hidden=0, weight=
     [(0.19, "ok"), (0.21, "ok, but the noise may hide"), (0.6, "the noise may hide")],
 )
 def test_the_status_tells_what_noise_may_hide_of_variances(unseen, start):
-    end = component([0.1, 0.1], [0.61, 0.61], unseen_second=np.array([0.0, unseen]))
-    status = moments_status(end, codes_of(end), range(2), 1.0)
+    end = component([0.1, 0.1], [0.3, 0.3], unseen_second=np.array([0.0, unseen]))
+    status = status_of_joint(end, codes_of(end), range(2), 1.0)
     assert status.startswith(start) and (status == "ok") == (start == "ok")
 
 
 def test_a_column_of_one_value_is_named_beside_what_noise_may_hide():
-    end = component([0.1, 0.1], [0.61, 0.61], (100.0, NARROWEST), unseen_second=np.array([0.3, 0]))
-    status = moments_status(end, codes_of(end), ["age", "gifts"], 1.0)
+    end = component([0.1, 0.1], [0.3, 0.3], (100.0, NARROWEST), unseen_second=np.array([0.3, 0]))
+    status = status_of_joint(end, codes_of(end), ["age", "gifts"], 1.0)
     assert status.startswith("ok, but the noise may hide")
     assert status.endswith("; only a single value is visible in these columns: gifts")
 

@@ -1,0 +1,369 @@
+"""Columns whose means and standard deviations are known, and what they make of joint moments.
+
+:func:`..columns.moments.fit_moments` comes first: each column by itself, clipped to its own ends.
+Rows are then read in standard deviations from the means, so that joint moments start from a
+covariance with a diagonal that is known, and a far value of one column costs the others nothing.
+
+What the joint moments show in the end is brought together with the columns (:meth:`joined`):
+
+* A column whose rows are clipped as far out gets its own deviation back, and its correlations stay
+  (it is `short`): a flag with few ones, an income with a long tail.
+* All others are weighted with the columns by the inverse variances of their noise. That of joint
+  moments is in proportion to the covariance in every direction, so a variance that is known better
+  moves all entries that go with it, and no direction loses its scale.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from ..._privacy._domain import Domain
+from ..._privacy._plan import PlanEntry
+from ..._privacy._session import PrivacySession
+from ..columns.answer import beyond_bounds
+from ..columns.look import COLUMNS
+from ..columns.moments import Moments, counted, located, measured, rho_entries
+from ..shared.advice import listed
+from ..shared.bounds import with_caveat
+from ..shared.columns import Columns
+from ..shared.rows import GridTable
+from ..shared.table import Table
+from .codes import codes_of
+from .ellipsoid import NARROWEST, Ellipsoid, Errors, normal_quantile, symmetric
+from .piled import with_rare
+
+_SHARE = 0.03, 0.25, 4.0  # of the budget, for columns: least, most, and of how many numbers
+_SIZE = 0.01  # of the budget, for the number of rows
+_LOOK = 0.06  # of the budget, to find columns without bounds, at most
+_FAR = 6.5  # standard deviations from the mean, that rows are kept up to
+_COSTS = 0.01  # of a variance, that the noise of rows so far out may be: they are kept, too
+_LEAST = 0.5  # of a variance, that rounds may narrow a column to
+_SURE = 0.1  # of a standard deviation, that its error is at most: rounds may not narrow the column
+_SEEN = 0.5  # of a variance, that its error is at most: it is seen, and not all there may be
+_LIKELY = 2.0  # standard deviations of a difference, beyond which clips have a part in it
+_SURELY = 3.0  # standard deviations of a difference; one, where fourth moments are as large as
+_HEAVY = 5.0
+_MISSING = {True: 2.0, False: 3.0}  # times its error, then; in public ends, and in released ones
+# Of the square of what noise may hide of a variance, where ends are released: told, and in errors.
+_PART, _MORE = 0.75, 2.5
+_VERY = 15.0  # fourth moments that are told, without bounds
+_START = 0.9  # of a normal law, in the first clip
+
+
+def known_entries(rho: float, d: int, *, bounded: bool) -> tuple[PlanEntry, ...]:
+    """Plan entries of :func:`known_moments` for a fit of so much."""
+    size, *entries = rho_entries(_share(d) * rho, bounded)
+    most = None if bounded else _LOOK * rho
+    look = (replace(e, max_rho=most or e.max_rho) if e.name == COLUMNS else e for e in entries)
+    return replace(size, rho=_SIZE * rho), *look
+
+
+def known_moments(
+    session: PrivacySession, table: Table, low: np.ndarray, high: np.ndarray
+) -> Moments:
+    """Moments of columns, which leave most of the plan to those of all of them together."""
+    count = counted(session, table)
+    ends = located(session, table, count.size, low, high)
+    keep = session.remaining() * (1 - _share(len(low)))
+    return measured(session, table, count, ends, keep=keep)
+
+
+def _share(d: int) -> float:
+    """Of the budget. Of many columns, correlations take the most."""
+    return float(np.clip(_SHARE[2] / (2 * d + 1), *_SHARE[:2]))
+
+
+class Joined(NamedTuple):
+    """A covariance and a mean in the units of the table, and errors of each column."""
+
+    covariance: np.ndarray
+    whitening: np.ndarray  # W with W W^T the inverse
+    mean: np.ndarray
+    mean_error: np.ndarray
+    codes: np.ndarray  # see :mod:`.codes`
+    end: Ellipsoid  # in grid steps, with errors of columns
+
+
+@dataclass(frozen=True)
+class PublicColumns:
+    """Columns in public units, of which nothing is known by itself."""
+
+    columns: Columns  # that rows are read in
+    centered: bool  # whether the mean is known to be the origin
+
+    @classmethod
+    def of(cls, box: Domain | None, d: int, *, centered: bool) -> Self:
+        """Those of a box."""
+        columns = Columns.of(box, d)
+        return cls(columns.about_origin() if centered else columns, centered)
+
+    def joined(self, end: Ellipsoid, rows: GridTable, origin: np.ndarray) -> Joined:
+        """The joint moments alone."""
+        assert end.errors is not None
+        stretch = (rows.unit * self.columns.scale)[:, None]
+        factor, whitening = end.factor * stretch, end.axes / (end.scales * stretch)
+        covariance = symmetric(factor @ factor.T)
+        mean = self.columns.to_table(origin + end.center * rows.unit)
+        error = end.errors.mean * np.sqrt(np.diag(covariance))
+        if self.centered:
+            mean, error = 0 * mean, np.zeros(len(mean))
+        return Joined(covariance, whitening, mean, error, codes_of(end), end)
+
+    def told(self, status: str, names: Sequence[object]) -> str:
+        """The status, which says it all."""
+        return status
+
+
+@dataclass(frozen=True)
+class KnownColumns:
+    """Moments of columns, and the coordinates in which they are 0 and 1."""
+
+    moments: Moments
+    centered: bool  # whether the mean is known to be the origin
+    box: Domain | None  # public bounds
+    # By how much the logarithms of variances exceed those of joint moments, where that is no noise;
+    # what makes up for that, of means and of standard deviations.
+    apart: np.ndarray
+    shift: np.ndarray
+    factor: np.ndarray
+    later: bool = False  # whether joint moments are of later days, too, and columns of the first
+
+    @classmethod
+    def of(cls, moments: Moments, box: Domain | None, *, centered: bool) -> Self:
+        """Before there are joint moments."""
+        zero = np.zeros(len(moments.mean))
+        return cls(moments, centered, box, zero, zero, zero + 1.0)
+
+    @property
+    def unseen(self) -> np.ndarray:
+        """Columns without ends or a spread, which are at zero in all rows; about the origin a
+        single value is one."""
+        return ~self.moments.known & ~(self.centered & (self.moments.mean != 0))
+
+    @property
+    def scale(self) -> np.ndarray:
+        """Standard deviations, about the origin if this is the mean."""
+        found = self.moments
+        spread = np.where(found.known | self.unseen, found.spread, 0.0)
+        return np.hypot(spread, found.mean) if self.centered else spread
+
+    @property
+    def error(self) -> np.ndarray:
+        """Of variances, in parts of them."""
+        found = self.moments
+        errors = 2 * found.spread * found.spread_error
+        if self.centered:
+            errors = np.hypot(errors, 2 * found.mean * found.noise)
+        return errors / np.square(self.scale)
+
+    @property
+    def _long(self) -> np.ndarray:
+        """Whether a column has long tails, for sure."""
+        long = (self.apart > 0) | (self.moments.fourth > _HEAVY)
+        return long & (self.error < _SEEN)
+
+    @property
+    def columns(self) -> Columns:
+        """What rows are read in."""
+        origin = np.zeros(len(self.scale)) if self.centered else self.moments.mean
+        return Columns(origin, np.where(self.unseen, np.inf, self.scale), True, self.box)
+
+    def read(self, table: Table, noise: float = 0.0) -> tuple[Domain, GridTable]:
+        """Rows in these coordinates, clipped to the ends of columns that are public or far out, and
+        the box of these. `noise` is that of a second moment of rows of length one."""
+        domain = self._domain(max(_FAR, math.sqrt(_COSTS / noise)) if noise else math.inf)
+        return domain, GridTable.quantize(self.columns.read(table), domain)
+
+    def _domain(self, most: float = math.inf) -> Domain:
+        low, high = np.full((2, len(self.scale)), most) * [[-1], [1]]
+        if self.box is not None:
+            ends = np.array(self.box.ends) - self.columns.origin
+            low, high = np.clip(ends / self.scale, -most, most)
+        low, high = np.where(self.unseen, [[-1.0], [1.0]], [low, high])
+        return Domain.from_bounds((low, high), len(self.scale))
+
+    def start(self, domain: Domain, rows: GridTable) -> Ellipsoid:
+        """Standard deviations of one, and no correlations."""
+        d = len(self.scale)
+        center = np.rint(-domain.center / rows.unit)
+        square = normal_quantile(_START, d)
+        return Ellipsoid.ball(center, 1 / rows.unit, square, max(self.moments.size, 1.0))
+
+    def as_wide(self, guess: Ellipsoid, rows: GridTable) -> Ellipsoid:
+        """A guess that is as wide as columns are known to be: with a narrower one, clips would bite
+        off more of their rows in every round."""
+        spread = guess.deviations * rows.unit
+        known = ~self.unseen
+        if self.later:  # what noise has hidden on a day may come out of it
+            known &= (self.error < 2 * _SURE) | self.moments.single | self._long
+        narrow = known & (np.square(spread) < _LEAST)
+        added = (np.where(self.error < _SEEN, 1.0, _LEAST) - np.square(spread)) * narrow
+        if not added.any():
+            return guess
+        covariance = guess.factor @ guess.factor.T + np.diag(added / rows.unit**2)
+        wide = Ellipsoid.of_covariance(guess.center, covariance, guess.weight, rows.ball)
+        return replace(guess, axes=wide.axes, scales=wide.scales)
+
+    def learned(self, end: Ellipsoid, rows: GridTable, origin: np.ndarray) -> Self:
+        """With columns in which the joint moments differ by more than noise: clips make variances
+        smaller, so the larger one is right. Where that is the column's own, the joint moments are
+        stretched."""
+        away = -2 * np.log(end.deviations * rows.unit)
+        surely = np.where((self.error < _SEEN) & (self.moments.fourth > _HEAVY), 1.0, _SURELY)
+        apart = ~self.unseen & (np.abs(away) > surely * np.hypot(self.error, _noise(end)))
+        short = apart & (away > 0)
+        if self.later:  # long tails stay, all else may change
+            short &= self._long
+            apart = short
+        return replace(
+            self,
+            apart=np.where(apart, away, 0.0),
+            shift=np.where(short, -origin - end.center * rows.unit, 0.0),
+            factor=np.where(short, np.exp(away / 2), 1.0),
+        )
+
+    def joined(self, end: Ellipsoid, rows: GridTable, origin: np.ndarray) -> Joined:
+        """The joint moments of :meth:`learned` columns and these themselves, weighted."""
+        found, scale = self.moments, self.scale
+        errors = self._with_rare(end, rows, origin)
+        stretch = rows.unit * self.factor[:, None]
+        factor, whitening = end.factor * stretch, end.axes / (end.scales * stretch)
+        mean = (origin + end.center * rows.unit + self.shift) * ~self.unseen
+        second = np.hypot(errors.second, np.minimum(self.apart, 0.0))
+        joint = _Joint(factor, whitening, mean, errors.mean * _widths(factor), second)
+        short, lost = self.apart > 0, ~self.unseen & np.isinf(second)
+        joint.second[short], joint.of_mean[short] = self.error[short], (found.error / scale)[short]
+        at = np.flatnonzero((self.apart == 0) & ~self.unseen & ~lost & (not self.later))
+        if len(at):
+            self._weigh(joint, end, errors.mean, at)
+        if not self.later:  # what the columns show is in these
+            errors = replace(errors, clipped=None, unseen=0.0, unseen_second=joint.unseen)
+            # Fourth moments of long tails are too small: rows that matter most may be missing.
+            missing = np.where(found.public, _MISSING[True], _MISSING[False])
+            joint.second *= np.where(found.fourth > _HEAVY, missing, 1.0)
+        mean_error = joint.of_mean / _widths(joint.factor)
+        errors = replace(errors, mean=mean_error, second=joint.second)
+        end = joint.ended(end, errors, rows.unit, origin)
+        codes, nothing = self._codes(end), np.where(self.unseen, math.inf, 0.0)
+        mean = np.where(self.unseen, found.mean, self.columns.origin + scale * joint.mean)
+        known = 0.0 if self.centered else 1.0
+        return Joined(
+            symmetric(joint.factor @ joint.factor.T) * np.outer(scale, scale),
+            joint.whitening / scale[:, None],
+            mean * known,
+            joint.of_mean * scale * known if self.centered else joint.of_mean * scale + nothing,
+            codes,
+            replace(end, errors=replace(errors, second=joint.second + nothing)),
+        )
+
+    def _weigh(self, joint: "_Joint", end: Ellipsoid, means: np.ndarray, at: np.ndarray) -> None:
+        """Bring columns `at` some places together with themselves, by inverse variances; `means`
+        are errors of joint ones, in deviations."""
+        found, scale, sampled = self.moments, self.scale, 1 / max(end.weight, 1.0)
+        deviations = _widths(joint.factor)[at]
+        spread, own = np.square(deviations), self.error[at]
+        like = (joint.factor @ joint.factor.T)[np.ix_(at, at)] / np.outer(deviations, deviations)
+        prior, given = np.square(_noise(end)[at]), np.square(own)
+        # Tails that noise may hide are at most as long as the column is known to be wide.
+        hidden = np.maximum(np.square(joint.second[at]) - prior, 0.0)
+        told = found.public[at] & (own < _SEEN)
+        part = np.where(told | found.single[at], 0.0, _PART)
+        joint.unseen[at] = np.sqrt(part * np.maximum(hidden - 2 * sampled, 0.0))
+        hidden = np.where(told, np.minimum(hidden, given), _MORE * hidden)
+        change, after = _weighted(np.square(like), prior, given, -np.log(spread))
+        more = np.square(np.log(spread)) - _LIKELY**2 * (prior + given)
+        joint.second[at] = np.sqrt(after + np.maximum(hidden, 2 * sampled) + np.maximum(more, 0.0))
+        # Along the whitened directions of columns, by the exponential: it stays definite.
+        rows = joint.factor[at]
+        values, vectors = np.linalg.eigh((rows.T * (change / spread)) @ rows)
+        joint.factor = (joint.factor @ vectors) * np.exp(values / 2)
+        joint.whitening = (joint.whitening @ vectors) * np.exp(-values / 2)
+        prior = np.maximum(np.square(means[at]) - sampled, 0.0)
+        given = (np.square(found.noise) + np.square(found.bias))[at] / np.square(scale[at])
+        change, after = _weighted(like, prior, given / spread, -joint.mean[at] / deviations)
+        joint.mean[at] += deviations * (like @ change)
+        joint.of_mean[at] = deviations * np.sqrt(after + sampled)
+
+    def _with_rare(self, end: Ellipsoid, rows: GridTable, origin: np.ndarray) -> Errors:
+        """Those of joint moments, with rows that may be at the far end of a box, where columns do
+        not tell."""
+        errors = end.errors
+        assert errors is not None
+        if self.box is None:
+            return errors
+        ends = (np.array(self._domain().ends) - origin) / rows.unit
+        wider, lost = with_rare(end, ends, rows.ball), self.later | ~(self.error < _SEEN)
+        pairs = (wider.mean, errors.mean), (wider.second, errors.second)
+        mean, second = (np.where(lost, *pair) for pair in pairs)
+        return replace(errors, mean=mean, second=second)
+
+    def told(self, status: str, names: Sequence[object]) -> str:
+        """The status, with columns whose tails reach beyond what was found without bounds."""
+        long = ~self.moments.public & (self.moments.fourth > _VERY)
+        words = "long tails are clipped, and variances may be larger, of these columns"
+        where = listed(names, np.flatnonzero(long))
+        return with_caveat(status, f"{words}: {where}") if where else status
+
+    def _codes(self, end: Ellipsoid) -> np.ndarray:
+        """Those of a component with the errors of both."""
+        seen = (self.moments.least > self.moments.spread / 2) | (_noise(end) < _SEEN)
+        codes = codes_of(replace(end, hidden=0, hidden_in=None), seen)
+        together = codes_of(end, seen)
+        codes = np.where((codes == "ok") & (together == "variance"), "covariance", codes)
+        hidden = self.moments.single & ~(self.error < 2 * _SURE)
+        codes = np.where(self.unseen, "noise", np.where(hidden, "constant", codes))
+        codes = np.where(self.unseen & hidden, "constant", codes)
+        return np.where(beyond_bounds(self.moments) > 0, "bound", codes)
+
+
+@dataclass
+class _Joint:
+    """A covariance, a mean and errors of columns, in deviations of these."""
+
+    factor: np.ndarray  # B with B B^T the covariance
+    whitening: np.ndarray  # W with W W^T its inverse
+    mean: np.ndarray
+    of_mean: np.ndarray  # errors
+    second: np.ndarray  # errors of variances, in parts of them
+
+    def __post_init__(self) -> None:
+        self.unseen = np.zeros(len(self.mean))  # by clips of tails that noise may hide
+
+    def ended(self, end: Ellipsoid, errors: Errors, unit: float, origin: np.ndarray) -> Ellipsoid:
+        """As a component in grid steps about an origin."""
+        factor, source = self.factor / unit, end.source
+        if source is not None:
+            white = (source.by.axes / source.by.scales).T @ factor
+            source = replace(source, second=symmetric(white @ white.T))
+        axes, scales, _ = np.linalg.svd(factor)
+        center, scales = np.rint((self.mean - origin) / unit), np.maximum(scales, NARROWEST)
+        found = replace(end, center=center, axes=axes, scales=scales)
+        return replace(found, errors=errors, source=source)
+
+
+def _widths(factor: np.ndarray) -> np.ndarray:
+    """Standard deviations of columns."""
+    return np.sqrt(np.maximum(np.square(factor).sum(axis=1), 1e-300))
+
+
+def _noise(end: Ellipsoid) -> np.ndarray:
+    """Of the variances of columns in joint moments, in parts of them."""
+    assert end.errors is not None
+    return np.minimum(end.errors.second, math.inf if end.source is None else end.source.noise)
+
+
+def _weighted(
+    like: np.ndarray, prior: np.ndarray, given: np.ndarray, away: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Of numbers (d,) with the variances `prior`, whose errors go together as `like` (d, d) says,
+    and which others of the variances `given` differ from by `away`: the change of each that all
+    differences are the work of, and the variances after it."""
+    level = float(np.median(prior))
+    noise = level * like
+    np.fill_diagonal(noise, prior)
+    inverse = np.linalg.inv(noise + np.diag(np.maximum(given, 1e-12)))
+    after = prior - np.einsum("ij,jk,ki->i", noise, inverse, noise)
+    return prior * (inverse @ away), np.maximum(after, 0.0)
