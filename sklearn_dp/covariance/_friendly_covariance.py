@@ -287,7 +287,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
         self.location_, self.location_std_error_ = found.mean, found.mean_error
         end, unit = found.end, table.units.unit_weight
         self.covariance_std_error_ = matrix_errors(self.covariance_, end.errors.second, "full")
-        self.column_scale_ = known.columns.scale
+        self.column_scale_ = known.scale
         self.size_, self.size_std_error_ = end.weight * unit, end.errors.weight * unit
         spreads = np.sqrt(np.diag(self.covariance_))
         box = None if self.assume_centered else domain

@@ -100,6 +100,11 @@ class PublicColumns:
         columns = Columns.of(box, d)
         return cls(columns.about_origin() if centered else columns, centered)
 
+    @property
+    def scale(self) -> np.ndarray:
+        """The unit of each column."""
+        return self.columns.scale
+
     def joined(self, end: Ellipsoid, rows: GridTable, origin: np.ndarray) -> Joined:
         """The joint moments alone."""
         assert end.errors is not None
