@@ -45,7 +45,7 @@ from ._partitions import EngineInput, InParts, engine_of, in_memory
 from ._privacy import _grid
 from ._privacy._budget import PrivacyBudget
 from ._privacy._checks import check_choice
-from ._privacy._domain import Domain
+from ._privacy._domain import Domain, column_ends
 from ._privacy._ledger import PrivacyLedger
 from ._privacy._plan import PlanEntry, PrivacyPlan
 from ._privacy._session import PrivacySession
@@ -70,7 +70,8 @@ from ._weights import NO_WEIGHT, check_weights, largest_weight, weighted_mean
 from .exceptions import UtilityWarning
 
 __all__ = [
-    "MOST_CLUSTERS", "MOST_FEATURES", "BaseDPEstimator", "Bounds", "LedgerLike", "RandomStateLike",
+    "MOST_CLUSTERS", "MOST_FEATURES", "BaseDPEstimator", "Bounds", "LedgerLike", "OpenBounds",
+    "RandomStateLike",
     "budget_of", "check_integer", "check_number_of_clusters", "check_real", "check_sklearn_seed",
     "check_weights", "fits_inside", "read_table", "session_inside", "weighted_mean",
 ]  # fmt: skip
@@ -110,6 +111,21 @@ def session_inside(estimator: Any, plan: PrivacyPlan) -> PrivacySession | None:
         return None
     _open_inside.set(None)  # for one fit: what this one fits in turn pays for itself
     return inside[1](plan)
+
+
+class OpenBounds:
+    """Mixin of estimators of single columns, whose public bounds may be infinite on a side."""
+
+    _in_order: Callable[[str], Any]
+
+    def _ends(self, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+        """The public ends (d,) of each column."""
+        return column_ends(self._in_order("bounds"), n_features)
+
+    def _domain(self, n_features: int) -> Domain | None:
+        """The box, if all of it is finite."""
+        ends = self._ends(n_features)
+        return Domain.from_bounds(ends, n_features) if np.isfinite(ends).all() else None
 
 
 class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, ParameterNames):

@@ -16,12 +16,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.utils import get_tags
 
+from sklearn_dp._base import OpenBounds
 from sklearn_dp.audit import all_estimators
 from sklearn_dp.ensemble import SampleAndAggregate
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError
 from sklearn_dp.federated import FederatedOptions
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
-from sklearn_dp.preprocessing._scaling import OpenBounds
 
 ESTIMATORS = dict(all_estimators())
 SECRET = 7319.4825  # in all the data

@@ -430,6 +430,7 @@ TELL_NOTHING = [
     (cls, options)
     for cls, options in REPLAYED
     if "method" in options
+    and options is not CORE
     or options.get("refine") is False
     or cls in (WeighedQuantiles, WeighedRobustScaler)
 ]

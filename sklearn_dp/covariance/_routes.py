@@ -18,8 +18,8 @@ from .._aggregate.moments.known_columns import KnownColumns, PublicColumns, know
 from .._aggregate.moments.rounds import MomentRounds, fit_gram, refine, rows_in_bounds
 from .._aggregate.shared.bounds import with_caveat
 from .._aggregate.shared.centering import noise_sd
+from .._base import BaseDPEstimator, OpenBounds
 from .._days import BaseByDays
-from .._privacy._domain import column_ends
 
 __all__ = ["BaseRoutes"]
 
@@ -29,7 +29,7 @@ _NOTHING = "too few rows for this budget: the answer is mostly noise"
 _DELTA_SHARE = 0.5  # of delta, for its failure events
 
 
-class BaseRoutes(BaseByDays):
+class BaseRoutes(OpenBounds, BaseByDays):
     """Base class of `FriendlyCovariance`: how it comes to an ellipsoid."""
 
     method: str
@@ -42,14 +42,10 @@ class BaseRoutes(BaseByDays):
     # rows, and that mean and covariance, as released
     _of_others: Any = None
 
-    def _ends(self, n_features):
-        """The public ends (d,) of each column, which may be infinite."""
-        return column_ends(self._in_order("bounds"), n_features)
-
     def _domain(self, n_features):
         """The public bounds, where all of them are finite."""
         finite = np.isfinite(self._ends(n_features)).all()
-        return super()._domain(n_features) if finite else None
+        return BaseDPEstimator._domain(self, n_features) if finite else None
 
     def _stage(self, target, n_features):
         """The friendly core, if the method and the budget have one, and the rho of the plan."""

@@ -1,6 +1,5 @@
 """What estimators about columns share: `fit`, and the methods of scalers."""
 
-from collections.abc import Callable
 from copy import copy
 from typing import Any, Self
 
@@ -10,26 +9,10 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
 from .._aggregate.shared.single_rows import for_rows, row_guard
 from .._aggregate.shared.sparse_rows import SparseRows
-from .._privacy._domain import Domain, column_ends
 from .._sklearn_compat import with_callbacks
 from .._weights import with_max_weight
 
-__all__ = ["ColumnFit", "OpenBounds", "Scaling", "unnamed"]
-
-
-class OpenBounds:
-    """Mixin of estimators of single columns, whose public bounds may be infinite on a side."""
-
-    _in_order: Callable[[str], Any]
-
-    def _ends(self, n_features: int) -> tuple[np.ndarray, np.ndarray]:
-        """The public ends (d,) of each column."""
-        return column_ends(self._in_order("bounds"), n_features)
-
-    def _domain(self, n_features: int) -> Domain | None:
-        """The box, if all of it is finite."""
-        ends = self._ends(n_features)
-        return Domain.from_bounds(ends, n_features) if np.isfinite(ends).all() else None
+__all__ = ["ColumnFit", "Scaling", "unnamed"]
 
 
 class ColumnFit:

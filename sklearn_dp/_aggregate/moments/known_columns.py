@@ -267,7 +267,8 @@ class KnownColumns:
     def _weigh(self, joint: "_Joint", end: Ellipsoid, means: np.ndarray, at: np.ndarray) -> None:
         """Bring columns `at` some places together with themselves, by inverse variances; `means`
         are errors of joint ones, in deviations."""
-        found, scale, sampled = self.moments, self.scale, 1 / max(end.weight, 1.0)
+        found, scale = self.moments, self.scale
+        sampled = found.weights.square / max(end.weight, 1.0)
         deviations = _widths(joint.factor)[at]
         spread, own = np.square(deviations), self.error[at]
         like = (joint.factor @ joint.factor.T)[np.ix_(at, at)] / np.outer(deviations, deviations)
