@@ -6,9 +6,7 @@ from dataclasses import replace
 import numpy as np
 from grid_tools import parts_in_memory, rows_in_memory
 
-from sklearn_dp._aggregate.columns import look as _look
 from sklearn_dp._aggregate.columns import moments as _moments
-from sklearn_dp._aggregate.columns import vectors as _vectors
 from sklearn_dp._aggregate.friendly import (
     average as _averages,
 )
@@ -31,16 +29,16 @@ from sklearn_dp._queries import columns as _columns
 from sklearn_dp._queries import names as _names
 from sklearn_dp._queries import ranks as _ranks
 from sklearn_dp._queries.clusters import CappedSquares, CappedSum
+from sklearn_dp._queries.handles import AnyTable
 from sklearn_dp._rows import row_sums as _row_sums
-from sklearn_dp._rows.table import Table
 from sklearn_dp.audit import mutant
-from sklearn_dp.cluster._centers import BaseDPCenters
 from sklearn_dp.cluster._dp_k_tuple_kmeans import DPKTupleKMeans
+from sklearn_dp.cluster._dp_kmeans import DPKMeans
 
 
 def _rows_of(X):
     """The rows that a fit has: those of a table of one part, or the array itself."""
-    if isinstance(X, Table):
+    if isinstance(X, AnyTable):
         (part,) = parts_in_memory(X)
         return part.source.read()
     return X
@@ -136,36 +134,55 @@ def _(original):
     return on
 
 
-@mutant("quality: exact inertia", "check_replay", BaseDPCenters, "_store")
-def _(original):
-    def store(self, X, result, *others):
-        original(self, X, result, *others)
-        self.inertia_ = -self.score(_rows_of(X))
+def _after_a_fit(change):
+    """Another value of an attribute of k-means, by the rows of the fit."""
 
-    return store
+    def wrap(original):
+        def fit_table(self, table, *others):
+            original(self, table, *others)
+            change(self, _rows_of(table))
 
+        return fit_table
 
-@mutant("quality: status from the exact inertia", "check_replay", BaseDPCenters, "_store")
-def _(original):
-    def store(self, X, result, *others):
-        original(self, X, result, *others)
-        # Whatever the rule: here one that most pairs of neighbors tell apart.
-        if int(1e3 * self.score(_rows_of(X))) % 2:
-            self.status_ = "mostly noise"
-
-    return store
+    return wrap
 
 
-@mutant("quality: standard errors from true counts", "check_replay", BaseDPCenters, "_store")
-def _(original):
-    def store(self, X, result, *others):
-        original(self, X, result, *others)
-        counts = np.bincount(self.labels_, minlength=len(result.centers))
-        self.cluster_centers_std_error_ = (
-            self.cluster_centers_std_error_ / np.sqrt(np.maximum(counts, 1))[:, None]
-        )
+def _true_counts(self, rows):
+    return np.bincount(self.predict(rows), minlength=len(self.cluster_centers_))
 
-    return store
+
+@mutant("quality: exact inertia", "check_replay", DPKMeans, "_fit_table")
+@_after_a_fit
+def _(self, rows):
+    self.inertia_ = -self.score(rows)
+
+
+@mutant("quality: status from the exact inertia", "check_replay", DPKMeans, "_fit_table")
+@_after_a_fit
+def _(self, rows):
+    # Whatever the rule: here one that most pairs of neighbors tell apart.
+    if int(1e3 * self.score(rows)) % 2:
+        self.status_ = "mostly noise"
+
+
+@mutant("quality: standard errors from true counts", "check_replay", DPKMeans, "_fit_table")
+@_after_a_fit
+def _(self, rows):
+    counts = np.maximum(_true_counts(self, rows), 1)[:, None]
+    self.cluster_centers_std_error_ = self.cluster_centers_std_error_ / np.sqrt(counts)
+
+
+@mutant("weights without noise", "check_replay", DPKMeans, "_fit_table")
+@_after_a_fit
+def _(self, rows):
+    self.cluster_weights_ = _true_counts(self, rows).astype(float)
+
+
+@mutant("centers ordered by true counts", "check_replay", DPKMeans, "_fit_table")
+@_after_a_fit
+def _(self, rows):
+    order = np.argsort(-_true_counts(self, rows), kind="stable")
+    self.cluster_centers_ = self.cluster_centers_[order]
 
 
 @mutant("quality: caps from the data", "check_replay", _quality, "measure_quality")
@@ -212,26 +229,6 @@ def _(original):
 @mutant("second moment without a clip", "check_replay", _aggregates, "exact_gram")
 def _(original):
     return lambda parts, d, limit, *others: original(parts, d, 1e3 * limit, *others)
-
-
-@mutant("weights without noise", "check_replay", BaseDPCenters, "_set_centers")
-def _(original):
-    def set_centers(self, X, centers, weights):
-        original(self, X, centers, weights)
-        counts = np.bincount(self.labels_, minlength=len(centers))
-        self.cluster_weights_ = counts.astype(float)
-
-    return set_centers
-
-
-@mutant("centers ordered by true counts", "check_replay", BaseDPCenters, "_set_centers")
-def _(original):
-    def set_centers(self, X, centers, weights):
-        original(self, X, centers, weights)
-        counts = np.bincount(self.labels_, minlength=len(centers))
-        self.cluster_centers_ = self.cluster_centers_[np.argsort(-counts, kind="stable")]
-
-    return set_centers
 
 
 # -- tuples and friendly averages ------------------------------------------------------------------
@@ -341,14 +338,13 @@ def _(original):
     return clip_radius
 
 
-@mutant("histograms of columns claimed as one", "check_replay", _look, "round_up")
+@mutant("histograms of columns: half of the claim", "check_replay", _columns.ColumnCounts, "claims")
+@mutant("refined centers: half of their claims", "check_replay", _columns.OffsetSums, "claims")
+@mutant("Column moments: half of the claim", "check_replay", _columns.VectorSums, "claims")
 def _(original):
-    return lambda value: original(value) / 2
-
-
-@mutant("refined centers: half of their claims", "check_replay", _columns, "round_up")
-def _(original):
-    return lambda value: original(value) / 2
+    return lambda self, facts: tuple(
+        replace(each, l2=np.asarray(each.l2) / 2) for each in original(self, facts)
+    )
 
 
 @mutant("raw number of points used", "check_replay", _aggregates, "noisy_count_and_totals")
@@ -384,14 +380,9 @@ def _(original):
     return approached
 
 
-@mutant("Column moments: half of the claim", "check_replay", _vectors, "round_up")
+@mutant("Column moments: rows beyond", "check_replay", _columns.Vectors, "outside")
 def _(original):
-    return lambda value: original(value) / 2
-
-
-@mutant("Column moments: rows beyond", "check_replay", _vectors.Vectors, "outside")
-def _(original):
-    return lambda self, rows: _vectors._WHOLE * len(self.low) * (original(self, rows) > 0)
+    return lambda self, rows: _columns._WHOLE * len(self.low) * (original(self, rows) > 0)
 
 
 # -- quantiles -------------------------------------------------------------------------------------
