@@ -6,7 +6,8 @@
 #   make audit    the long privacy audits        make docs    the documentation, in site/
 #   make fuzz     100,000 calls with anything
 #   make clean    remove what make has made      make regression  costs and times against stored ones
-#   make package  the wheel and the source archive, and the tests with nothing but the wheel
+#   make package  the wheel and the source archive (the same bits in two builds), their bill of
+#                 materials, and the tests with nothing but the wheel
 #   make certify  lower bounds of epsilon, beside the claims
 #   make partitions  tables in parts on clusters of Dask, Spark (needs Java) and Ray
 #   make prove    the machine-checked proofs; needs Coq, and says how to install it
@@ -73,12 +74,17 @@ docs: $(VENV)/.has-docs
 	$(BIN)/python doc/_ext/check_links.py site
 
 # An environment of its own, whose package is found before that of the checkout.
+# Two builds of one commit have the same bits: whoever builds it again can compare.
+package: export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct 2>/dev/null || echo 1577836800)
 package: $(VENV)/.has-package
-	rm -rf -- dist build/wheel
+	rm -rf -- dist build/wheel build/again
 	$(BIN)/python -m build
+	$(BIN)/python -m build --outdir build/again
+	@set -e; for file in dist/*; do cmp "$$file" "build/again/$${file#dist/}"; done
 	$(BIN)/python -m twine check --strict dist/*
 	$(BIN)/python -m venv build/wheel
 	build/wheel/bin/python -m pip install --quiet --disable-pip-version-check --no-input "$$(ls dist/*.whl)[test]"
+	build/wheel/bin/python .ci/sbom.py sklearn-dp dist/sklearn-dp.cdx.json dist/*.whl
 	PYTHONPATH="$$(build/wheel/bin/python -c 'import sysconfig as s; print(s.get_path("purelib"))'):$(CURDIR)" \
 	  build/wheel/bin/pytest $(PARALLEL) $(PYTEST_ARGS)
 

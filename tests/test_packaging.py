@@ -1,6 +1,8 @@
 """What pyproject.toml declares is what the code imports, and nothing else."""
 
 import ast
+import hashlib
+import importlib
 import re
 import subprocess
 import sys
@@ -150,3 +152,25 @@ assert not {"sklearn_dp.cluster._dp_topics", "sklearn.feature_extraction.text"} 
         for name in package.__all__:
             assert getattr(package, name).__name__ == name and name in dir(package)
         assert not hasattr(package, "no_such_name")
+
+
+def test_the_bill_of_materials_lists_what_is_needed(tmp_path, monkeypatch):
+    """CycloneDX: every component once, every dependency a component, the same text twice."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1577836800")
+    monkeypatch.syspath_prepend(str(ROOT / ".ci"))
+    sbom = importlib.import_module("sbom")
+    wheel = tmp_path / "made.whl"
+    wheel.write_bytes(b"bits")
+    bill = sbom.bill("sklearn-dp", wheel)
+    assert bill == sbom.bill("sklearn-dp", wheel)
+    assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.5")
+    assert bill["metadata"]["timestamp"] == "2020-01-01T00:00:00Z"
+    main = bill["metadata"]["component"]
+    assert main["hashes"][0]["content"] == hashlib.sha256(b"bits").hexdigest()
+    refs = [each["bom-ref"] for each in bill["components"]]
+    assert len(refs) == len(set(refs)) and main["bom-ref"] not in refs
+    names = {each["name"] for each in bill["components"]}
+    assert {"joblib", "numpy", "scikit-learn", "scipy", "threadpoolctl"} <= names
+    assert not names & {"pytest", "pandas", "matplotlib"}  # extras
+    for line in bill["dependencies"]:
+        assert {line["ref"], *line["dependsOn"]} <= {*refs, main["bom-ref"]}
