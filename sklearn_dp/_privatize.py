@@ -148,9 +148,8 @@ def privatize(
     or to none. A fit costs a ledger the budget of the whole, not the sum of what the steps would
     cost alone. A step that is taken out of the pipeline, or is given a budget in epsilon, is
     charged separately. Steps are fitted in one thread, because other threads would not know that
-    the steps are paid
-    for, and would be charged again. ``preflight(twin, X)`` says what a fit will cost, and charges
-    nothing.
+    the steps are paid for, and would be charged again. ``preflight(twin, X)`` says what a fit will
+    cost, and charges nothing.
 
     Examples
     --------

@@ -113,19 +113,25 @@ def fits_around() -> Iterator[tuple[Any, int | None]]:
 
     What they fit cannot know by its parameters that scores without noise have chosen them, nor what
     has learned from its rows. Each comes with a place: of the step in a pipeline, 0 in another
-    composition, None in a search.
+    composition, None in a search. None comes last where the fit was made for a composition by a
+    worker of joblib, which is another thread or process.
     """
-    frame, seen = sys._getframe(1), set()
+    frame, seen, for_another = sys._getframe(1), set(), False
     while frame is not None:
         code = frame.f_code
         of = frame.f_locals.get("self") if code.co_name in _FITS else None
         if code.co_qualname == "BaseSearchCV.fit":
             yield of, None
-        elif isinstance(of, Pipeline | FeatureUnion | ColumnTransformer) and id(of) not in seen:
-            last = len(of.steps) - 1 if isinstance(of, Pipeline) else 0
-            yield of, frame.f_locals.get("step_idx", last)
-        seen.add(id(of))
+        elif isinstance(of, Pipeline | FeatureUnion | ColumnTransformer):
+            for_another = False
+            if id(of) not in seen:
+                last = len(of.steps) - 1 if isinstance(of, Pipeline) else 0
+                yield of, frame.f_locals.get("step_idx", last)
+                seen.add(id(of))
+        for_another |= code.co_qualname in ("_fit_one", "_fit_transform_one")
         frame = frame.f_back  # type: ignore[assignment]
+    if for_another:
+        yield None, None
 
 
 class BlindToRows:

@@ -22,6 +22,7 @@ reciprocal 0, a float has 0.5), and one finite row may make them, or the step be
 """
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from typing import Any, Self
 from zlib import crc32
 
@@ -59,6 +60,10 @@ _LEARNED = "learned from private rows"
 _SEVERAL = "may look at several rows at once"
 _BEFORE = "fitted before, on rows of which nothing is known"
 _WAY_OUT = "privatize(...) replaces or refuses such steps"
+_IN_A_WORKER = (
+    "a worker of joblib made this fit, which knows nothing of the steps before it; set n_jobs=None, "
+    "or use privatize(...)"
+)
 _ELEMENTWISE = (np.clip, np.nan_to_num, np.round)
 _PROJECTIONS = (GaussianRandomProjection, SparseRandomProjection)
 _CHECKED = {"assume_finite": True, "skip_parameter_validation": True}  # what a fit has checked
@@ -83,24 +88,34 @@ class SingleRows(Versioned, TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the step to a public row; of `X` only names, types and number of columns count."""
-        example: Any = [{}] if isinstance(self.estimator, FeatureHasher) else [""]
-        if (given := self._check_given(X)) is not None:
-            see_columns(self, X, given, reset=True)
-            zeros = np.zeros((1, given.n_features), dtype=given.dtype)
-            example = csr_array(zeros) if given.sparse else zeros
+        if (given := self._check_given(X)) is None:
+            return self._learn(1)
+        see_columns(self, X, given, reset=True)
+        return self._learn(given.n_features, given.dtype, sparse=given.sparse)
+
+    def columns_after(self, width: int) -> int:
+        """How many columns it makes of so many: public."""
+        return int(copy(self)._learn(width)._blank.shape[1])
+
+    def _learn(self, width: int, dtype: Any = np.float64, *, sparse: bool = False) -> Self:
+        example: Any = np.zeros((1, width), dtype=dtype)
+        if not get_tags(self.estimator).input_tags.two_d_array:
+            example = [{}] if isinstance(self.estimator, FeatureHasher) else [""]
+        elif sparse:
+            example = csr_array(example)
         with suppress_output(), np.errstate(all="ignore"):
             self.estimator_ = self._made(example)
             self._blank = _as_numbers(self.estimator_.transform(example)) * 0
         return self
 
     def _made(self, example: Any) -> Any:
-        return clone(self.estimator).fit(example)
+        return clone(self.estimator).fit(example, None)
 
     @row_guard
     def transform(self, X: Any) -> Any:
         """What the step makes of each row, all of them finite."""
         if "estimator_" not in vars(self):  # nothing is learned
-            self.fit(X)
+            return copy(self).fit(X).transform(X)
         if isinstance(self.estimator_, _PROJECTIONS):  # in one order, which follows from the row
             X, matrix = self._numbers(X), self.estimator_.components_.T
             matrix = matrix.toarray() if issparse(matrix) else matrix
@@ -220,7 +235,9 @@ def problem_of(estimator: Any, *, fitted: bool) -> str:
 def problems_around() -> Iterator[str]:
     """Why the fit that is being made has no guarantee: what chose it, or gives it its rows."""
     for around, place in fits_around():
-        if place is None:
+        if around is None:
+            yield _IN_A_WORKER
+        elif place is None:
             kind = type(around).__name__
             yield f"{kind} compared scores of private rows without noise; use DPGridSearch"
         elif problem := _in_words(_strangers_before(around, place)):
@@ -248,6 +265,9 @@ def _strangers(step: Any, name: str, fitted: bool) -> Iterator[tuple[str, str]]:
     A subclass is another type: it may do anything with the rows.
     """
     kind, inner = type(step), steps_of(step, fitted=fitted)
+    if kind is SingleRows and not _is_stateless(step.estimator):
+        yield from _strangers(step.estimator, name, fitted)
+        return
     if isinstance(step, str | PrivateStep) or _passes(step) or vars(kind).get("_learns_nothing"):
         return
     if kind is FrozenEstimator:
@@ -259,9 +279,13 @@ def _strangers(step: Any, name: str, fitted: bool) -> Iterator[tuple[str, str]]:
         for own, each in inner:
             yield from _strangers(each, f"{name}__{own}" if name else own, fitted)
     else:
-        stateless = isinstance(step, BaseEstimator) and not get_tags(step).requires_fit
-        stateless = stateless or follows_from_rows(step)
-        yield (_SEVERAL if stateless else _LEARNED), _label(kind, name)
+        yield (_SEVERAL if _is_stateless(step) else _LEARNED), _label(kind, name)
+
+
+def _is_stateless(step: Any) -> bool:
+    """Whether a step learns nothing of rows: by its type, or as it says of itself."""
+    says = isinstance(step, BaseEstimator) and not get_tags(step).requires_fit
+    return says or follows_from_rows(step)
 
 
 def _hands_on(step: Any, kind: type, inner: list[tuple[str, Any]]) -> bool:

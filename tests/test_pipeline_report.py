@@ -5,6 +5,7 @@ import pickle
 import re
 import warnings
 
+import joblib
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -320,6 +321,23 @@ def test_a_step_knows_for_ever_what_stood_before_it(cut, last):
     assert_void(report)
     again = clone(CUTS[cut](make_pipeline(StandardScaler(), clone(last)))).fit(X)
     assert privacy_report(again).problems == ()  # a new fit begins anew
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+@pytest.mark.parametrize(
+    "inner", [make_union(DPPCA(1), DPPCA(1)), ColumnTransformer([("a", DPPCA(1), [0, 1])])]
+)
+def test_a_step_that_a_worker_fits_knows_nothing_of_those_before_it(inner, backend):
+    pipeline = make_pipeline(StandardScaler(), clone(inner).set_params(n_jobs=2))
+    with joblib.parallel_config(backend):
+        assert_void(privacy_report(pipeline.fit(X)[1:]))
+
+
+def test_what_is_frozen_learned_before_also_behind_single_rows():
+    twin = privatize(make_pipeline(Normalizer(), KMeans(2)))
+    twin.set_params(normalizer__estimator=FrozenEstimator(StandardScaler().fit(X))).fit(X)
+    assert "fitted before" in privacy_report(twin).headline
+    assert_void(privacy_report(twin[1:]))
 
 
 def test_what_stands_behind_a_step_is_none_of_it():

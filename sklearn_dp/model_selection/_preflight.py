@@ -11,7 +11,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 
 from .._base import BaseDPEstimator
 from .._compositions import ChargedTogether, check_values, parts_of, private_steps
-from .._door import schema
+from .._door import is_vector, schema
 from .._guarantee import Guaranteed
 from .._privacy._checks import is_integer
 from .._privacy._ledger import PrivacyLedger, open_ledger
@@ -119,7 +119,7 @@ are not private
     """
     unit, alone = unit_of(groups), isinstance(search, Guaranteed | Pipeline | FeatureUnion)
     check_values(search)
-    width = schema(X).n_features
+    width = 1 if is_vector(X) else schema(X).n_features
     made = (
         _charges(search, (width,), unit) if alone else _of_search(search, X, y, groups, width, unit)
     )

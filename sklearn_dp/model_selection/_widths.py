@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from .._base import check_number_of_clusters
+from .._steps import SingleRows
 from ..preprocessing import DPOneHotEncoder
 from ._candidates import Step
 
@@ -51,6 +52,8 @@ def widths_after(step: Step, widths: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _width_of_answer(step: Step, width: int) -> int:
+    if isinstance(step.estimator, SingleRows):
+        return step.estimator.columns_after(width)
     try:
         return int(np.asarray(step.estimator.transform(np.zeros((1, width)))).shape[1])
     except NotFittedError:
