@@ -61,8 +61,8 @@ _SEVERAL = "may look at several rows at once"
 _BEFORE = "fitted before, on rows of which nothing is known"
 _WAY_OUT = "privatize(...) replaces or refuses such steps"
 _IN_A_WORKER = (
-    "a worker of joblib made this fit, which knows nothing of the steps before it; set n_jobs=None, "
-    "or use privatize(...)"
+    "a worker of joblib made this fit, which knows nothing of the steps before it; "
+    "set n_jobs=None, or use privatize(...)"
 )
 _ELEMENTWISE = (np.clip, np.nan_to_num, np.round)
 _PROJECTIONS = (GaussianRandomProjection, SparseRandomProjection)
