@@ -2,7 +2,6 @@
 
 import os
 import pickle
-from copy import deepcopy
 from datetime import date, datetime
 from enum import Enum
 from fractions import Fraction
@@ -190,47 +189,6 @@ def test_a_day_of_a_process_that_died_is_not_fitted_again(days, again, kept, tmp
     later = loaded().partial_fit(rows_of(1), day=days[2])
     assert later.days_.number == 2 and len(ledger.entries) == 1
     assert len(ledger.state().days) == 2
-
-
-@pytest.mark.parametrize("kept", ["in memory", "in a file"])
-@pytest.mark.parametrize("copied", [deepcopy, evening])
-def test_copies_of_a_model_do_not_read_one_day_again(copied, kept, tmp_path):
-    """Each said (1, 1e-6)-DP of the same rows, under a ledger that had nothing left."""
-    path = None if kept == "in memory" else tmp_path / "ledger.db"
-    ledger = PrivacyLedger(PrivacyBudget(1.0, 1e-6), path=path)
-    model = kmeans(ledger=ledger).partial_fit(rows_of(0))
-
-    def copy_of(model):
-        return copied(model).set_params(ledger=ledger)
-
-    first, *others = [copy_of(model) for _ in range(3)]
-    first.partial_fit(rows_of(1))
-    for other in (*others, copy_of(model)):
-        with pytest.raises(LedgerError, match="day number 2 was begun before.*day="):
-            other.partial_fit(Watched(rows_of(1), lambda: pytest.fail("read")))
-    # Of days of other rows their names say that they are others.
-    north, south = others
-    assert north.partial_fit(rows_of(2), day="2026-03-02 north").days_.number == 2
-    with pytest.raises(LedgerError, match="begun before"):
-        south.partial_fit(rows_of(2), day="2026-03-02 north")
-    assert south.partial_fit(rows_of(3), day="2026-03-02 south").days_.number == 2
-    assert first.partial_fit(rows_of(4)).days_.number == 3  # the only one that has come so far
-    with pytest.raises(LedgerError, match="day number 3 was begun before"):
-        south.partial_fit(rows_of(4))
-    assert len(ledger.entries) == 1
-
-
-def test_what_came_out_of_one_search_reads_a_day_once():
-    """The candidates read the same rows, and so would two that go on by days."""
-    ledger = PrivacyLedger(PrivacyBudget(3.0, 1e-5))
-    grid = {"n_clusters": [2, 4]}
-    search = DPGridSearch(DPKMeans(bounds=1.0), grid, ledger=ledger).fit(rows_of(0))
-    search.best_estimator_.partial_fit(rows_of(1), day=2)
-    for other in search.estimators_:
-        for day in (2, None):
-            with pytest.raises(LedgerError, match="begun before"):
-                other.partial_fit(rows_of(1), day=day)
-    assert kmeans(ledger=ledger).fit(rows_of(0)).partial_fit(rows_of(1), day=2).days_.number == 2
 
 
 @pytest.mark.parametrize(

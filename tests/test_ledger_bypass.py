@@ -9,6 +9,7 @@ from functools import partial
 import joblib
 import numpy as np
 import pytest
+from day_tools import evening, rows_of
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -16,9 +17,11 @@ from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp.audit import all_estimators
+from sklearn_dp.audit._check_tools import Watched
 from sklearn_dp.cluster import DPKMeans
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
+from sklearn_dp.model_selection import DPGridSearch
 
 ESTIMATORS = dict(all_estimators())
 X = np.random.default_rng(0).uniform(-1, 1, size=(60, 2))
@@ -234,3 +237,51 @@ def test_a_fit_that_is_killed_is_paid_for(cls, file):
     cls(ledger=path).fit(X)
     with pytest.raises(BudgetExceededError):
         cls(ledger=path).fit(X)
+
+
+# -- later days ------------------------------------------------------------------------------------
+
+
+def first_day(**options):
+    return DPKMeans(4, bounds=1.0, **options)
+
+
+@pytest.mark.parametrize("kept", ["in memory", "in a file"])
+@pytest.mark.parametrize("copied", [copy.deepcopy, evening])
+def test_copies_of_a_model_do_not_read_one_day_again(copied, kept, tmp_path):
+    """Each said (1, 1e-6)-DP of the same rows, under a ledger that had nothing left."""
+    path = None if kept == "in memory" else tmp_path / "ledger.db"
+    ledger = PrivacyLedger(PrivacyBudget(1.0, 1e-6), path=path)
+    model = first_day(ledger=ledger).partial_fit(rows_of(0))
+
+    def copy_of(model):
+        return copied(model).set_params(ledger=ledger)
+
+    first, *others = [copy_of(model) for _ in range(3)]
+    first.partial_fit(rows_of(1))
+    for other in (*others, copy_of(model)):
+        with pytest.raises(LedgerError, match="day number 2 was begun before.*day="):
+            other.partial_fit(Watched(rows_of(1), lambda: pytest.fail("read")))
+    # Of days of other rows their names say that they are others.
+    north, south = others
+    assert north.partial_fit(rows_of(2), day="2026-03-02 north").days_.number == 2
+    with pytest.raises(LedgerError, match="begun before"):
+        south.partial_fit(rows_of(2), day="2026-03-02 north")
+    assert south.partial_fit(rows_of(3), day="2026-03-02 south").days_.number == 2
+    assert first.partial_fit(rows_of(4)).days_.number == 3  # the only one that has come so far
+    with pytest.raises(LedgerError, match="day number 3 was begun before"):
+        south.partial_fit(rows_of(4))
+    assert len(ledger.entries) == 1
+
+
+def test_what_came_out_of_one_search_reads_a_day_once():
+    """The candidates read the same rows, and so would two that go on by days."""
+    ledger = PrivacyLedger(PrivacyBudget(3.0, 1e-5))
+    grid = {"n_clusters": [2, 4]}
+    search = DPGridSearch(DPKMeans(bounds=1.0), grid, ledger=ledger).fit(rows_of(0))
+    search.best_estimator_.partial_fit(rows_of(1), day=2)
+    for other in search.estimators_:
+        for day in (2, None):
+            with pytest.raises(LedgerError, match="begun before"):
+                other.partial_fit(rows_of(1), day=day)
+    assert first_day(ledger=ledger).fit(rows_of(0)).partial_fit(rows_of(1), day=2).days_.number == 2

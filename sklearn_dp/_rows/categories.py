@@ -35,7 +35,7 @@ def keys_of(values: Iterable[Any]) -> list[Hashable]:
 
 
 def _key(value: Any) -> Hashable:
-    """A number, a text, None for what is missing, or `UNKNOWN`."""
+    """A number, a text, a truth value in a tuple, None for what is missing, or `UNKNOWN`."""
     if issubclass(type(value), np.generic):
         if type(value) in (np.datetime64, np.timedelta64):
             return None if np.isnat(value) else UNKNOWN
@@ -43,7 +43,7 @@ def _key(value: Any) -> Hashable:
     if value is None or type(value).__name__ in _MISSING:
         return None
     if type(value) is bool:
-        return str(value)
+        return (value,)  # which equals no number
     if type(value) in (int, str):
         return value
     if type(value) is Decimal:
@@ -68,6 +68,8 @@ def code_of(key: Hashable) -> bytes | None:
         name = b"0"
     elif isinstance(key, str):
         name = b"2" + key.encode(errors="surrogatepass")
+    elif isinstance(key, tuple):
+        name = b"4" + str(*key).encode()
     else:
         name = b"1" + _digits(key).encode()
     # NumPy drops zero bytes at the end of a name, so it ends with another one.
@@ -101,19 +103,23 @@ def _rank(value: Any) -> tuple:
 
 
 def _value_of(code: bytes) -> Any:
-    """The category of a name: None, an integer or another number, or a text."""
+    """The category of a name: None, an integer or another number, a truth value, or a text."""
     kind, text = code[:1], code[1:-1].decode(errors="surrogatepass")
     if kind == b"0":
         return None
     if kind == b"2":
         return text
+    if kind == b"4":
+        return text == "True"
     number = _number(text)
     whole = isinstance(number, float) and number.is_integer() and abs(number) < _EXACT
-    return int(number) if whole else number  # type: ignore[arg-type]
+    return int(number) if whole else number
 
 
-def _number(text: str) -> int | float | None:
-    """The number that a text reads as, if it does."""
+def _number(text: str) -> Any:
+    """The key of the number, or truth value, that a text reads as, if it does."""
+    if text in ("True", "False"):
+        return (text == "True",)
     if len(text) > _LONGEST or "_" in text:
         return None
     for kind in (int, float):
@@ -129,8 +135,8 @@ def finder(categories: Iterable[Any]) -> Callable[[Iterable[Any]], list[int]]:
     """A function from values to the numbers of their categories, -1 for others, each by itself.
 
     A table may have been read with another type than its categories. So a text that is no category
-    counts as the number that it reads as, a number as the text that spells it, and a float as the
-    integer that it is the nearest one to; where only one category is meant.
+    counts as the number or truth value that it reads as, these as the text that spells them, and a
+    float as the integer that it is the nearest one to; where only one category is meant.
 
     >>> finder(["01", 2, 2**53 + 1])(["01", "1", "2", 2.0, "2.0", 1, 2.0**53, 2**53, "x", None])
     [0, -1, 1, 1, 1, 0, 2, -1, -1, -1]
@@ -145,7 +151,7 @@ def finder(categories: Iterable[Any]) -> Callable[[Iterable[Any]], list[int]]:
         elif isinstance(key, int) and key.bit_length() < 1024 and float(key) != key:
             rounded.setdefault(float(key), []).append(known[key])
 
-    def of_number(number: int | float) -> int:
+    def of_number(number: Any) -> int:
         near = rounded.get(number, []) if isinstance(number, float) else []
         return near[0] if number not in known and len(near) == 1 else known.get(number, -1)
 
@@ -155,7 +161,7 @@ def finder(categories: Iterable[Any]) -> Callable[[Iterable[Any]], list[int]]:
         if isinstance(key, str):
             number = _number(key)
             return -1 if number is None else of_number(number)
-        if not isinstance(key, int | float):
+        if not isinstance(key, int | float | tuple):
             return -1
         texts = spelled.get(key, [])
         if len(texts) > 1:  # the one that spells it in the plainest way, if that is among them

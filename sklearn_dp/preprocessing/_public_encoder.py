@@ -321,8 +321,8 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
     -----
     Guarantee: the encoding of a row depends only on that row and the schema, so a private estimator
     after this step keeps its guarantee. A string in a column does not change the other values. 1
-    and 1.0 are the same category, and so are True and "True"; a text that is not in the schema
-    counts as the number that it reads as, and a number as the text. No row is refused, because an
+    and 1.0 are the same category; a text that is not in the schema counts as the number, True or
+    False that it reads as, and these count as the text. No row is refused, because an
     error would reveal it: numbers are clipped to their range, and of values that are not in the
     schema (another category, a missing value, text among numbers) the encoding says only that.
     Their squared distance from known values is between a quarter and a half for numbers, and

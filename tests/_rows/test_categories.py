@@ -35,7 +35,7 @@ SAME = [
     [1, 1.0, Decimal(1), np.int8(1), np.float32(1)],
     ["1", np.str_("1")],
     ["01"], [" 1 "], ["1.0"],
-    [True, np.True_, "True"],
+    [True, np.True_], ["True"],
     [0, -0.0, Decimal("-0")], ["0"],
     [None, math.nan, np.float32("nan"), Decimal("nan"), pd.NA, pd.NaT, np.datetime64("NaT"),
      np.ma.masked],
@@ -67,12 +67,12 @@ def test_dates_are_read_as_among_objects(dtype):
 
 
 def test_names_keep_their_value():
-    values = [None, "x", "1e400x", "", "\0", "ü\ud800", 2.5, -7, 10**30, math.inf, "01", "1E5"]
+    values = [None, "x", "1e400x", "", "\0", "ü\ud800", 2.5, -7, 10**30, math.inf, "01", True]
     codes = np.array([code_of(key) for key in keys_of(values)], dtype="S").tolist()
     found, counts = in_order(codes, np.arange(12.0))
-    expected = [-7, 2.5, 10**30, math.inf, "", "\0", "01", "1E5", "1e400x", "x", "ü\ud800", None]
-    assert found.tolist() == expected and counts.tolist() == [7, 6, 8, 9, 3, 4, 10, 11, 2, 1, 5, 0]
-    assert type(found[0]) is type(found[2]) is int and type(found[1]) is float
+    expected = [-7, True, 2.5, 10**30, math.inf, "", "\0", "01", "1e400x", "x", "ü\ud800", None]
+    assert found.tolist() == expected and counts.tolist() == [7, 11, 6, 8, 9, 3, 4, 10, 2, 1, 5, 0]
+    assert [*map(type, found[:4])] == [int, bool, float, int]
 
 
 def test_long_texts_and_numbers_are_in_no_category():
@@ -88,3 +88,7 @@ def test_values_of_another_type_are_found_where_one_category_is_meant():
     values = ["1", "01", 1, 1.0, 7, "7", "2", " 2", "2.0", "3.50", 2.0**53, 2**53, "x", None, ()]
     assert find(values) == [0, 1, 0, 0, 2, -1, 3, 3, 3, 4, 5, -1, -1, 6, -1]
     assert finder(["01", "001"])([1, "1"]) == [-1, -1]  # which of them is not to be told
+    truths = [True, "True", np.False_, "False", 1, 0, "true"]
+    assert finder([True, False])(truths) == [0, 0, 1, 1, -1, -1, -1]
+    assert finder(["True", "False"])(truths) == [0, 0, 1, 1, -1, -1, -1]
+    assert finder([True, "True", 1, False])(truths) == [0, 1, 3, 3, 2, -1, -1]
