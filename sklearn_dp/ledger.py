@@ -143,7 +143,7 @@ def _as_json(ledger: PrivacyLedger) -> dict:
 
     "path", "identity", "head", "total" (with null for what is not set), "unit", "composition",
     "relation", "spent" and "remaining" (in the two costs that this composition counts), "keys" (of
-    each value the same two), "charges", "days" (that were begun, of each stream).
+    each value the same two), "charges", "days" (stream, number and name of each that was begun).
     """
     state, names = ledger.state(), (*_HEADINGS, *_PAYERS)
     charges = [{name: getattr(charge, name) for name in names} for charge in state.charges]

@@ -91,6 +91,7 @@ OTHERS = {
     pd.period_range("2020", periods=3)}), "spans of pandas": pd.DataFrame({"t": DATES - DATES[0]}),
     "categories": pd.DataFrame({"t": DATES.astype("category")}),
     "categories of days": pd.DataFrame({"t": pd.Categorical(DATES.date)}),
+    "categories of bytes": pd.DataFrame({"t": pd.Categorical([b"a", b"b"])}),
     "categories of tuples": pd.DataFrame({"t": pd.Categorical([(1, 2), (3,)])}),
     "categories of members": pd.DataFrame({"t": pd.Categorical([Enum("Color", "RED").RED])}),
     "arrow in pandas": pd.DataFrame({"t": DATES}).convert_dtypes(dtype_backend="pyarrow"),

@@ -255,7 +255,9 @@ def quietly(call: Callable[[], Any], number: int | None = None, name: str = "X")
         words = str(error)
     except Reason as error:
         words = f"{place}: {str(error).removesuffix('.')}."
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # other code may ask to end the process
         words = f"{place}: it could not be read ({type(error).__name__})."
     # Outside the handlers: the other error would hang on to this one, with frames that hold rows.
     raise PartError(words)

@@ -88,10 +88,8 @@ def kind_of(dtype: Any) -> str:
 
 def _kind_of_entry(value: Any) -> str:
     """What a category is, of those that have declared no type of their own."""
-    kind = type(value)
-    if kind in _DATES:
-        return "date"
-    return "object" if kind in PLAIN else "other"
+    kinds = {bytes: "bytes", **dict.fromkeys(_COMPLEX, "complex"), **dict.fromkeys(_DATES, "date")}
+    return kinds.get(type(value), "object" if type(value) in PLAIN else "other")
 
 
 def dtype_of(values: Any) -> Any:

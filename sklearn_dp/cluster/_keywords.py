@@ -93,7 +93,7 @@ def looks_like_texts(y: Any) -> bool:
     """Whether a target, which a fit ignores, is a column of texts: a slip that would go unseen."""
     if not isinstance(y, list | tuple) and hasattr(y, "tolist"):
         y = y.tolist()
-    return isinstance(y, list | tuple) and len(y) > 0 and isinstance(y[0], str | list | tuple)
+    return isinstance(y, list | tuple) and len(y) > 0 and issubclass(type(y[0]), str | list | tuple)
 
 
 def largest_columns(X: np.ndarray, names: Sequence[str]) -> Iterator[list[str]]:
