@@ -119,6 +119,9 @@ class BaseRoutes(OpenBounds, BaseByDays):
         progress("location")
         noise = noise_sd(session.remaining()) / max(found.size, 1.0)
         ball, rows = known.read(table, noise)
+        if known.unseen.all():  # and there is nothing to add up
+            self.path_, self.status_ = "whiten", "ok" if found.single.all() else _NOTHING
+            return known, known.nothing(ball, rows), rows, ball.center
         start = self._start(session, known.start(ball, rows), rows, centered)
         progress("core")
         rounds = MomentRounds(session, rows, centered=centered, square=found.weights.square)

@@ -197,6 +197,12 @@ class KnownColumns:
         square = normal_quantile(_START, d)
         return Ellipsoid.ball(center, 1 / rows.unit, square, max(self.moments.size, 1.0))
 
+    def nothing(self, domain: Domain, rows: GridTable) -> Ellipsoid:
+        """A point: no column has a spread."""
+        errors = Errors.unknown(len(self.scale), self.moments.size_sd)
+        point = Ellipsoid.ball(np.rint(-domain.center / rows.unit), NARROWEST)
+        return replace(point, weight=self.moments.size, errors=errors)
+
     def as_wide(self, guess: Ellipsoid, rows: GridTable) -> Ellipsoid:
         """A guess that is as wide as columns are known to be: with a narrower one, clips would bite
         off more of their rows in every round."""
