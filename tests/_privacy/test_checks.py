@@ -69,7 +69,8 @@ def test_what_has_no_truth_value():
 @pytest.mark.filterwarnings("error")
 def test_real_arrays():
     assert real_array([True, 2]).tolist() == [1.0, 2.0]
-    assert real_array(np.array(["1"], dtype=object)).dtype == np.float64
-    for values in (np.array([1j]), [1, 2j], np.array([2j, "1"], dtype=object), "a"):
+    assert real_array(np.array([1, 2.5], dtype=object)).tolist() == [1.0, 2.5]
+    texts = "1", ["1"], np.array(["1"], dtype=object), [1, "2"], b"1", np.ones(1, "M8[s]")
+    for values in (np.array([1j]), [1, 2j], np.array([2j, "1"], dtype=object), "a", *texts):
         with pytest.raises((TypeError, ValueError)):
             real_array(values)
