@@ -62,7 +62,11 @@ class Columns:
             return by_name(piece, self.names, "X")
         except ValueError:
             pass
-        raise Reason("its column names differ from those of X")
+        raise Reason(
+            "its columns have names, and those of the first part have none"
+            if self.names is None
+            else "its column names differ from those of X"
+        )
 
     @row_guard
     def check(self, piece: Any) -> np.ndarray:
