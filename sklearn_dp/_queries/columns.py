@@ -141,12 +141,14 @@ class Vectors(Public):
     shifts: tuple[Any, ...] = ()  # of powers, at least 0
     beyond: float = 0.0  # of a release, in squared sensitivity, for which rows are beyond the ends
     outer: Any = None  # (2, d), public ends where these are others
+    relative: Any = 1.0  # what offsets are measured in, over the reach: at least 1
 
     @property
     def half(self) -> np.ndarray:
-        """The reach: from the center to the farther end; 1 where both ends are the same."""
+        """What offsets are measured in. The reach is from the center to the farther end; 1 where
+        both ends are the same."""
         reach = np.maximum(self.high - self.center, self.center - self.low)
-        return np.where(reach > 0, reach, 1.0)
+        return np.where(reach > 0, reach, 1.0) * self.relative
 
     @property
     def weights(self) -> list[float]:

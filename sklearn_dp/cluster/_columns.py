@@ -116,7 +116,7 @@ class ColumnsOfCenters:
         def release(size: float) -> None:
             seen = look_at_columns(session, table, size)
             self.columns = None
-            if seen.told.all():
+            if (seen.told | seen.single).all():
                 self.columns, self.single = seen.columns, seen.single
             session.waive(COLUMNS)
             if self.columns is None or not (self._one or unequal(self.columns)):

@@ -26,12 +26,20 @@ class BaseMean(BaseByDays):
         self._show(result, points.table.units)
 
     def _keep(self, result, units):
-        today, by_rounds = self._today, self.refine and self.bounds is not None
+        today = self._today
+        by_rounds = self.refine and self.bounds is not None and result.method != "columns"
         self._earlier_days = MeanDays.of(result) if by_rounds else None
         if today is not None:
-            before = today.days and (today.days.state or Means.of(today.fitted, units.unit_weight))
+            before = self._before(units)
             result, today.state = combined(result, before, today.keep, self._column_names)
         self._show(result, units)
+
+    def _before(self, units):
+        """What earlier days have shown, if there were any."""
+        today = self._today
+        if today is None or not today.days:
+            return None
+        return today.days.state or Means.of(today.fitted, units.unit_weight)
 
     def _show(self, result, units):
         self._weighed(units)

@@ -10,6 +10,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from .._aggregate.columns.ends import Ends
 from .._aggregate.friendly.average import RADII, radius_grid
 from .._aggregate.friendly.later_days import later_entries
 from .._aggregate.friendly.mean import fit_friendly_mean, friendly_mean_entries
@@ -21,7 +22,8 @@ from .._aggregate.shared.table import Table
 from .._base import Bounds, LedgerLike, RandomStateLike, check_real, weighted_mean
 from .._dropin.replacing import Replacing
 from .._intervals import StandardErrors
-from .._privacy._checks import check_choice
+from .._privacy._checks import check_choice, is_real
+from .._privacy._domain import column_ends
 from .._published.friendly_core import fit_published_mean
 from .._sklearn_compat import with_callbacks
 from .._weights import with_max_weight
@@ -36,11 +38,10 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
     """Differentially private mean of a table whose columns may have any location and any unit.
 
     The data may lie anywhere and need no bounds: the noise of each column is proportional to its
-    spread, not to its distance from the origin or to the units of other columns. With a box of
-    `bounds` each column is scaled by its side; without bounds, the location and the spread of each
-    column are released first. If there are too few rows for that, or a length is given, a location
-    in all features together is found (by a friendly core, or by the heaviest cell of a random grid,
-    whichever promises the smaller error).
+    spread, not to its distance from the origin or to the units of other columns. Each column is
+    clipped by itself, to a box of `bounds` or to a range that noisy histograms show. If there are
+    too few rows for that, or a length is given, a location in all features together is found (by a
+    friendly core, or by the heaviest cell of a random grid, whichever promises the smaller error).
 
     Rows are then clipped at a radius that is chosen from noisy counts, and averaged with noise. The
     radius is large if there are many rows, so that a skewed column is hardly clipped; the possible
@@ -57,7 +58,8 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
     bounds : float or pair (low, high), optional
         Public bounds: the radius of a ball around the origin, or a box, given as scalars or arrays
         of shape (n_features,). Points outside are clipped. With bounds no location is needed, so
-        all releases are Gaussian and a few points are enough.
+        all releases are Gaussian and a few points are enough. A side of a box that is not known may
+        be infinite, as in ``bounds=([0, 0], [120, np.inf])``: its end is then found privately.
     ledger : str, path or PrivacyLedger, optional
         Ledger with the total budget of many fits; charged before the data are read.
     diameter : float, optional
@@ -93,11 +95,11 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
         bias of the clip. Infinite if no mean could be found, or if, without bounds, only a single
         value is visible in the column.
     column_scale_ : ndarray of shape (n_features,)
-        The unit of each column: half the side of a box, a released standard deviation, or 1 if
-        columns are not scaled.
+        The unit of each column: from the mean to the farther end of what the column is clipped to,
+        or 1 if all columns were taken together.
     radius_ : float
-        Released radius around the location to which points were clipped, in columns divided by
-        `column_scale_`; inf if there is none.
+        Released radius around the location to which points were clipped, in units of the columns;
+        inf if there is none.
     diameter_ : float
         `diameter`, or the one that was found; nan if none was found or needed.
     size_ : float
@@ -108,9 +110,9 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
         its error.
     column_status_ : ndarray of str of shape (n_features,)
         For each column "ok"; "noise" if the standard error of its mean is at least half its spread,
-        or nothing was found; "bound" if the mean, or many rows, are at one of the `bounds`, so that
-        rows may lie beyond it (a bound of 0 is a natural limit); "unknown" if equal bounds hide the
-        spread beside wider columns; or "constant" if, without bounds, one value is visible.
+        or nothing was found; "unknown" if noise hides the spread; "bound" if many rows are beyond
+        the `bounds`, or, in a ball, the mean is at a bound other than 0; or "constant" if a single
+        value is visible.
     trustworthy_ : bool
         Whether `status_` begins with "ok".
     status_ : str
@@ -219,12 +221,23 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
             diameter=self.diameter is None and not self._columns(n_features).scaled,
             refine=self.refine,
             locate=self.locate,
-            columns=self._scaled() and self.bounds is None,
+            ends=self._ends(n_features),
         )
+
+    def _ends(self, n_features):
+        """Those of columns that are measured one by one; None where all are taken together."""
+        bounds = self._in_order("bounds")
+        if not self._scaled() or is_real(bounds):
+            return None
+        return Ends.public(*column_ends(bounds, n_features))
+
+    def _domain(self, n_features):
+        ends = self._ends(n_features)
+        return super()._domain(n_features) if ends is None or ends.closed.all() else None
 
     def _scaled(self):
         """Whether columns are put into comparable units: lengths that are given are the table's."""
-        given = self.diameter is not None or tuple(self.diameter_range) != RADII
+        given = self.diameter is not None or self.diameter_range != RADII
         return self.refine and self.locate == "auto" and not given
 
     def _columns(self, n_features):
@@ -288,11 +301,15 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
         return self._keep(result, units)
 
     def _fit_table(self, table, session, progress):
-        table = group_points(table)
-        points = Points(table, self._columns(table.n_features))
+        table, d = group_points(table), table.n_features
+        ends = self._ends(d)
+        points = Points(table, self._columns(d) if ends is None else Columns.of(None, d))
         if self._earlier() is not None:
             return self._fit_later(session, points)
-        result = fit_friendly_mean(session, points, locate=self.locate, **self._known())
+        # Without a box rows of later days may lie elsewhere.
+        before = self._before(table.units) if ends and ends.closed.all() else None
+        columns = {"ends": ends, "before": before}
+        result = fit_friendly_mean(session, points, locate=self.locate, **columns, **self._known())
         self._keep(result, table.units)
 
     def _known(self):

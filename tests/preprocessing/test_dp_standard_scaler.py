@@ -240,7 +240,7 @@ def test_a_column_of_many_zeros_has_no_scale_of_zero(bounds):
             assert bounds is None or ratio > 0.5
             assert bounds is not None or ratio > 0.5 or model.scale_[1] == 1 and status != "ok"
             codes += [status] * (n == 10_000)
-    assert codes.count("ok") >= 5 and set(codes) <= {"ok", "scale"}
+    assert codes.count("ok") >= 3 and set(codes) <= {"ok", "scale"}
 
 
 def test_in_front_of_clusters():

@@ -10,22 +10,26 @@
 Errors are compared with the spread of the rows as far as it has been seen, never with a box.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.special import ndtri
 
 from ..shared.advice import Budget, advice, hidden_in_noise, listed
 from .moments import Moments
 
 _HIDDEN = 0.5  # part of its spread that a standard error of a mean is, at most
+_UNSEEN = 0.2  # the same, of the most that a spread may be which noise hides
 _FEWEST = 3.0  # standard deviations of its noise that the number of rows exceeds
 _LOST = 0.2  # part of a standard deviation that its standard error is, at most
-_BEYOND, _SURELY = 0.02, 4.0  # of the rows, beyond bounds; standard deviations of that share
+_BEYOND, _CHANCE = 0.02, 1e-4  # of the rows, beyond bounds; that noise alone is taken for more
 
 
 def codes_of_means(moments: Moments) -> np.ndarray:
     """A code for the mean of each column."""
-    codes = np.where(moments.error <= _HIDDEN * moments.least, "ok", "unknown").astype("<U8")
+    codes = np.where(moments.error <= _UNSEEN * moments.spread, "unknown", "noise").astype("<U8")
+    codes[moments.error <= _HIDDEN * moments.least] = "ok"
     return _told_before(moments, codes)
 
 
@@ -48,12 +52,15 @@ def _told_before(moments: Moments, codes: np.ndarray) -> np.ndarray:
 
 def _lost(moments: Moments) -> np.ndarray:
     """Columns without a spread: all that is known is a range that their rows are in, if that."""
-    return ~moments.known | (~moments.told & (moments.least == 0))
+    unseen = (moments.least == 0) | (moments.spread_error > _LOST * moments.spread)
+    return ~moments.known | (~moments.told & unseen)
 
 
 def beyond_bounds(moments: Moments) -> np.ndarray:
     """Shares of the rows (d,) that are beyond public ends, where these are many."""
-    many = moments.beyond > max(_BEYOND, _SURELY * moments.beyond_sd)
+    # A share is the sum of those on both sides; no column of many is told by chance.
+    surely = -math.sqrt(2) * float(ndtri(_CHANCE / len(moments.beyond)))
+    many = moments.beyond > max(_BEYOND, surely * moments.beyond_sd)
     return np.where(many, moments.beyond, 0.0)
 
 
@@ -100,7 +107,7 @@ def _noise(moments: Moments, lost: np.ndarray, names: Sequence[object], budget: 
 
 
 def _bound(moments: Moments, cut: np.ndarray, names: Sequence[object], budget: Budget) -> str:
-    parts = [f"{names[i]} ({100 * moments.beyond[i]:.2g}%)" for i in cut.tolist()]
+    parts = [f"{names[i]} ({100 * min(moments.beyond[i], 1.0):.0f}%)" for i in cut.tolist()]
     return (
         "many rows are beyond the bounds and are clipped to them: "
         f"{listed(parts, range(len(parts)))} (wider bounds would help)"

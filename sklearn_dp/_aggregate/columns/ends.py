@@ -12,7 +12,9 @@ from ..._queries.handles import AnyTable
 from .look import POWER, look_at_columns, tail_reach
 from .vectors import Clipped
 
-_NARROW = 0.15  # of a box: a released range that is narrower takes its place
+# Of a box: a released range that is narrower takes its place. The noise of squares is as large as
+# their box, where that of a mean follows a clip.
+NARROW, NARROW_FOR_MEANS = 0.15, 0.01
 _SURELY = 2.0  # standard deviations of its noise that a share of the rows beyond exceeds
 
 
@@ -39,16 +41,23 @@ class Ends:
         return cls(np.array([low, high]), least, most, closed, closed, closed, no, zero, zero)
 
     def looked_at(
-        self, session: PrivacySession, table: AnyTable, size: float, where: np.ndarray
+        self,
+        session: PrivacySession,
+        table: AnyTable,
+        size: float,
+        where: np.ndarray,
+        narrow: float = NARROW,
     ) -> Self:
         """With released ends of some columns: of those that have none, and of those whose range is
         far narrower than their box."""
+        if not where.any():
+            return self
         seen = look_at_columns(session, table, size, self.outer, where)
         # About half of the budget will be for squares.
         *released, beyond = seen.ends(session.remaining() / 2)
         low, high = np.maximum(self.outer[0], released[0]), np.minimum(self.outer[1], released[1])
         found = where & ~seen.unseen
-        found &= ~self.closed | (high - low < _NARROW * (self.outer[1] - self.outer[0]))
+        found &= ~self.closed | (high - low < narrow * (self.outer[1] - self.outer[0]))
         single = where & seen.single
         return replace(
             self,
@@ -56,7 +65,7 @@ class Ends:
             high=np.where(found, high, self.high),
             closed=self.closed & ~found,
             known=self.known | found,
-            told=np.where(found, seen.told, self.told),
+            told=np.where(found | (where & ~self.closed), seen.told, self.told),
             single=single,
             value=np.where(single, seen.center, self.value),
             expected=np.where(found, beyond, self.expected),

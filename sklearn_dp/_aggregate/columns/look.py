@@ -46,9 +46,10 @@ _NEXT = 3.0  # standard deviations of its noise: a bin beside those that stand o
 _PARTS = 3.0  # bins that the rows of a column may fill, and still stand out
 _PRECISE = 3000.0  # standard deviations of a bin that make up all rows: more would help nobody
 _RESOLVED = 0.7  # standard deviation, in widths of bins, above which a column is done
+_TOLD = 0.4  # the same, above which three bins or more tell a spread
 _STILL, _ALL = 0.6, 0.9  # of the rows seen before, in several bins and in one
 _OUTSIDE = {True: 3, False: 16}  # octaves, or equal bins, on either side that hidden rows may be in
-POWER, _STEEPEST = 3.2, 5.0  # of the tail beyond what is seen
+POWER, _STEEPEST, _HEAVIEST = 3.2, 5.0, 3.0  # of the tail beyond what is seen
 _STEPS = 2.0 ** (np.arange(80) / 4)  # reaches that a column may be clipped at
 
 
@@ -60,14 +61,16 @@ class _Seen(NamedTuple):
     reach: float
     hidden: float
     power: float
+    heavy: float
     single: bool
     held: float  # number of rows seen
     resolved: bool
+    told: bool
     low: float  # edges of what is seen
     high: float
 
 
-_NOTHING = _Seen(0.0, 1.0, 1.0, 0.0, POWER, False, 0.0, False, 0.0, 0.0)
+_NOTHING = _Seen(0.0, 1.0, 1.0, 0.0, POWER, POWER, False, 0.0, False, False, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -81,15 +84,16 @@ class Profile:
     single: np.ndarray  # known, and nearly all rows are seen at one value
     reach: np.ndarray  # from the center, of the rows that are seen
     hidden: np.ndarray  # about the number of rows farther out, or what noise may hide
-    power: np.ndarray  # that this number falls by, with the distance
+    power: np.ndarray  # that this number is likely to fall by, with the distance
+    heavy: np.ndarray  # and by the rows that are seen, at the least
 
     @classmethod
     def of(cls, columns: list[_Seen]) -> Self:
-        center, spread, reach, hidden, power, single, held, resolved, *_ = map(
+        center, spread, reach, hidden, power, heavy, single, held, _, told, *_ = map(
             np.array, zip(*columns, strict=True)
         )
         known = held > 0
-        return cls(center, spread, known, known & (resolved | single), single, reach, hidden, power)
+        return cls(center, spread, known, known & told, single, reach, hidden, power, heavy)
 
     @property
     def columns(self) -> Columns:
@@ -111,10 +115,11 @@ class Profile:
 
     def ends(self, rho: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Where columns are clipped, low and high, whose squares get so much of the budget; and the
-        number of rows that are likely to be beyond."""
+        number of rows that may be beyond, as many as take what a heavy tail does of the mean."""
         times = tail_reach(self.hidden, rho, self.power)
         clip = self.reach * times
-        return self.center - clip, self.center + clip, self.hidden * times**-self.power
+        beyond = self.hidden * times**-self.heavy * (POWER - 1) / (self.heavy - 1)
+        return self.center - clip, self.center + clip, beyond
 
 
 def tail_reach(hidden: np.ndarray, rho: float, power: Any = POWER) -> np.ndarray:
@@ -137,7 +142,7 @@ def columns_of(session: PrivacySession, table: AnyTable, domain: Domain | None) 
     """Those of a box; released ones where the plan pays for them, and they can be told."""
     if COLUMNS in session.plan:
         found = look_at_columns(session, table)
-        if found.told.all():
+        if (found.told | found.single).all():
             return found.columns
     return Columns.of(domain, table.n_features)
 
@@ -238,13 +243,17 @@ def _read(
     outside = np.append(counts[max(first - near, 0) : first], counts[last : last + near])
     hidden = max(float(outside.sum()) - sd * math.sqrt(len(outside)), sd)
     far = held * float(weight[np.abs(middle - center) > reach / 2].sum()) + hidden
-    power = min(max(math.log2(far / hidden), POWER), _STEEPEST)
+    heavy = max(math.log2(far / hidden), _HEAVIEST)
+    power = min(max(heavy, POWER), _STEEPEST)
     exact = at_anchor or high - low < _EXACT * max(abs(low), abs(high))
     resolved = exact or between > _RESOLVED * typical
+    # Two bins may be those on both sides of rows in one place.
+    told = resolved or (len(places) > 2 and between > _TOLD * typical)
     # Rows are anywhere in their bins, and those that are missing from them within the reach.
     missing = 1 - (held + _NEXT * sd * math.sqrt(len(places))) / size
     spread = math.hypot(between, typical / math.sqrt(12), math.sqrt(max(missing, 0.0)) * reach / 2)
-    return _Seen(center, spread, reach, hidden, power, single, held, resolved, low, high)
+    rows = center, spread, reach, hidden, power, min(heavy, POWER), single, held
+    return _Seen(*rows, resolved, told, low, high)
 
 
 def _standing_out(counts: np.ndarray, sd: float, clear: float) -> np.ndarray:

@@ -16,7 +16,7 @@ together, and the standard deviation is that of rows. All releases are Gaussian.
 
 import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -27,16 +27,16 @@ from ..._privacy._session import PrivacySession
 from ..._queries.columns import UnitTotals, Vectors
 from ..._queries.handles import AnyTable, TableRows
 from ..shared.centering import Weights
-from .ends import Ends
+from .ends import NARROW, NARROW_FOR_MEANS, Ends
 from .look import column_entries
-from .vectors import FREE, Clipped, clipped_mean, summed
+from .vectors import Clipped, clipped_mean, summed
 
 SQUARES = "squares"
 """Name of the plan entry that pays for the mean squares."""
 
 _SIZE, _APPROACH, _COUNTS = 0.02, 0.1, 0.12  # of the budget, and of what the means get
 _LOOK = {True: 0.08, False: 0.14}  # of the budget, in a box and without one, at most
-_MEAN = {True: 0.4, False: 0.88}  # of what is left, with and without spreads
+_MEAN = {True: 0.4, False: 0.92}  # of what is left, with and without spreads
 _UNIFORM = 1 / 3  # of squared reaches: the variance that an approach expects
 _WIDE = 3.0  # standard deviations of its noise: squares below tell of a box that is too wide
 _BEYOND = 0.06  # of a release, in squared sensitivity, for which rows are beyond the ends
@@ -44,8 +44,12 @@ _ABSOLUTE, _TYPICAL = 0.5, 0.8  # weight of mean deviations; what they are, in s
 _FEW = 8  # columns
 _FOURTHS = 0.3  # weight of fourth powers beside squares
 _SINGLE = 1.1  # the longest that a row is that is far out in one column
+_DIGITS = 1e-9  # of half a box: less is no spread
 _HIDDEN = 2.0  # standard deviations of noise that a variance has to exceed
 _LIKELY = 0.7  # of what the clip takes from all vectors: what one column may lose
+_ALONE = 0.8  # of a clip: what is left of it where other columns take their part
+_BIAS = 0.75  # of what a clip may take: between zero and that, with a margin
+_PILED = 0.8  # standard deviations from an end, of a column that is mostly there
 _TAIL = 0.8, 1.5  # reaches, and their squares, that rows beyond released ends exceed them by
 
 
@@ -146,7 +150,24 @@ def located(
 ) -> Ends:
     """The ends of columns: public, or released where one is missing and rows are seen."""
     ends = Ends.public(low, high)
-    return ends if ends.known.all() else ends.looked_at(session, table, size, ~ends.known)
+    return ends.looked_at(session, table, size, ~ends.known)
+
+
+class Place(NamedTuple):
+    """Where columns (d,) are, about."""
+
+    center: np.ndarray
+    spread: np.ndarray  # at least its noise
+    most: np.ndarray  # what the spread may be, but for the noise
+    clear: np.ndarray  # whether it stands out
+
+    @classmethod
+    def known(cls, ends: Ends, mean: np.ndarray, spread: np.ndarray) -> Self:
+        """By what was released of other rows: a spread of about zero is a hidden one."""
+        half = (ends.high - ends.low) / 2
+        clear = spread > _DIGITS * half
+        most = np.where(clear, np.minimum(spread, half), half)
+        return cls(np.clip(mean, ends.low, ends.high), most, most, clear)
 
 
 def measured(
@@ -157,16 +178,20 @@ def measured(
     *,
     spreads: bool = True,
     keep: float = 0.0,
+    place: Place | None = None,
 ) -> Moments:
-    """Means and standard deviations of columns between ends, with all that is left of the plan but
-    for what is to be kept."""
-    ends, place = _approached(session, table, ends, ends.known, count.size)
-    wide = ends.closed & ~place.clear
+    """Means and standard deviations of columns between ends, with all that is left of the plan
+    but for what is to be kept; about a place that is known, if there is one."""
+    wide = np.zeros(len(ends.low), dtype=bool)
+    if place is None:
+        ends, place = _approached(session, table, ends, ends.known, count.size)
+        wide = ends.closed & ~place.clear
     if wide.any():
-        narrow = ends.looked_at(session, table, count.size, wide)
+        part = NARROW if spreads else NARROW_FOR_MEANS
+        narrow = ends.looked_at(session, table, count.size, wide, part)
         changed = ends.closed & ~narrow.closed
         ends, again = _approached(session, table, narrow, changed, count.size)
-        place = _Place(*(np.where(changed, *pair) for pair in zip(again, place, strict=True)))
+        place = Place(*(np.where(changed, *pair) for pair in zip(again, place, strict=True)))
     at = np.flatnonzero(ends.known)
     nothing = _nothing(ends, count)
     if not len(at):
@@ -190,37 +215,31 @@ def _many(d: int) -> float:
     return min(1.0, math.sqrt(_FEW / d))
 
 
-class _Place(NamedTuple):
-    """Where columns (d,) are, about."""
-
-    center: np.ndarray
-    spread: np.ndarray  # at least its noise
-    clear: np.ndarray  # whether it stands out
-
-
 def _approached(
     session: PrivacySession, table: AnyTable, ends: Ends, where: np.ndarray, size: float
-) -> tuple[Ends, _Place]:
+) -> tuple[Ends, Place]:
     """Means and standard deviations of some columns from sums in the box of their ends, which are
     widened if that shows many rows beyond them."""
     d, at = len(where), np.flatnonzero(where)
-    center, spread, clear = np.zeros(d), np.ones(d), np.zeros(d, dtype=bool)
+    place = Place(np.zeros(d), np.ones(d), np.ones(d), np.zeros(d, dtype=bool))
     if not len(at):
-        return ends, _Place(center, spread, clear)
+        return ends, place
     middle = (ends.low[at] + ends.high[at]) / 2
-    vectors = ends.vectors(at, middle, powers=((2, 1.0),), shifts=(0.5,), beyond=_BEYOND)
+    weight = _many(len(at))
+    vectors = ends.vectors(at, middle, powers=((2, weight),), shifts=(0.5,), beyond=_BEYOND)
     rho = session.plan["approach"].rho * len(at) / d * (1 - 1e-9)
     # Offsets u and squares u^2 - 1/2 have a length of at most sqrt(5/4) for each column.
-    longest = math.sqrt(1.25 * len(at))
+    longest = math.sqrt(len(at) * (1 + (weight / 2) ** 2))
     found = summed(session, table, vectors, size, "approach", rho, longest)
-    (mean, square), sd = found.parts, found.sds[0]
+    (mean, square), (sd, wide) = found.parts, found.sds
     mean = np.clip(mean, -1.0, 1.0)
-    variance, noise = square - mean**2, sd * np.sqrt(1 + 4 * mean**2)
-    center[at] = vectors.center + vectors.half * mean * _UNIFORM / (_UNIFORM + sd**2)
-    spread[at] = vectors.half * np.sqrt(np.clip(variance, min(sd, 1.0), 1.0))
-    clear[at] = (variance > _WIDE * noise) | (vectors.low == vectors.high)
+    variance, noise = square - mean**2, np.hypot(wide, 2 * sd * mean)
+    place.center[at] = vectors.center + vectors.half * mean * _UNIFORM / (_UNIFORM + sd**2)
+    place.spread[at] = vectors.half * np.sqrt(np.clip(variance, min(wide, 1.0), 1.0))
+    place.most[at] = vectors.half * np.sqrt(np.clip(np.maximum(variance, _WIDE * noise), 0.0, 1.0))
+    place.clear[at] = (variance > _WIDE * noise) | (vectors.low == vectors.high)
     ends = ends.widened(found, at, size, session.remaining() / 2)
-    return ends, _Place(center, spread, clear)
+    return ends, place
 
 
 class _Mean(NamedTuple):
@@ -237,7 +256,7 @@ def _mean(
     table: AnyTable,
     ends: Ends,
     at: np.ndarray,
-    place: _Place,
+    place: Place,
     count: Count,
     rho: float,
     spreads: bool,
@@ -247,9 +266,13 @@ def _mean(
     low, high = ends.low[at], ends.high[at]
     beyond, many = _BEYOND * _many(len(at)), _ABSOLUTE * math.sqrt(_many(len(at)))
     vectors = ends.vectors(at, np.clip(place.center[at], low, high), beyond=beyond)
+    # Offsets in spreads have the least noise beside these, offsets in reaches the shortest rows.
+    relative = np.sqrt(np.minimum(place.most[at] / vectors.half, 1.0))
+    vectors = replace(vectors, relative=relative / relative.min())
     wide = vectors.half / place.spread[at]  # at least 1, about
     if not spreads:
-        vectors = replace(vectors, powers=((1, many),), shifts=(_TYPICAL / wide,))
+        typical = np.where(place.clear[at], _TYPICAL / wide, 0.0)  # of a hidden one, none
+        vectors = replace(vectors, powers=((1, many),), shifts=(typical,))
     found = clipped_mean(
         session,
         table,
@@ -259,7 +282,6 @@ def _mean(
         rho=(1 - _COUNTS) * rho,
         counts=_COUNTS * rho,
         most=math.inf,
-        free=FREE * math.sqrt(count.size / float(np.mean(wide**2))),
         likely=_LIKELY / math.sqrt(len(at)),
     )
     half, offset = vectors.half, np.clip(found.parts[0], -1.0, 1.0)
@@ -279,7 +301,7 @@ def _squares(
     table: AnyTable,
     ends: Ends,
     at: np.ndarray,
-    place: _Place,
+    place: Place,
     first: _Mean,
     count: Count,
     rho: float,
@@ -300,7 +322,6 @@ def _squares(
         rho=(1 - _COUNTS) * rho,
         counts=_COUNTS * rho,
         most=_SINGLE * math.hypot(1.0, _FOURTHS),
-        free=FREE * math.sqrt(count.size / float(np.mean(wide**4)) / 2),
         likely=_LIKELY,
     )
     return _Squares(vectors, found)
@@ -327,7 +348,18 @@ def _told(
     if first.vectors.powers:  # mean deviations about the center: those about the mean, at least
         deviation = half * (first.found.parts[1] - _HIDDEN * first.found.sds[1])
         least = np.maximum(least, np.minimum(deviation - offset - first.noise, spread))
-    bias = half * (first.found.lost * taken + _TAIL[0] * tail)
+    # What the clip takes from a column, by its own powers, for rows far out in it alone.
+    clip = _ALONE * first.found.radius * half / far
+    own = np.minimum(
+        (np.maximum(square, 0.0) + found.most + _HIDDEN * sd) * _excess(clip, 2),
+        (fourth + found.most / _FOURTHS + _HIDDEN * found.sds[1]) * _excess(clip, 4),
+    )
+    # A hidden column may have all that is taken, and one that is mostly at an end: few rows, far
+    # out at the other one, are in no law of distances.
+    near = np.minimum(first.mean - ends.low[at], ends.high[at] - first.mean)
+    part = np.where(seen & (near > _PILED * spread), taken, 1.0)
+    bias = _BIAS * np.minimum(half * first.found.most * part, far * own)
+    bias += half * _TAIL[0] * tail
     error = np.square(first.noise) + np.square(offset * count.sd / size) + np.square(bias)
     error += np.maximum(variance, sd) * far**2 * drawn
     columns = {
@@ -351,6 +383,12 @@ def _told(
         radius=first.found.radius,
         beyond_sd=first.found.beyond_sd,
     )
+
+
+def _excess(clip: np.ndarray, power: int) -> np.ndarray:
+    """At most by how much numbers of up to 1 exceed a clip, of a mean 1 of their powers."""
+    worst = np.minimum(power / (power - 1) * clip, 1.0)
+    return np.maximum(worst - clip, 0.0) / worst**power
 
 
 def _shares(fourths: np.ndarray, noise: float) -> np.ndarray:

@@ -12,16 +12,19 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.isotonic import isotonic_regression
 
 from ..._privacy._session import PrivacySession
 from ..._queries.columns import VectorRanks, Vectors, VectorSums
 from ..._queries.handles import AnyTable, TableRows
 from ..._queries.ranks import prefix_noise
+from .tail import FREE, UPPER, Laws, at_most, heaviest, laws_of
 
-_BINS, _OCTAVE = 256, 32  # of norms: so many in an octave
-FREE = 0.2
-"""Part of the sampling error that noise may be and add next to nothing to: 2 % in all."""
+# Edges of norms, as binary logarithms over the largest: few wide bins, whose sums have little
+# noise. Lengths of many columns are nearly equal: each quarter of an octave is a fifth more noise.
+_FEW_COLUMNS = 64
+_FEW = np.arange(-40, 1) / 4
+_MANY = np.concatenate([np.arange(-40, -20) / 4, np.arange(-80, 1) / 16])
+_LEAST = 2.5e-4  # of the square of the length where rows are seen: what a mean of squares is
 
 
 class Clipped(NamedTuple):
@@ -33,6 +36,7 @@ class Clipped(NamedTuple):
     beyond_sd: float
     radius: float
     lost: float  # about how much of its length the clip takes from a vector, on average
+    most: float = 0.0  # what that is at most, by all that noise may hide
 
 
 def clipped_mean(
@@ -45,21 +49,27 @@ def clipped_mean(
     rho: float,
     counts: float,
     most: float,
-    free: float,
     likely: float,
 ) -> Clipped:
     """The mean of the vectors of rows, clipped to a radius of at most `most`.
 
     `size` is a released number of rows. `counts` is what the entry "distances" pays for the counts
-    that the radius is chosen by. `free` is a noise of a sum that is of no account, and `likely` the
-    part of what the clip takes from all vectors that a coordinate may lose.
+    that the radius is chosen by. `likely` is the part of what the clip takes from all vectors that
+    a coordinate may lose.
     """
-    edges = min(most, vectors.most) * 2.0 ** (np.arange(-_BINS + 1, 1) / _OCTAVE)
+    d = len(vectors.low)
+    edges = min(most, vectors.most) * 2.0 ** (_FEW if d <= _FEW_COLUMNS else _MANY)
     ranks = VectorRanks(vectors, edges)
-    longer = session.release("distances", TableRows(table).ask(ranks), rho=counts)
-    longer = longer @ prefix_noise(ranks.n_bins).T
-    radius, lost = _radius(longer[0, ::-1][1:], edges, 1 / math.sqrt(2 * rho), free, likely)
-    return summed(session, table, vectors, size, entry, rho, radius)._replace(lost=lost / size)
+    answer, decode = TableRows(table).ask(ranks), prefix_noise(ranks.n_bins)
+    longer = (session.release("distances", answer, rho=counts) @ decode.T)[0, ::-1]
+    sigma = answer.claim.l2 * answer.claim.unit / math.sqrt(2 * counts)
+    sd = (sigma * np.linalg.norm(decode, axis=1))[::-1]
+    beyond, noise = _Beyond(np.append(0.0, edges), longer, sd), 1 / math.sqrt(2 * rho)
+    laws = laws_of(beyond.numbers, beyond.sd, beyond.edges)
+    radius = _radius(beyond, laws, vectors, size, noise, likely)
+    found = summed(session, table, vectors, size, entry, rho, radius)
+    lost, most = _taken(beyond, laws, radius)
+    return found._replace(lost=lost / size, most=most / size)
 
 
 def summed(
@@ -86,15 +96,47 @@ def summed(
     return Clipped(parts, [sd / weight for weight in weights], beyond, beyond_sd, radius, 0.0)
 
 
+class _Beyond(NamedTuple):
+    """Noisy numbers of vectors that are longer than edges, and scales of their noise."""
+
+    edges: np.ndarray
+    numbers: np.ndarray
+    sd: np.ndarray
+
+
 def _radius(
-    beyond: np.ndarray, edges: np.ndarray, noise: float, free: float, likely: float
-) -> tuple[float, float]:
-    """A radius, and what is lost of the lengths of all vectors, by noisy numbers `beyond` edges."""
-    tail = isotonic_regression(beyond, y_min=0.0, increasing=False)
-    # The integral of the number of vectors that are longer; those beyond the last edge are about
-    # as long.
-    lengths = (tail[:-1] + tail[1:]) / 2 * np.diff(edges)
-    lost = np.append(np.cumsum(lengths[::-1])[::-1], 0.0)
-    costs = np.square(noise * edges) + np.square(likely * lost)
-    best = int(np.flatnonzero(costs <= costs.min() + free**2)[-1])
-    return float(edges[best]), float(lost[best])
+    beyond: _Beyond,
+    laws: Laws | None,
+    vectors: Vectors,
+    size: float,
+    noise: float,
+    likely: float,
+) -> float:
+    """A radius by noisy numbers beyond edges. Where nearly all vectors are of one length, no law
+    tells what else there is: none is clipped that is far out in a single column."""
+    edges, numbers, _ = beyond
+    if laws is None:
+        return float(edges[-1])
+    law, d = laws.likely, len(vectors.low)
+    counts, middles = -np.diff(numbers, append=0.0)[:-1], (edges[1:] + edges[:-1]) / 2
+    seen = edges[1:] <= math.sqrt(2) * law.start
+    square = max(float(counts[seen] @ np.square(middles[seen])), _LEAST * size * law.start**2)
+    choices = edges[edges >= law.start]
+    costs = np.square(noise * choices) + np.square(likely * law.excess(choices))
+    near = math.sqrt(square / size) * (1 + 1 / math.sqrt(d))
+    alone = float(np.linalg.norm(vectors.weights)) if laws.spike else 0.0
+    best = max(float(choices[np.argmin(costs)]), near, FREE * math.sqrt(square / d) / noise, alone)
+    return min(best, float(edges[-1]))
+
+
+def _taken(beyond: _Beyond, laws: Laws | None, radius: float) -> tuple[float, float]:
+    """How much a clip takes of the lengths of all vectors, and how much that is at most."""
+    edges, numbers, sd = beyond
+    if laws is None:
+        return 0.0, 0.0
+    lost = at_most(numbers[:-1], edges, radius, 1)
+    upper = numbers + UPPER * sd
+    most = at_most(upper[:-1], edges, radius, 1)
+    if not laws.spike:
+        most = min(most, heaviest(laws.heavy, upper, edges, radius, 1))
+    return max(lost, float(laws.likely.excess(radius))), max(lost, most)

@@ -10,41 +10,20 @@ import math
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.isotonic import isotonic_regression
 
 from ..._privacy._session import PrivacySession
+from ..columns.tail import FREE, OF_MEANS, OF_SPREADS, UPPER, PowerLaw, at_most, heaviest, tail_of
+from ..columns.tail import tail_shares as tail_shares
 from ..shared.quantiles import noisy_prefix_sums, prefix_noise
 from ..shared.row_sums import counted
 from ..shared.rows import ROWS, GridTable
 from ..shared.table import Part
 from .mean_facts import Candidate, PublicFacts
 
-FREE = 0.2
-"""Part of the sampling error that noise may be and add next to nothing to: 2 % in all."""
-
-UPPER = 2.0
-"""Standard deviations that all numbers may be too small by."""
-
 _DEAR = 0.5  # the same, from which on noise is saved at the expense of rows that are seldom
 _FREE_SQUARES = 8.0  # root mean squares of distances: the farthest radius that is free
 _SURELY = 4.0  # standard deviations of noise, beyond which points are missing from the numbers
-_HIDDEN = 1.5  # standard deviations of noise that points may hide in
-_LEAST, _MOST = 1.25, 16.0  # powers of tails
-_STEEPER = 2.0  # times the power of the last half octave that the likely one is at the most
-_SPIKE = 0.85  # of the points, in a single bin: they tell of no law
 _FEWEST = 15.0  # points, in standard deviations of a count, below which counts would not help
-
-
-class _Caution(NamedTuple):
-    """Standard deviations of noise: what is told from it."""
-
-    clear: float  # above which a number of points is none
-    heavy: float  # by which numbers farther out are too large, at the least
-    likely: float = 1.0  # the same, as a rule
-
-
-_OF_MEANS = _Caution(3.5, 0.5)
-_OF_SPREADS = _Caution(5.0, 1.5)  # noise that seems a tail costs the square of its distance
 
 
 class Clip(NamedTuple):
@@ -191,7 +170,7 @@ def _chosen(
     """The radius by noisy numbers of points, for a mean that costs `rho`. There are no points
     beyond `holds_all`."""
     look, edges, beyond, sd = _look(facts), seen.edges, seen.beyond, np.sqrt(seen.variance)
-    tail = _tail(beyond, sd, edges, _OF_SPREADS if squared else _OF_MEANS)
+    tail = tail_of(beyond, sd, edges, OF_SPREADS if squared else OF_MEANS)
     if tail is None:
         return Clip.whole(candidate)
     n, choices = facts.total, edges[edges >= tail.start]
@@ -239,8 +218,8 @@ def _chosen(
     least = min(radius, earlier)
     excess, of_square = (
         min(
-            math.inf if spike else _heaviest(law, most, edges, least, order),
-            _at_most(most, edges, least, order),
+            math.inf if spike else heaviest(law, most, edges, least, order),
+            at_most(most, edges, least, order),
         )
         / n
         for order, law in ((1, tail.heavy), (2, tail.heavy_squares))
@@ -252,15 +231,6 @@ def _chosen(
     return Clip(radius, square, *taken, (sure, room))
 
 
-def tail_shares(fourths: np.ndarray, noise: float) -> np.ndarray:
-    """Which part of what a clip takes is taken from each column: most where tails are longest, by
-    noisy fourth powers that are positive. Noise cut off at zero adds 0.4 of its standard deviations
-    for each to their sum; what is left of that is at least a quarter."""
-    total = float(fourths.sum())
-    total = max(total - 0.4 * len(fourths) * noise, total / 4, 1e-300)
-    return np.sqrt(fourths / total).clip(max=1.0)
-
-
 def _noisy_beyond(
     session: PrivacySession, counts: np.ndarray, rows: GridTable, rho: float
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -268,85 +238,6 @@ def _noisy_beyond(
     sums, sigma = noisy_prefix_sums(session, "distances", counts[None, ::-1], rows.units, rho)
     sd = sigma * np.linalg.norm(prefix_noise(len(counts)), axis=1)
     return sums[0, ::-1], sd[::-1]
-
-
-class PowerLaw(NamedTuple):
-    """How many points are farther out than a distance: beyond * (distance / start) ** -power."""
-
-    start: float
-    beyond: float
-    power: float
-    end: float  # no point is farther out
-
-    def excess(self, radius: Any, order: int = 1) -> Any:
-        """By how much distances (or squares) exceed those of a radius: the integral of ``order *
-        r**(order - 1)`` times the tail."""
-        fall = self.power - order
-        fall = math.copysign(max(abs(fall), 1e-6), fall)  # a logarithm at 0
-        near, far = (
-            (np.maximum(place, self.start) / self.start) ** -fall for place in (radius, self.end)
-        )
-        return order * self.beyond * self.start**order * (near - far) / fall
-
-
-class _Tail(NamedTuple):
-    """The tail beyond the farthest distance where points stand out from the noise."""
-
-    start: float
-    open: bool  # whether the numbers allow for a heavier one than the heavy one
-    spike: bool  # whether nearly all points are in one bin: they tell of no law
-    likely: PowerLaw
-    heavy: PowerLaw
-    likely_squares: PowerLaw  # with a third moment
-    heavy_squares: PowerLaw  # with less
-
-
-def _tail(
-    beyond: np.ndarray, sd: np.ndarray, edges: np.ndarray, caution: _Caution = _OF_MEANS
-) -> _Tail | None:
-    """The tail by noisy numbers of points `beyond` edges; None if no point stands out.
-
-    Its powers are those of the octave and of the half octave before its start. Tails of most laws
-    are lighter farther out, so the likely one is bent by as much as that of the octave before; the
-    heavy one is not. Neither is steeper than the numbers farther out allow for.
-    """
-    places = np.flatnonzero(beyond > caution.clear * sd + 0.5)
-    if not places.size:
-        return None
-    last = max(int(places[-1]), 1)
-    start, end = float(edges[last]), max(float(edges[-1]), float(edges[last]))
-    fallen = isotonic_regression(beyond, y_min=0.0, increasing=False)
-    far = max(float(fallen[last]), _HIDDEN * float(sd[last]))
-
-    def number(part: float, less: float = 0.0) -> float:
-        """Binary logarithm of the number beyond a part of the start."""
-        place = int(np.searchsorted(edges, start * part * (1 + 1e-9))) - 1
-        place = min(max(place, 0), len(sd) - 1)
-        return math.log2(max(float(fallen[place]) - less * float(sd[place]), far * 2.0**-_MOST))
-
-    here = math.log2(far)
-    octave = max(number(0.5) - here, 0.0)
-    half = 2 * max(number(math.sqrt(0.5)) - here, 0.0)
-    bent = max(octave - (number(0.25) - number(0.5)), 0.0)
-
-    def allowed(sds: float) -> float:
-        return min(here - number(2.0, sds), (here - number(4.0, sds)) / 2)
-
-    heavy = min(octave, half, allowed(caution.heavy))
-    likely = min(octave + bent, _STEEPER * half, allowed(caution.likely))
-    powers = (likely, 2.0), (heavy, _LEAST), (likely, 3.0), (heavy, 2.5)
-    laws = (PowerLaw(start, far, min(max(power, least), _MOST), end) for power, least in powers)
-    spike = float(np.max(-np.diff(fallen), initial=0.0)) > _SPIKE * float(fallen[0])
-    return _Tail(start, heavy < _LEAST, spike, *laws)
-
-
-def _heaviest(
-    law: PowerLaw, beyond: np.ndarray, edges: np.ndarray, radius: float, order: int
-) -> float:
-    """The excess of a tail that falls by a law from the edge on with which it is largest."""
-    places = np.flatnonzero((edges[:-1] >= law.start) & (edges[:-1] <= 4 * law.start))
-    laws = (law._replace(start=edges[i], beyond=max(beyond[i], 0.0)) for i in places)
-    return min(float(each.excess(radius, order)) for each in (law, *laws))
 
 
 def _seen_far(law: PowerLaw, seen: Distances) -> float:
@@ -362,12 +253,6 @@ def _seen_far(law: PowerLaw, seen: Distances) -> float:
     root = np.linalg.solve(noise, np.tril(np.ones(noise.shape)))
     matched = root.T @ np.linalg.solve(noise, seen.beyond[far]) / np.linalg.norm(root, axis=0)
     return max(float(matched.max()) / float(sd[far[0]]), 0.0)
-
-
-def _at_most(beyond: np.ndarray, edges: np.ndarray, radius: float, order: int) -> float:
-    """The excess of `PowerLaw` for so many points beyond the lower edges of bins."""
-    fallen = isotonic_regression(beyond, y_min=0.0, increasing=False)
-    return float(fallen @ np.diff(np.maximum(edges, radius) ** order))
 
 
 def _distance_counts(part: Part, squares: np.ndarray) -> tuple[Part, tuple]:

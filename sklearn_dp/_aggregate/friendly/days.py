@@ -13,7 +13,7 @@ import numpy as np
 
 from ..shared.advice import listed
 from ..shared.column_codes import told_of_single
-from .mean_facts import MIDDLE_VARIANCE, FriendlyMeanResult
+from .mean_facts import FriendlyMeanResult
 
 _HIDDEN = 0.5  # part of its spread that a standard error is, above which little can be seen
 _SAME = 1e-9  # of a value, by which what is seen of it on two days may differ
@@ -107,7 +107,7 @@ def combined(
     hidden = ~(error <= _HIDDEN * means.spread)
     # A column of one visible value is one only where no day has shown another value.
     other = (day.codes == "constant") & (known | np.isinf(single))
-    by_days = np.isin(day.codes, ["ok", "noise"]) | other
+    by_days = np.isin(day.codes, ["ok", "noise", "unknown"]) | other
     codes = np.where(by_days, np.where(hidden, "noise", "ok"), day.codes)
     of_day = told_of_single("ok", day.codes, names).removeprefix("ok, but ")
     status = day.status.removesuffix(f", but {of_day}").removesuffix(f"; {of_day}")
@@ -140,13 +140,6 @@ def _single(mean: np.ndarray, codes: np.ndarray) -> np.ndarray:
 
 def alone(day: FriendlyMeanResult) -> FriendlyMeanResult:
     """A day, as one of several. Where it cannot say how far off it is, it tells nothing: rows were
-    hidden, or columns with one spread for all differ. In a box its mean is drawn to the middle, as
-    if rows were likely to be there: by the part e^2 of the square of that distance, for an error e
-    that is what is left of it. It is drawn to the same point every day, so that is a bias."""
-    error, box = day.std_error, day.columns.box
+    hidden, or columns with one spread for all differ."""
     hidden = day.hidden and bool(np.all(day.codes == "ok"))
-    error = np.where(hidden | (day.spread == 0), np.inf, error)
-    if box is None or box.low is None or not day.columns.scaled:
-        return replace(day, std_error=error)
-    drawn = np.square(error) / (day.columns.scale * math.sqrt(MIDDLE_VARIANCE))
-    return replace(day, std_error=error, bias=np.minimum(np.hypot(day.bias, drawn), error))
+    return replace(day, std_error=np.where(hidden | (day.spread == 0), np.inf, day.std_error))

@@ -1,12 +1,12 @@
 """The private mean of points of unknown location: locate, approach, refine.
 
-1. Release the number of points and, where there are no public bounds, the origin and the scale of
-   each column (:mod:`..shared.columns`): what follows is in these coordinates.
-2. Where columns are not scaled (a ball, a public diameter, too few points): release the diameter of
-   the data, unless it is given, and locate one point within reach of most of them
+1. Release the number of points. Columns in a box, and those of which a look tells where they are,
+   are measured one by one (:mod:`..columns.moments`): nothing else follows.
+2. All columns together (a ball, a public diameter, too few points for a look): release the diameter
+   of the data, unless it is given, and locate one point within reach of most of them
    (:mod:`.mean_routes`).
 3. Approach: a few cheap noisy means of the points in a ball about the last estimate; each shrinks
-   the ball (:mod:`.refine`). From scaled columns at most one.
+   the ball (:mod:`.refine`).
 4. Refine: choose a clipping radius from noisy counts (:mod:`.clip_radius`), then spend all that is
    left on the noisy sum, squares and number of the points clipped to that radius.
 
@@ -30,20 +30,19 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtri
 
-from ..._privacy._aggregates import noisy_count_and_totals
 from ..._privacy._budget import PrivacyBudget
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..._published.friendly_core import fc_average_entries
-from ..columns.look import COLUMNS, column_entries, look_at_columns
+from ..columns.ends import Ends
+from ..columns.look import column_entries
+from ..columns.moments import SQUARES, Place, counted, measured, moment_entries
 from ..shared.bounds import is_ok
-from ..shared.centering import Weights
 from .average import RADII, find_radius, radius_grid
-from .mean_answer import answer
+from .days import Means
+from .mean_answer import answer, of_columns
 from .mean_facts import (
-    MIDDLE_VARIANCE,
-    Candidate,
     Found,
     FriendlyMeanResult,
     PublicFacts,
@@ -60,7 +59,6 @@ _ONE_UNIT = (
 )
 REACH = 64.0  # standard deviations, of all columns together, to the farthest rows
 ORIGIN_VARIANCE = 2.0  # of a released origin, in squared scales: it may be that of one mode
-_APPROACH = 0.15  # of the budget, for the step from the middle of a box
 _MOST_COLUMNS = 0.25  # of the budget: the most that origins and scales of columns may take
 _SLACK = 0.2  # share of far pairs that the diameter may leave
 _SURE = 4.5  # standard deviations that separate right from wrong in a step of its search
@@ -76,13 +74,15 @@ def friendly_mean_entries(
     diameter: bool = True,
     refine: bool = True,
     locate: str = "auto",
-    columns: bool = False,
+    ends: Ends | None = None,
 ) -> tuple[PlanEntry, ...]:
     """The plan of :func:`fit_friendly_mean`, or the published one without `refine`.
 
-    With public bounds all releases are plain Gaussian. `diameter`: it has to be found. `columns`:
-    origins and scales of columns are released.
+    With public bounds all releases are plain Gaussian. `diameter`: it has to be found. `ends` are
+    those of columns that are measured one by one; without any, all columns may be taken together.
     """
+    if ends is not None and bounded:
+        return moment_entries(budget, bounded=bool(ends.closed.all()), spreads=False)
     located = refine and not bounded
     core = not refine or (located and _resolve(budget, locate) != "cells")
     # What failure events may take of delta. The conversion to epsilon wants the rest: now, or, for
@@ -91,7 +91,7 @@ def friendly_mean_entries(
     delta = part * budget.delta if core or located else 0.0
     rho = budget.to_rho(gaussian=not core, delta_failure=delta)
     entries: list[PlanEntry] = []
-    if columns:
+    if ends is not None:
         entries += column_entries(0.03 * rho, _MOST_COLUMNS * rho)
     if diameter:
         share = (0.06 if refine else 0.1) * rho
@@ -106,6 +106,8 @@ def friendly_mean_entries(
         )
     left = sum_down([rho, *(-entry.rho for entry in entries)])
     rest = _refine_entries(left, delta, core, rho) if refine else fc_average_entries(left, delta)
+    if ends is not None:
+        rest = (*rest, PlanEntry.gaussian(SQUARES, 0.0, "clipping radius", max_rho=rho))
     # The size comes first: the search for the diameter reads it.
     return (rest[0], *entries, *rest[1:])
 
@@ -138,7 +140,7 @@ def _refine_entries(rho: float, delta: float, core: bool, most: float) -> tuple[
         PlanEntry.gaussian(
             "approach", approach, "radius of the ball", uses=None, max_rho=0.5 * rho
         ),
-        PlanEntry.gaussian("distances", distances, "1 unit"),
+        PlanEntry.gaussian("distances", distances, "1 unit", uses=2),
         PlanEntry.gaussian(
             "mean", sum_down([rho, *(-s for s in shares)]), "clipping radius", max_rho=most
         ),
@@ -153,6 +155,8 @@ def fit_friendly_mean(
     session: PrivacySession,
     points: Points,
     *,
+    ends: Ends | None = None,
+    before: Means | None = None,
     diameter: float | None = None,
     radii: np.ndarray | None = None,
     locate: str = "auto",
@@ -160,85 +164,63 @@ def fit_friendly_mean(
 ) -> FriendlyMeanResult:
     """Private mean of points by locate, approach and refine.
 
-    The public `diameter` is one that nearly all points are within of each other, in the coordinates
-    of the columns; `radii` is the public grid to look for it on, 1e-6 to 1e12 in factors of 1.5 by
-    default. The origin where a step finds nothing: later releases are skipped then.
+    Columns between public `ends` are measured one by one, about the mean of days `before` in a box,
+    unless all ends are missing and the noise hides half of the columns. The public `diameter` is
+    one that nearly all points are within of each other; `radii` is the public grid to look for it
+    on, 1e-6 to 1e12 in factors of 1.5 by default. The origin where a step finds nothing: later
+    releases are skipped then.
     """
-    # Where rows have weights, these share the release with the number: twice the noise.
-    units, columns = points.table.units, points.columns
-    size_sd = (2.0 if units.own_weights else 1.0) / math.sqrt(2 * session.remaining("size"))
-    size, totals = noisy_count_and_totals(session, "size", points.number, points.totals, units)
-    weight, weights = float(totals[0]), Weights.of(totals, size_sd)
-    released, seen = COLUMNS in session.plan, None
-    if released:
-        seen = look_at_columns(session, points.table, size)
-        if seen is not None and 2 * np.count_nonzero(seen.known) < points.n_features:
-            seen = None
-        if seen is not None:
-            columns = seen.coordinates(None)
-            points = points.within(columns)
+    count, columns, units = counted(session, points.table), points.columns, points.table.units
+    if ends is not None:
+        ends = ends.looked_at(session, points.table, count.size, ~ends.known)
+        if np.isfinite(ends.outer).any() or 2 * np.count_nonzero(ends.told) >= points.n_features:
+            place = None if before is None else Place.known(ends, before.mean, before.spread)
+            found = measured(session, points.table, count, ends, spreads=False, place=place)
+            return of_columns(found, names, session.budget_for)
     reach = None if columns.domain is None else columns.domain.radius
     facts = PublicFacts(
-        max(size, 2.0),
+        max(count.number, 2.0),
         points.n_features,
-        diameter or 2 * (reach or REACH * math.sqrt(points.n_features)),
+        diameter or 2 * (reach or math.inf),
         session.remaining("mean"),
         sum(entry.delta for entry in session.plan.entries if entry.name == "location"),
         reach,
-        max(weight, 2.0) if units.own_weights else None,
-        weights,
+        max(count.shown, 2.0) if units.own_weights else None,
+        count.weights,
         names,
     )
-    candidate: Candidate | None
-    if diameter is None and columns.scaled:
-        candidate, name = _start_of_columns(session, points, facts), "columns"
-    else:
-        if diameter is None:
-            diameter = _diameter(session, points, radii, size)
-        if diameter is None:
-            return FriendlyMeanResult.missing(columns, Found(weight, size_sd), "diameter")
-        # What the mean could still spend is for location, approach and mean together.
-        facts = replace(facts, diameter=diameter, rho=session.remaining("mean"))
-        route = choose_route(facts, _resolve(session.plan.target, locate))
-        candidate, name = route.locate(session, points, facts), route.name
-        if candidate is None:
-            found = Found(weight, size_sd, diameter, name)
-            return FriendlyMeanResult.missing(columns, found, "location")
-        if units.own_weights:
-            # It was found for whole points: the weighted mean, which is among them too, may be up
-            # to a diameter away.
-            candidate = replace(candidate, variance=candidate.variance + diameter**2 / facts.d)
-        for _ in range(route.steps - route.first):
-            candidate = approach(session, points, candidate, facts, route.share)
+    size, known = count.number, Found(count.shown, count.sd)
+    if diameter is None:
+        diameter = _diameter(session, points, radii, size)
+    if diameter is None:
+        return FriendlyMeanResult.missing(columns, known, "diameter")
+    # What the mean could still spend is for location, approach and mean together.
+    facts = replace(facts, diameter=diameter, rho=session.remaining("mean"))
+    route = choose_route(facts, _resolve(session.plan.target, locate))
+    candidate, known = route.locate(session, points, facts), Found(*known[:2], diameter, route.name)
+    if candidate is None:
+        return FriendlyMeanResult.missing(columns, known, "location")
+    if units.own_weights:
+        # It was found for whole points: the weighted mean, which is among them too, may be up to a
+        # diameter away.
+        candidate = replace(candidate, variance=candidate.variance + diameter**2 / facts.d)
+    for _ in range(route.steps - route.first):
+        candidate = approach(session, points, candidate, facts, route.share)
     end = refine(session, points, candidate, facts)
-    found = Found(weight, size_sd, diameter or math.nan, name)
-    result = answer(session, end, found, columns, facts, seen)
-    return _of_one_unit(result, alike(end)) if released and not columns.scaled else result
+    result = answer(session, end, known, columns, facts)
+    return result if ends is None else _of_one_unit(result, alike(end))
 
 
 def _of_one_unit(found: FriendlyMeanResult, alike: bool) -> FriendlyMeanResult:
     """One spread was released for all columns: which of them the noise hides is not known."""
     d = len(found.mean)
-    if d == 1 or not is_ok(found.status):
+    if d == 1:
         return found
     if alike:
         return replace(found, status=f"ok, but {_ONE_UNIT}") if found.status == "ok" else found
+    status = _ONE_UNIT if is_ok(found.status) else found.status
     codes, none = np.full(d, "noise", dtype="<U8"), np.zeros(d)
-    return replace(found, status=_ONE_UNIT, codes=codes, spread=none)
-
-
-def _start_of_columns(session: PrivacySession, points: Points, facts: PublicFacts) -> Candidate:
-    """A released origin, or the middle of a box and one step from there, if it leads nearer."""
-    center, reach = np.zeros(facts.d), facts.diameter / 2
-    if facts.reach is None:
-        return Candidate(center, reach, reach, ORIGIN_VARIANCE)
-    candidate, share = Candidate(center, reach, reach, MIDDLE_VARIANCE), _APPROACH * facts.rho
-    noise = facts.spread * reach * math.sqrt((1 + 1 / math.sqrt(facts.d)) / (2 * share))
-    return (
-        approach(session, points, candidate, facts, share)
-        if noise < facts.total * reach / 4
-        else candidate
-    )
+    return replace(found, status=status, codes=codes, spread=none)
 
 
 def _diameter(

@@ -9,14 +9,13 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from scipy.special import chdtri
 
-from ..._privacy._domain import Domain
 from ..._privacy._session import PrivacySession
-from ..columns.look import Profile
+from ..columns.answer import codes_of_means, status_of
+from ..columns.moments import Moments
 from ..shared.advice import Budget, hidden_in_noise, listed
 from ..shared.bounds import is_ok
 from ..shared.column_codes import told_of_single
@@ -35,41 +34,43 @@ _SEEN = 3.0  # standard deviations of noise: a variance of no column
 _LEFT_OUT = 0.05  # of the rows: what may be missing from the counts without a word
 
 
+def of_columns(found: Moments, names: Sequence[object], budget: Budget) -> FriendlyMeanResult:
+    """The result of means that were measured column by column."""
+    codes = codes_of_means(found)
+    return FriendlyMeanResult(
+        mean=found.mean,
+        radius=found.radius,
+        size=found.size,
+        size_sd=found.size_sd,
+        diameter=math.nan,
+        method="columns",
+        status=status_of(found, codes, names, budget),
+        std_error=found.error,
+        spread=np.maximum(found.least, 1e-300),  # days are compared with what is surely there
+        spread_error=found.spread_error,
+        columns=Columns(found.mean, found.reach, True),
+        codes=codes,
+        bias=found.bias,
+    )
+
+
 def answer(
     session: PrivacySession,
     end: Refined,
     found: Found,
     columns: Columns,
     facts: PublicFacts,
-    seen: Profile | None = None,
 ) -> FriendlyMeanResult:
-    """The result, and what is to be said of its columns. Where no spread was `seen` of a column,
-    its one value is its mean, or the side of a box has an upper bound of it."""
+    """The result, and what is to be said of its columns."""
     mean, error, spread, spread_error = end.mean, end.std_error, end.spread, end.spread_error
     codes, near = _codes(end, columns, facts)
     place = columns.to_table(mean), columns.scale * spread
-    if seen is not None and np.isinf(columns.scale).any():
-        columns = replace(columns, scale=seen.columns.scale)
-        codes = np.where(seen.single, "constant", np.where(seen.known, codes, "noise"))
-        mean = np.where(seen.unseen, 0.0, mean)
-        error = np.where(seen.unseen, math.inf, error)
-        spread = np.where(seen.unseen, 1.0, spread)
-        spread_error = np.where(seen.unseen, math.inf, spread_error)
-    elif seen is not None:
-        flat = seen.unseen & (end.variance < _SEEN * end.variance_noise)
-        most = np.sqrt(np.maximum(end.variance, 0.0) + _SEEN * end.variance_noise)
-        codes = np.where(flat, np.where(seen.single, "constant", "noise"), codes)
-        spread, spread_error = np.where(flat, most, spread), np.where(flat, most, spread_error)
-    if seen is not None:  # one value is known far better than a mean
-        value, single = seen.columns.origin, codes == "constant"
-        near = np.where(single, _is_a_bound(columns.box, value, seen.columns.scale), near)
-        codes[single & near] = "bound"
     end, names = end._replace(std_error=error, spread=spread), facts.names or range(facts.d)
     status = _in_words(codes, near & (codes == "bound"), end, facts, names, session.budget_for)
     if is_ok(status):
         status = told_of_cuts(status, codes, columns.box, *place, names)
         codes = codes if is_ok(status) else np.full(facts.d, "bound", dtype="<U8")
-    if seen is None and columns.scaled:
+    if columns.scaled:
         known = end.variance, end.variance_noise, names
         status, codes = told_of_hidden(status, codes, columns.box, *known)
     ends, told = (error, spread, spread_error), (columns, codes, end.bias)
@@ -94,17 +95,6 @@ def _codes(end: Refined, columns: Columns, facts: PublicFacts) -> tuple[np.ndarr
         codes[seen & (near | cut)] = "bound"
         codes[box.low == box.high] = "ok"
     return codes, near
-
-
-def _is_a_bound(box: Domain | None, values: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Whether values (d,) are the ends of a box, but 0."""
-    if box is None or box.low is None or box.high is None:
-        return np.zeros(len(values), dtype=bool)
-    at = [
-        (np.abs(values - end) <= _NEAR * scale + _DIGITS * np.abs(end)) & (end != 0)
-        for end in (box.low, box.high)
-    ]
-    return (at[0] | at[1]) & (box.low < box.high)
 
 
 def _least_spread(end: Refined, columns: Columns, facts: PublicFacts) -> np.ndarray:

@@ -12,9 +12,6 @@ import numpy as np
 from ..shared.centering import Weights
 from ..shared.columns import Columns
 
-MIDDLE_VARIANCE = 1 / 3
-"""Of the middle of a box as an estimate, in squares of half a side: that of uniform rows."""
-
 
 @dataclass(frozen=True)
 class PublicFacts:

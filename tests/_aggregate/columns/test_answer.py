@@ -57,9 +57,15 @@ def test_what_is_known_is_ok():
 
 def test_errors_are_compared_with_the_spread_that_is_seen():
     """Never with a box: of a hidden spread it is not known whether an error is large."""
-    found = moments(error=[4.0, 0.2, 6.0], least=[7.0, 0.0, 9.0], spread_error=[0.5, 10.0, 0.5])
+    found = moments(error=[1.5, 0.2, 6.0], least=[2.0, 0.0, 9.0], spread_error=[0.5, 10.0, 0.5])
     means, scales = codes_of_means(found), codes_of_scales(found)
     assert means.tolist() == ["unknown", "unknown", "noise"]
+    # A fifth of all that noise may hide is too much of what there may be.
+    assert codes_of_means(moments(error=[4.0] * 3, least=[7.0, 9.0, 0.0])).tolist() == [
+        "noise",
+        "ok",
+        "noise",
+    ]
     assert scales.tolist() == ["ok", "scale", "noise"]
     assert told(found, means).startswith(
         "mostly noise: the standard error is about 60% of the spread of these columns: days; use"

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from sklearn_dp import DPStandardScaler, FriendlyMean
+from sklearn_dp._aggregate.columns.tail import tail_of as tail_by_numbers
+from sklearn_dp._aggregate.columns.tail import tail_shares
 from sklearn_dp._aggregate.friendly import clip_radius as _clip
-from sklearn_dp._aggregate.friendly.clip_radius import _tail, tail_shares, whole_bounds
+from sklearn_dp._aggregate.friendly.clip_radius import whole_bounds
 from sklearn_dp._aggregate.friendly.mean import friendly_mean_entries
 from sklearn_dp._aggregate.friendly.mean_facts import Candidate, PublicFacts
 from sklearn_dp._aggregate.shared.rows import GridTable
@@ -26,7 +28,9 @@ EDGES = np.append(0.0, 2.0 ** (np.arange(-8, 25) / 4))
 
 def tail_of(beyond, n=10_000, sd=20.0):
     """Of n points, by the share beyond each distance."""
-    return _tail(n * beyond(np.maximum(EDGES[:-1], 1e-9)), np.full(len(EDGES) - 1, sd), EDGES)
+    return tail_by_numbers(
+        n * beyond(np.maximum(EDGES[:-1], 1e-9)), np.full(len(EDGES) - 1, sd), EDGES
+    )
 
 
 def test_a_power_law_is_found_again():
@@ -83,7 +87,7 @@ def test_noise_alone_has_no_tail():
     """3.5 standard deviations of 32 sums: one histogram in 130. Of 400, more than 14: 1e-6."""
     noise = np.random.default_rng(0).normal(0, 30, (400, len(EDGES) - 1))
     sd = np.full(len(EDGES) - 1, 30.0)
-    assert sum(_tail(beyond, sd, EDGES) is not None for beyond in noise) <= 14
+    assert sum(tail_by_numbers(beyond, sd, EDGES) is not None for beyond in noise) <= 14
 
 
 def test_the_column_with_the_long_tail_has_all_that_the_clip_takes():
@@ -130,7 +134,7 @@ def test_intervals_of_skewed_columns_hold_the_mean(law, bounded, n):
     for seed in range(40):
         X = draw(np.random.default_rng(seed), n)[:, None]
         model = FriendlyMean(bounds=box if bounded else None, random_state=seed).fit(X)
-        if n < 10_000 and not (model.trustworthy_ and model.column_status_[0] == "ok"):
+        if n < 10_000 and not model.trustworthy_:
             told += 1
             continue
         assert model.trustworthy_
@@ -182,8 +186,8 @@ def test_a_rare_value_is_in_the_standard_deviation_of_a_scaler():
 
 @pytest.mark.parametrize("skewed", [False, True])
 def test_caution_about_tails_is_paid_by_the_error_and_not_by_the_mean(skewed):
-    """Noise in sampling variances, five columns: 2.4 and 2.5, and 3.6 and 3.5 for a clip that is
-    as far out as the heaviest tail in one direction would need."""
+    """Noise in sampling variances, five columns: 4.2 and 4.3 in a box of forty spreads, where a
+    look is paid for; 110 for plain sums."""
     lost, held = [], []
     for seed in range(40):
         rng = np.random.default_rng(seed)
@@ -191,16 +195,13 @@ def test_caution_about_tails_is_paid_by_the_error_and_not_by_the_mean(skewed):
         model = FriendlyMean(epsilon=0.5, bounds=(-20, 20), random_state=seed).fit(X)
         lost.append(1500 * np.square(model.mean_ - X.mean(axis=0)).mean())
         held.append(np.abs(model.mean_) < 1.96 * model.mean_std_error_)
-    assert np.mean(lost) < 3.0
+    assert np.mean(lost) < 5.0
     assert np.mean(held) > 0.93
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_tail_that_no_number_ends_is_told(seed):
+def test_a_tail_that_no_number_ends_is_in_the_error(seed):
     """The mean of lognormal(3) was 6 to 33 standard errors too low, and the status "ok"."""
     X = np.random.default_rng([10_000, seed]).lognormal(0, 3, (10_000, 1))
     model = FriendlyMean(random_state=seed).fit(X)
-    assert "the noise hides how long tails are" in model.status_ and model.trustworthy_
-    bounded = FriendlyMean(bounds=(0.0, 1e6), random_state=seed).fit(X)
-    assert "how long tails are" not in bounded.status_  # as far as the bounds
-    assert FriendlyMean(random_state=seed).fit(np.log(X)).status_ == "ok"
+    assert abs(model.mean_[0] - math.exp(4.5)) < 4.5 * model.mean_std_error_[0]

@@ -9,7 +9,6 @@ import pytest
 from sklearn_dp._aggregate.friendly.days import Means, combined
 from sklearn_dp._aggregate.friendly.mean_facts import FriendlyMeanResult
 from sklearn_dp._aggregate.shared.columns import Columns
-from sklearn_dp._privacy._domain import Domain
 
 
 def day(mean, error, bias=0.0, size=100.0, spread=1.0, codes="ok", status="ok", hidden=False):
@@ -67,15 +66,6 @@ def test_a_day_that_cannot_say_how_far_off_it_is_changes_nothing(lost):
     assert np.isinf(result.std_error).all() and result.codes.tolist() == ["noise"] * 2
     assert result.status.startswith("noise hides the means in all days so far")
     assert np.allclose(together(hidden, day(2.0, 0.1)).mean, 2.0)
-
-
-def test_what_draws_the_mean_of_each_day_to_the_middle_of_a_box_does_not_average_out():
-    """Of 400 days of few rows, whose error is two thirds of that of the middle alone."""
-    box = Columns.of(Domain.from_bounds((-1.0, 1.0), 2), 2)
-    few = replace(day(0.0, 0.4), columns=box)
-    assert (together(*[few] * 400).std_error > 0.25).all()
-    many = replace(day(0.0, 0.01), columns=box)
-    assert (together(*[many] * 400).std_error < 0.001).all()
 
 
 def test_what_is_forgotten_counts_less():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from grid_tools import parts_in_memory
 
+from sklearn_dp._aggregate.columns.ends import Ends
 from sklearn_dp._aggregate.friendly import mean as fm
 from sklearn_dp._aggregate.friendly import mean_facts, mean_routes
 from sklearn_dp._aggregate.friendly import points as _points
@@ -31,31 +32,30 @@ LOOSE = PrivacyBudget(rho=8.0, delta=1e-4)
 
 
 def fit(X, budget=BUDGET, seed=0, groups=None, domain=None, **options):
-    names = {"refine", "locate"}
-    scaled = (
-        domain is not None
-        and domain.low is not None
-        and not options.keys() & {"diameter", "locate"}
-    )
+    names, ends = {"refine", "locate"}, None
+    d = X.shape[1]
+    if not options.keys() & {"refine", "diameter", "locate"}:
+        if domain is None:
+            ends = Ends.public(np.full(d, -np.inf), np.full(d, np.inf))
+        elif domain.low is not None:
+            ends = Ends.public(domain.low, domain.high)
     plan = PrivacyPlan(
         budget,
         fm.friendly_mean_entries(
             budget,
             bounded=domain is not None,
-            diameter="diameter" not in options and not scaled,
-            columns=domain is None and not options.keys() & {"refine", "diameter", "locate"},
+            diameter="diameter" not in options and (ends is None or domain is None),
+            ends=ends,
             **{name: options[name] for name in names & options.keys()},
         ),
     )
     session = PrivacySession(plan, random_state=seed)
     units = Units(len(X), groups)
     points, units = unit_points(X, units), units.of_points()
-    columns = Columns.of(
-        domain, points.shape[1], scaled=not options.keys() & {"diameter", "locate"}
-    )
+    columns = Columns.of(None if ends is not None else domain, d, scaled=False)
     if options.pop("refine", True):
         table = Table.in_memory(points, units)
-        result = fm.fit_friendly_mean(session, Points(table, columns), **options)
+        result = fm.fit_friendly_mean(session, Points(table, columns), ends=ends, **options)
     else:
         result = fit_published_mean(session, points, units, columns, **options)
     assert session.spent <= budget.to_rho(plan.gaussian, plan.delta_failure)
