@@ -660,8 +660,8 @@ def test_means_of_days(bounds):
         if not day:
             first = model.mean_std_error_
     assert (np.abs(model.mean_ - [3.0, -1.0]) < 5 * model.mean_std_error_).all()
-    # Later days allow for tails beyond what the first one has looked at; without bounds each day for
-    # rows beyond the ends that it has found, which the next days do not average out.
+    # Later days allow for tails beyond what the first one has looked at. Without bounds each day
+    # allows for rows beyond the ends that it has found, which other days do not average out.
     assert (model.mean_std_error_ < first / (1.0 if bounds else 1.3)).all()
     assert model.status_ == "ok" and np.abs(model.mean_ - [3.0, -1.0]).max() < 0.06
     assert abs(model.size_ - 6400) < 5 * model.size_std_error_

@@ -229,6 +229,17 @@ def test_a_box_that_bites_is_told():
     assert wide.column_status_.tolist() == ["ok", "ok"] and wide.status_ == "ok"
 
 
+def test_a_side_of_a_box_may_be_missing():
+    X = np.random.default_rng(0).lognormal([3.8, 10.6], [0.3, 0.3], size=(5000, 2))
+    for bounds in (([0, 0], [150, np.inf]), ([0, 0], [150, 1e9])):
+        model = FriendlyMean(bounds=bounds, random_state=0).fit(X)
+        assert model.column_status_.tolist() == ["ok", "ok"] and model.privacy_report_.rho > 0
+        off = np.abs(model.mean_ - X.mean(axis=0)) / X.std(axis=0)
+        assert (off < 0.1).all()
+    with pytest.raises(ValueError, match="bounds"):
+        FriendlyMean(bounds=([0, 0], [150, np.inf]), diameter=9.0).fit(X)
+
+
 def test_a_mean_that_is_less_than_its_error_is_named():
     """Gifts to a tenth of 300 people, in a box a thousand times their spread."""
     rng, n = np.random.default_rng(0), 300
