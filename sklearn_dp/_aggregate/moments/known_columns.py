@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 import numpy as np
+from scipy.special import ndtri
 
 from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
@@ -44,7 +45,8 @@ _LEAST = 0.5  # of a variance, that rounds may narrow a column to
 _SURE = 0.1  # of a standard deviation, that its error is at most: rounds may not narrow the column
 _SEEN = 0.5  # of a variance, that its error is at most: it is seen, and not all there may be
 _LIKELY = 2.0  # standard deviations of a difference, beyond which clips have a part in it
-_SURELY = 3.0  # standard deviations of a difference; one, where fourth moments are as large as
+# That noise alone makes any column differ; one deviation will do where fourth moments are as large.
+_CHANCE = 0.005
 _HEAVY = 5.0
 _MISSING = {True: 2.0, False: 3.0}  # times its error, then; in public ends, and in released ones
 # Of the square of what noise may hide of a variance, where ends are released: told, and in errors.
@@ -223,7 +225,8 @@ class KnownColumns:
         smaller, so the larger one is right. Where that is the column's own, the joint moments are
         stretched."""
         away = -2 * np.log(end.deviations * rows.unit)
-        surely = np.where((self.error < _SEEN) & (self.moments.fourth > _HEAVY), 1.0, _SURELY)
+        clear = -float(ndtri(_CHANCE / len(self.scale)))
+        surely = np.where((self.error < _SEEN) & (self.moments.fourth > _HEAVY), 1.0, clear)
         apart = ~self.unseen & (np.abs(away) > surely * np.hypot(self.error, _noise(end)))
         short = apart & (away > 0)
         if self.later:  # long tails stay, all else may change
