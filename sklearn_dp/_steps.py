@@ -31,8 +31,6 @@ from scipy.sparse import csr_array, issparse, vstack
 from sklearn import config_context
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer, make_column_selector
-from sklearn.feature_extraction import FeatureHasher
-from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import Binarizer, FunctionTransformer, Normalizer, PolynomialFeatures
@@ -100,7 +98,7 @@ class SingleRows(Versioned, TransformerMixin, BaseEstimator):
     def _learn(self, width: int, dtype: Any = np.float64, *, sparse: bool = False) -> Self:
         example: Any = np.zeros((1, width), dtype=dtype)
         if not get_tags(self.estimator).input_tags.two_d_array:
-            example = [{}] if isinstance(self.estimator, FeatureHasher) else [""]
+            example = [{}] if type(self.estimator).__name__ == "FeatureHasher" else [""]
         elif sparse:
             example = csr_array(example)
         with suppress_output(), np.errstate(all="ignore"):
@@ -339,7 +337,10 @@ def _label(kind: type, name: str) -> str:
 def follows_from_rows(step: Any) -> bool:
     """Whether a step of scikit-learn, given a row, makes what follows from it and parameters alone,
     and keeps nothing of it. Of code of the user nobody knows that."""
-    return step is not None and type(step) in _KNOWN and _KNOWN[type(step)](step)
+    kind = type(step)
+    if kind.__module__.startswith("sklearn.feature_extraction."):  # not loaded for others
+        return kind.__name__ in _OF_TEXTS and _OF_TEXTS[kind.__name__](step)
+    return kind in _KNOWN and _KNOWN[kind](step)
 
 
 def _is_function_known(step: FunctionTransformer) -> bool:
@@ -349,17 +350,19 @@ def _is_function_known(step: FunctionTransformer) -> bool:
     return function is None or (not kept and any(function is each for each in _ELEMENTWISE))
 
 
-def _hashes_texts(step: HashingVectorizer) -> bool:
+def _hashes_texts(step: Any) -> bool:
     """By its own code alone, and no names of files."""
     code = step.preprocessor, step.tokenizer, step.analyzer
     return step.input == "content" and not any(map(callable, code))
 
 
+_OF_TEXTS: dict[str, Callable[[Any], bool]] = {
+    "HashingVectorizer": _hashes_texts,
+    "FeatureHasher": lambda step: step.input_type == "dict",
+}
 # Of a projection, the number of components may follow from n.
 _KNOWN: dict[type, Callable[[Any], bool]] = {
     FunctionTransformer: _is_function_known,
-    HashingVectorizer: _hashes_texts,
-    FeatureHasher: lambda step: step.input_type == "dict",
     **dict.fromkeys(_PROJECTIONS, lambda step: is_integer(step.n_components)),
     **dict.fromkeys((Binarizer, Normalizer, PolynomialFeatures), lambda step: True),
 }
