@@ -56,6 +56,7 @@ __all__ = [
     "listed_rows",
     "lists_rows",
     "matrix_by_name",
+    "names_in",
     "numbers",
     "quietly_read",
     "read_table",
@@ -306,7 +307,7 @@ def by_name(values: Any, names: Sequence[str] | None, name: str) -> Any:
         return tuple(by_name(side, names, name) for side in values)
     frame = _frame(values)
     labels, take = _labels(values) if frame is None else (frame.labels, frame.take)
-    if names is None and labels and all(isinstance(label, str) for label in labels):
+    if names is None and names_in(values):
         raise ValueError(
             f"{name} names columns, and X has no names to tell which is which. Give X as a data "
             f"frame, or {name} as an array in the order of its columns."
@@ -319,15 +320,18 @@ def by_name(values: Any, names: Sequence[str] | None, name: str) -> Any:
 
 def in_one_order(values: Any, name: str) -> Any:
     """The same by the names of the first of a pair that has some: plans know no table."""
-    sides = values if isinstance(values, tuple | list) and len(values) == 2 else ()
-    names = next((labels for side in sides if (labels := _texts(side))), None)
+    names = names_in(values)
     return values if names is None else by_name(values, names, name)
 
 
-def _texts(side: Any) -> list[str]:
-    """The labels of a Series, if they are texts."""
-    labels = _labels(side)[0]
-    return labels if all(isinstance(label, str) for label in labels) else []
+def names_in(values: Any) -> list[str] | None:
+    """The names of columns in what is given for columns, or in the first of a pair that has any."""
+    for side in values if isinstance(values, tuple | list) and len(values) == 2 else (values,):
+        frame = _frame(side)
+        labels = _labels(side)[0] if frame is None else frame.labels
+        if labels and all(isinstance(label, str) for label in labels):
+            return labels
+    return None
 
 
 def matrix_by_name(matrix: Any, names: Sequence[str] | None, name: str) -> Any:

@@ -27,7 +27,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
 from ._base import fits_inside
-from ._door import NUMBERS, by_name, check_numbers, is_vector, schema, without_rows
+from ._door import NUMBERS, check_numbers, is_vector, names_in, schema, without_rows
 from ._partitions import engine_of, in_parts
 from ._privacy._checks import is_integer
 from ._privacy._entries import dtype_of, kind_of
@@ -220,8 +220,8 @@ class _StandIn(BaseEstimator):
         """Plan the step for so many columns, and tell what comes out of it."""
         table = X.table(width) if isinstance(X, _Blank) else X
         if isinstance(self.step, PrivateStep):
-            self._check_names(X)
             twin = without_callbacks(clone(self.step))
+            self._check_names(X, twin)
             try:
                 with fits_inside(twin, _RUN.get().stop):
                     twin.fit(table, y, **params)
@@ -247,18 +247,20 @@ class _StandIn(BaseEstimator):
             table = np.zeros((1, width))
         return _blank_of(len(twin.fit(table).get_feature_names_out()), width)
 
-    def _check_names(self, X: Any) -> None:
-        """Refuse names for columns that have none, as those that an earlier step has made."""
-        if not getattr(X, "made", False) or _RUN.get().names:
+    def _check_names(self, X: Any, twin: Any) -> None:
+        """Refuse names for columns that have none, as those that an earlier step has made; where
+        they may come to have some, those that are named count as theirs."""
+        if not getattr(X, "made", False):
             return
         for parameter in getattr(self.step, "_by_column", ()):
-            try:
-                by_name(getattr(self.step, parameter, None), (), parameter)
-            except ValueError:
+            names = names_in(getattr(self.step, parameter, None))
+            if names and _RUN.get().names:
+                twin._names_of_search = names
+            elif names:
                 raise ValueError(
                     f"{parameter} must not name columns here: those of this step come from one "
                     "before it, and have no names. Give arrays in their order."
-                ) from None
+                )
 
 
 def _width(X: Any) -> int:
