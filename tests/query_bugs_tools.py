@@ -390,7 +390,7 @@ SOME = {
     ),
     "lengths over their mean": (
         outputs, "counts_within",
-        lambda f: lambda values, grid: f(values / max(values.sum() / (values.size or 1), 1e-9), grid),
+        lambda f: lambda v, grid: f(v / max(v.sum() / (v.size or 1), 1e-9), grid),
         outputs.LengthScores,
     ),
     "offsets beyond the clip": (

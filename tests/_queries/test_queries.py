@@ -5,7 +5,8 @@ import inspect
 import numpy as np
 import pytest
 from query_bugs_tools import QUESTIONS, bugs
-from query_tools import CASES, answers, first_problem, problem
+from query_cases import CASES, first_problem
+from query_tools import answers, problem
 
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries._query import QUESTIONS as EVERY

@@ -1,0 +1,540 @@
+"""Random questions of every class: parameters, and the steps before them."""
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from query_tools import PLAN, WIDE, Case, problem
+
+from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._privacy._grid import Grid
+from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._queries import (
+    active,
+    averages,
+    balls,
+    boxes,
+    cells,
+    clusters,
+    columns,
+    grids,
+    names,
+    outputs,
+    pairs,
+    places,
+    ranks,
+    samples,
+    scores,
+)
+from sklearn_dp._queries.handles import GridRows
+
+# -- parameters ------------------------------------------------------------------------------------
+
+
+def _features(rng, most=5):
+    return WIDE if rng.random() < 0.2 else int(rng.integers(1, most + 1))
+
+
+@dataclass
+class Ground:
+    """Rows on a grid, perhaps about another origin, or projected."""
+
+    d: int
+    domain: Domain
+    within: Domain | None
+    origin: np.ndarray | None
+    basis: np.ndarray | None
+
+    @classmethod
+    def draw(cls, rng, plain=False):
+        d = _features(rng)
+        radius = float(rng.choice([1.0, 3.7, 1e-3, 5e4]))
+        kind = rng.integers(6)
+        domain = Domain.from_bounds(radius, d)
+        if kind == 0:
+            domain = Domain.from_bounds((-np.full(d, radius), np.full(d, 1.5 * radius)), d)
+        within = Domain.from_bounds(0.9 * radius, d) if kind == 1 else None
+        ground = cls(d, domain, within, None, None)
+        if kind in (2, 3) and not plain:
+            ground.origin = np.trunc(rng.uniform(-0.5, 0.5, d) / np.sqrt(d) * ground.ball)
+        if kind in (3, 4) and not plain and d > 1:
+            q = max(1, d // 2)
+            basis = np.linalg.qr(rng.normal(size=(d, q)))[0] * rng.choice([1.0, 3.0])
+            ground.basis = np.rint(basis * 2.0**grids.BASIS_BITS)
+        return ground
+
+    @property
+    def ball(self):
+        return Grid.for_radius(self.domain.radius).steps(self.domain.radius)
+
+    @property
+    def unit(self):
+        return Grid.for_radius(self.domain.radius).unit
+
+    @property
+    def n_features(self):
+        return self.d if self.basis is None else self.basis.shape[1]
+
+    @property
+    def limit(self):
+        shift = 0.0 if self.origin is None else float(np.linalg.norm(self.origin))
+        return self.ball + shift
+
+    def rows(self, table):
+        rows = GridRows.quantize(table, self.domain, self.within)
+        if self.origin is not None:
+            rows.recenter(self.origin)
+        return rows if self.basis is None else rows.project(self.basis)
+
+    def points(self, rng, m, part=0.6):
+        """Integer points inside."""
+        q = self.n_features
+        return np.trunc(rng.uniform(-1, 1, (m, q)) * part / np.sqrt(q) * self.ball)
+
+    def case(self, query, *steps, **options):
+        """A question after steps, and after other questions whose answers nobody wants."""
+
+        def prepare(table):
+            rows = self.rows(table)
+            for step in steps:
+                (rows.apply if isinstance(step, grids.Step) else rows.ask)(step)
+            return rows
+
+        return Case(query, self.d, self.domain.radius, prepare, **options)
+
+
+def _edges(rng, top, n=6):
+    return np.concatenate([[0.0], np.sort(rng.uniform(0.05, 1, n - 1)) * top, [top]])
+
+
+def _around(ground, centers, radius, rng):
+    """Rows about as far from a center as a radius, in lengths; where rows are as they came."""
+    if ground.basis is not None:
+        return None
+    origin = 0.0 if ground.origin is None else ground.origin
+
+    def likely(direction):
+        own = rng.integers(len(centers), size=len(direction))
+        steps = centers[own] + direction * radius[own][:, None] * rng.choice([1.0, 1.001, 2.0])
+        return (steps + origin) * ground.unit + ground.domain.center
+
+    return likely
+
+
+def norm_counts(rng):
+    d = _features(rng)
+    center = Domain(rng.normal(size=d), 1.0) if rng.random() < 0.5 else None
+    within = Domain.from_bounds(2.0, d) if rng.random() < 0.5 else None
+    return Case(places.NormCounts(center, within), d)
+
+
+def sum_and_totals(rng):
+    return Ground.draw(rng, plain=rng.random() < 0.5).case(places.SumAndTotals())
+
+
+def length_counts(rng):
+    ground = Ground.draw(rng)
+    return ground.case(places.LengthCounts(_edges(rng, ground.limit)))
+
+
+def second_moment(rng):
+    ground = Ground.draw(rng)
+    return ground.case(places.SecondMoment(float(ground.limit * rng.uniform(0.05, 0.5))))
+
+
+def active_second_moment(rng):
+    ground = Ground.draw(rng)
+    case = ground.case(active.Active(places.SecondMoment(float(ground.limit * 0.3))))
+    case.units = False
+    return case
+
+
+def _nearest(rng, ground):
+    k = int(rng.integers(1, 5))
+    scales = rng.uniform(0.5, 2, k)
+    return clusters.Nearest(ground.points(rng, k), scales, _edges(rng, ground.limit))
+
+
+def nearest(rng):
+    ground = Ground.draw(rng)
+    return ground.case(_nearest(rng, ground))
+
+
+def pinned(rng):
+    ground = Ground.draw(rng)
+    query = _nearest(rng, ground)
+    pins = clusters.Pinned(ground.points(rng, len(query.centers)))
+    return ground.case(query, pins)
+
+
+def cluster_sums(rng):
+    ground = Ground.draw(rng)
+    near = _nearest(rng, ground)
+    radius = rng.uniform(0.01, 0.5, len(near.centers)) * ground.ball
+    cap = (radius * 2) ** 2 if rng.random() < 0.7 else None
+    likely = _around(ground, near.centers, radius, rng)
+    return ground.case(clusters.ClusterSums(radius, cap), near, likely=likely)
+
+
+def capped_squares(rng):
+    ground, k = Ground.draw(rng), int(rng.integers(1, 5))
+    caps = rng.uniform(0.1, 0.6, k) * ground.ball
+    points = np.concatenate([ground.points(rng, k), ground.points(rng, 1, 0.3)])
+    limits = np.full(k, np.inf) if rng.random() < 0.5 else caps * rng.uniform(0.8, 1.5)
+    bounds = None if rng.random() < 0.5 else Domain.from_bounds(ground.domain.radius, ground.d)
+    largest = np.array([np.max(caps) ** 2, (ground.ball * 0.2) ** 2])
+    query = clusters.CappedSquares(points, np.square(caps), largest, np.square(limits), bounds)
+    return ground.case(query, likely=_around(ground, points[:-1], limits.clip(max=2e9), rng))
+
+
+def capped_sum(rng):
+    ground = Ground.draw(rng)
+    cap = float(ground.unit * ground.ball * 10.0 ** rng.choice([-9.0, -1.0, -0.5, -0.3]))
+    return ground.case(clusters.CappedSum(ground.points(rng, 3), cap))
+
+
+def _tree(rng):
+    """The steps to a first level, those to a second one, and what they are about."""
+    ground = Ground.draw(rng, plain=True)
+    d, limit = ground.d, ground.ball
+    q = min(d, 4)
+    spread, basis = np.full(q, 0.3 * limit), None
+    if rng.random() < 0.5 or q < d:
+        basis = np.rint(np.linalg.qr(rng.normal(size=(d, q)))[0] * 2.0**grids.BASIS_BITS)
+    axes = grids.Axes(basis, spread, 0.8 * np.full(q, limit), 0.8 * limit)
+    grid = cells.CellGrid(axes.half_widths, 5)
+    searched = bool(rng.random() < 0.5)
+    shells = cells.Rays(axes.half_widths * 0.3, limit, 1.5, 4, searched)
+    if rng.random() < 0.3:
+        shells = cells.Prefixes(grid, 2)
+    level = cells.Level(np.array([0, -1]), 1, 0, 3, 2)
+    first = (cells.Coded(axes, grid, shells), cells.Rooted(), level)
+    second = (*first, cells.Moved(4, np.array([0, 1, 3]), np.array([2, 3, 4])))
+    return ground, axes, shells, first, second
+
+
+def first_level(rng):
+    ground, *_, first, _ = _tree(rng)
+    return ground.case(first[-1], *first[:-1])
+
+
+def second_level(rng):
+    ground, *_, second = _tree(rng)
+    # Nodes 2 and 4 are split, node 3 is counted again.
+    return ground.case(cells.Level(np.array([-1, -1, 0, 8, 1]), 2, 1, 1, 2), *second)
+
+
+_SETTLED = cells.Settled(np.array([-1, -1, 0, -1, 1], dtype=np.int32))
+
+
+def far_counts(rng):
+    ground, _, shells, _, second = _tree(rng)
+    return ground.case(cells.FarCounts(shells.n_cells), *second, _SETTLED)
+
+
+def leaf_sums(rng):
+    ground, axes, shells, _, second = _tree(rng)
+    index = np.full(shells.n_cells + 1, -1, dtype=np.int32)
+    index[: len(index) // 2] = 2
+    centers = np.trunc(rng.uniform(-0.3, 0.3, (3, len(axes.spread))) * axes.half_widths)
+    reach = rng.uniform(0.05, 0.4, 3) * axes.limit
+    query = cells.LeafSums(centers, reach)
+    return ground.case(query, *second, _SETTLED, cells.FarLeaves(index))
+
+
+def column_ranks(rng):
+    d, n_bins = int(rng.integers(1, 5)), int(rng.choice([2, 7, 1024]))
+    low = rng.normal(size=d) - 1
+    high = low + rng.choice([0.0, 1.0, 3.0, np.inf], size=d)
+    edges = np.sort(rng.normal(size=(d, n_bins - 1)), axis=1)
+    return Case(ranks.ColumnRanks(edges, low, high), d)
+
+
+def unit_totals(rng):
+    return Case(columns.UnitTotals(), _features(rng))
+
+
+def _ends(rng):
+    """Some columns of a table, and ends of them."""
+    d = _features(rng)
+    chosen = rng.permutation(d)[: int(rng.integers(1, min(d, 5) + 1))]
+    low = rng.normal(size=len(chosen)) - 1
+    return d, chosen, low, low + rng.choice([0.0, 1.0, 3.0], size=len(chosen))
+
+
+def octaves(rng):
+    d, chosen, low, high = _ends(rng)
+    high[rng.random(len(high)) < 0.5] = np.inf
+    anchor = np.clip(0.0, low, high)
+    return Case(columns.Octaves(chosen, low, high, anchor), d)
+
+
+def equal_bins(rng):
+    d, chosen, low, high = _ends(rng)
+    width = rng.uniform(0.01, 0.3, len(chosen))
+    outer = np.full(len(chosen), np.inf)
+    first = rng.uniform(-1, 0, len(chosen))
+    return Case(columns.EqualBins(chosen, -outer, outer, first, width, 8), d)
+
+
+def _vectors(rng):
+    d, chosen, low, high = _ends(rng)
+    powers = ((2, 1.0), (4, 0.3))[: int(rng.integers(3))]
+    shifts = tuple(rng.uniform(0, 0.5, len(chosen)) for _ in powers)
+    outer = np.array([low - 1.0, high]) if rng.random() < 0.3 else None
+    return d, columns.Vectors(
+        chosen,
+        low,
+        high,
+        low + rng.random() * (high - low),
+        signed=not powers or rng.random() < 0.5,
+        powers=powers,
+        shifts=shifts,
+        beyond=float(rng.choice([0.0, 0.06, 0.5])),
+        outer=outer,
+    )
+
+
+def vector_ranks(rng):
+    d, vectors = _vectors(rng)
+    edges = vectors.most * rng.uniform(0.3, 1.0) * 2.0 ** (np.arange(-6, 1) / 2)
+    return Case(columns.VectorRanks(vectors, edges), d, 3.0)
+
+
+def vector_sums(rng):
+    d, vectors = _vectors(rng)
+    return Case(columns.VectorSums(vectors, vectors.most * float(rng.uniform(0.1, 1))), d, 3.0)
+
+
+def line_ranks(rng):
+    ground, basis = Ground.draw(rng, plain=True), None
+    if ground.d > 1:
+        basis = np.zeros((ground.d, 1))
+        basis[rng.integers(ground.d)] = 2.0**grids.BASIS_BITS
+    axis = grids.Axes(basis, np.ones(1), np.ones(1), ground.ball)
+    edges = np.sort(rng.uniform(-1.2, 1.2, int(rng.choice([1, 6, 1023]))) * ground.ball)
+    return ground.case(ranks.LineRanks(axis, edges))
+
+
+def category_counts(rng):
+    odd = np.array([0.0, -0.0, 1.0, np.nan, np.inf, 1e300, 0.5, 2.0**53])
+
+    def likely(direction):
+        return rng.choice(odd, size=direction.shape)
+
+    d = int(rng.integers(1, 4))
+    return Case(names.CategoryCounts(), d, likely=likely, units=False)
+
+
+def _outputs(rng, make, usable=True):
+    """Of blocks: some of them failed, and another one may be in the place of any."""
+    d = int(rng.integers(1, 4))
+
+    def likely(direction):
+        return np.where(rng.random((len(direction), 1)) < 0.3, np.nan, direction)
+
+    def prepare(rows):
+        if usable:
+            rows.apply(outputs.Usable())
+        return rows
+
+    query = make(d)
+    return Case(query, d, prepare=prepare, likely=likely, units=False, replace=True, additive=False)
+
+
+def working(rng):
+    return _outputs(rng, lambda d: outputs.Working(), usable=False)
+
+
+def middle_scores(rng):
+    about = None if rng.random() < 0.3 else float(rng.normal())
+    grid, half = np.sort(rng.normal(size=6)), int(rng.integers(1, 5))
+    return _outputs(rng, lambda d: outputs.MiddleScores(int(rng.integers(d)), grid, half, about))
+
+
+def length_scores(rng):
+    squares = np.square(_edges(rng, 2.0))
+    crossing = balls.Crossing(int(rng.integers(1, 9)), int(rng.integers(1, 5)))
+    return _outputs(rng, lambda d: outputs.LengthScores(crossing, squares))
+
+
+def offset_sums(rng):
+    d, k = _features(rng), int(rng.integers(1, 4))
+    box, whole = None, np.zeros(d, dtype=bool)
+    if rng.random() < 0.6:
+        side = rng.choice([0.5, 1.0, 3.0], d)
+        box, whole = Domain.from_bounds((-side, side), d), rng.random(d) < 0.7
+    centers, base, about = rng.uniform(-1, 1, (3, k, d))
+    scale = rng.uniform(0.1, 1, d)
+    if box is not None:
+        base, scale = np.where(whole, 0.0, base), np.where(whole, box.high, scale)
+    return Case(columns.OffsetSums(box, centers, base, about, scale, whole), d, 3.0)
+
+
+def score_sum(rng):
+    low = float(rng.normal() * 10.0 ** rng.integers(-3, 4))
+    high = low + float(10.0 ** rng.uniform(-3, 4))
+    odd = np.array([low, high, np.nan, -np.inf, np.inf, 1e300, (low + high) / 2, low + high / 3])
+
+    def likely(direction):
+        return rng.choice(odd, size=(len(direction), 1))
+
+    return Case(scores.ScoreSum(low, high), 1, likely=likely)
+
+
+# Of points, which are rows that are units: a neighbor may also have another one in place of one.
+
+
+def _points(ground, query, *steps, **options):
+    case = ground.case(query, *steps, **options)
+    case.units = False
+    return case
+
+
+def _some_active(rng, ground):
+    """A step that leaves those active which are not near some place, or none."""
+    center = ground.points(rng, 1)[0]
+    return [balls.Beyond(center, float((0.1 * ground.ball) ** 2))] if rng.random() < 0.5 else []
+
+
+def points(rng):
+    ground = Ground.draw(rng)
+    return _points(ground, balls.Points(), *_some_active(rng, ground), replace=True)
+
+
+def counts_about(rng):
+    ground = Ground.draw(rng)
+    query = balls.CountsAbout(ground.points(rng, 3), float((0.5 * ground.ball) ** 2))
+    return _points(ground, query, *_some_active(rng, ground), replace=True)
+
+
+def ball_counts(rng):
+    ground = Ground.draw(rng)
+    squares = np.floor(np.square(_edges(rng, ground.limit)))
+    crossing = balls.Crossing(int(rng.integers(1, 9)), int(rng.integers(1, 5)))
+    query = balls.BallCounts(ground.points(rng, 1)[0], squares, crossing)
+    return _points(ground, query, *_some_active(rng, ground), replace=True, additive=False)
+
+
+def _ball_sum(rng, replace):
+    ground = Ground.draw(rng)
+    center, radius = ground.points(rng, 1), rng.uniform(0.05, 0.5, 1) * ground.ball
+    if replace and rng.random() < 0.5:
+        radius /= 1e6  # the number of points counts as well
+    query = balls.BallSum(center[0], int(radius[0] ** 2), replace=replace)
+    likely = _around(ground, center, radius * (1 - 1e-9), rng)
+    steps = _some_active(rng, ground)
+    return _points(ground, query, *steps, likely=likely, replace=replace)
+
+
+def ball_sum(rng):
+    return _ball_sum(rng, False)
+
+
+def ball_sum_replaced(rng):
+    return _ball_sum(rng, True)
+
+
+def members(rng):
+    ground = Ground.draw(rng)
+    center = ground.points(rng, 1)[0]
+    query = averages.Members(center, float(0.5 * ground.ball), ground.limit, active.ACTIVE)
+    return _points(ground, query, balls.Beyond(center, -1.0), replace=True)
+
+
+def _grid(rng, ground):
+    d, matrix = ground.n_features, None
+    if d > 3 or rng.random() < 0.3:
+        matrix = np.where(rng.random((3, d)) < 0.5, -1.0, 1.0)
+    grid = boxes.Boxes(matrix, float(ground.ball * rng.uniform(0.2, 1.0)))
+    return grid, rng.random((4, grid.width(d))) * grid.side
+
+
+def _tossed(rng, rate=0.7):
+    """From rows to coins of them, for some cases."""
+    if rng.random() < 0.5:
+        return False, lambda rows: None
+
+    def toss(rows):
+        session = PrivacySession(PLAN, random_state=0)
+        return samples.Coins.toss(session, "e", rows.ask(balls.Points()).sizes, rate)
+
+    return True, toss
+
+
+def fullest_boxes(rng):
+    ground = Ground.draw(rng)
+    grid, shifts = _grid(rng, ground)
+    numbered, toss = _tossed(rng)
+    return _points(
+        ground,
+        lambda rows: boxes.FullestBoxes(grid, shifts, rows.table.n_parts, toss(rows)),
+        *_some_active(rng, ground),
+        additive=False,
+        replace=True,
+        numbered=numbered,
+    )
+
+
+def _named(rng, replace, **options):
+    ground = Ground.draw(rng)
+    grid, shifts = _grid(rng, ground)
+    numbered, toss = _tossed(rng)
+
+    def query(rows):
+        return boxes.NamedBoxes(grid, shifts[0], coins=toss(rows), replace=replace, **options)
+
+    steps = _some_active(rng, ground)
+    return _points(ground, query, *steps, additive=not numbered, replace=replace, numbered=numbered)
+
+
+def named_boxes(rng):
+    return _named(rng, False)
+
+
+def named_boxes_replaced(rng):
+    return _named(rng, True)
+
+
+def named_intervals(rng):
+    return _named(rng, False, by_axis=True)
+
+
+def radius_scores(rng):
+    ground = Ground.draw(rng)
+    kind = pairs.LogRadii if rng.random() < 0.5 else pairs.LinearRadii
+    radii = kind(ground.ball / 16, 2 * ground.limit)
+    t, (numbered, toss) = int(rng.integers(1, 6)), _tossed(rng)
+    crossing = balls.Crossing(t * t, int(rng.integers(1, 4)))
+    return _points(
+        ground,
+        lambda rows: pairs.RadiusScores(radii, t, crossing, toss(rows)),
+        *_some_active(rng, ground),
+        additive=False,
+        replace=True,
+        numbered=numbered,
+    )
+
+
+CASES = {
+    each.__name__: each
+    for each in (
+        norm_counts, sum_and_totals, length_counts, second_moment, active_second_moment, nearest,
+        pinned, cluster_sums, capped_squares, capped_sum, first_level, second_level, far_counts,
+        leaf_sums, column_ranks, line_ranks, unit_totals, octaves, equal_bins, vector_ranks,
+        vector_sums, offset_sums, category_counts, working, middle_scores, length_scores, score_sum,
+        points, counts_about, ball_counts, ball_sum, ball_sum_replaced, members, fullest_boxes,
+        named_boxes, named_boxes_replaced,
+        named_intervals, radius_scores,
+    )
+}  # fmt: skip
+
+
+def first_problem(names, seeds):
+    """The first problem of some cases, or None."""
+    for seed, name in product(range(seeds), names):
+        rng = np.random.default_rng([seed, 7])
+        why, _ = problem(CASES[name](rng), rng)
+        if why is not None:
+            return f"{name}, seed {seed}: {why}"
+    return None
