@@ -105,20 +105,19 @@ def test_a_block_that_charges_after_all_fails_alone_and_spends_nothing(monkeypat
             return super().fit(X, y) if np.any(X > 2.5) else self
 
     monkeypatch.setattr(module, "probe", lambda *given: Output(("coef_",), ((2,),), ()))
-    seen = []
-    original = SampleAndAggregate._inner_fits
-    monkeypatch.setattr(
-        SampleAndAggregate,
-        "_inner_fits",
-        lambda *given: seen.append(original(*given)) or seen[-1],
-    )
+    seen, original = [], SampleAndAggregate._inner_fits
+
+    def inner_fits(*given):
+        (part,) = parts_in_memory(results := original(*given))
+        seen.append(part.source.read()[:].copy())
+        return results
+
+    monkeypatch.setattr(SampleAndAggregate, "_inner_fits", inner_fits)
     options = {"output": ("coef_",), "output_bounds": 5.0, "n_blocks": 40, "random_state": 0}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UtilityWarning)
         SampleAndAggregate(Sometimes(), **options).fit(X, y)
-    (results,) = seen
-    (part,) = parts_in_memory(results)
-    outputs = part.source.read()[:]
+    (outputs,) = seen
     failed = np.isnan(outputs).all(axis=1)
     assert 0 < failed.sum() < 40 and np.all(outputs[~failed] == 1.0)
     assert book.entries == ()
