@@ -86,8 +86,9 @@ def fits():
     """What reads a table in parts and pays for it: each gives a ledger, and a call."""
     budget = PrivacyBudget(epsilon=9.0, delta=1e-3)
     for name, kind in KINDS.items():
-        # With few rows a mean, or a scaler, without bounds ends after its first pass.
-        options = {"bounds": 1e5} if name in ("FriendlyMean", "DPStandardScaler") else {}
+        # With few rows, what measures columns ends without bounds after its first pass.
+        of_columns = ("FriendlyMean", "FriendlyCovariance", "DPStandardScaler")
+        options = {"bounds": 1e5} if name in of_columns else {}
         options |= {"diameter": 100.0} if name == "FriendlyMean" else {}
         options |= {"max_weight": 1e9} if weighted(name) else {}
         for grouped in (False, True):

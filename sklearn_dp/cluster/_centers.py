@@ -326,12 +326,12 @@ class BaseDPCenters(
         """
         check_is_fitted(self)
         metric = self._distance
-        cap = max_distance
-        if cap is None:
-            cap = metric.largest or getattr(self, "radius_", None)
+        cap = metric.largest or getattr(self, "radius_", None)
+        if max_distance is not None:
+            cap = check_real(max_distance, "max_distance", **SQUARABLE)
         if cap is None:
             raise ValueError("max_distance must be given, because there is no `radius_`.")
-        cap = check_real(cap, "max_distance", **SQUARABLE)
+        cap = max(cap, 2 * SQUARABLE["low"])  # a released radius may be smaller
         budget = budget_of(epsilon, delta, rho)
         found = engine_of(X, groups)
         if found is not None:

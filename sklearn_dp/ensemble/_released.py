@@ -7,7 +7,7 @@ finite, because an overflow of one row must not show in a warning or in the answ
 
 import math
 from collections.abc import Sequence
-from copy import deepcopy
+from copy import copy, deepcopy
 from typing import Any
 
 import numpy as np
@@ -120,7 +120,9 @@ class BaseReleasedMethods(StandardErrors, BaseDPEstimator):
         precision refuse larger ones.
         """
         X = saturated(self._validate_predict(X), _FARTHEST)
-        ask = getattr(self.estimator_, method)
+        plain = copy(self.estimator_)
+        vars(plain).pop("feature_names_in_", None)  # rows are in its order by now, without names
+        ask = getattr(plain, method)
         try:
             if others or not len(X):
                 return finite(ask(X, *others))

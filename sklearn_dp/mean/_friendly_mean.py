@@ -198,19 +198,23 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
     def _check_parameters(self, n_features):
         if self.diameter is not None:
             check_real(self.diameter, "diameter", **_LENGTHS)
-        self._radii()
+        self._range()
         if not isinstance(self.refine, (bool, np.bool_)):
             raise TypeError("refine must be a bool.")
         check_choice("locate", self.locate, ("auto", *LOCATORS))
 
     def _radii(self):
         """The public grid of diameters."""
+        return radius_grid(*self._range())
+
+    def _range(self):
+        """The ends of that grid."""
         if not isinstance(self.diameter_range, (tuple, list)) or len(self.diameter_range) != 2:
             raise TypeError("diameter_range must be a pair (low, high).")
         low, high = (check_real(end, "diameter_range", **_LENGTHS) for end in self.diameter_range)
         if low > high:
             raise ValueError("diameter_range: low must not exceed high.")
-        return radius_grid(low, high)
+        return low, high
 
     def _plan_entries(self, target, n_features):
         if self._earlier() is not None:
@@ -237,8 +241,9 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
 
     def _scaled(self):
         """Whether columns are put into comparable units: lengths that are given are the table's."""
-        given = self.diameter is not None or self.diameter_range != RADII
-        return self.refine and self.locate == "auto" and not given
+        given = self.diameter is not None or self._range() != RADII
+        by_default = isinstance(self.locate, str) and self.locate == "auto"
+        return isinstance(self.refine, bool | np.bool_) and self.refine and by_default and not given
 
     def _columns(self, n_features):
         return Columns.of(self._domain(n_features), n_features, scaled=self._scaled())

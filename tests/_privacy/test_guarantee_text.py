@@ -36,7 +36,8 @@ def test_every_word_is_about_a_release_that_exists():
     names = {
         entry.name.rpartition("/")[2]
         for estimator in estimators
-        for entry in estimator.privacy_plan(9).entries
+        for d in (9, 2 if isinstance(estimator, DPPCA) else 1)
+        for entry in estimator.privacy_plan(d).entries
     }
     assert set(_WORDS) <= names
 

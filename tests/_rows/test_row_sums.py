@@ -6,13 +6,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sklearn_dp._aggregate.shared.centering import bins_of, geometric_edges
+from sklearn_dp._aggregate.shared.centering import geometric_edges
 from sklearn_dp._privacy._aggregates import weighted_bincount
 from sklearn_dp._privacy._grid import sum_type
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._rows.row_sums import (
     ERROR_STEPS,
     WEIGHT_BITS,
+    bins_of,
     clipped_sums,
     counted,
     nearest,

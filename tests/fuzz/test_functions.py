@@ -38,6 +38,7 @@ ELSEWHERE = {
     "audit": "tools for developers, which call estimators and report whatever these raise",
     "model_selection": "fuzzed in `test_searches.py`",
     "inspection": "draws what is released or public; bad input is tested there",
+    "profile": "one call of DPProfile, whose arguments have tests of their own",
     "first_message": "takes what only the package makes; fuzzed through `fit_clients`",
     "server_update": "takes what only the package makes; fuzzed through `fit_clients`",
     "flower_client": "needs an extra; has a file of tests of its own",

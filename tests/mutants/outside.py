@@ -36,9 +36,10 @@ from sklearn_dp._queries import grids as _grids
 from sklearn_dp._queries import places as _places
 from sklearn_dp._queries import scores as _scores
 from sklearn_dp._queries.boxes import NamedBoxes
+from sklearn_dp._queries.outputs import MiddleScores
 from sklearn_dp.audit import Mutant
 from sklearn_dp.cluster import _keywords
-from sklearn_dp.ensemble import SampleAndAggregate, _output_units
+from sklearn_dp.ensemble import SampleAndAggregate
 from sklearn_dp.ensemble._aggregation import Aggregation
 from sklearn_dp.federated import _client, _round_sensitivities
 from sklearn_dp.federated._engines import LocalEngine
@@ -347,8 +348,8 @@ OUTSIDE = [
         "a status from the true number of blocks that worked",
         Aggregation,
         "run",
-        "if n_working < len(results) / 2:",
-        "if working.sum() < len(results) / 2:",
+        "if n_working < n_blocks / 2:",
+        "if __import__('block_tools').number_that_worked(outputs) < n_blocks / 2:",
         "ensemble/test_aggregation.py::test_how_many_blocks_failed_shows_by_its_release_only",
         {"options": {}},
     ),
@@ -356,8 +357,8 @@ OUTSIDE = [
         "a number of outputs to agree from those that worked",
         Aggregation,
         "_by_one_cluster",
-        "int(self.agreement * len(results))",
-        "int(self.agreement * working.sum())",
+        "int(self.agreement * n_blocks)",
+        "int(self.agreement * __import__('block_tools').number_that_worked(outputs))",
         "ensemble/test_aggregation.py::test_how_many_blocks_failed_shows_by_its_release_only",
         {"options": {"agreement": 0.3, "output_bounds": 1.0}},
     ),
@@ -371,10 +372,10 @@ OUTSIDE = [
     ),
     Edit(
         "units of outputs with the noise for half of a block",
-        _output_units,
-        "release_units",
-        "scores, sensitivity=1,",
-        "scores, sensitivity=0.5,",
+        MiddleScores,
+        "_claims",
+        "Claim.of_entries(1.0,",
+        "Claim.of_entries(0.5,",
         "ensemble/test_output_units.py::test_replay_of_replaced_outputs",
         {"kind": "mean"},
     ),

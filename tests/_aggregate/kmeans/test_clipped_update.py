@@ -14,10 +14,11 @@ from sklearn_dp._aggregate.kmeans.clipped_update import (
 )
 from sklearn_dp._aggregate.kmeans.lloyd_state import LloydContext, LloydState
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
-from sklearn_dp._aggregate.shared.centering import Size, bins_of
+from sklearn_dp._aggregate.shared.centering import Size
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._sealed import Claim, Sealed
 from sklearn_dp._privacy._units import UnitFacts
+from sklearn_dp._rows.row_sums import bins_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 RADIUS = 2.0**16
