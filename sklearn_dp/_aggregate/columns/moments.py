@@ -312,7 +312,11 @@ def _squares(
     wide = vectors.half / place.spread[at]
     # The middle of the ball: what is typical of many columns, or the middle for a single one.
     typical = np.minimum(1 / wide**2, 0.5) if len(at) > 1 else np.full(1, 0.5)
-    vectors = replace(vectors, shifts=(typical, np.minimum(3 * typical**2, typical)))
+    shifts = typical, np.minimum(3 * typical**2, typical)
+    vectors = replace(vectors, shifts=shifts)
+    # A row that is far out in one column is no longer than this, but for the other columns.
+    parts = [w * np.maximum(s, 1 - s) for (_, w), s in zip(powers, shifts, strict=True)]
+    longest = float(np.linalg.norm(parts, axis=0).max()) * (_SINGLE if len(at) > 1 else 1.0)
     found = clipped_mean(
         session,
         table,
@@ -321,7 +325,7 @@ def _squares(
         SQUARES,
         rho=(1 - _COUNTS) * rho,
         counts=_COUNTS * rho,
-        most=_SINGLE * math.hypot(1.0, _FOURTHS),
+        most=longest,
         likely=_LIKELY,
     )
     return _Squares(vectors, found)
