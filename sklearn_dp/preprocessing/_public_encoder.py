@@ -188,14 +188,16 @@ class EncodedBounds(float):
     def told_of_fit(self, model: Any) -> None:
         """Say in the status of a fitted estimator what does not fit: all of it is released."""
         found = _released_points(model, sum(len(column.names) for column in self.columns))
-        if found is None or not is_ok(model.status_):
+        if found is None:
             return
         ends = np.cumsum([len(column.names) for column in self.columns])[:-1]
         points, errors = (np.split(each, ends, axis=1) for each in found[:2])
         blocks = list(zip(self.columns, points, errors, strict=True))
         wrong = [words for block in blocks if (words := _mismatch(*block, found[2]))]
         if wrong:
-            model.status_ = "; ".join(wrong)
+            others = [] if is_ok(model.status_) else [model.status_]
+            model.status_ = "; ".join([*wrong, *others])
+        if not is_ok(model.status_):
             return
         alike = [_error_of_alike(*block, found[2]) for block in blocks]
         hidden = np.flatnonzero([error is not None for error in alike])

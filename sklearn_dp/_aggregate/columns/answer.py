@@ -17,11 +17,10 @@ import numpy as np
 from scipy.special import ndtri
 
 from ..shared.advice import Budget, advice, hidden_in_noise, listed
-from .moments import Moments
+from .moments import FEWEST, Moments
 
 _HIDDEN = 0.5  # part of its spread that a standard error of a mean is, at most
 _UNSEEN = 0.2  # the same, of the most that a spread may be which noise hides
-_FEWEST = 3.0  # standard deviations of its noise that the number of rows exceeds
 _LOST = 0.2  # part of a standard deviation that its standard error is, at most
 _BEYOND, _CHANCE = 0.02, 1e-4  # of the rows, beyond bounds; that noise alone is taken for more
 
@@ -43,7 +42,7 @@ def _told_before(moments: Moments, codes: np.ndarray) -> np.ndarray:
     """What is said of both: where noise hides the spread, it is compared with the most there is."""
     codes[(moments.error > _HIDDEN * moments.spread) | _lost(moments)] = "noise"
     codes[moments.public & (moments.low == moments.high)] = "ok"  # public values
-    if not moments.size > _FEWEST * moments.size_sd:
+    if not moments.size > FEWEST * moments.size_sd:
         codes[:] = "noise"
     codes[moments.single & (moments.spread_error > _LOST / 2 * moments.spread)] = "constant"
     codes[beyond_bounds(moments) > 0] = "bound"

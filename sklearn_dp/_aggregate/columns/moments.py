@@ -46,6 +46,9 @@ _FOURTHS = 0.3  # weight of fourth powers beside squares
 _SINGLE = 1.1  # the longest that a row is that is far out in one column
 _DIGITS = 1e-9  # of half a box: less is no spread
 _HIDDEN = 2.0  # standard deviations of noise that a variance has to exceed
+FEWEST = 3.0
+"""Standard deviations of their noise that a number of rows is known from."""
+_SURE = 3.0  # the same of one that "ok" may rest on: many columns of few rows are looked at
 _LIKELY = 0.7  # of what the clip takes from all vectors: what one column may lose
 _ALONE = 0.8  # of a clip: what is left of it where other columns take their part
 _BIAS = 0.75  # of what a clip may take: between zero and that, with a margin
@@ -347,10 +350,10 @@ def _told(
     unsure += np.square((square - second.vectors.shifts[0]) * count.sd / size)
     seen = variance > _HIDDEN * sd
     most = np.where(seen, variance, np.maximum(variance, 0.0) + _HIDDEN * sd)
-    spread, least = far * np.sqrt(most), far * np.sqrt(np.maximum(variance - _HIDDEN * sd, 0.0))
+    spread, least = far * np.sqrt(most), far * np.sqrt(np.maximum(variance - _SURE * sd, 0.0))
     offset = np.abs(first.mean - first.vectors.center)
     if first.vectors.powers:  # mean deviations about the center: those about the mean, at least
-        deviation = half * (first.found.parts[1] - _HIDDEN * first.found.sds[1])
+        deviation = half * (first.found.parts[1] - _SURE * first.found.sds[1])
         least = np.maximum(least, np.minimum(deviation - offset - first.noise, spread))
     # What the clip takes from a column, by its own powers, for rows far out in it alone.
     clip = _ALONE * first.found.radius * half / far
@@ -366,6 +369,8 @@ def _told(
     bias += half * _TAIL[0] * tail
     error = np.square(first.noise) + np.square(offset * count.sd / size) + np.square(bias)
     error += np.maximum(variance, sd) * far**2 * drawn
+    if not size > FEWEST * count.sd:  # by which all is divided: the mean is anywhere
+        error = np.maximum(error, far**2)
     columns = {
         "mean": first.mean,
         "noise": first.noise,
