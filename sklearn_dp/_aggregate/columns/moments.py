@@ -51,7 +51,7 @@ FEWEST = 3.0
 _SURE = 3.0  # the same of one that "ok" may rest on: many columns of few rows are looked at
 _LIKELY = 0.7  # of what the clip takes from all vectors: what one column may lose
 _ALONE = 0.8  # of a clip: what is left of it where other columns take their part
-_BIAS = 0.75  # of what a clip may take: between zero and that, with a margin
+_BIAS = 1.5  # of what a clip may take: between zero and that, with a margin
 _PILED = 0.8  # standard deviations from an end, of a column that is mostly there
 _TAIL = 0.8, 1.5  # reaches, and their squares, that rows beyond released ends exceed them by
 

