@@ -51,7 +51,9 @@ FEWEST = 3.0
 _SURE = 3.0  # the same of one that "ok" may rest on: many columns of few rows are looked at
 _LIKELY = 0.7  # of what the clip takes from all vectors: what one column may lose
 _ALONE = 0.8  # of a clip: what is left of it where other columns take their part
-_BIAS = 1.5  # of what a clip may take: between zero and that, with a margin
+# Of what a clip may take, with and without spreads: a mean that has less of the budget is clipped
+# sooner.
+_BIAS = {True: 1.5, False: 0.75}
 _PILED = 0.8  # standard deviations from an end, of a column that is mostly there
 _TAIL = 0.8, 1.5  # reaches, and their squares, that rows beyond released ends exceed them by
 
@@ -365,7 +367,8 @@ def _told(
     # out at the other one, are in no law of distances.
     near = np.minimum(first.mean - ends.low[at], ends.high[at] - first.mean)
     part = np.where(seen & (near > _PILED * spread), taken, 1.0)
-    bias = _BIAS * np.minimum(half * first.found.most * part, far * own)
+    factor = _BIAS[not first.vectors.powers]
+    bias = factor * np.minimum(half * first.found.most * part, far * own)
     bias += half * _TAIL[0] * tail
     error = np.square(first.noise) + np.square(offset * count.sd / size) + np.square(bias)
     error += np.maximum(variance, sd) * far**2 * drawn
