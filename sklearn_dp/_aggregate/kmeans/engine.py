@@ -88,7 +88,7 @@ _WORDS = {
     RADIUS: "a unit adds 1 to the histogram of distances from the center",
     MOMENT: "squared radius in Frobenius norm",
     LINE: "a unit adds at most one column of the root of sums",
-    CELLS: "a unit adds 1 to the cells of each level",
+    CELLS: "a unit adds 1 to the cells of each level, or a column of the root of sums to ranks",
     MEANS: "a unit adds a residual clipped to the reach of its cell",
 }
 

@@ -15,7 +15,7 @@ from sklearn.isotonic import isotonic_regression
 from ..._privacy._domain import Domain
 from ..._queries.handles import GridRows
 from ..._queries.ranks import LineRanks, prefix_noise
-from ..shared.axes import BASIS_BITS, Axes
+from ..shared.axes import BASIS_BITS, Axes, plain_axes
 from .coreset import Coreset, nearest_centers, with_guesses
 from .fit_context import Context
 
@@ -46,8 +46,8 @@ class Line(Coreset):
 def column_coreset(context: Context, fraction: float) -> Line:
     """That of a table with one column, for a part of what the plan has for it."""
     rows = context.rows
-    axis = Axes(None, *_spread(1, rows.limit), float(rows.limit))
-    return _coreset(context, LINE, fraction * context.left(LINE), axis, _ends(rows, rows.ball))
+    axis, ends = plain_axes(1, rows.limit), _ends(rows, rows.ball)
+    return axis_coreset(context, axis, ends, LINE, fraction * context.left(LINE))
 
 
 def ruling_column(context: Context, domain: Domain, axes: Axes) -> tuple[Axes, tuple] | None:
@@ -67,26 +67,19 @@ def ruling_column(context: Context, domain: Domain, axes: Axes) -> tuple[Axes, t
     if axes.basis is not None:
         along = np.square(axes.basis[column] * 2.0**-BASIS_BITS)
         rest = min(rest, 3 * float(np.square(axes.spread) @ (1 - along) + axes.rest))
-    axis = Axes(basis, *_spread(1, context.radius), float(rows.limit), rest / 3)
+    plain = plain_axes(1, context.radius)
+    axis = Axes(basis, plain.spread, plain.half_widths, float(rows.limit), rest / 3)
     return axis, _ends(rows, sides[column], column)
 
 
-def axis_coreset(context: Context, axis: Axes, ends: tuple, entry: str, rho: float) -> Line:
-    """That of rows along one axis."""
-    return _coreset(context, entry, rho, axis, ends)
-
-
 def _ends(rows: GridRows, half: float, column: int = 0) -> tuple[float, float]:
-    """Of a column in a box about the first origin of the rows."""
-    return -half - rows.origin[column], half - rows.origin[column]
+    """Of a column in a box about the first origin of the rows. A noisy center may be outside: the
+    box then reaches to it."""
+    return min(-half - rows.origin[column], 0.0), max(half - rows.origin[column], 0.0)
 
 
-def _spread(q: int, limit: float) -> tuple[np.ndarray, np.ndarray]:
-    return np.full(q, limit / np.sqrt(1.5 * q)), np.full(q, float(limit))
-
-
-def _coreset(context: Context, entry: str, rho: float, axis: Axes, ends: tuple) -> Line:
-    """Bins with weight as points, at their middles."""
+def axis_coreset(context: Context, axis: Axes, ends: tuple, entry: str, rho: float) -> Line:
+    """Bins along one axis with weight as points, at their middles."""
     edges = _edges(context.radius, *ends)
     answer = context.rows.ask(LineRanks(axis, edges))
     decode = prefix_noise(_BINS)

@@ -5,7 +5,8 @@ import pytest
 from sklearn.cluster import KMeans
 
 from sklearn_dp import DPCoreset, DPKMeans
-from sklearn_dp._aggregate.kmeans.line import _edges
+from sklearn_dp._aggregate.kmeans.line import Line, _edges
+from sklearn_dp.audit import replay_audit
 
 
 def cost(centers, X):
@@ -93,3 +94,15 @@ def test_a_long_side_does_not_rule_clusters_across_it():
     for seed in range(3):
         fit = DPKMeans(4, epsilon=4.0, bounds=bounds, random_state=seed).fit(X)
         assert -fit.score(X) < 1.3 * best
+
+
+@pytest.mark.parametrize("columns", [1, 2, 4])
+def test_ranks_are_no_farther_from_a_neighbor_than_they_claim(columns, monkeypatch):
+    """Of a single column, and of one that rules the box: these take their own way."""
+    lines, beyond = [], Line.beyond
+    monkeypatch.setattr(Line, "beyond", lambda *given: lines.append(1) or beyond(*given))
+    X = np.column_stack([skewed(400), *np.random.default_rng(0).random((columns - 1, 400))])
+    bounds = [-10_000, *[0] * (columns - 1)], [100_000, *[1] * (columns - 1)]
+    audit = replay_audit(DPKMeans(3, epsilon=200.0, bounds=bounds), X, strangers=False)
+    assert audit.violations == [] and audit.n_voided == 0 and lines
+    assert audit.ratios["ranks" if columns == 1 else "cells"] > 0.9
