@@ -37,7 +37,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 test: $(VENV)/.has-test
 	$(BIN)/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
 
-demo: $(VENV)/.has-plot
+demo: $(VENV)/.has-plot $(VENV)/.has-pandas
 	$(BIN)/python examples/run_demo.py
 
 audit: $(VENV)/.has-test
