@@ -430,15 +430,13 @@ def number_cells(names, mean, error):
         return ["does not fit the plan", ""]
     if not mean[fits].any():
         return ["the same fits" + ", or no room in the plan" * (len(fits) < len(mean)), ""]
-    total = (
-        f"{100 * mean[fits].mean():+.2f} ± {100 * np.linalg.norm(error[fits]) / len(fits):.2f} %"
-    )
+    total = f"{100 * mean[fits].mean():+.2f} ± {100 * np.linalg.norm(error[fits]) / len(fits):.2f}%"
     if len(fits) < len(mean):
         total += f" (in {len(fits)} cells; the others' plans have no room)"
     clear = fits[np.argmax(mean[fits] / np.maximum(error[fits], 1e-9))]
     if mean[clear] < max(2 * error[clear], 1e-4):
         return [total, "none"]
-    return [total, f"{100 * mean[clear]:+.2f} ± {100 * error[clear]:.2f} %: {names[clear]}"]
+    return [total, f"{100 * mean[clear]:+.2f} ± {100 * error[clear]:.2f}%: {names[clear]}"]
 
 
 def chosen(variants, cell, n_seeds):
@@ -554,7 +552,7 @@ ABOUT = {
     PROJECTION: "Change of the cost (logarithm, mean of {n} seeds of two cells) on "
     "[embeddings](embeddings.md) of power 1, when a number is halved or doubled.",
     CHOICE: 'The same for `DPKMeans("auto")` without bounds, {n} seeds of each of {m} mixtures of '
-    "[the benchmark of choices](selection.md). Right: fits within 10 % of the true number, of {t}. "
+    "[the benchmark of choices](selection.md). Right: fits within 10% of the true number, of {t}. "
     "A number of clusters that is too large lowers the cost: both columns are needed.",
 }
 

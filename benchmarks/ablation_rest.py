@@ -14,7 +14,7 @@ status      What `status_` is told by. Each fit is made once; its signs, which a
             `DPCoreset(2)`.
 missed      What rows far from every center tell of clusters that were missed: fits of data where
             some are, and of such where rows are far from all centers by nature.
-errors      What standard errors and `inertia_` follow from: how often 95 % intervals hold the true
+errors      What standard errors and `inertia_` follow from: how often 95% intervals hold the true
             centers, and how far the released sum of squares is from the true one.
 """
 
@@ -278,7 +278,7 @@ def off(X, centers, model, sd):
 
 
 def errors_of(options, variants):
-    """Of each variant: entries within 95 %, and how far `inertia_` is from the cost."""
+    """Of each variant: entries within 95%, and how far `inertia_` is from the cost."""
     inside = {key: [] for key in variants}
     inertia, errors = {key: [] for key in variants}, {key: [] for key in variants}
     for n, d, k in UNEVEN:
@@ -305,7 +305,7 @@ def error_lines(options):
 
     def cells(key):
         coverage, inertia, error = found[key]
-        return f"{coverage:.3f} | {100 * inertia:.2f} % | {100 * error:.2f} %"
+        return f"{coverage:.3f} | {100 * inertia:.2f}% | {100 * error:.2f}%"
 
     heads = ("intervals that hold", "`inertia_` off by", "error of `explained_`")
     heads = [f"{name}: {what}" for name in ("halved", "doubled") for what in heads]
@@ -331,7 +331,7 @@ ABOUT = {
     "worse. A group is a kind of data in so many features.",
     STATUS: 'Useless answers called "ok" / good answers called anything else, when a number is '
     "halved or doubled, over {n} fits of each of the 200 settings of [the benchmark of the "
-    "status](status.md) (good: at least 5 % better than one center, too), and of [tiny data]"
+    "status](status.md) (good: at least 5% better than one center, too), and of [tiny data]"
     "(tiny.md), there for `DPKMeans(2)` and for the points of `DPCoreset(2)` (good: what is not "
     "useless), and of many clusters (status.md; useless: any that costs 1.5 times the best). The "
     "fits are the same in all lines.",
@@ -340,7 +340,7 @@ ABOUT = {
     "ten for each of `--fits` on each of six data sets of [the paired fits](engine.md); "
     "epsilon = 1. The answers are the same in all lines.",
     ERRORS: "{k} fits, ten for each of `--fits` on each of three data sets whose clusters differ "
-    "in width by a factor of four; epsilon = 1. Entries of true centers in their 95 % intervals; "
+    "in width by a factor of four; epsilon = 1. Entries of true centers in their 95% intervals; "
     "`inertia_` against the cost of the released centers, and the standard error of `explained_`, "
     "both in the median.",
 }

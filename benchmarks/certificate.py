@@ -158,7 +158,7 @@ they were.
   can beat if the claim is true.
 * **Distinguishers** of the fitted estimator: each number, its distance from its middle, each word
   and all words together, linear and logistic discrimination, products of pairs, boosted trees.
-  They are learned from 30 % of the fits; 20 % choose one of them, and its threshold; the other
+  They are learned from 30% of the fits; 20% choose one of them, and its threshold; the other
   half is counted. The likelihood ratio is not learned. For `mu` its threshold is zero and all
   fits are counted; for `rho`, a fifth of them choose it.
 * **Bounds.** The two rates of alarms are replaced by Clopper-Pearson limits. All the bounds of

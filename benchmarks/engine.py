@@ -610,7 +610,7 @@ def picture(entries, path):
     plain_ticks(
         axis.xaxis,
         [1e-5, 1e-4, 1e-3, 0.01, 0.05, 0.1, 1, 10, 100, 1000],
-        ["≤ 0.001 %", "0.01 %", "0.1 %", "1 %", "5 %", "10 %", "100 %", "10 times", "100 times",
+        ["≤ 0.001%", "0.01%", "0.1%", "1%", "5%", "10%", "100%", "10 times", "100 times",
          "1,000 times"],
     )  # fmt: skip
     axis.tick_params(axis="x", labelsize=7, rotation=30)

@@ -1,4 +1,4 @@
-"""How many rows a private answer needs: the smallest n at which 95 % of the fits are good.
+"""How many rows a private answer needs: the smallest n at which 95% of the fits are good.
 
     python benchmarks/frontier.py                     # the cells that are not in the table yet
     python benchmarks/frontier.py --only "d=10 .*epsilon=1 "
@@ -23,14 +23,14 @@ by the gain of the clip, so that a small radius is no shrinkage toward the cente
 A private method has to find the centers first, and pays for that.
 
 The other estimators:
-  FriendlyMean        N(0, I_d) moved by 1000; good: the mean is off by at most 5 % of the root mean
+  FriendlyMean        N(0, I_d) moved by 1000; good: the mean is off by at most 5% of the root mean
                       square distance of the rows. Limit: the same Gaussian step about the mean.
   DPGaussianMixture   3 components, the least distance of two means 10 (benchmarks/mixture.py);
                       public bounds; good: mean log-density of fresh rows at most .05 below the
                       truth's. Limit: GaussianMixture from the true means, no privacy at all.
-  DPOneCluster        "uniform" of benchmarks/one_cluster.py: 30 % of the rows in a ball; good: the
+  DPOneCluster        "uniform" of benchmarks/one_cluster.py: 30% of the rows in a ball; good: the
                       released ball is at most 1.1 times as wide as that, and holds three quarters
-                      of it. (90 % of it take 55,000 rows at epsilon 1 in one feature.) No limit.
+                      of it. (90% of it take 55,000 rows at epsilon 1 in one feature.) No limit.
 """
 
 import argparse
@@ -580,8 +580,8 @@ to 2. In the plane, and with 20 clusters in 10 features, they need 2.4 to 3.4 ti
 
 What is left there is the start, which has a third of the budget in four levels of cells: with the
 true centers for a start, 20 clusters in the plane need 2,896 rows in the place of 4,096, and 4,096
-in the place of 5,793 in 10 features, where one level of cells holds 60 % of the rows. With 5
-clusters in the plane the n at which 95 % are good hangs on a fit or two of 40, and is known up to a
+in the place of 5,793 in 10 features, where one level of cells holds 60% of the rows. With 5
+clusters in the plane the n at which 95% are good hangs on a fit or two of 40, and is known up to a
 factor of 1.7. "Small data" in doc/development/kmeans_engine.md tells what was tried.
 
 With one iteration the filter keeps the centers near what it was told (below the limit in 10

@@ -36,7 +36,7 @@ districts, whose sizes differ by a factor of up to 20. One fit finds the distric
 of so many clusters. `Ward` has no privacy: k-means from k-means++ (the best of 3), and the same
 hierarchy of its centers with exact sizes.
 
-`centers` and `weights` are the shares of 95 % intervals on the level of {middle} clusters that hold
+`centers` and `weights` are the shares of 95% intervals on the level of {middle} clusters that hold
 what they are about: the mean of the law of the rows of a city, and the number of rows. `of found`
 is the share of centers in the cities where no center of the fit is shared by several districts;
 where two districts share one, its own interval does not hold either, and the status of most such

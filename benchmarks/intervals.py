@@ -1,4 +1,4 @@
-"""Do 95 % intervals of DPKMeans hold 95 %? On generated and on real tables, in their own units.
+"""Do 95% intervals of DPKMeans hold 95%? On generated and on real tables, in their own units.
 
     python benchmarks/intervals.py --data FOLDER     # with the .npz files of real tables there
     python benchmarks/intervals.py                   # those that are generated or bundled
@@ -51,7 +51,7 @@ def generated():
         ]
     )
     yield "age, salary, hours", np.clip(table, low, high), 5, (low, high)
-    for d in (2, 6):  # zeros, and ones in 5 % of the rows, beside other columns
+    for d in (2, 6):  # zeros, and ones in 5% of the rows, beside other columns
         flag = np.column_stack([rng.normal(0, 0.15, (4000, d - 1)), rng.random(4000) < 0.05])
         yield f"rare flag, {d} columns", flag, 2, (-1.2, 1.2)
 

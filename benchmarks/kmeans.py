@@ -484,7 +484,7 @@ def draw_facet(axis, entries, cells, names, title):
     plain_ticks(
         axis.xaxis,
         [1e-5, 1e-3, 0.1, 10, 1000],
-        ["\u2264 0.001 %", "0.1 %", "10 %", "10 times", "1,000 times"],
+        ["\u2264 0.001%", "0.1%", "10%", "10 times", "1,000 times"],
     )
     axis.tick_params(axis="x", labelbottom=True, labelsize=8)
     axis.tick_params(axis="y", length=0, labelsize=8)

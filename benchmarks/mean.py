@@ -158,7 +158,7 @@ def success_rates(runs, d=10):
 
 
 def smallest_sizes(rates):
-    """For each locator the first size from which on at least 95 % of the runs succeed."""
+    """For each locator the first size from which on at least 95% of the runs succeed."""
     for locate in SIZES:
         good = [(n, rate >= 0.95) for name, n, *_, rate in rates if name == locate]
         bad = [n for n, fine in good if not fine]
@@ -176,7 +176,7 @@ def plot(rates, path):
             f'locate="{locate}"', (n[half - 1] * 0.94, 55), color=color, ha="right", va="center"
         )
     axes.axhline(95, color=MUTED, lw=1, ls="--")
-    axes.text(2600, 94, "95 %", color=MUTED, va="top", ha="right")
+    axes.text(2600, 94, "95%", color=MUTED, va="top", ha="right")
     axes.set(
         xscale="log",
         xlabel="number of points",
@@ -256,7 +256,7 @@ FriendlyMean chooses its clipping radius from noisy counts, so it can be ahead o
     )
     parts.append(
         table(
-            "Smallest n with at least 95 % of the runs within twice the oracle's error",
+            "Smallest n with at least 95% of the runs within twice the oracle's error",
             ("locate", "n"),
             smallest_sizes(rates),
         )

@@ -32,7 +32,7 @@ cluster were everything. "paper" starts from the whole domain where its boxes fa
 What the rows say: for one ball in uniform noise "clip" is as accurate as principal axes from d = 10
 on, faster, and better where noise is large (d >= 50, n = 2000). But it finds what the mean of all
 points leads to: beside a wide cluster, principal axes find a minority of 3,000 rows in 10 and in 50
-features, always, and "clip" in 30 % and 5 % of the runs (in 200 features neither does). So "auto"
+features, always, and "clip" in 30% and 5% of the runs (in 200 features neither does). So "auto"
 is "clip" for a majority only, that is for data "half", where it is ahead of principal axes. (A run
 in twenty fails there for another reason: t, half of the noisy number of points, is more than are in
 the ball.)
@@ -355,7 +355,7 @@ def wanted(options):
 # -- report -----------------------------------------------------------------------------------
 
 HEAD = (
-    "| data | method | d | n | epsilon | seeds | ratio, median | ratio, 95 % "
+    "| data | method | d | n | epsilon | seeds | ratio, median | ratio, 95% "
     "| center off by (radii) | points / t | success | seconds | GB |\n" + 13 * "|---" + "|"
 )
 
@@ -366,7 +366,7 @@ def show(row):
         f"| {row['data']} | {row['method']} | {row['d']} | {row['n']} "
         f"| {number['epsilon']:g} | {row['seeds']} | {number['median']:.2f} "
         f"| {number['p95']:.2f} | {number['miss']:.2f} | {number['points']:.2f} "
-        f"| {100 * number['success']:.0f} % | {number['seconds']:.2f} "
+        f"| {100 * number['success']:.0f}% | {number['seconds']:.2f} "
         f"| {number['gigabytes']:.2f} |"
     )
 

@@ -327,12 +327,12 @@ def status(fits):
                 good = np.abs(off) < 0.1
                 alarms[name] += list((~ok & (codes != "constant"))[good])
             if wrong:
-                yield f"{quantity}, {kind}: wrong and ok", "0.5 %", share(wrong), math.nan
-                yield f"{quantity}, {kind}: good and not ok", "3 %", share(alarms), math.nan
+                yield f"{quantity}, {kind}: wrong and ok", "0.5%", share(wrong), math.nan
+                yield f"{quantity}, {kind}: good and not ok", "3%", share(alarms), math.nan
 
 
 def intervals(fits):
-    """95 % intervals of what is ok that do not hold the value of the population."""
+    """95% intervals of what is ok that do not hold the value of the population."""
     quantities = dict.fromkeys(key[1] for key in fits.held)
     for quantity in quantities:
         for kind in ("box", "none", "half"):
@@ -343,7 +343,7 @@ def intervals(fits):
             if missed:
                 yield (
                     f"{quantity}, {kind}: intervals that miss",
-                    "1 to 7 %",
+                    "1 to 7%",
                     share(missed),
                     math.nan,
                 )
@@ -451,7 +451,7 @@ def lines(fits):
                     sum(own[i] for name, own in cases.items() if (name in CHOSEN) == chosen)
                     for i in (0, 1)
                 )
-                parts.append(f"{bad} of {number} ({100 * bad / number:.1f} %)" if number else "")
+                parts.append(f"{bad} of {number} ({100 * bad / number:.1f}%)" if number else "")
             ratio = "" if math.isnan(worst) else f"{worst:.2f}"
             yield f"| {words} | {parts[0]} | {parts[1]} | {ratio} | {goal} |"
 

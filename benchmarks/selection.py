@@ -272,14 +272,14 @@ def other_lines(n_seeds):
 
 def auto(n_seeds, sizes):
     """The lines of the page about the number of clusters, as they are measured."""
-    yield "| rows | features | clusters | exact | within 10 % | chosen | cost | seconds |"
+    yield "| rows | features | clusters | exact | within 10% | chosen | cost | seconds |"
     yield "|---" * 8 + "|"
     for n in sizes:
         for d in FEATURES:
             for k in CLUSTERS:
                 yield kmeans_line(n, d, k, n_seeds)
     yield ""
-    yield "| data | clusters | exact | within 10 % | chosen |"
+    yield "| data | clusters | exact | within 10% | chosen |"
     yield "|---" * 5 + "|"
     for name, k, found in other_lines(n_seeds):
         off = np.abs(np.array(found) - k)
@@ -300,7 +300,7 @@ def published(folder):
 def files(n_seeds, folder):
     """The number of clusters of published data: one line for each and each epsilon."""
     yield (
-        "| data | rows | features | clusters | epsilon | exact | within 10 % | chosen | "
+        "| data | rows | features | clusters | epsilon | exact | within 10% | chosen | "
         "cost (largest) |"
     )
     yield "|---" * 9 + "|"
@@ -361,7 +361,7 @@ HARD = (  # name, rows, clusters, candidates, public radius
 def hard(n_seeds):
     """Numbers that are hard to find, and whether the status says so."""
     yield (
-        "| data | clusters | within 20 % | ok, not within | chosen | k given, cost | cost over it |"
+        "| data | clusters | within 20% | ok, not within | chosen | k given, cost | cost over it |"
     )
     yield "|---" * 7 + "|"
     for name, make, k, candidates, radius in HARD:
@@ -608,7 +608,7 @@ def draw_curve(lines):
         plain_ticks(
             axis.yaxis,
             [1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1],
-            ["0.001 %", "0.01 %", "0.1 %", "1 %", "10 %", "100 %"],
+            ["0.001%", "0.01%", "0.1%", "1%", "10%", "100%"],
         )
         axis.grid(axis="y")
     axes[0].set_ylabel("cost above that without privacy")
@@ -643,13 +643,13 @@ the scores, which have no noise. `DPGridSearch(epsilon=1)` is charged 1, scores 
 `DPKMeans("auto")` at epsilon = 1, without public bounds, among 1 to 30 clusters. Up
 to 5 features the gap statistic of the coreset chooses, above a criterion on noisy iterations.
 Round clusters at least 6 standard deviations apart, {seeds} mixtures for each line, each with
-noise of its own. "within 10 %" also counts 18 to 22 for 20. Cost: on the rows, over that of
+noise of its own. "within 10%" also counts 18 to 22 for 20. Cost: on the rows, over that of
 `DPKMeans(k)` with the true k; median (largest). Seconds are CPU seconds of a fit that chooses, and
 of one with the true k.
 """),
     "hard": (lambda options: hard(options.seeds), "Numbers that are hard to find", """
 Fits that choose among many numbers at epsilon = 1, {seeds} of each, with public bounds. "ok, not
-within": fits whose status is "ok" although the number is more than 20 % off. "k given": the cost
+within": fits whose status is "ok" although the number is more than 20% off. "k given": the cost
 of `DPKMeans(k)` over that of `KMeans`, median; "cost over it": that of the fit that chooses over
 that of `DPKMeans(k)`, median (largest).
 """),

@@ -141,10 +141,10 @@ ROWS = {
     "DPGaussianMixture, 1e5 x 10, k = 5": lambda: _fits(
         clusters(10**5, 10, 5), DPGaussianMixture(5, **PRIVATE), GaussianMixture(5, random_state=0)
     ),
-    "DPKMeans, sparse 5e4 x 1e3, 1 %": lambda: _fits(
+    "DPKMeans, sparse 5e4 x 1e3, 1%": lambda: _fits(
         _sparse(), DPKMeans(5, **PRIVATE), KMeans(5, random_state=0)
     ),
-    "DPPCA, sparse 5e4 x 1e3, 1 %": lambda: _fits(
+    "DPPCA, sparse 5e4 x 1e3, 1%": lambda: _fits(
         _sparse(), DPPCA(5, **PRIVATE), TruncatedSVD(5, random_state=0)
     ),
     **dict(memory()),

@@ -52,11 +52,11 @@ k-means++, and one from the true directions. The median of {seeds} fits, the low
 and how many of the fits have the status "ok". Last, the same of
 `DPKMeans` at epsilon 1 with its default metric, on the rows as they are.
 
-With 50,000 rows and epsilon 1 the median is within 1 % of what is possible without privacy in every
-line, and the lowest of all fits within 2 %: beside narrow clusters, two wide ones may share a
+With 50,000 rows and epsilon 1 the median is within 1% of what is possible without privacy in every
+line, and the lowest of all fits within 2%: beside narrow clusters, two wide ones may share a
 center. With 10,000 rows that is so for narrow clusters. At epsilon 0.3 the loss depends on the
 width of the clusters and on the rows; the status is not "ok" where most is lost, but it does not
-know of wide clusters in 64 features that lose 5 %. 2,000 rows are too few for 20 clusters, and the
+know of wide clusters in 64 features that lose 5%. 2,000 rows are too few for 20 clusters, and the
 status says so.
 """
 

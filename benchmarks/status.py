@@ -139,7 +139,7 @@ def begins(status):
 def rate(lines, wrong):
     """How many of some lines are wrong, in words."""
     count = sum(map(wrong, lines))
-    return f"{count} of {len(lines)} ({100 * count / max(len(lines), 1):.1f} %)"
+    return f"{count} of {len(lines)} ({100 * count / max(len(lines), 1):.1f}%)"
 
 
 def summary(lines):
@@ -148,7 +148,7 @@ def summary(lines):
     rest = [line for line in lines if not useless(line) and not good(line)]
     yield f'* useless answers called "ok" or "ok, but ...": {rate(bad, trusted)}'
     for words, part in (
-        ("at least 5 % better than one center", [x for x in fine if x["of_one"] <= 0.95]),
+        ("at least 5% better than one center", [x for x in fine if x["of_one"] <= 0.95]),
         ("no better than that", [x for x in fine if x["of_one"] > 0.95]),
     ):
         yield (

@@ -132,7 +132,7 @@ LAWS = {
     "exponential": (lambda r, n: r.exponential(size=n), (0, 20)),
     "Pareto(2.5)": (lambda r, n: 1 + r.pareto(2.5, n), (1, 100)),
     "bimodal": (lambda r, n: r.normal(size=n) + 8 * (r.random(n) < 0.3), (-6, 14)),
-    "80 % zeros": (lambda r, n: r.exponential(size=n) * (r.random(n) < 0.2), (0, 20)),
+    "80% zeros": (lambda r, n: r.exponential(size=n) * (r.random(n) < 0.2), (0, 20)),
     "heaped": (lambda r, n: np.round(r.gamma(2, 10, n) / 5) * 5, (0, 200)),
 }
 
@@ -151,7 +151,7 @@ def quantile_clipped(x, box, rng):
 
 
 def skewed(runs, sizes=(1000, 10_000, 100_000)):
-    """Coverage of 95 % intervals, bias and error in sampling errors, and those of others."""
+    """Coverage of 95% intervals, bias and error in sampling errors, and those of others."""
     for name, (draw, box) in LAWS.items():
         sample = draw(np.random.default_rng(10**6), 4_000_000)
         truth, sd = sample.mean(), sample.std()
@@ -277,7 +277,7 @@ def parts(runs, tables):
     )
     yield (
         "Skewed columns",
-        "The mean of one column. Coverage of 95 % intervals; bias, from the mean of the same rows, "
+        "The mean of one column. Coverage of 95% intervals; bias, from the mean of the same rows, "
         "and root mean squared error in sampling errors (1: the error without privacy), of "
         "`FriendlyMean`, of a mean with Laplace noise in the same box (diffprivlib's: epsilon 1, "
         "the number of rows is public), "
@@ -288,15 +288,15 @@ def parts(runs, tables):
     yield (
         "Skewed columns together",
         "The means of these columns in one table, each in a unit of 10^-6 to 10^6: coverage of "
-        "95 % intervals, bias (from the mean of the same rows) and root mean squared error in "
+        "95% intervals, bias (from the mean of the same rows) and root mean squared error in "
         "sampling errors.",
         ("", "column", "n", "bounds", "coverage", "bias", "error"),
         together(runs),
     )
     yield (
         "Rare values",
-        "A flag that is 1 in 1 % of the rows, beside 1 or 5 columns of ages, in a box: coverage of "
-        "95 % intervals of its mean and of its variance, and of the means of the ages; the root "
+        "A flag that is 1 in 1% of the rows, beside 1 or 5 columns of ages, in a box: coverage of "
+        "95% intervals of its mean and of its variance, and of the means of the ages; the root "
         "mean squared error of its mean and the median of the standard errors, in its spreads; and "
         "the share of fits in which its code is ok.",
         (
@@ -308,7 +308,7 @@ def parts(runs, tables):
     yield (
         "Weights",
         "A survey of ages and incomes whose weights are 1 to 300, larger for small incomes. The "
-        "most negative and the mean bias, in standard errors, and the coverage of 95 % intervals "
+        "most negative and the mean bias, in standard errors, and the coverage of 95% intervals "
         "of the coordinate that has the least.",
         ("", "bounds", "n", "least bias", "mean bias", "coverage"),
         weighted(runs),

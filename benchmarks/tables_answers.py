@@ -34,7 +34,7 @@ def survey(n, rng):
 
 
 def weighted(runs, n=20_000):
-    """Bias in standard errors, and the share of 95 % intervals that hold the truth."""
+    """Bias in standard errors, and the share of 95% intervals that hold the truth."""
     X, weights = survey(2_000_000, np.random.default_rng(10**6))
     truth, box = np.average(X, axis=0, weights=weights), ([0, 0], [120, 2e6])
     found = {}
@@ -84,7 +84,7 @@ def _moments(model):
 
 
 def rare(runs, sizes=(2000, 10_000)):
-    """Of a flag beside ages in a box: shares of 95 % intervals that hold, and errors in spreads."""
+    """Of a flag beside ages in a box: shares of 95% intervals that hold, and errors in spreads."""
     spread = np.sqrt(RARE * (1 - RARE))
     for cls in (FriendlyMean, FriendlyCovariance):
         for ages in (1, 5):

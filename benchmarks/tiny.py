@@ -189,7 +189,7 @@ def main():
         small += [line["ok"] for line in lines if line["setting"][2] <= 1]
         table.append(
             f"| `{name}` | {case[2][0]} | {len(lines)} | {len(bad)} | {told[0]} "
-            f"({100 * told[0] / max(len(bad), 1):.1f} %) | {len(rest)} | {told[1]} |"
+            f"({100 * told[0] / max(len(bad), 1):.1f}%) | {len(rest)} | {told[1]} |"
         )
         print(table[-1], [line["setting"] for line in bad if line["ok"]][:8], flush=True)
     page += [

@@ -5,7 +5,7 @@ An estimator that releases `name_` also gives `name_std_error_`, computed from t
 be asked for at any level, any number of times.
 
 The standard errors cover the noise, and the sampling of the rows where the docstring of the
-estimator says so. An interval at 95 % holds its truth in 95 % of fits; all of many intervals hold
+estimator says so. An interval at 95% holds its truth in 95% of fits; all of many intervals hold
 at once in fewer, unless they are asked to be simultaneous.
 """
 
@@ -89,7 +89,7 @@ class Summary:
 
         At most 40 lines: 100 centers in 50 dimensions are 5,000.
         """
-        head = ("", "value", "std error", f"{100 * self.level:g} % low", "high")
+        head = ("", "value", "std error", f"{100 * self.level:g}% low", "high")
         body = [(line[0], *(f"{value:.4g}" for value in line[1:])) for line in self.lines[:_SHOWN]]
         more = len(self.lines) - len(body)
         rest = (f"{more} more lines: see to_frame()",) if more > 0 else ()
@@ -175,7 +175,7 @@ class StandardErrors:
             raise ValueError("level must be greater than 0 and less than 1.")
         value, error = self._value_and_error(attribute)
         numbers = max(sum(np.size(getattr(self, name)) for name in at_once), 1)
-        # Both tails: at 95 %, the quantile is that of 97.5 %. Infinite errors give the whole range.
+        # Both tails: at 95%, the quantile is that of 97.5%. Infinite errors give the whole range.
         quantile = norm.isf((1 - float(level)) / 2 / numbers)
         half = np.full(error.shape, np.inf)
         np.multiply(quantile, error, where=np.isfinite(error), out=half)
@@ -233,7 +233,7 @@ class StandardErrors:
         units, place = f"{self.privacy_report_.unit}s", f"{name} = {getattr(self, name):.4g}"
         if self.status_.startswith("ok inside"):  # and how many may be farther out
             return (f"{place}: {units} farther out are clipped to it",)
-        most = f"{math.ceil(self.rows_beyond_)} {units} (with 95 % confidence)"
+        most = f"{math.ceil(self.rows_beyond_)} {units} (with 95% confidence)"
         return (f"at most {most} lie beyond {place}; they are clipped to it",)
 
     def _value_and_error(self, attribute: str) -> tuple[np.ndarray, np.ndarray]:

@@ -90,7 +90,7 @@ def functions(sources):
         for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
         if argument.arg not in ("self", "cls")
     ]
-    share = f"{100 * sum(parameters) / len(parameters):.0f} %"
+    share = f"{100 * sum(parameters) / len(parameters):.0f}%"
     return {"functions": len(every), "annotated parameters": share}
 
 

@@ -187,9 +187,9 @@ def test_groups_and_weights_of_days_of_covariances():
 
 
 def test_rare_values_of_days_are_in_the_intervals():
-    """A flag of 1 %, of which no day shows a variance: its error allows for the rows that noise
+    """A flag of 1%, of which no day shows a variance: its error allows for the rows that noise
     hides, among those of the days whose distances are known. Of all rows, they were too few: 5 of
-    12 intervals held. Of 36 that hold 95 %, 24 or fewer hold once in 10^7 such tests."""
+    12 intervals held. Of 36 that hold 95%, 24 or fewer hold once in 10^7 such tests."""
     held = 0
     for seed in range(36):
         rng = np.random.default_rng(seed)

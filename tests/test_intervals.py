@@ -34,7 +34,7 @@ def easy(seed, n=4000):
 
 
 def hits(estimator, X):
-    """Of each attribute's 95 % intervals: the part that holds the truth, half width and error."""
+    """Of each attribute's 95% intervals: the part that holds the truth, half width and error."""
     fitted = estimator.fit(X)
     near = np.square(fitted.cluster_centers_[:, None] - CENTERS).sum(axis=2).argmin(axis=1)
     total = np.square(X - X.mean(axis=0)).sum()
@@ -74,7 +74,7 @@ def test_intervals_hold_the_truth():
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_intervals_hold_the_truth_in_a_thousand_fits(epsilon):
-    """8,000 coordinates, 4,000 weights, 1,000 sums: standard errors of .3 to .7 %.
+    """8,000 coordinates, 4,000 weights, 1,000 sums: standard errors of .3 to .7%.
 
     The errors of sums have room for a tail that may be hidden in the noise. Normal clusters have
     none, so their intervals hold all, and are up to three times as wide as they would have to be.
@@ -88,7 +88,7 @@ def test_intervals_hold_the_truth_in_a_thousand_fits(epsilon):
 
 
 def mean_coverage(n_fits, n=4000, **options):
-    """Part of the coordinates' 95 % intervals, and of the numbers', that hold the truth."""
+    """Part of the coordinates' 95% intervals, and of the numbers', that hold the truth."""
     held, counted = [], []
     for seed in range(n_fits):
         X = 5 + np.random.default_rng(2000 + seed).normal(size=(n, 3))
@@ -112,7 +112,7 @@ def test_intervals_of_means_hold_the_truth():
     ("n_fits", "options"), [(1000, {"diameter": 9.0}), (300, {}), (300, {"rho": 0.5})]
 )
 def test_intervals_of_means_hold_the_truth_in_a_thousand_fits(n_fits, options):
-    """3,000 coordinates, 1,000 numbers: standard errors of .4 and .7 %; of 300 fits .8 and 1.3."""
+    """3,000 coordinates, 1,000 numbers: standard errors of .4 and .7%; of 300 fits .8 and 1.3."""
     slack = 0.02 if n_fits == 1000 else 0.035
     held, counted = mean_coverage(n_fits, **options)
     assert abs(held - 0.95) <= slack and abs(counted - 0.95) <= slack, (held, counted)
@@ -163,7 +163,7 @@ VARIANCES = np.array([[1.0, 4.0], [2.0, 1.0], [1.0, 1.0]])
 
 
 def covariance_hits(seed, **options):
-    """Which part of each attribute's 95 % intervals holds the truth: one normal law."""
+    """Which part of each attribute's 95% intervals holds the truth: one normal law."""
     X = np.random.default_rng(3000 + seed).normal(size=(5000, 3)) @ ROOT.T
     model = FriendlyCovariance(random_state=seed, **options).fit(X)
     return held(model, {"covariance_": ROOT @ ROOT.T, "location_": np.zeros(3), "size_": 5000})
@@ -212,9 +212,9 @@ def test_intervals_of_covariances_and_mixtures_hold_the_truth():
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("options", [{}, {"epsilon": 4.0}])
 def test_intervals_of_covariances_hold_the_truth_in_a_thousand_fits(options):
-    """6,000 different entries, 3,000 coordinates, 1,000 numbers: standard errors to .7 %. Errors of
+    """6,000 different entries, 3,000 coordinates, 1,000 numbers: standard errors to .7%. Errors of
     variances and of means have room for a tail that the noise may hide, which a normal law has not:
-    all of the first are held, and about 98 % of the second."""
+    all of the first are held, and about 98% of the second."""
     found = mean_of([covariance_hits(seed, **options) for seed in range(1000)])
     assert all(rate >= 0.925 for rate in found.values()), found
     assert found["location_"] <= 0.995 and found["size_"] <= 0.985, found
@@ -224,9 +224,9 @@ def test_intervals_of_covariances_hold_the_truth_in_a_thousand_fits(options):
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("form", ["full", "diag", "spherical", "tied"])
 def test_intervals_of_mixtures_hold_the_truth_in_two_hundred_fits(form):
-    """600 weights, 1,200 coordinates: standard errors of .6 to .9 %. Shrinkage of noise makes
+    """600 weights, 1,200 coordinates: standard errors of .6 to .9%. Shrinkage of noise makes
     errors of covariances smaller than stated, most of all where one is shared. Errors of means have
-    room for a tail that the noise may hide, which a normal law has not: about 99 % are held."""
+    room for a tail that the noise may hide, which a normal law has not: about 99% are held."""
     found = mean_of([mixture_hits(seed, form) for seed in range(200)])
     assert all(rate >= 0.92 for rate in found.values()), found
     assert found["means_"] <= 0.995, found
@@ -253,7 +253,7 @@ def test_a_summary_calls_features_by_name():
 
 
 def test_numbers_of_points_in_balls_have_the_errors_of_their_noise():
-    """Of 20 intervals, 7 or more would miss with a probability of 3e-5 if 5 % did; seeded."""
+    """Of 20 intervals, 7 or more would miss with a probability of 3e-5 if 5% did; seeded."""
     rng = np.random.default_rng(0)
     X = np.vstack([rng.random((2000, 2)), [0.3, 0.7] + 0.02 * rng.normal(size=(1500, 2))])
     missed = 0
@@ -303,7 +303,7 @@ def test_simultaneous_intervals_hold_all_numbers_at_once(fitted):
 
 
 def test_twenty_means_lie_in_their_simultaneous_intervals():
-    """100 fits: 83 of them would be a chance of 1e-6 at 95 %; single intervals hold about 36."""
+    """100 fits: 83 of them would be a chance of 1e-6 at 95%; single intervals hold about 36."""
     held = {False: 0, True: 0}
     for seed in range(100):
         X = np.random.default_rng(seed).normal(size=(1000, 20))
@@ -334,7 +334,7 @@ def test_the_summary_is_a_table(fitted):
     )
     assert ((frame["low"] <= frame["value"]) & (frame["value"] <= frame["high"])).all()
     text, html = repr(summary), summary._repr_html_()
-    for words in ("90 % low", "cluster_weights_[3]", "status: ok", "-DP when"):
+    for words in ("90% low", "cluster_weights_[3]", "status: ok", "-DP when"):
         assert words in text and words in html
 
 

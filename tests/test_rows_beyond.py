@@ -66,7 +66,7 @@ def test_one_center_where_noise_rules_is_about_a_released_bound_too():
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", ["kmeans", "coreset", "pca"])
 def test_no_more_rows_are_beyond_than_is_told_in_400_fits(name):
-    """At least 95 %, with a standard error of 1.1 %."""
+    """At least 95%, with a standard error of 1.1%."""
     assert held(name, 400) >= 0.93
 
 
@@ -93,12 +93,12 @@ def test_a_summary_tells_how_many(model):
     assert 0 < model.rows_beyond_ < 2000 and model.radius_ > 3
     told = (
         f"radius_ = {model.radius_:.4g}: rows farther out are clipped to it\nstatus: ok inside "
-        f"radius_: up to {most} rows (with 95 % confidence) may lie farther out, and how much "
+        f"radius_: up to {most} rows (with 95% confidence) may lie farther out, and how much "
         "farther is not counted; pass bounds= to remove this caveat"
     )
     assert told in repr(model.summary()) and "&#x27;" not in model.summary()._repr_html_()
     model.status_ = "mostly noise"
-    assert f"at most {most} rows (with 95 % confidence) lie beyond radius_" in repr(model.summary())
+    assert f"at most {most} rows (with 95% confidence) lie beyond radius_" in repr(model.summary())
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -110,7 +110,7 @@ def test_without_bounds_ok_has_a_limit_and_no_warning(name):
         model.fit(X)
         inside = "radius_" if name == "pca" else "bound_"
         most = int(np.ceil(model.rows_beyond_))
-        assert model.status_.startswith(f"ok inside {inside}: up to {most} rows (with 95 % conf")
+        assert model.status_.startswith(f"ok inside {inside}: up to {most} rows (with 95% conf")
         assert model.set_params(bounds=9.0).fit(X).status_ == "ok"
 
 

@@ -175,7 +175,7 @@ def test_a_status_tells_what_the_largest_weight_cuts_off(cls):
     if cls in (DPKMeans, DPKTupleKMeans):
         options["n_clusters"] = 2
     cut = cls(max_weight=150.0, **options).fit(X, sample_weight=weights)
-    told = r"weights are cut off: at least (3[4-7]) % of the weight is above max_weight"
+    told = r"weights are cut off: at least (3[4-7])% of the weight is above max_weight"
     assert re.match(told, cut.status_)
     whole = cls(max_weight=300.0, **options).fit(X, sample_weight=weights)
     assert "cut off" not in whole.status_ and cut.size_ < 2.6e6 if hasattr(cut, "size_") else True

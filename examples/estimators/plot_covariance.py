@@ -7,7 +7,7 @@ it needs no limits, and units do not matter. The people here are synthetic, so t
 """
 
 # %%
-# Fits to few and to many people. An ellipse contains 95 % of a normal distribution.
+# Fits to few and to many people. An ellipse contains 95% of a normal distribution.
 
 import matplotlib.pyplot as plt
 import numpy as np

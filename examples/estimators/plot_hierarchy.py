@@ -47,7 +47,7 @@ print(
 
 # %%
 # A rule of publication may ask for 1,000 homes in each cluster. Small towns join their neighbors
-# until all that remain are so large, with 95 % confidence for all of them at once.
+# until all that remain are so large, with 95% confidence for all of them at once.
 
 large = tree.merge_small(1000)
 print(len(large.weights), "clusters remain")

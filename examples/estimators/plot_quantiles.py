@@ -26,7 +26,7 @@ X = np.column_stack([age, salary, hours])
 box = ([15, 0, 0], [100, 1_000_000, 100])
 
 # %%
-# Nine deciles cost as much as one median. The bars are 95 % intervals, which cover both privacy
+# Nine deciles cost as much as one median. The bars are 95% intervals, which cover both privacy
 # noise and sampling variability.
 
 levels = np.linspace(0.1, 0.9, 9)

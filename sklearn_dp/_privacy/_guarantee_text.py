@@ -120,8 +120,8 @@ def what_can_be_told(secret: str, guess: float, alone: float, can: str = "can") 
         )
     words = (
         f"someone who knows all other rows {can} guess {secret}, but would be right at most "
-        f"{shown:.1f} % of the time, if both cases were equally likely beforehand (a coin toss is "
-        "right 50 % of the time)."
+        f"{shown:.1f}% of the time, if both cases were equally likely beforehand (a coin toss is "
+        "right 50% of the time)."
     )
     if shown == whatever:
         return f"{words} This limit follows from epsilon and delta alone."
@@ -129,5 +129,5 @@ def what_can_be_told(secret: str, guess: float, alone: float, can: str = "can") 
         return f"{words} This limit follows from the exact distribution of the noise."
     return (
         f"{words} This limit follows from the exact distribution of the noise; epsilon and delta "
-        f"alone would allow {whatever:.1f} %."
+        f"alone would allow {whatever:.1f}%."
     )

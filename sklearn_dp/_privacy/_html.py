@@ -217,11 +217,11 @@ def per_cent(share: float) -> str:
     """A share in words.
 
     >>> [per_cent(share) for share in (0.5, 0.034, 0.0001, 0.0)]
-    ['50 %', '3.4 %', '< 0.1 %', '0 %']
+    ['50%', '3.4%', '< 0.1%', '0%']
     """
     if share <= 0:
-        return "0 %"
-    return f"{100 * share:.{0 if share >= 0.0995 else 1}f} %" if share >= 0.001 else "< 0.1 %"
+        return "0%"
+    return f"{100 * share:.{0 if share >= 0.0995 else 1}f}%" if share >= 0.001 else "< 0.1%"
 
 
 def bar(shares: Mapping[str, float]) -> str:

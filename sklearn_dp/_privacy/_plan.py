@@ -10,7 +10,7 @@ How its guarantee is computed:
    the plan costs the maximum over the paths.
 2. If every entry is a Gaussian release with a fixed sensitivity, the whole fit is exactly
    sqrt(2 rho)-GDP, and its epsilon at a delta comes from the curve of Gaussian DP. One other entry,
-   and only the conversion of zCDP is left: 7 % more noise at epsilon = 1 and delta = 1e-6.
+   and only the conversion of zCDP is left: 7% more noise at epsilon = 1 and delta = 1e-6.
 3. Delta pays for the failures first, and what is left of it is the delta of the conversion.
 4. A plan of one step that is (epsilon, delta)-DP as a whole is not converted at all.
 

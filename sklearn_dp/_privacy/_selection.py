@@ -51,7 +51,7 @@ __all__ = [
 ]
 
 GRID = np.linspace(-9.0, 9.0, 18001)
-"""Normal quantiles of the cells' edges: within 0.4 % of the limit in mu (3,601 lose 1.4 %)."""
+"""Normal quantiles of the cells' edges: within 0.4% of the limit in mu (3,601 lose 1.4%)."""
 MARGIN = 1 + 1e-9
 """Over all rounding errors: every term is positive, and right to about 1e-12 of itself."""
 _FAR = 40.0

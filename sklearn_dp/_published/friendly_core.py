@@ -96,7 +96,7 @@ def fit_published_mean(
 def fc_average_entries(rho: float, delta: float) -> tuple[PlanEntry, ...]:
     """Plan entries of :func:`fc_average`, for (rho, delta)-zCDP.
 
-    A hundredth of rho for the size, 9 % each for the filter and the size of the core, the rest for
+    A hundredth of rho for the size, 9% each for the filter and the size of the core, the rest for
     the average; half of delta each for the filter and for the size of the core.
     """
     half = math.nextafter(delta / 2, 0.0)

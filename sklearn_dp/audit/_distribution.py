@@ -10,7 +10,7 @@ deficit                                 numbers needed
 ======================================  =========================================================
 scale too small by a factor 1 - h       20 / h^2 (halved: 80; by 1.25: 500)
 a coin flip of +-sigma                  190
-uniform, of the same variance           250 (nothing beyond 1.75 sigma, where 8 % should be)
+uniform, of the same variance           250 (nothing beyond 1.75 sigma, where 8% should be)
 clamped at 2.5, 3, 3.5, 4 sigma         1700, 9100, 45000, 410000
 a mean of m sigma                       38 / m^2
 halves equal, antithetic, mirrored      40 (a correlation c of partners: 45 / c^2 pairs)

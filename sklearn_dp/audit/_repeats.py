@@ -163,7 +163,7 @@ def entropy_problems(estimator: Any, X: Any, *, fits: int = 1300) -> list[str]:
 
     By birthday: if the noise has an entropy of b bits, whatever the report says, all fits differ
     with a probability of exp(-fits^2 / 2^(b + 1)) only. So 1300 fits see 16 bits but for 3e-6, 18
-    bits but for 4 %, and nothing above 22 bits. Without a seed there is nothing to repeat; the
+    bits but for 4%, and nothing above 22 bits. Without a seed there is nothing to repeat; the
     chance of a false alarm is below 2^-60.
     """
     told: set[tuple[Any, ...]] = set()
@@ -172,7 +172,7 @@ def entropy_problems(estimator: Any, X: Any, *, fits: int = 1300) -> list[str]:
         if marks in told:
             return [f"fit {number + 1} without a seed has the noise of another one"]
         # Released values may lead a fit down a shorter way, with less noise: it tells nothing. That
-        # happens to 2 % of some fits, so to 6 of 10 with a probability of 3e-8.
+        # happens to 2% of some fits, so to 6 of 10 with a probability of 3e-8.
         if bits >= FINGERPRINT_BITS:
             told.add(marks)
         if number + 1 - len(told) > _LOST * fits + _LOST_OF_FEW:

@@ -93,7 +93,7 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
     bound_ : float
         Without `bounds`: the released radius around the origin to which rows were clipped.
     rows_beyond_ : float
-        Without `bounds`: upper bound, at 95 % confidence, for the number of units beyond `bound_`.
+        Without `bounds`: upper bound, at 95% confidence, for the number of units beyond `bound_`.
     status_ : str
         "ok", without `bounds` "ok inside `bound_`: ..." with `rows_beyond_`; or else a description
         of what the releases show to be wrong. It names columns that are far narrower than the

@@ -65,7 +65,7 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         Number of clusters, public. Exactly this many centers are returned. "auto" and a pair let
         the fit choose it, from 1 to 30 or in that range; see :class:`DPKMeans`. The number of
         points in a tuple must be known beforehand, so a plan with tuples contains a coreset for the
-        choice, with 15 % of the budget. Without tuples, the choice is the same as in `DPKMeans`.
+        choice, with 15% of the budget. Without tuples, the choice is the same as in `DPKMeans`.
     epsilon : float, default=1.0
         Privacy budget of one fit.
     delta : float, default=1e-6

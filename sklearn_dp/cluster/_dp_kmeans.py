@@ -121,7 +121,7 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
     bound_ : float
         Without `bounds`: the released radius around the origin to which rows were clipped.
     rows_beyond_ : float
-        Without `bounds`: upper bound, at 95 % confidence, for the number of units (or total weight)
+        Without `bounds`: upper bound, at 95% confidence, for the number of units (or total weight)
         beyond `bound_`, computed from released values. These units are clipped, so their true cost
         is unknown: even rows too few to stand out from the noise may cost more than all others. If
         rows beyond do stand out from the noise, `status_` says so.

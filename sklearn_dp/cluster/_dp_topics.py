@@ -139,14 +139,14 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
     decomposition, a fine-tuned network) may reveal them; no noise of this fit covers that. The
     words that count depend on the text alone as well.
 
-    The clusters have 60 % of rho, the sizes 5 % and the keywords 35 %. A text is in one topic, by
+    The clusters have 60% of rho, the sizes 5% and the keywords 35%. A text is in one topic, by
     released centers, so one release holds the counts of all topics: it changes by at most the root
     of `keywords_per_text` in Euclidean norm, and has Gaussian noise. Without a `vocabulary` half of
     delta is the probability that any word of a single unit is seen; the noise is then larger too,
     by about a tenth.
 
     A keyword's count exceeds what the share of the word in the other topics would make of it, by
-    more than noise and chance do in any of the words, with 95 % confidence. The words of a text are
+    more than noise and chance do in any of the words, with 95% confidence. The words of a text are
     read in lower case, without punctuation; lists of words are taken as they are, so phrases, stems
     or words in the order of their importance may be given.
 

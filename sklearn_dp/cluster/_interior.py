@@ -92,7 +92,7 @@ def int_point(
     Notes
     -----
     Guarantee: (epsilon, delta)-differentially private for adding or removing one number. The point
-    is interior with probability at least 95 % if about ``4 log(129 / 0.05) / e`` numbers are left
+    is interior with probability at least 95% if about ``4 log(129 / 0.05) / e`` numbers are left
     out of the middle, e being the epsilon of the choice, which costs half of rho.
 
     References

@@ -106,7 +106,7 @@ class BaseComponentErrors(BaseDPEstimator):
             return status
         words = (
             "long tails may lie beyond `radius_`: standard errors allow for a bias of "
-            f"{plain(100 * share, 1)} % of a variance; more rows or a larger epsilon would help"
+            f"{plain(100 * share, 1)}% of a variance; more rows or a larger epsilon would help"
         )
         if share < _LARGE:
             return with_caveat(status, words)

@@ -128,7 +128,7 @@ class DPPCA(
     radius_ : float
         Released radius around the mean to which rows were clipped.
     rows_beyond_ : float
-        The most units (total weight) that may lie beyond it, from releases (95 %); with `bounds`,
+        The most units (total weight) that may lie beyond it, from releases (95%); with `bounds`,
         of the rows as clipped to these.
     column_status_ : ndarray of str of shape (n_features,)
         For the mean of each column "ok"; "constant" where all that can be seen is one value;

@@ -116,6 +116,6 @@ def hidden_units(error: np.ndarray, spreads: bool) -> str:
         return "ok"
     what = "spread over the blocks" if spreads else "size"
     return (
-        f"mostly noise: the standard error of an output is about {100 * part:.0f} % of its {what}; "
+        f"mostly noise: the standard error of an output is about {100 * part:.0f}% of its {what}; "
         'output_bounds, aggregator="mean" or a larger n_blocks would help'
     )

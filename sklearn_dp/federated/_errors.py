@@ -39,7 +39,7 @@ _UNLIKE = 0.5  # part by which the spread of the server's points may be another 
 _FEW_POINTS = 20  # of the server: no more tell the spread of a column
 _NO_SPREAD = 1e-100  # in squared steps; the inverse of its square is no float
 _TOO_SHORT = 0.01  # of the typical distance of a unit: a residual is clipped later than there
-_WHOLE_RANGE = 1.9  # standard errors; 95 % intervals have 1.96
+_WHOLE_RANGE = 1.9  # standard errors; 95% intervals have 1.96
 _LEAST_FOLLOWS = 0.2  # part of its way that a clipped mean is taken to have gone at least
 
 
@@ -149,7 +149,7 @@ def count_errors(state: State) -> np.ndarray:
 
     A client's counts over its rows sum to one, so their norm is between a bound and one: released
     are between that share of them and all of them. Clients made of the server's points say what is
-    typical, and not what these clients are: a 95 % interval holds the whole range.
+    typical, and not what these clients are: a 95% interval holds the whole range.
     """
     taken = np.maximum(np.asarray(state.counts), 0.0) * (1 / state.counts_share - 1)
     return float(state.counts_sd or 0.0) + taken / _WHOLE_RANGE

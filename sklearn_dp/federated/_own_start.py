@@ -24,7 +24,7 @@ _FAINT = 0.12  # standard deviations of its noise, that the mean weight is less 
 _HALVINGS = 4  # each half of the points predicts the other one
 _STARTS = 5  # of k-means of a half
 OWN_STARTS = 100
-"""Of k-means of all the points: the best of twenty is up to 5 % from the best of others."""
+"""Of k-means of all the points: the best of twenty is up to 5% from the best of others."""
 _NEAREST = 0.75  # part of the held-out points that counts: outliers are not to be predicted
 
 

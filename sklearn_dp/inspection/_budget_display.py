@@ -188,7 +188,7 @@ class BudgetDisplay:
         ax.set_xlim(0, 1.14 * max([*shares, 1e-9]))
         # From top to bottom; two bars alone would be blocks.
         ax.set_ylim(max(len(labels), 5) - 0.5, -0.5)
-        ax.xaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
+        ax.xaxis.set_major_formatter(lambda share, _: f"{100 * share:g}%")
         ax.grid(axis="x", color=PALE, lw=0.6)
         ax.set_xlabel("share of the budget")
         title(ax, self.heading)

@@ -60,7 +60,7 @@ class HierarchyDisplay:
 
     Notes
     -----
-    Centers and weights have been released, so the plot may be published. Sizes have 95 %
+    Centers and weights have been released, so the plot may be published. Sizes have 95%
     intervals for their noise where the fit has them. A merge is as far to the right as its Ward
     distance, the root of twice what it adds to the sum of squares. Above 40 clusters only the last
     merges are drawn, with a line for each cluster before them.

@@ -70,7 +70,7 @@ class TopicDisplay:
     bars_ : matplotlib BarContainer
         The sizes.
     errors_ : matplotlib ErrorbarContainer
-        Their 95 % confidence intervals, for the noise.
+        Their 95% confidence intervals, for the noise.
 
     Notes
     -----
@@ -173,7 +173,7 @@ class TopicDisplay:
                 fontsize=8.5,
             )  # fmt: skip
         ax.set(xlim=(0, 1.35 * end or 1.0), ylim=(-0.7, len(sizes) - 0.3))
-        ax.set_xlabel(f"{self.unit}, with 95 % confidence intervals" + self._more(" ({})"))
+        ax.set_xlabel(f"{self.unit}, with 95% confidence intervals" + self._more(" ({})"))
         ax.tick_params(axis="y", length=0)
         title(ax, self.heading)
         return self

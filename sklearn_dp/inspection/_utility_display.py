@@ -163,7 +163,7 @@ class PrivacyUtilityDisplay:
         ax.grid(axis="y", color=PALE, lw=0.6)
         ax.set_xlabel("ε of the fit")
         ax.set_ylabel(curve.metric)
-        if curve.metric == COST:  # "+0.5 %" says more than 1.005
+        if curve.metric == COST:  # "+0.5%" says more than 1.005
             ax.set_ylabel("cost relative to no privacy")
             ax.yaxis.set_major_formatter(lambda ratio, _: _per_cent(ratio))
         rows = f"{curve.n_units:,} rows" + (", synthetic" if curve.synthetic else "")
@@ -175,7 +175,7 @@ def _per_cent(ratio: float) -> str:
     """How much a ratio is above one, without the digits that rounding adds.
 
     >>> _per_cent(1.005), _per_cent(1.0), _per_cent(0.9)
-    ('+0.5 %', '0 %', '-10 %')
+    ('+0.5%', '0%', '-10%')
     """
     more = round(100 * (ratio - 1), 9)
-    return f"{more:+g} %" if more else "0 %"
+    return f"{more:+g}%" if more else "0%"

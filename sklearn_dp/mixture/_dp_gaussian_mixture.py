@@ -108,7 +108,7 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture, BaseByDa
     radius_ : float
         Released radius around a released mean to which the first step clips rows.
     rows_beyond_ : float
-        Upper bound, at 95 % confidence, for the number of units (total weight) beyond it, from
+        Upper bound, at 95% confidence, for the number of units (total weight) beyond it, from
         released values; with `bounds`, after clipping to these.
     n_iter_ : int
         Number of rounds of private expectation maximization.

@@ -76,7 +76,7 @@ class DPOneHotEncoder(Replacing, StandardErrors, TransformerMixin, BaseDPEstimat
         Standard deviation of the noise of a count.
     threshold_ : int
         Public: a category is released if its noisy count is at least this. A category with exactly
-        this many units is found half of the time, one with two `count_std_error_` more 98 % of the
+        this many units is found half of the time, one with two `count_std_error_` more 98% of the
         time.
     hidden_share_ : ndarray of shape (n_features,)
         Estimated share of the units whose value is in no released category.

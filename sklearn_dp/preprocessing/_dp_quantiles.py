@@ -63,7 +63,7 @@ class DPQuantiles(ColumnFit, StandardErrors, BaseDPEstimator):
         these allow (Woodruff's interval). Infinite if no limit is visible.
     rank_std_error_ : ndarray of shape (n_quantiles,)
         Standard deviation of the noise in the share of units below a released quantile: .01 means
-        that a median has between 48 and 52 % of the units below it (95 %).
+        that a median has between 48 and 52% of the units below it (95%).
     size_ : float
         Released noisy number of units, or, with `sample_weight`, their total weight.
     size_std_error_ : float

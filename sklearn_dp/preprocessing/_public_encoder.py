@@ -343,7 +343,7 @@ class PublicEncoder(Versioned, TransformerMixin, BaseEstimator):
     >>> from sklearn_dp.preprocessing import PublicEncoder
     >>> encoder = PublicEncoder({"age": (15, 95), "work": ["none", "part", "full"]})
     >>> rng = np.random.default_rng(0)
-    >>> old = np.arange(4000) % 2 == 1
+    >>> old = np.arange(4000)% 2 == 1
     >>> table = pd.DataFrame(
     ...     {
     ...         "age": np.where(old, 70, 30) + rng.normal(size=4000),

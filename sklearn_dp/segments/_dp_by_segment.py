@@ -36,7 +36,7 @@ __all__ = ["DPBySegment"]
 _POOLED, _EACH = "pooled", "segments"
 _CODES = ("cluster_centers_status_", "column_status_", "component_status_")
 _NO_ROWS = "or no key equals one of the values, as dates in the key do not, unless they are text"
-_SURE = 1.645  # standard deviations: above `min_size` with 95 % confidence
+_SURE = 1.645  # standard deviations: above `min_size` with 95% confidence
 _RELEASED = {"_whitening", "_total", "_region", "_clip_bias", "_clip_variance", "_weighs"}
 _RELEASED |= {"_flat", "_weights_errors", "_provenance", "_margins"}
 """Private attributes of estimators, released or public, which their methods need."""
@@ -83,7 +83,7 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
         (empirical Bayes). A covariance or component that is all noise is replaced by that of all
         rows.
     min_size : int, optional
-        Suppress segments unless their released size is at least this with 95 % confidence.
+        Suppress segments unless their released size is at least this with 95% confidence.
     n_jobs : int, optional
         Number of threads. Results are bitwise identical for any value.
     random_state : int, RandomState instance or Generator, optional

@@ -138,7 +138,7 @@ class DPProfile(ProfileDisplays, Versioned, Guaranteed, ParameterNames):
     >>> import pandas as pd
     >>> from sklearn_dp import DPProfile
     >>> rng = np.random.default_rng(0)
-    >>> old = np.arange(4000) % 2 == 1
+    >>> old = np.arange(4000)% 2 == 1
     >>> persons = pd.DataFrame(
     ...     {
     ...         "age": np.where(old, 70, 30) + rng.normal(size=4000),

@@ -95,7 +95,7 @@ def test_each_relation_and_unit_has_its_own_words():
 
 def test_the_bound_is_printed_rounded_up_and_a_weak_one_says_nothing():
     assert in_per_cent(0.54601) == 54.7 and in_per_cent(0.546 - 1e-8) == 54.6
-    assert "at most 99.9 % of" in what_can_be_told("x", 0.99895, 1.0)
+    assert "at most 99.9% of" in what_can_be_told("x", 0.99895, 1.0)
     assert what_can_be_told("x", 0.9995, 1.0) == (
         "someone who knows all other rows may be able to guess x and be right nearly every time: "
         "the guarantee is too weak to prevent it."
@@ -104,7 +104,7 @@ def test_the_bound_is_printed_rounded_up_and_a_weak_one_says_nothing():
 
 def test_both_bounds_are_told_where_they_differ():
     by_law = what_can_be_told("x", 0.5477, 0.7311)
-    assert "at most 54.8 % of" in by_law and "alone would allow 73.2 %." in by_law
+    assert "at most 54.8% of" in by_law and "alone would allow 73.2%." in by_law
     assert "epsilon" not in what_can_be_told("x", 0.5477, 1.0)
     alone = what_can_be_told("x", 0.7311, 0.7311, "could")
     assert "could guess x, but would be right" in alone and alone.endswith(
@@ -127,7 +127,7 @@ EPSILONS = (0.1, 1.0, 2.0, 5.0)
 def figures(epsilon):
     """What can be guessed at most, by epsilon and delta alone and from a fit of DPKMeans."""
     report = DPKMeans(4, epsilon=epsilon).privacy_plan(5).report()
-    by_law = re.search(r"at most ([\d.]+) %", report.told)
+    by_law = re.search(r"at most ([\d.]+)%", report.told)
     return f"{in_per_cent(best_guess(epsilon, 1e-6)):.1f}", by_law[1]
 
 
@@ -135,7 +135,7 @@ def quoted(text):
     """Shares of right guesses in the sentences, and lines of tables, that speak of a guess."""
     for piece in re.split(r"(?<=[.:])\s+(?=[A-Z*])|\n\s*\n|\n\|", text):
         if re.search(r"\bguess(ed)?\b", piece):
-            yield from re.findall(r"(?<![\d.])(\d\d\.\d) %", piece)
+            yield from re.findall(r"(?<![\d.])(\d\d\.\d)%", piece)
 
 
 def test_every_page_quotes_the_one_function():
@@ -147,7 +147,7 @@ def test_every_page_quotes_the_one_function():
 
 def test_the_table_of_epsilons_is_that_of_the_function():
     page = (ROOT / "doc/epsilon_and_delta.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| ([\d.]+) \| ([\d.]+) % \| ([\d.]+) % \|$", page, re.M)
+    rows = re.findall(r"^\| ([\d.]+) \| ([\d.]+)% \| ([\d.]+)% \|$", page, re.M)
     assert rows == [(f"{epsilon:g}", *figures(epsilon)) for epsilon in EPSILONS]
 
 
@@ -159,7 +159,7 @@ def test_no_page_says_that_nobody_can_tell():
 
 
 def test_a_planted_figure_is_found():
-    assert list(quoted("A guess is right at most 73.1 % of the time. And 99.9 % are rows.")) == [
+    assert list(quoted("A guess is right at most 73.1% of the time. And 99.9% are rows.")) == [
         "73.1"
     ]
-    assert list(quoted("It can be guessed\nin 95.3 % of cases.")) == ["95.3"]
+    assert list(quoted("It can be guessed\nin 95.3% of cases.")) == ["95.3"]

@@ -26,7 +26,7 @@ def test_a_plan_shows_a_sentence_a_bar_and_folded_numbers():
     assert "It would spend" in page.texts[1]
     assert page.widths() == [75.0, 25.0]
     assert page.tags.count("details") == 3  # a sum, a count, and the guarantee in numbers
-    assert {"75 %", "25 %", "a condition"} <= set(page.texts)
+    assert {"75%", "25%", "a condition"} <= set(page.texts)
     assert not any(name == "open" for name, _ in page.attributes)
 
 
@@ -37,7 +37,7 @@ def test_a_fit_shows_what_it_paid_for_and_did_not_use():
     report = session.report()
     page = Reader(report._repr_html_())
     assert page.widths() == [12.5, 75.0]
-    assert "paid for but not used" in page.texts and page.texts.count("12 %") == 2
+    assert "paid for but not used" in page.texts and page.texts.count("12%") == 2
     assert f"{report.releases[0]['sigma']:.4g}" in page.texts
 
 
@@ -68,7 +68,7 @@ def test_shares_of_disjoint_parts_never_overflow_the_bar():
     rows = [{"release": name, "rho": 0.75, "part": part} for name, part in (("x", "1"), ("y", "2"))]
     page = Reader(replace(report, releases=tuple(rows), noise="system")._repr_html_())
     assert page.widths() == [50.0, 50.0]
-    assert page.texts.count("75 %") == 2
+    assert page.texts.count("75%") == 2
 
 
 @pytest.mark.parametrize("estimator", [DPKMeans(4), DPGaussianMixture(2)])

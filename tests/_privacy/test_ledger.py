@@ -270,11 +270,11 @@ def test_a_ledger_says_what_its_total_allows_and_who_spent_what():
     assert page.texts[0] == (
         "From everything that the fits of this ledger release, now and later, someone who knows "
         "all other rows can guess whether any one row was in the data, but would be right at most "
-        "95.3 % of the time, if both cases were equally likely beforehand (a coin toss is right "
-        "50 % of the time). This limit follows from epsilon and delta alone."
+        "95.3% of the time, if both cases were equally likely beforehand (a coin toss is right "
+        "50% of the time). This limit follows from epsilon and delta alone."
     )
     assert page.texts[1].startswith("Spent so far: epsilon = ") and " of 3, " in page.texts[1]
-    assert {"A", "B, 2 fits", "50 %", "not spent"} <= set(page.texts)
+    assert {"A", "B, 2 fits", "50%", "not spent"} <= set(page.texts)
     share = ledger.entries[0].epsilon / 3
     assert page.widths() == pytest.approx([100 * share, 50.0], abs=1e-3)
 
@@ -291,7 +291,7 @@ def test_a_ledger_says_what_its_total_allows_and_who_spent_what():
 def test_the_sentence_of_a_ledger_follows_its_composition(options, percent):
     budget = {name: options.pop(name) for name in ("epsilon", "delta", "rho") if name in options}
     page = Reader(PrivacyLedger(PrivacyBudget(**budget), **options)._repr_html_())
-    assert f"at most {percent} %" in page.texts[0]
+    assert f"at most {percent}%" in page.texts[0]
     if "unit" in options:
         assert "whether any one group of rows was replaced by a different one" in page.texts[0]
 

@@ -171,7 +171,7 @@ def rounded_pmf(distribution, scale, support):
 @pytest.mark.parametrize("scale", [0.3, 1.0, 7.3])
 @pytest.mark.parametrize("name", LAWS)
 def test_goodness_of_fit_for_small_scales(name, scale):
-    """400,000 draws against the exact probabilities: catches a scale that is 1 % off."""
+    """400,000 draws against the exact probabilities: catches a scale that is 1% off."""
     distribution = {"gaussian": stats.norm, "laplace": stats.laplace}[name]
     draws = getattr(NoiseSource(21), f"rounded_{name}")(scale, 400_000)
     reach = math.ceil(40 * scale) + 1
@@ -184,7 +184,7 @@ def test_goodness_of_fit_for_small_scales(name, scale):
 
 @pytest.mark.parametrize("name", LAWS)
 def test_goodness_of_fit_for_large_scales(name):
-    """A million draws: the grid is too fine to be seen. Catches a scale that is 2 % off."""
+    """A million draws: the grid is too fine to be seen. Catches a scale that is 2% off."""
     distribution = {"gaussian": stats.norm, "laplace": stats.laplace}[name]
     draws = getattr(NoiseSource(22), f"rounded_{name}")(2.0**20, 10**6) / 2.0**20
     assert stats.kstest(draws, distribution.cdf, method="asymp").pvalue > FALSE_ALARM
@@ -285,7 +285,7 @@ def test_gaussian_tail_underflows_to_zero():
     ([10**15, 10**15 + 10**14], 1e-14),
 ])  # fmt: skip
 def test_exponential_choice_law(gaps, rate):
-    """200,000 accepted proposals: catches the rate off by 2 %, where it matters at all."""
+    """200,000 accepted proposals: catches the rate off by 2%, where it matters at all."""
     source = NoiseSource(51)
     shifted = np.array(gaps) - min(gaps)
     exponent = np.minimum(shifted, 1e3 / rate) * rate

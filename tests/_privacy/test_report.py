@@ -36,10 +36,10 @@ def test_seeded_noise_is_the_first_note():
 
 
 GUESS = (
-    "guess {}, but would be right at most {} % of the time, if both cases were equally likely "
-    "beforehand (a coin toss is right 50 % of the time). This limit follows from {}"
+    "guess {}, but would be right at most {}% of the time, if both cases were equally likely "
+    "beforehand (a coin toss is right 50% of the time). This limit follows from {}"
 )
-BY_LAW = "the exact distribution of the noise; epsilon and delta alone would allow 73.5 %."
+BY_LAW = "the exact distribution of the noise; epsilon and delta alone would allow 73.5%."
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_report_says_who_can_tell_what(options, secret, percent):
 def test_a_plan_that_is_not_gaussian_claims_no_more_than_its_rho_does():
     gaussian = make_plan(PlanEntry("sum", "gaussian", 0.02), rho=0.02).report()
     laplace = make_plan(PlanEntry("sum", "laplace", 0.02), rho=0.02).report()
-    assert "54.0 %" in gaussian.told and "55.1 %" in laplace.told
+    assert "54.0%" in gaussian.told and "55.1%" in laplace.told
 
 
 def test_a_guarantee_that_says_nothing_is_not_dressed_up():

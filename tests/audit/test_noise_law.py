@@ -48,7 +48,7 @@ def events_of(release, scale, fits):
 @pytest.mark.parametrize("name", RELEASES)
 def test_correct_noise_becomes_standard_normal(name, scale):
     """False alarm 1e-7 for each of 21 tests of Kolmogorov and Smirnov, at fixed seeds; with 4000
-    numbers they see a scale that is off by 7 %."""
+    numbers they see a scale that is off by 7%."""
     traces = events_of(RELEASES[name], scale, 100)
     rng = np.random.default_rng(0)
     numbers = np.concatenate(

@@ -204,7 +204,7 @@ def test_one_of_two_minorities():
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [2.0, 4.0])
 def test_minorities_are_found_in_nine_runs_of_ten(epsilon):
-    """one_cluster:26: two clusters of 20 % each, t = 0.15 n; 40 runs."""
+    """one_cluster:26: two clusters of 20% each, t = 0.15 n; 40 runs."""
     good = 0
     for seed in range(40):
         X, centers, radius = planted(5000, 2000, places=2, seed=100 + seed)

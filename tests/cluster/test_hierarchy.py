@@ -94,7 +94,7 @@ def test_errors_by_simulation(metric):
     """Clusters of a sample of a million, with noise: the mean squared error of merged centers is
     what the level says, in 1,500 draws of 2 x 3 coordinates (6 standard errors of the mean of 1,500
     squares are .22; false alarms below 1e-7). Without noise of weights, or without the sampling of
-    sizes, it would be off by more than a third, which is seen with a probability of 99.9 %."""
+    sizes, it would be off by more than a third, which is seen with a probability of 99.9%."""
     rng = np.random.default_rng(4)
     centers = np.array([[1.0, 0.1, 0.0], [0.6, 0.8, 0.0], [0.1, 0.0, 1.0], [0.0, 0.5, 0.9]])
     if metric == "cosine":
@@ -148,7 +148,7 @@ def test_merge_small(rows, tree):
 
 
 def test_what_remains_is_as_large_as_said():
-    """In 300 draws of clusters just below the size, 5 % may be wrong: 41 allowed, false alarms
+    """In 300 draws of clusters just below the size, 5% may be wrong: 41 allowed, false alarms
     below 1e-6. Bounds of one cluster at a time would be wrong in most draws."""
     rng, wrong = np.random.default_rng(5), 0
     true, centers = np.repeat([99.0, 40.0, 0.0], 10), np.random.default_rng(0).normal(size=(30, 2))

@@ -76,7 +76,7 @@ def test_a_word_that_all_topics_use_is_no_keyword():
 
 
 def test_noise_alone_seldom_makes_a_keyword():
-    """Topics of noise have a keyword in 5 %, by a union bound; of 2,000 topics, at most 7.5 %.
+    """Topics of noise have a keyword in 5%, by a union bound; of 2,000 topics, at most 7.5%.
 
     A false alarm has probability 2e-7 (binomial); a threshold that is lower by a tenth is seen.
     """

@@ -78,7 +78,7 @@ def test_variances_are_those_of_derivatives(directions):
 @pytest.mark.parametrize(("error", "sd", "d"), [(0.2, 0.0, 4), (0.02, 25.0, 4), (1.4, 0.0, 60)])
 def test_the_loss_is_unbiased_and_its_error_is_right(error, sd, d):
     """Means of 4,000 draws within 5.5 standard errors (false alarms below 1e-7). The noise of
-    centers would be a bias of 23 of them or more, and an error that is off by 8 % would show."""
+    centers would be a bias of 23 of them or more, and an error that is off by 8% would show."""
     rng, labels = np.random.default_rng(2), np.array([0, 0, 0, 1, 1])
     points, mass = rng.normal(size=(5, d)), np.array([300.0, 200.0, 250.0, 200.0, 400.0])
     errors, noise = np.full((5, d), error), np.full(5, sd)
@@ -105,8 +105,8 @@ def test_the_loss_is_unbiased_and_its_error_is_right(error, sd, d):
 
 def test_bounds_of_sizes_hold_for_the_unions_that_noise_makes_look_largest():
     """The worst union of each draw, chosen by its true errors, is not below its bound in more than
-    5 % of 2,000 draws (136 allowed, false alarms below 1e-6, as the rate is at most 5 %). A bound
-    that does not count the choice, of normal errors at 95 %, fails in more than half of them."""
+    5% of 2,000 draws (136 allowed, false alarms below 1e-6, as the rate is at most 5%). A bound
+    that does not count the choice, of normal errors at 95%, fails in more than half of them."""
     rng, k, wrong, naive = np.random.default_rng(3), 12, 0, 0
     for _ in range(2000):
         true, noise = rng.uniform(0, 60, size=k), rng.uniform(1, 20, size=k)
@@ -121,7 +121,7 @@ def test_bounds_of_sizes_hold_for_the_unions_that_noise_makes_look_largest():
 
 def test_bounds_of_sizes():
     one = least_size(np.array([100.0]), np.array([10.0]), 1, 0.95)
-    assert one == pytest.approx(100 - 10 * 1.959964)  # half of 5 % is for the sets
+    assert one == pytest.approx(100 - 10 * 1.959964)  # half of 5% is for the sets
     both = least_size(np.array([100.0, 0.0]), np.array([10.0, 1000.0]), 2, 0.95)
     assert both == least_size(np.array([100.0]), np.array([10.0]), 2, 0.95) < one
     assert least_size(np.array([-5.0]), np.array([1.0]), 1, 0.95) == 0

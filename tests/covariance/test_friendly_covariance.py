@@ -357,7 +357,7 @@ def test_mutants_of_the_core_are_killed(name, monkeypatch):
 
 
 def test_means_of_columns_beside_long_tails_are_as_good_as_their_share():
-    """A clip for tails left the sums 3 % of the budget: these means were off by 4 sampling
+    """A clip for tails left the sums 3% of the budget: these means were off by 4 sampling
     errors."""
     off, n = [], 50_000
     for seed in range(6):

@@ -15,7 +15,7 @@ TURN = np.linalg.qr(np.random.default_rng(9).normal(size=(6, 6)))[0]
 
 
 def hits(seed, n=10_000, **options):
-    """Which part of each attribute's 95 % intervals hold the truth of the law."""
+    """Which part of each attribute's 95% intervals hold the truth of the law."""
     X = 2.0 + (np.random.default_rng(seed).normal(size=(n, 6)) * WIDTHS) @ TURN.T
     model = DPPCA(3, random_state=seed, **options).fit(X)
     true = TURN.T[:3]
@@ -76,7 +76,7 @@ def test_a_component_that_noise_hides_is_not_ok_if_it_was_asked_for():
     model = DPPCA(2, random_state=0).fit(X)
     assert model.explained_variance_[1] < model.noise_level_
     assert model.status_.startswith("components hidden in the noise: 1; fewer components, more")
-    assert "; x1 has 99.9 % of the spread, so the other columns hardly affect" in model.status_
+    assert "; x1 has 99.9% of the spread, so the other columns hardly affect" in model.status_
     one, whole = DPPCA(1, random_state=0).fit(X), DPPCA(random_state=0).fit(X)
     assert one.trustworthy_ and whole.trustworthy_
     assert model._post_processed(1).status_ == one.status_
@@ -101,7 +101,7 @@ def test_errors_are_finite_at_any_scale(scale):
 
 def test_the_mean_of_a_column_with_a_long_tail_has_the_bias_of_the_clip_in_its_error():
     """Eight normal columns and a lognormal one: where what a clip may take was counted as equal
-    parts of all columns, 95 % intervals held that mean in 9 of 20 fits."""
+    parts of all columns, 95% intervals held that mean in 9 of 20 fits."""
     held, rng = 0, np.random.default_rng(0)
     for seed in range(20):
         X = np.column_stack([rng.normal(size=(10_000, 8)), rng.lognormal(0, 1.5, 10_000)])

@@ -58,7 +58,7 @@ def test_the_noise_is_symmetric_and_isometric():
     """All eigenvalues of constant data but noise: the squared Frobenius norm is chi-square.
 
     False alarm 1e-6. The mean of 40 draws with 21 degrees of freedom has a relative standard
-    deviation of 0.05, so noise that is 30 % off in variance is caught.
+    deviation of 0.05, so noise that is 30% off in variance is caught.
     """
     X, norms = np.zeros((50, 6)), []
     for seed in range(40):
@@ -250,10 +250,10 @@ def test_wrong_numbers_of_components_are_named_before_the_charge(n_components):
 
 
 def test_means_of_skewed_columns_in_their_own_units():
-    """Of 40 fits of 10,000 rows and three columns each, at least 103 of 120 intervals of 95 %.
+    """Of 40 fits of 10,000 rows and three columns each, at least 103 of 120 intervals of 95%.
 
-    With intervals that hold 95 % it fails once in 10^6 fits; a bias of 1.5 standard errors in one
-    column holds 67 % there, and fails nine times in ten.
+    With intervals that hold 95% it fails once in 10^6 fits; a bias of 1.5 standard errors in one
+    column holds 67% there, and fails nine times in ten.
     """
     held = 0
     for seed in range(40):
@@ -267,7 +267,7 @@ def test_means_of_skewed_columns_in_their_own_units():
 
 
 def test_a_column_without_a_spread_is_named_and_takes_nothing_from_the_others():
-    """Of 99 % zeros only the zeros stand out."""
+    """Of 99% zeros only the zeros stand out."""
     rng = np.random.default_rng(0)
     rare = 100.0 * (rng.random(20_000) < 0.01)
     X = np.column_stack([rng.normal(5.0, 1.0, 20_000), rare])

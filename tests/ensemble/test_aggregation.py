@@ -120,7 +120,7 @@ def test_the_error_of_a_mean_is_that_of_its_noise():
 
 
 def test_errors_of_a_ball_are_large_enough():
-    """120 numbers, of which 95 % are to hold the median: at least 90 %, or they are too small."""
+    """120 numbers, of which 95% are to hold the median: at least 90%, or they are too small."""
     held = []
     for seed in range(40):
         results = [1.0, -2.0, 9.0] + np.random.default_rng(seed).normal(size=(400, 3))

@@ -78,7 +78,7 @@ def test_more_outputs_take_more_blocks():
 
 
 def test_ranks_are_off_by_no_more_than_is_told():
-    """Of 9 choices in 40 fits: each fit fails with a chance of 1 % at the most, and 5 with 1e-6."""
+    """Of 9 choices in 40 fits: each fit fails with a chance of 1% at the most, and 5 with 1e-6."""
     outputs = MIDDLE * UNIT + UNIT * np.random.default_rng(1).normal(size=(2000, 3))
     entries, wrong = unit_entries(0.02, 2000, 3), 0
     target = PrivacyBudget(rho=0.02, delta=0.0)

@@ -121,7 +121,7 @@ def measured_mu(states, budget, entries, name, kind, far):
 
 @pytest.mark.parametrize("name", NOISE)
 def test_an_audit_measures_the_mu_that_is_accounted_for(rounds, name):
-    """feddp_kmeans:15: within 5 %: at least 1200 draws, their deviation is known to 2 %."""
+    """feddp_kmeans:15: within 5%: at least 1200 draws, their deviation is known to 2%."""
     states, budget, entries = rounds
     accounted = math.sqrt(2 * share_of(entries, name))
     far = 1e9 * np.eye(40)[0]
@@ -220,7 +220,7 @@ def fit(X, server, epsilon, seed=0, **options):
 
 @pytest.mark.slow
 def test_without_noise_three_rounds_reach_the_optimum():
-    """feddp_kmeans:16: Excess below 0.01 for nine of ten data sets; 98 % of the rows next to their
+    """feddp_kmeans:16: Excess below 0.01 for nine of ten data sets; 98% of the rows next to their
     own mean.
     """
     good = []
@@ -242,7 +242,7 @@ def test_the_error_is_what_the_model_says():
     """feddp_kmeans:17: (k / n)^2 (d s_M^2 + |nu|^2 s_c^2), from the scales in the report, within a
     quarter.
 
-    A thousand numbers in the noise of the centers: 5 %. Noise in the subspace and the weights
+    A thousand numbers in the noise of the centers: 5%. Noise in the subspace and the weights
     changes the partition too, which the model leaves out: another 0.001 at the most.
     """
     X, _, _, server = benchmark(0)

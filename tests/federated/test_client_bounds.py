@@ -38,7 +38,7 @@ def test_shares_are_of_the_vectors_of_the_round_and_at_most_one(state):
 @all_kinds(WITH_SERVER)
 def test_half_of_the_clients_of_server_points_are_clipped(state, monkeypatch):
     """The bound is a median: other clients of the same making exceed it in about half of all
-    cases. 300 clients against the median of 200: 99.9999 % of them between 0.3 and 0.7.
+    cases. 300 clients against the median of 200: 99.9999% of them between 0.3 and 0.7.
     """
     monkeypatch.setattr(_client_bounds, "_SIMULATED", 200)
     message = message_of(state)

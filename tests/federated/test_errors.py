@@ -114,7 +114,7 @@ def test_errors_of_counts_allow_for_what_the_clip_of_clients_may_have_taken():
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["alike", "of one cluster", "apart"])
 def test_intervals_of_clients_hold_the_truth(kind):
-    """100 clients of 20 rows, 50 fits: 95 % intervals hold 93 % of 1,200 coordinates or more.
+    """100 clients of 20 rows, 50 fits: 95% intervals hold 93% of 1,200 coordinates or more.
 
     What a client's rows have in common is known to nobody, so there is no upper limit.
     """
@@ -141,7 +141,7 @@ def test_intervals_of_clients_hold_the_truth(kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("server", [True, False])
 def test_intervals_hold_the_truth_in_two_hundred_fits(server):
-    """93 to 97 % at 95 %, of 4,800 coordinates; weights at least so often, as they are shrunk."""
+    """93 to 97% at 95%, of 4,800 coordinates; weights at least so often, as they are shrunk."""
     held, weights = [], []
     for seed in range(200):
         X, model = fitted(seed, server=server)

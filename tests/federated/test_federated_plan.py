@@ -122,6 +122,6 @@ def test_the_noise_of_a_moment_is_isometric():
         noise += np.triu(noise, 1).T
         noise *= np.sqrt(2 * budget.to_rho())
         assert np.linalg.norm(noise, 2) == pytest.approx(13.8, abs=0.8)
-        # 4950 numbers: the standard deviation of the estimate is 1 %; five of them.
+        # 4950 numbers: the standard deviation of the estimate is 1%; five of them.
         assert np.std(noise[np.triu_indices(100, 1)]) == pytest.approx(0.7071, rel=0.05)
         assert np.std(np.diag(noise)) == pytest.approx(1.0, rel=0.4)

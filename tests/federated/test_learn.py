@@ -69,7 +69,7 @@ def test_lloyd_rounds_report_their_own_gain():
 def test_a_fit_is_not_worse_than_the_servers_own(epsilon):
     """Sixty clients, so little budget that it is next to nothing: the public points are as good.
 
-    Five seeds: the median is at most 2 %, each at most 6 % above k-means of the public points.
+    Five seeds: the median is at most 2%, each at most 6% above k-means of the public points.
     Rounds that take their releases for exact come to medians of 9.9, 7.6 and 1.4 times that.
     """
     ratios = []
@@ -89,7 +89,7 @@ def test_a_fit_is_not_worse_than_the_servers_own(epsilon):
 def test_outliers_of_the_server_are_no_reason_to_be_worse_than_its_own(epsilon):
     """Ten uniform points in twelve dimensions take axes of the server's own subspace.
 
-    At most 2 % above k-means of the public points; 4 and 9 % if the start is in the subspace.
+    At most 2% above k-means of the public points; 4 and 9% if the start is in the subspace.
     """
     ratios = []
     for seed in (1, 2):
@@ -112,7 +112,7 @@ def test_outliers_of_the_server_are_no_reason_to_be_worse_than_its_own(epsilon):
 
 def test_components_that_the_server_knows_nothing_of_are_not_clipped_away(monkeypatch):
     """Two of five components without a server point: bounds for residuals about the whole start
-    are those of the server's points, and cost 4 to 9 % more in each of these fits.
+    are those of the server's points, and cost 4 to 9% more in each of these fits.
     """
     ratios, bounds = [], (_messages, _client_bounds)
     for seed in range(3):

@@ -20,7 +20,7 @@ from sklearn_dp.federated._statistics import (
 
 @all_kinds(ROW_STATES)
 def test_a_row_moves_an_answer_by_its_bound_at_most(state):
-    """Removed from the data, whichever row it is; the bound is met up to 1 % by some row."""
+    """Removed from the data, whichever row it is; the bound is met up to 1% by some row."""
     kind, message = state.kind, state.message
     X = np.vstack([data(3, 20, scale=2.0), *NASTY.values()])
     whole, worst = client_update(kind, message, X), {}

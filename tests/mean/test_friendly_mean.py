@@ -259,7 +259,7 @@ def test_bounds_whose_squares_are_beyond_floats():
 def test_an_origin_in_one_of_two_modes_does_not_draw_the_mean():
     """Few rows: the released origins and scales are those of one mode, nine sigmas from the other.
 
-    80 intervals of 95 %, which all hold here; 36 of them did when the origin drew the mean.
+    80 intervals of 95%, which all hold here; 36 of them did when the origin drew the mean.
     """
     held = []
     for seed in range(20):

@@ -300,7 +300,7 @@ def test_memory_is_linear_in_the_rows(method):
 
 
 def test_spherical_estimate_far_from_the_origin():
-    """separated_gaussians:C5: PSGE, l = 20, ball of radius 10, m = 20000, 1e4 away; and 1 % of the
+    """separated_gaussians:C5: PSGE, l = 20, ball of radius 10, m = 20000, 1e4 away; and 1% of the
     rows anywhere.
     """
     errors = []
@@ -331,7 +331,7 @@ def test_weights_have_the_noise_of_the_plan():
     """separated_gaussians:C6: counts with noise sd, normalized, have the deviation sd / n sqrt(1 -
     2 w + k w^2).
 
-    Of 400 draws: within 20 % but for a probability of 1e-8 (chi-square); of the 16 degrees of
+    Of 400 draws: within 20% but for a probability of 1e-8 (chi-square); of the 16 degrees of
     freedom in 8 fits: within the wider limits but for 1e-3, and seeds are fixed.
     """
     rng, weights = np.random.default_rng(0), np.array([0.2, 0.3, 0.5])

@@ -242,7 +242,7 @@ OUTSIDE = [
         NoiseShares,
         "draw",
         "noise_source(self._seed, f",
-        "noise_source(hash(self._name) % 97, f",
+        "noise_source(hash(self._name)% 97, f",
         "test_entropy.py::test_two_fits_without_a_seed_have_no_bit_in_common",
         {"name": "clients that add noise"},
     ),

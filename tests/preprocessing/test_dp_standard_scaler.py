@@ -60,8 +60,8 @@ def test_units_of_columns_do_not_matter():
 def test_intervals_hold_means_and_standard_deviations(bounds):
     """60 fits of 3,000 rows: intervals of a right error hold 57 of 60.
 
-    Fewer than 41 has probability 2e-8 at a true rate of 92 %. The law of a salary is skewed, so
-    its rate is less: at 85 %, fewer than 35 has 1.4e-7. All twelve together: 5e-7. Half of the
+    Fewer than 41 has probability 2e-8 at a true rate of 92%. The law of a salary is skewed, so
+    its rate is less: at 85%, fewer than 35 has 1.4e-7. All twelve together: 5e-7. Half of the
     right error holds 40 of 60: one of ten then fails with probability .999.
     """
     rng, held = np.random.default_rng(9), []
@@ -178,7 +178,7 @@ def test_a_mean_that_is_known_is_not_complained_of():
 
 @pytest.mark.parametrize("kind", ["quarter", "tenth", "percent"])
 def test_bounds_that_cut_rows_off_are_told(kind):
-    """From 2 % of the rows on: their values are those of the bounds, whatever the interval says."""
+    """From 2% of the rows on: their values are those of the bounds, whatever the interval says."""
     X = people()
     share = {"quarter": 0.25, "tenth": 0.09, "percent": 0.01}[kind]
     box = [0, 0, -50], [120, np.quantile(X[:, 1], 1 - share), 150]

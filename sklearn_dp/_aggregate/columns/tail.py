@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.isotonic import isotonic_regression
 
 FREE = 0.2
-"""Part of the sampling error that noise may be and add next to nothing to: 2 % in all."""
+"""Part of the sampling error that noise may be and add next to nothing to: 2% in all."""
 
 UPPER = 2.0
 """Standard deviations that all numbers may be too small by."""

@@ -99,7 +99,7 @@ def _codes(end: Refined, columns: Columns, facts: PublicFacts) -> tuple[np.ndarr
 
 def _least_spread(end: Refined, columns: Columns, facts: PublicFacts) -> np.ndarray:
     """The spread of each column: the released one, or, where it is noise, at most that of a normal
-    blob that has 99 % of its pairs within the diameter. Where that is the width of the bounds, it
+    blob that has 99% of its pairs within the diameter. Where that is the width of the bounds, it
     tells nothing of the rows: what stands out of the noise does."""
     spread, variance, noise = end.spread, end.variance, end.variance_noise
     if facts.reach is not None and (columns.scaled or facts.diameter >= 2 * facts.reach):
@@ -135,12 +135,12 @@ def _in_words(
     status = facts.weights.told("ok")
     if status == "ok" and end.hidden > _LEFT_OUT:
         status = (
-            f"the mean covers at most about {100 * (1 - end.hidden):.0f} % of the rows: the "
+            f"the mean covers at most about {100 * (1 - end.hidden):.0f}% of the rows: the "
             "others are so spread out that the noise hides them, and were clipped"
         )
     single = codes == "constant"
     if status == "ok" and (end.bias > _MOSTLY * end.std_error)[~single].any():
-        part = f"{100 * float(np.max((end.bias / end.spread)[~single])):.0f} % of a spread"
+        part = f"{100 * float(np.max((end.bias / end.spread)[~single])):.0f}% of a spread"
         status = (
             f"ok, but the noise may hide long tails, which could shift means by up to {part} "
             "inside the radius; standard errors allow for this, and medians (DPQuantiles) avoid it"

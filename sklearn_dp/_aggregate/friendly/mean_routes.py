@@ -137,7 +137,7 @@ class BasicCore(Route):
 
     @classmethod
     def routes(cls, facts: PublicFacts) -> list[BasicCore]:
-        """For several epsilons of the whole: 2 % to half of rho, by epsilon^2 / 2 = rho; at most
+        """For several epsilons of the whole: 2% to half of rho, by epsilon^2 / 2 = rho; at most
         30, as beyond that the inner budget gains nothing."""
         return [
             cls._at(facts, min(math.sqrt(2 * share * facts.rho), 30.0))
@@ -200,7 +200,7 @@ class HeaviestCell(Route):
 
     @classmethod
     def routes(cls, facts: PublicFacts) -> list[HeaviestCell]:
-        """For 3 % of the budget, or for what it takes to see a third of the points, or a tenth.
+        """For 3% of the budget, or for what it takes to see a third of the points, or a tenth.
 
         `level` standard deviations are the threshold below which a cell is not shown, and two more
         for luck; a cell of n / 3 points is seen where level / sqrt(2 rho) is at most n / 3. A route

@@ -46,7 +46,7 @@ _DIFFER = 1.0  # squared variances: what these vary by where half of the columns
 # Of the last release, in squared sensitivity, for the squares of columns, and for fourth powers,
 # which tell errors, and the columns with long tails.
 SQUARES, _SPREADS, FOURTHS = 0.05, 0.3, 0.05
-_PILED = 0.5  # deviations from an end of a box: as far as the mean of a flag of 20 % is
+_PILED = 0.5  # deviations from an end of a box: as far as the mean of a flag of 20% is
 BIAS = 0.75  # of what a heavy tail exceeds the clip by: between zero and that, with a margin
 _FINE = 2.0**-15  # what coarse squares are rounded by before they are squared
 

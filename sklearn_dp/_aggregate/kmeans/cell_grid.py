@@ -1,6 +1,6 @@
 """Which far cells a fit looks at (:mod:`sklearn_dp._queries.cells` has the cells).
 
-In real tables 1 % of the rows, far out, may decide which optimum is found, and the fine cells of
+In real tables 1% of the rows, far out, may decide which optimum is found, and the fine cells of
 the tree do not hold them: each has too few. So where the radius histogram shows a long tail, the
 rows that no leaf holds are counted once more, in cells that grow with their distance
 (`doc/development/kmeans_engine.md`, "Far rows").

@@ -73,7 +73,7 @@ class PrivateCoreset:
     size_sd: float  # ... and the standard deviation of its noise
     domain: Domain  # public or released: what the rows were clipped to
     status: str  # "ok", or why the points may be of little use
-    # the most units that may lie beyond the domain (95 %); None where that is public
+    # the most units that may lie beyond the domain (95%); None where that is public
     beyond: float | None = None
 
 

@@ -152,10 +152,10 @@ def told_of_inertia(status: str, quality: Quality) -> str:
     part = quality.inertia_sd / max(quality.inertia, 1e-300)
     # Of rows that are at their centers nearly nothing is left, and much of that says little.
     if share > _MUCH and quality.taken > least:
-        growth = f"by up to {plain(100 * share, 2)} %" if share < 10 else "many times over"
+        growth = f"by up to {plain(100 * share, 2)}%" if share < 10 else "many times over"
         words = f"rows beyond the cap on distances may increase inertia_ {growth}"
     elif part > _MUCH and quality.inertia_sd > least:
-        times = f"about {plain(100 * part)} % of" if part < 10 else "many times"
+        times = f"about {plain(100 * part)}% of" if part < 10 else "many times"
         words = f"the standard error of inertia_ is {times} its value"
     else:
         return status

@@ -65,7 +65,7 @@ class MixtureResult:
     counted: float  # units that the weights are parts of
     size: float  # released number of units
     radius: float  # of the location: what rows are clipped to first
-    beyond: float  # how many rows may lie beyond the radius (95 %)
+    beyond: float  # how many rows may lie beyond the radius (95%)
     status: str
     path: str  # which way the releases led
     margins: Margins
@@ -296,7 +296,7 @@ def _status(place: CenterRadius, parts: Parts, ends: list[Ellipsoid], lost: np.n
         weights = np.array([e.weight for e in ends])
         which = listed(range(len(lost)), np.flatnonzero(lost))
         share = plain(100 * weights[lost].sum() / weights.sum())
-        hidden = f"components hidden in the noise: {which} ({share} % of the weight)"
+        hidden = f"components hidden in the noise: {which} ({share}% of the weight)"
         return f"too few rows for this budget: {hidden}"
     if parts.status == "ok" and parts.choice is not None:
         return parts.choice.status.replace("clusters", "components")

@@ -1,6 +1,6 @@
 """The plan of a mixture: which entries there are, from public facts only.
 
-Paid for are the location (5 % of rho), the partition, and the components (5 % for the radii of the
+Paid for are the location (5% of rho), the partition, and the components (5% for the radii of the
 start, all that is left for the rounds of moments, and what a partition does not spend). With halves
 ("k_tuples", and the spherical case of "partition") the entries are on two paths: a unit is in one
 half, so each half may spend the whole budget.

@@ -106,7 +106,7 @@ class CoreStage:
     def suffices(self, d: int) -> bool:
         """Whether blocks that agree would most probably give an answer: a public prediction.
 
-        A block with 95 % of the others for friends has to pass the noisy threshold nine times in
+        A block with 95% of the others for friends has to pass the noisy threshold nine times in
         ten, and nine tenths of the blocks have to do, if the released size is two standard
         deviations low.
         """

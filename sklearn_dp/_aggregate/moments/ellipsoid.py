@@ -175,7 +175,7 @@ class Ellipsoid:
         if status == "ok" and unseen > DOUBTED:
             return ("ok, but " if unseen < _LARGE else "") + (
                 "the noise may hide long tails: standard errors allow for a bias of "
-                f"{plain(100 * unseen, 1)} % of a variance, but it may be larger; "
+                f"{plain(100 * unseen, 1)}% of a variance, but it may be larger; "
                 "more rows or a larger epsilon would help"
             )
         if status != "ok" or self.errors.clipped is None or not self.errors.heavy:
@@ -183,8 +183,8 @@ class Ellipsoid:
         tails = [float(part[~self.constant].max()) for part in self.errors.clipped]
         of_mean, of_variance = (plain(100 * max(part, 0.001), 1) for part in tails)
         return ("ok, but " if max(tails) < _LARGE else "") + (
-            f"long tails are clipped: standard errors allow for a bias of {of_mean} % of a "
-            f"standard deviation in means and of {of_variance} % in variances, but it may be "
+            f"long tails are clipped: standard errors allow for a bias of {of_mean}% of a "
+            f"standard deviation in means and of {of_variance}% in variances, but it may be "
             "larger; more rows or a larger epsilon would help"
         )
 

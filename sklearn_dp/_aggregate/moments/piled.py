@@ -11,7 +11,7 @@ import numpy as np
 
 from .ellipsoid import Ellipsoid, Errors
 
-_PILED = 0.3  # standard deviations from a bound: as far as the mean of a flag of 8 % is
+_PILED = 0.3  # standard deviations from a bound: as far as the mean of a flag of 8% is
 
 
 def with_rare(end: Ellipsoid, ends: np.ndarray, ball: float) -> Errors:

@@ -85,7 +85,7 @@ def choice(target: float, n_candidates: int, rho: float) -> tuple[Crossing, floa
     """How to choose the first of some increasing numbers, each of which moves by at most one, that
     is about a target; and the epsilon of that choice, which costs `rho`.
 
-    With 95 % confidence fewer than ``4 / epsilon log(m / 0.05)`` of the target are missing.
+    With 95% confidence fewer than ``4 / epsilon log(m / 0.05)`` of the target are missing.
     """
     epsilon, target = exponential_epsilon(rho), int(target)
     slack = min(math.ceil(4 / epsilon * math.log(n_candidates / BETA)), max(target // 2, 1))

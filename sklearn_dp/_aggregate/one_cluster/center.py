@@ -56,7 +56,7 @@ _SAFE = 1 - 1e-9
 
 def grid_entries(rho: float, delta: float, *, principal: bool = False) -> tuple[PlanEntry, ...]:
     """Plan entries of :func:`heavy_box`, or :func:`heavy_point` in its place. All of them together
-    are worth `rho` and `delta`. `principal`: principal axes are released first, for 40 % of rho."""
+    are worth `rho` and `delta`. `principal`: principal axes are released first, for 40% of rho."""
     if principal:
         axes = PlanEntry.gaussian("axes", 0.4 * rho, "R^2 in the norm of the second moment")
         return (axes, *grid_entries(0.6 * rho * _SAFE, delta))

@@ -12,7 +12,7 @@ within r_before. On a linear grid r_before is half of r_j, on the default one r_
 
 Released: the index of the radius, and nothing else. Everything is in units of t L, an integer.
 
-What step 3 loses, in points at 95 % confidence, with m radii: 8 / epsilon log(m / 0.05) for the
+What step 3 loses, in points at 95% confidence, with m radii: 8 / epsilon log(m / 0.05) for the
 exponential mechanism ("exponential", the default), which looks for the place where L crosses t; 4
 sqrt(s log(s / 0.05) / rho) for a binary search of s = log2(m) steps; 32 / epsilon log(2 m / 0.05)
 for AboveThreshold. The published choice is "rec_concave" (`_published/one_cluster`), which has not
@@ -54,7 +54,7 @@ class Radius:
     """A released radius."""
 
     square: float  # an integer number of squared steps
-    loss: float  # points that may be missing in its ball with 95 % confidence
+    loss: float  # points that may be missing in its ball with 95% confidence
 
 
 def radii_of(grid: str, ball: float, least: float | None = None) -> Radii:

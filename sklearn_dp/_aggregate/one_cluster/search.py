@@ -81,8 +81,8 @@ def one_cluster_entries(
 ) -> tuple[PlanEntry, ...]:
     """Plan entries of :func:`fit_one_cluster`: at most `rho` and `delta` in all.
 
-    1 % for the number of points, 20 % for the last radius, 2 % for the number of points in the
-    ball; of the rest 30 % for the radius of the boxes, where one is needed, and what remains in
+    1% for the number of points, 20% for the last radius, 2% for the number of points in the
+    ball; of the rest 30% for the radius of the boxes, where one is needed, and what remains in
     equal parts for the searches for a center. `prefix` is for several searches in one plan.
     """
     count, inside, final = 0.01 * rho, 0.02 * rho, 0.2 * rho

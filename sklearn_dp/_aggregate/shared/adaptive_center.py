@@ -45,7 +45,7 @@ class CenterRadius:
     radius: float
     size: float  # released number of units, positive
     status: str
-    beyond: float  # the most units that may lie beyond the radius of the domain (95 %)
+    beyond: float  # the most units that may lie beyond the radius of the domain (95%)
     # (d,), standard deviation of the noise of the center, in the user's unit; 0 where it is known
     error: np.ndarray
     size_sd: float  # standard deviation of the size; infinite where that is
@@ -79,7 +79,7 @@ def adaptive_center_radius(
     """Find a ball about the mean that holds most of the rows.
 
     1. Even with a public bound most rows may be much nearer: release a radius about the public
-    center (or the origin) that 99.9 % of the units are within, and clip to it.
+    center (or the origin) that 99.9% of the units are within, and clip to it.
 
     2. Release the mean and the count of the clipped rows.
 

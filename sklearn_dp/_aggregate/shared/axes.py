@@ -16,7 +16,7 @@ from ..._queries.places import SecondMoment, symmetric
 
 __all__ = ["BASIS_BITS", "Axes", "noise_edge", "normal_points", "plain_axes", "second_moment"]
 
-_FLUCTUATIONS = 2.5  # of the largest eigenvalue of noise, which it exceeds in less than 1 %
+_FLUCTUATIONS = 2.5  # of the largest eigenvalue of noise, which it exceeds in less than 1%
 
 
 def noise_edge(sd: float, d: int) -> float:

@@ -10,14 +10,14 @@ where they are fewer than the noise. What can be told is how many there are at m
 
 The radius was chosen by looking at the same noisy histogram, so a count of the bins beyond it would
 be too low: noise that hides rows also draws the radius in. The bound here holds for **all radii at
-once**, hence for the chosen one, with probability 95 %:
+once**, hence for the chosen one, with probability 95%:
 
     beyond(r) <= size - (noisy counts of a window of bins that ends at r) + margin
 
 for windows of 8, 16, 32, ... bins (4, 8, 16, ... octaves), of which the best one counts: a window
 that leaves near rows out has a larger bound, and not a wrong one. Bins beyond r, up to the end of
 the grid, add no noise. The margin is `_MARGIN` standard deviations of the difference. `_MARGIN` is
-the 95 % quantile of the largest of all standardized sums over windows of 400 independent normal
+the 95% quantile of the largest of all standardized sums over windows of 400 independent normal
 numbers, by simulation of the noise alone (`tests/_aggregate/shared/test_bounds.py` draws it
 again). The noise of the size, which all windows share, makes their sums more alike at the same
 variances, so their maximum is no larger (Slepian's inequality: with windows of a and b bins that
@@ -25,7 +25,7 @@ share o <= min(a, b), (t + o) / sqrt((t + a) (t + b)) grows with the variance t 
 
 Where the size is not known, the counts beyond r are added up. They are the true number and a random
 walk from the last bin inward. By Levy's inequality the lowest point of a walk of B steps is below
--x with at most twice the probability that its end is: 1.96 sd sqrt(B), for 95 %.
+-x with at most twice the probability that its end is: 1.96 sd sqrt(B), for 95%.
 """
 
 import math
@@ -82,7 +82,7 @@ def ball_of(radius: float | None, n_features: int) -> tuple[Domain, str]:
 
 
 def upper_bound_outside(norms: NoisyNorms, radius: float, size: float, size_sd: float) -> float:
-    """The most units that may be farther out than a radius, with probability 95 %; at least 0.
+    """The most units that may be farther out than a radius, with probability 95%; at least 0.
     `size` is another release of the number of units, its `size_sd` infinite where there is none."""
     # Bins that end at the radius or before: what is in the others may be beyond it. The last bin
     # has no end.
@@ -186,7 +186,7 @@ def ok_inside(status: str, most: float, unit: str, name: str) -> str:
     `most`, of `upper_bound_outside`. `name` is the attribute that holds the radius.
 
     >>> ok_inside("ok", 338.2, "row", "bound_")  # doctest: +NORMALIZE_WHITESPACE
-    'ok inside bound_: up to 339 rows (with 95 % confidence) may lie farther out, and how much
+    'ok inside bound_: up to 339 rows (with 95% confidence) may lie farther out, and how much
     farther is not counted; pass bounds= to remove this caveat'
     >>> ok_inside("ok, but pay rules", 1.0, "row", "bound_")[-22:]
     'this caveat; pay rules'
@@ -197,7 +197,7 @@ def ok_inside(status: str, most: float, unit: str, name: str) -> str:
         return status
     more = status.removeprefix("ok").replace(", but ", "; ", 1)
     return (
-        f"ok inside {name}: up to {math.ceil(most)} {unit}s (with 95 % confidence) may lie farther "
+        f"ok inside {name}: up to {math.ceil(most)} {unit}s (with 95% confidence) may lie farther "
         f"out, and how much farther is not counted; pass bounds= to remove this caveat{more}"
     )
 

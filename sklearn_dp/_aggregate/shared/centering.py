@@ -39,7 +39,7 @@ class Weights:
     """Released facts about the weights of units, in multiples of the largest one."""
 
     square: float = 1.0  # sum of squares over the sum, in (0, 1]; 1 is a bound
-    above: float = 0.0  # at least this share of the weight was cut off (99.9 %)
+    above: float = 0.0  # at least this share of the weight was cut off (99.9%)
 
     @classmethod
     def of(cls, totals: np.ndarray, sd: ArrayLike) -> Self:
@@ -57,7 +57,7 @@ class Weights:
         if status != "ok" or self.above < _TOLD:
             return status
         return (
-            f"weights are cut off: at least {100 * self.above:.0f} % of the weight is above "
+            f"weights are cut off: at least {100 * self.above:.0f}% of the weight is above "
             "max_weight and does not count; a larger max_weight would help"
         )
 

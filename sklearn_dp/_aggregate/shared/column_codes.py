@@ -91,7 +91,7 @@ def _told_of_columns(found: RefinedCenters, names: Sequence[object]) -> str:
     words = [text.format(_numbered(number, names)) for number, text in told if number.any()]
     cut = np.flatnonzero(found.beyond)
     if len(cut):
-        parts = [f"{names[i]} ({100 * found.beyond[i]:.2g} %)" for i in cut.tolist()]
+        parts = [f"{names[i]} ({100 * found.beyond[i]:.2g}%)" for i in cut.tolist()]
         where = listed(parts, range(len(parts)))
         words.append(f"rows beyond the bounds are clipped to them: {where}")
     constant = np.flatnonzero(found.constant & (lost == 0))
@@ -109,7 +109,7 @@ def told_of_rule(spread: np.ndarray, names: Sequence[object], what: str) -> list
     if not share[first] > _RULES or len(share) < 2:
         return []
     return [
-        f"{names[first]} has {100 * min(share[first], 0.999):.1f} % of the spread, so the "
+        f"{names[first]} has {100 * min(share[first], 0.999):.1f}% of the spread, so the "
         f"other columns hardly affect the {what}; to change that, scale the columns first"
     ]
 

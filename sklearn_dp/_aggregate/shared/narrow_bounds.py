@@ -125,7 +125,7 @@ def told_of_cuts(
     >>> ball = Domain.from_bounds(60.0, 2)
     >>> place = np.array([40.0, 20.0]), np.array([30.0, 14.0])
     >>> told_of_cuts("ok", np.array(["ok", "ok"]), ball, *place, ["pay", "age"])
-    'ok, but a typical row reaches 100 % of the bound, so longer rows may have been clipped'
+    'ok, but a typical row reaches 100% of the bound, so longer rows may have been clipped'
     """
     if domain is None or not is_ok(status):
         return status
@@ -137,7 +137,7 @@ def told_of_cuts(
         if not part > least:
             return status
         words = (
-            f"a typical row reaches {plain(100 * min(part, 1.0))} % of the bound, so longer rows "
+            f"a typical row reaches {plain(100 * min(part, 1.0))}% of the bound, so longer rows "
             "may have been clipped"
         )
         if part > most and along > least:

@@ -70,7 +70,7 @@ class _Ranks:
         return self.sigma * _rank_noise(level, len(self.edges))
 
     def sampling(self, level: float) -> float:
-        """How far sampling moves a rank at the most, at 95 %."""
+        """How far sampling moves a rank at the most, at 95%."""
         # Weights are at most 1, so their squares sum to no more than they do: the error of a share
         # of weighted units is at most this.
         return _LEVEL * math.sqrt(self.size * level * (1 - level))

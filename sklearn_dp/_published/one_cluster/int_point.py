@@ -50,7 +50,7 @@ def int_point(
 
     With n = n_points + m numbers, m of them left out at the ends, it is interior unless the
     choice among the candidates, 129 at most, loses more than m / 2: with probability at least
-    95 % for m >= 4 log(129 / 0.05) / epsilon, where the ball holds any number of the middle.
+    95% for m >= 4 log(129 / 0.05) / epsilon, where the ball holds any number of the middle.
 
     The plan has the entries of :func:`int_point_entries`. The values are integers of at most
     `radius`, which is public, in steps, at most 2**24. `n_points`, public, says how many of the

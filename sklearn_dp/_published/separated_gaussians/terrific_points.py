@@ -138,7 +138,7 @@ def terrific_radius(
 
 
 def points_entries(rho: float, delta: float, prefix: str) -> tuple[PlanEntry, ...]:
-    """Plan entries of `points_ball`: shares of 40, 30, 15 and 15 %; boxes alone need delta."""
+    """Plan entries of `points_ball`: shares of 40, 30, 15 and 15%; boxes alone need delta."""
     above, gaussian = Mechanism.ABOVE_THRESHOLD, Mechanism.GAUSSIAN
     test = "1 unit in, around or outside of a ball"
     return (

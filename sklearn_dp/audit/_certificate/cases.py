@@ -126,7 +126,7 @@ _SHOWN = equal_rows(6, place=1.0, record=1.0)
 # that matter are 2**-1/4 = .841 and 1, and each ring is just inside one of them. The record is in
 # every ball, near the border of most. A choice tells most if half of its chance is on radii whose
 # score the record raises, and half on those whose score it lowers. On the way to the last center,
-# where a ball has to hold 80 % of `n_points`, these are .841 and 1, of equal scores; for the last
+# where a ball has to hold 80% of `n_points`, these are .841 and 1, of equal scores; for the last
 # radius they are 1 and the sixteen above it.
 _NEAR, _FAR, _N_NEAR = 0.83, 0.99, 787
 _RINGS = rows_on_rings()

@@ -104,4 +104,4 @@ def test_public_values_are_known():
 
 def test_weights_above_the_cap_are_told():
     found = replace(moments(), weights=Weights(above=0.3))
-    assert told(found, codes_of_means(found)).startswith("weights are cut off: at least 30 %")
+    assert told(found, codes_of_means(found)).startswith("weights are cut off: at least 30%")

@@ -58,7 +58,7 @@ def test_all_of_the_budget_is_spent():
 
 
 def test_a_far_value_in_one_column_costs_no_other_and_none_is_worse_than_plain():
-    """Root mean squares over 12 fits: each is right to 20 %, so twice as much is clear."""
+    """Root mean squares over 12 fits: each is right to 20%, so twice as much is clear."""
     errors, others, alone = [], [], []
     for seed in range(12):
         rng = np.random.default_rng(seed)
@@ -97,8 +97,8 @@ def test_other_bounds_are_nearly_as_good_as_a_box(kind):
 @pytest.mark.parametrize("bounds", [BOX, None])
 @pytest.mark.parametrize("spreads", [True, False])
 def test_intervals_hold(bounds, spreads):
-    """40 fits of four columns: at a true rate of 90 %, fewer than 122 of 160 has probability 1e-7;
-    of standard deviations, whose few far rows may be missing, at 86 % fewer than 114. Half of the
+    """40 fits of four columns: at a true rate of 90%, fewer than 122 of 160 has probability 1e-7;
+    of standard deviations, whose few far rows may be missing, at 86% fewer than 114. Half of the
     right error holds 107."""
     big = spiky(np.random.default_rng(10**6), 1_000_000)
     held = []

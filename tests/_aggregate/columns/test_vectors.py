@@ -100,7 +100,7 @@ def test_the_radius_is_where_noise_and_loss_are_least_together():
 
 
 def test_noise_is_what_it_says():
-    """2,000 numbers: their spread is right to 1.6 %, so 8 % off has probability 5e-7."""
+    """2,000 numbers: their spread is right to 1.6%, so 8% off has probability 5e-7."""
     X = np.full((50, 3), [2.0, 0.0, 2.0])
     vectors, off = of_box(powers=((2, 0.4),), shifts=(0.0,), beyond=0.36), []
     for seed in range(335):

@@ -178,7 +178,7 @@ def test_noise_has_the_stated_size():
     found = average(X, 1.0, delta=5e-9)
     assert found.sd == pytest.approx(2 / (found.size * math.sqrt(1.8)), rel=1e-4)
     error = found.mean - 1e6 / 3
-    # 500 normals: the standard deviation is within 3.5 % of sd, five standard errors are 16 %.
+    # 500 normals: the standard deviation is within 3.5% of sd, five standard errors are 16%.
     assert np.std(error) == pytest.approx(found.sd, rel=0.16)
     assert abs(error.mean()) < 5 * found.sd / math.sqrt(500)
 

@@ -125,7 +125,7 @@ def true_mean(law):
 def test_intervals_of_skewed_columns_hold_the_mean(law, bounded, n):
     """40 fits: intervals of a right error hold 38, but for columns whose noise is told.
 
-    Fewer than 28 happens with probability 1e-6 at a true rate of 93 %; a bias of 2.5 standard
+    Fewer than 28 happens with probability 1e-6 at a true rate of 93%; a bias of 2.5 standard
     errors holds 12, and nothing holds none.
     """
     draw, box = LAWS[law]
@@ -173,7 +173,7 @@ def test_part_of_a_row_at_a_huge_budget_is_no_error(seed):
 
 
 def test_a_rare_value_is_in_the_standard_deviation_of_a_scaler():
-    """That of 1 % ones among zeros was .013, and trusted: .0995."""
+    """That of 1% ones among zeros was .013, and trusted: .0995."""
     off = []
     for seed in range(20):
         X = (np.random.default_rng([5000, seed]).random((5000, 1)) < 0.01).astype(float)

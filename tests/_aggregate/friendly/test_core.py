@@ -204,7 +204,7 @@ def test_add_remove_filter_constants(n, rho, delta):
 @pytest.mark.parametrize("sd", [0.3, 1.0, 2.4, 17.0])
 @pytest.mark.parametrize("delta", [0.3, 1e-3, 1e-9])
 def test_the_bound_of_the_size_holds_for_the_smaller_neighbor_too(sd, delta):
-    """Exact law of the rounded noise: without the half step it is too small up to 60 % more often.
+    """Exact law of the rounded noise: without the half step it is too small up to 60% more often.
 
     The n of a data set is what its smaller neighbor has in common with the larger one.
     """

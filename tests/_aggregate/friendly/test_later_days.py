@@ -102,7 +102,7 @@ def test_a_later_day_that_is_not_clipped_is_seen(monkeypatch):
 
 
 def test_rare_values_of_all_days_are_in_the_interval():
-    """Of 1 % ones beside five other columns, as those of one day: in 4 of 10 intervals."""
+    """Of 1% ones beside five other columns, as those of one day: in 4 of 10 intervals."""
     held, others = [], []
     high = np.append(np.full(5, 100.0), 1.0)
     for seed in range(10):

@@ -75,7 +75,7 @@ def diameter_of(n, d):
 def test_as_good_as_knowing_the_location(locate, where):
     """Within 1.1 of the expected error of a noisy sum about the true mean, in 6 runs on average.
 
-    d = 200: each error is within 6 % or so of its mean, the average of 6 within 2.5 %.
+    d = 200: each error is within 6% or so of its mean, the average of 6 within 2.5%.
     """
     n, d = 800, 200
     rng = np.random.default_rng(0)
@@ -96,7 +96,7 @@ def test_without_the_diameter():
     clip = diameter_of(2000, 50) / math.sqrt(2)
     oracle = math.sqrt(50 / 2000 + 50 * clip**2 / (2 * 2000**2))
     errors = [np.linalg.norm(fit(X, seed=seed).mean - 1e9) for seed in range(5)]
-    assert np.mean(errors) < 1.35 * oracle  # one sample of X: +- 10 %
+    assert np.mean(errors) < 1.35 * oracle  # one sample of X: +- 10%
 
 
 @pytest.mark.parametrize("locate", ["zcdp", "basic", "cells"])

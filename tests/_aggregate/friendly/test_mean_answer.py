@@ -75,7 +75,7 @@ def test_what_a_long_tail_may_shift_is_told_where_it_is_most_of_the_error():
     assert _in_words(codes, near, short, facts, [0], str) == "ok"
     status = _in_words(codes, near, long, facts, [0], str)
     assert status.startswith("ok, but the noise may hide long tails")
-    assert "9 % of a spread" in status
+    assert "9% of a spread" in status
 
 
 def test_a_column_of_one_value_is_named_beside_other_limits_which_are_not_its_own():
@@ -86,6 +86,6 @@ def test_a_column_of_one_value_is_named_beside_other_limits_which_are_not_its_ow
     for bias in ([0.0, 0.029], [0.029, 0.2]):
         status = _in_words(codes, near, end._replace(bias=np.array(bias)), facts, facts.names, str)
         assert status.startswith("ok, but ") and status.endswith(words)
-        assert ("9 % of a spread" in status) == (bias[0] > 0) == ("long tails" in status)
+        assert ("9% of a spread" in status) == (bias[0] > 0) == ("long tails" in status)
     told = _in_words(codes, near, end._replace(open=True), facts, facts.names, str)
     assert "the noise hides how long tails are" in told and told.endswith(f"; {words}")

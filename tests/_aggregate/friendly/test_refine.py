@@ -161,7 +161,7 @@ def test_a_row_on_an_axis_at_the_clip_moves_a_release_by_all_of_its_claim(powers
 
 @pytest.mark.parametrize(("columns", "n", "epsilon"), [(1, 2000, 1.0), (5, 10_000, 0.5)])
 def test_a_rare_value_beside_other_columns_is_in_the_interval(columns, n, epsilon):
-    """Clips leave out a part of 1 % ones that counts of distances do not show: the intervals held
+    """Clips leave out a part of 1% ones that counts of distances do not show: the intervals held
     their mean in 8 and 5 of 12 fits. The errors of other columns stay what they were."""
     flags, others = [], []
     for seed in range(12):

@@ -122,8 +122,8 @@ def test_rows_at_far_ends_are_looked_for_where_all_centers_are_at_the_near_ones(
 
 
 def test_a_flag_that_noise_hides_is_in_the_error_of_the_inertia():
-    """Of 500 to 1,000 rows with a flag of 5 %, at epsilon 1 no center has it, and `inertia_` was a
-    third of the cost. Of 48 intervals that hold 95 %, 34 or fewer hold once in 10^8; without what
+    """Of 500 to 1,000 rows with a flag of 5%, at epsilon 1 no center has it, and `inertia_` was a
+    third of the cost. Of 48 intervals that hold 95%, 34 or fewer hold once in 10^8; without what
     noise hides at the far end 4 of 10 did. And they are no wider than the cost, in the median."""
     held, wide = 0, []
     for seed in range(48):

@@ -166,7 +166,7 @@ def separated(n, d, k, seed):
     ],
 )
 def test_acceptance(n, d, k, exact, near):
-    """Of 12 new mixtures at epsilon = 1: how many exact, how many within 10 %; and the cost.
+    """Of 12 new mixtures at epsilon = 1: how many exact, how many within 10%; and the cost.
 
     Seeds are fixed, so it cannot fail by chance; none of them has served to tune anything.
     """

@@ -286,7 +286,7 @@ def test_much_beyond_the_cap_is_told():
     found = Quality(10.0, 1.0, 20.0, 1.0)
     assert found.inertia_sd == 1 and replace(found, taken=8.0).inertia_sd == np.hypot(1, 8)
     assert replace(found, taken=8.0).explained_sd > found.explained_sd
-    words = "rows beyond the cap on distances may increase inertia_ by up to 80 %"
+    words = "rows beyond the cap on distances may increase inertia_ by up to 80%"
     for status, told in (
         ("ok", f"ok, but {words}"), ("ok, but x", f"ok, but x; {words}"), ("noise", "noise"),
     ):  # fmt: skip
@@ -297,15 +297,15 @@ def test_much_beyond_the_cap_is_told():
 
 
 def test_what_caps_take_is_seen_beside_the_noise():
-    """An inertia below its noise is no measure: 10^11 % of it were told of in small data."""
+    """An inertia below its noise is no measure: 10^11% of it were told of in small data."""
     hidden = Quality(-3.0, 40.0, 200.0, 50.0, taken=30.0)
     assert hidden.inertia == 0
-    assert "may increase inertia_ by up to 75 %" in told_of_inertia("ok", hidden)
+    assert "may increase inertia_ by up to 75%" in told_of_inertia("ok", hidden)
     none = "ok, but the standard error of inertia_ is many times its value"
     assert told_of_inertia("ok", replace(hidden, taken=15.0)) == none
     assert told_of_inertia("ok", replace(hidden, near_sd=1.0, taken=0.4)) == "ok"  # of 200
     noisy = told_of_inertia("ok, but x", Quality(10.0, 6.0, 20.0, 1.0))
-    assert noisy == "ok, but x; the standard error of inertia_ is about 60 % of its value"
+    assert noisy == "ok, but x; the standard error of inertia_ is about 60% of its value"
 
 
 def test_what_is_next_to_nothing_of_the_total_is_not_told():

@@ -43,7 +43,7 @@ def test_a_flag_takes_nothing_from_the_other_columns():
 def test_flags_that_agree_are_not_clipped_together():
     """Rows at the far ends of several columns are longer than those at one: with the scale of a
     single flag for each of two, a third of their variances was lost, and no interval told it. Of
-    96, 76 or fewer hold once in 10^7 if each holds 95 %."""
+    96, 76 or fewer hold once in 10^7 if each holds 95%."""
     held = 0
     for seed in range(48):
         X = flagged(2000, seed)[:, [0, 0, 1]]
@@ -78,7 +78,7 @@ def test_replay_of_a_fit_with_a_flag():
     ],
 )
 def test_a_rare_value_in_a_box_is_in_the_intervals(columns, mixture):
-    """Of 1 % ones, rows of which whitening takes out of sight: the variance was 0 with an error of
+    """Of 1% ones, rows of which whitening takes out of sight: the variance was 0 with an error of
     1e-12, and "ok", in 12 fits of 12."""
     held, told, shares = [], 0, np.array([0.5, 0.3, 0.19, 0.01])
     for seed in range(8):

@@ -65,7 +65,7 @@ def test_a_stop_on_true_values_is_killed(monkeypatch):
 
 def test_bounded_moments_far_from_the_middle_have_errors_that_hold():
     """What the noise of the mean does to the variance of a column is far more than its own noise
-    does. Of 40 intervals of 95 % fewer than 34 hold in one of 20,000 cases."""
+    does. Of 40 intervals of 95% fewer than 34 hold in one of 20,000 cases."""
     n, high, held, complaints = 30_000, np.array([100.0, 1e6]), [], 0
     for seed in range(40):
         rng = np.random.default_rng(seed)

@@ -71,7 +71,7 @@ def test_weights_that_are_held_for_the_last_round_are_those_that_it_would_find()
 @pytest.mark.parametrize("d", [1, 4, 20])
 @pytest.mark.parametrize("scale", [0.8, 1.0, 1.3])
 def test_a_normal_law_of_any_scale_is_normal_and_its_tails_are_not(d, scale):
-    """Expected counts of 20,000 rows: of the normal law, and with 3 % of them twice as far out."""
+    """Expected counts of 20,000 rows: of the normal law, and with 3% of them twice as far out."""
     edges = edges_of(d)
     near, far = (20000 * np.diff(chdtr(d, np.square(edges) / s**2)) for s in (scale, 3 * scale))
     assert tails._normal(near, edges, 25.0, d) and abs(tails._heavier(near, edges, 25.0, d)) < 1e-6
@@ -96,7 +96,7 @@ def test_few_rows_are_not_counted():
 
 
 def skewed(rng, n):
-    """A normal column, a lognormal one, one with 80 % zeros; their means and variances."""
+    """A normal column, a lognormal one, one with 80% zeros; their means and variances."""
     zeros = rng.exponential(size=n) * (rng.random(n) < 0.2)
     columns = 45 + 15 * rng.normal(size=n), rng.lognormal(10.0, 0.8, n), zeros
     grown = np.exp(0.64)
@@ -106,10 +106,10 @@ def skewed(rng, n):
 
 @pytest.mark.parametrize("bounded", [False, True])
 def test_intervals_of_skewed_columns_hold(bounded):
-    """Of 40 fits of 10,000 rows and three columns each, at least 103 of 120 intervals of 95 %.
+    """Of 40 fits of 10,000 rows and three columns each, at least 103 of 120 intervals of 95%.
 
-    With intervals that hold 95 % it fails once in 10^6 fits; a bias of 1.5 standard errors in one
-    column holds 67 % there, and fails nine times in ten. Without counts none of the lognormal ones
+    With intervals that hold 95% it fails once in 10^6 fits; a bias of 1.5 standard errors in one
+    column holds 67% there, and fails nine times in ten. Without counts none of the lognormal ones
     holds, nor any variance of it.
     """
     held, off, told = 0, [], 0
@@ -213,7 +213,7 @@ def test_what_is_heavy_by_its_index_or_by_how_much_it_takes():
 
 def test_what_noise_may_hide_of_a_tail_is_in_the_error_of_a_variance():
     """By hand: seven tenths of what as many rows as noise hides have, of the power law of index 3
-    beyond 99 % of a normal law: as many as r**-3 are beyond r, and the mean of r**2 is 3 start**2.
+    beyond 99% of a normal law: as many as r**-3 are beyond r, and the mean of r**2 is 3 start**2.
     """
 
     def found(size, radius=2.0, ball=1e12, number=1):
@@ -242,8 +242,8 @@ def test_what_noise_may_hide_of_a_tail_is_in_the_error_of_a_variance():
     ],
 )
 def test_no_variance_that_may_be_far_off_is_ok(law):
-    """Of 20 fits of 1500 and of 6000 rows and an age: with a chance of 1 % each, seven of 40 fail
-    once in seven million. Of 20 normal tables of 6000 rows, 2 % of which are complained of, seven
+    """Of 20 fits of 1500 and of 6000 rows and an age: with a chance of 1% each, seven of 40 fail
+    once in seven million. Of 20 normal tables of 6000 rows, 2% of which are complained of, seven
     do once in ten million. Without what noise may hide, half of the lognormal ones fail."""
     wrong = told = 0
     for seed in range(20):

@@ -250,7 +250,7 @@ def test_the_size_of_an_average_is_seldom_too_large(delta):
 
 
 def test_noise_of_an_average_is_what_it_says():
-    """one_cluster:21: the standard deviation given the size within 2 %; nothing from nothing."""
+    """one_cluster:21: the standard deviation given the size within 2%; nothing from nothing."""
     entries = (
         PlanEntry("size", "gaussian", 1e5, uses=None),
         PlanEntry("mean", "gaussian", 1e5, uses=None),
@@ -454,7 +454,7 @@ def quick_choices(original):
 @pytest.mark.slow
 @pytest.mark.parametrize("law", ["normal", "uniform", "point", "geometric"])
 def test_rec_concave_on_a_million_candidates(monkeypatch, law):
-    """one_cluster:29: |F| = 2^20, n = 1600; a score of n / 4 in 95 % of 100 runs. The exponential
+    """one_cluster:29: |F| = 2^20, n = 1600; a score of n / 4 in 95% of 100 runs. The exponential
     mechanism is never worse: it fails with a probability below 1e-9 (exact)."""
     size, n = 2**20, 1600
     u = np.random.default_rng(5).random(n)

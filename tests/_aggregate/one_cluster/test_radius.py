@@ -152,7 +152,7 @@ def test_every_selector_finds_a_good_radius(method, grid):
 
 
 def test_radius_on_a_line_against_the_smallest_interval():
-    """Exact probability of r <= max(2 sqrt(2) r_opt, r_min); promised: 95 %."""
+    """Exact probability of r <= max(2 sqrt(2) r_opt, r_min); promised: 95%."""
     rng = np.random.default_rng(3)
     for _ in range(20):
         n, t = 400, int(rng.integers(100, 300))

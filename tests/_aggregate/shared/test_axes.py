@@ -72,7 +72,7 @@ def test_symmetric_noise_has_the_norm_of_its_law():
 
 def test_points_have_the_spread_of_each_axis_and_are_finite_at_the_ends_of_the_uniform_law():
     points = normal_points(np.random.default_rng(0), 20_000, np.array([1.0, 100.0]))
-    # One in a million that a right law fails; a spread wrong by 4 % is caught.
+    # One in a million that a right law fails; a spread wrong by 4% is caught.
     assert stats.kstest(points[:, 0], "norm").pvalue > 1e-6
     assert stats.kstest(points[:, 1] / 100, "norm").pvalue > 1e-6
 

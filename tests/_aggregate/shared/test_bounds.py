@@ -143,7 +143,7 @@ def largest_sum(rng, n_draws):
 
 
 def test_the_margin_is_the_quantile_of_the_largest_sum():
-    """2,000 draws: 95 % has a standard error of .5 %; a margin of 3.4 is passed by 12 %."""
+    """2,000 draws: 95% has a standard error of .5%; a margin of 3.4 is passed by 12%."""
     passed = np.mean(largest_sum(np.random.default_rng(0), 2000) > bounds._MARGIN)
     assert 0.03 < passed < 0.07
 
@@ -159,7 +159,7 @@ def worst_radius(norms, counts, size):
 
 @pytest.mark.parametrize("known", [True, False])
 def test_it_holds_at_all_radii_at_once(known):
-    """300 draws: at most 5 % fail at any of 30 radii; 10 % would be five standard errors."""
+    """300 draws: at most 5% fail at any of 30 radii; 10% would be five standard errors."""
     rng, failed = np.random.default_rng(1), 0
     counts = np.zeros(401)
     counts[205:214] = [50, 400, 3000, 9000, 15_000, 12_000, 3000, 100, 5]

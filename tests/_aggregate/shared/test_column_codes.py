@@ -38,16 +38,16 @@ def test_what_a_status_tells_of_columns():
     )
     wide = found._replace(std_error=error, spread=np.array([10.0, 4000.0, 11.0]))
     assert told_by_column("ok", wide, FINE, names).startswith(
-        "mostly noise in some columns: hours in 2 of 4 centers; salary has 99.9 % of the spread"
+        "mostly noise in some columns: hours in 2 of 4 centers; salary has 99.9% of the spread"
     )
     said = {
         "at_bound": (np.arange(12).reshape(4, 3) == 4, "rows: salary in 1 of 4"),
-        "beyond": (np.array([0.125, 0, 0]), "are clipped to them: age (12 %)"),
+        "beyond": (np.array([0.125, 0, 0]), "are clipped to them: age (12%)"),
         "constant": (
             np.array([False, False, True]),
             "only a single value is visible in these columns: hours",
         ),
-        "spread": (np.array([10.0, 4000.0, 11.0]), "ok, but salary has 99.9 % of the spread"),
+        "spread": (np.array([10.0, 4000.0, 11.0]), "ok, but salary has 99.9% of the spread"),
     }
     for name, (value, words) in said.items():
         assert words in told_by_column("ok", found._replace(**{name: value}), FINE, names)

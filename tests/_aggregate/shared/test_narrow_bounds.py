@@ -72,7 +72,7 @@ def test_a_ball_that_is_too_small_is_told(name, radius):
     model = fitted(name, X, radius)
     if name in ("DPRobustScaler", "DPQuantiles") and radius > 50:
         assert model.trustworthy_  # their ball is a box, which holds these quantiles
-    elif name == "DPStandardScaler":  # its ball is a box, too: 14 % of ages and 1 % of hours beyond
+    elif name == "DPStandardScaler":  # its ball is a box, too: 14% of ages and 1% of hours beyond
         assert model.column_status_.tolist() == (["bound", "ok"] if radius > 50 else ["bound"] * 2)
     else:
         assert model.status_ != "ok"

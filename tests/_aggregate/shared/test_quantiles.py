@@ -36,10 +36,10 @@ def test_no_column_of_the_root_is_longer_than_the_first(n, length):
 
 
 def test_sums_are_right_and_have_the_noise_that_they_are_said_to_have():
-    """2,000 sums of 40 histograms, of noise of a scale: 5 sd of each mean, 8 % of all squares.
+    """2,000 sums of 40 histograms, of noise of a scale: 5 sd of each mean, 8% of all squares.
 
-    The noise of 40 histograms is independent: about 2,000 / 6 squares that count, an error of 8 %
-    at one sd for sums that move together; 35 % off has probability 1e-5 at the seed that is fixed.
+    The noise of 40 histograms is independent: about 2,000 / 6 squares that count, an error of 8%
+    at one sd for sums that move together; 35% off has probability 1e-5 at the seed that is fixed.
     """
     counts = np.random.default_rng(0).integers(0, 50, (40, 50))
     session = open_session(PlanEntry("it", Mechanism.GAUSSIAN, 0.5), rho=0.5)
@@ -73,7 +73,7 @@ def rank_errors(X, values, slack, levels=LEVELS):
 
 
 def test_ranks_have_the_noise_that_they_are_said_to_have(monkeypatch):
-    """Total numbers of 160 columns: noise off by 28 % would show (false alarms below 1e-6)."""
+    """Total numbers of 160 columns: noise off by 28% would show (false alarms below 1e-6)."""
     X, original, totals = np.linspace(0, 1, 300)[:, None] * [1.0, -3.0], isotonic_regression, []
 
     def seen(noisy, **options):
@@ -164,9 +164,9 @@ def test_too_few_rows_are_told():
 
 
 def test_intervals_hold_the_quantiles_of_the_population():
-    """Normal intervals of 95 %: of 480 at least 88 % (binomial: fewer with probability 1e-7).
+    """Normal intervals of 95%: of 480 at least 88% (binomial: fewer with probability 1e-7).
 
-    Ones of half that width hold 67 %.
+    Ones of half that width hold 67%.
     """
     held, rng = [], np.random.default_rng(1)
     draws = {

@@ -29,7 +29,7 @@ def test_entries_cost_what_they_are_given():
 
 
 def test_number_of_tuples_against_the_table_of_the_exact_formula():
-    """Filter with rho 0.7 and delta 9e-9 or 9e-7 of its own: the published table within 2 %."""
+    """Filter with rho 0.7 and delta 9e-9 or 9e-7 of its own: the published table within 2%."""
     share = TupleShares()
     for rho, delta, friends, expected in (
         (0.7, 9e-7, 1.0, 138),

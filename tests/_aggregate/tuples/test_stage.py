@@ -206,7 +206,7 @@ def test_amplification_is_the_mean_over_the_number_of_copies(rate, epsilon):
 
 
 def test_copies_follow_the_poisson_law_and_belong_to_their_unit():
-    """Chi-square tests on 50 000 units, alarm 1e-6 each; a rate that is off by 5 % is found."""
+    """Chi-square tests on 50 000 units, alarm 1e-6 each; a rate that is off by 5% is found."""
     rng = np.random.default_rng(0)
     draws = rng.integers(2**64, size=50_000, dtype=np.uint64)
     rows = copied_rows(draws, 20, 0.5)

@@ -13,8 +13,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoi
 def test_golden_noise_scale():
     """sigma = sensitivity / sqrt(2 rho): hand-computed, and what the noise really has.
 
-    The sample variance of 2e5 draws lies within 2.5 % of sigma^2 but for a chance below 1e-14
-    (5 standard errors are 1.6 %); a sensitivity that is wrong by 1.25 changes it by 56 %.
+    The sample variance of 2e5 draws lies within 2.5% of sigma^2 but for a chance below 1e-14
+    (5 standard errors are 1.6%); a sensitivity that is wrong by 1.25 changes it by 56%.
     """
     session = open_session(PlanEntry("sum", "gaussian", 0.5))
     out = session.gaussian("sum", np.zeros(200_000, int), sensitivity=2.0**20, unit=2.0**-20)

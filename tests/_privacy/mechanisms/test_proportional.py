@@ -116,7 +116,7 @@ def test_losses_are_those_of_zcdp(rho):
 
 
 def test_lemma_f4_asks_for_far_more_noise():
-    """friendly_core:18: at the lemma's distance the loss at 99.9 % is .04 where .9 was asked."""
+    """friendly_core:18: at the lemma's distance the loss at 99.9% is .04 where .9 was asked."""
     d, eta, epsilon, delta = 3, 0.05, 0.9, 1e-3
     log = math.log(2 / delta)
     distance = min(
@@ -141,7 +141,7 @@ def integers(matrix, bits):
 def test_the_law_in_one_dimension():
     """s (1 + eta Z)^2 / (s eta^2) is noncentral chi-square; Kolmogorov-Smirnov, alarm 1e-6.
 
-    2000 draws: an eta that is 30 % off is caught (checked below).
+    2000 draws: an eta that is 30% off is caught (checked below).
     """
     noise, eta = NoiseSource(3, "noise"), _proportional._eta(-20)
     out = (
@@ -206,7 +206,7 @@ def test_the_output_is_the_formula_to_the_last_bit(d, count, bits):
 def test_the_law_in_three_dimensions():
     """tr(S^-1 output) / eta^2 is noncentral chi-square with d^2 degrees: all entries have noise.
 
-    Kolmogorov-Smirnov, alarm 1e-6; of 1000 draws a noise that is 15 % off is caught, and so is an
+    Kolmogorov-Smirnov, alarm 1e-6; of 1000 draws a noise that is 15% off is caught, and so is an
     output without the noise off the diagonal.
     """
     d, eta, noise = 3, _proportional._eta(-30), NoiseSource(5, "noise")

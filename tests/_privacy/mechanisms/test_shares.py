@@ -165,7 +165,7 @@ def released(total, given=None, n_honest=3, **options):
 
 
 def test_a_release_has_the_noise_that_its_cost_asks_for():
-    """Drawn by the session, or by the clients: the same law. 4000 numbers: 1 % in the scale."""
+    """Drawn by the session, or by the clients: the same law. 4000 numbers: 1% in the scale."""
     need = 2.0 * 0.5 / math.sqrt(2 * RHO)
     drawn = released(np.full(4000, 10))
     scale = share_scale(2.0, RHO, 3)

@@ -53,7 +53,7 @@ def test_adding_a_row_changes_one_tuple():
 def test_counts_of_the_second_half():
     """easy_instances:B12: noisy counts of the rows of each cell; weights of sum one.
 
-    180 standard normals: their squares are chi-square but for 1e-6, so noise that is 30 % off in
+    180 standard normals: their squares are chi-square but for 1e-6, so noise that is 30% off in
     scale is caught.
     """
     X, noise = audit_data(), []

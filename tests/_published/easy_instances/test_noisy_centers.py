@@ -86,7 +86,7 @@ def test_laws_of_the_noisy_centers():
     """easy_instances:B5: Laplace logarithms, standard normal centers in units of the scale; KS,
     alarm 1e-6.
 
-    With 600 numbers a scale that is off by 15 % is found.
+    With 600 numbers a scale that is off by 15% is found.
     """
     k, epsilon, delta, separation = 2, 0.5, 0.1, 50.0
     centers = np.array([[0.0, 0.0, 0.0], [2.0**20, 0.0, 0.0]])

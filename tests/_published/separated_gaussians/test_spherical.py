@@ -34,4 +34,4 @@ def test_spherical_laws_are_shells():
         assert about[-1] < spherical._NEAR * about[n // 4]
         lengths = np.sqrt(np.sort(squares))
         assert lengths[-1] < tree._WIDER * lengths[int(tree._HELD * n)]
-    assert right >= 57  # 95 %
+    assert right >= 57  # 95%

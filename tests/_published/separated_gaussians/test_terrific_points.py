@@ -151,8 +151,8 @@ def test_no_radius_at_all_costs_the_same():
 
 
 def test_above_threshold_is_as_strict_as_its_theorem():
-    """separated_gaussians:C2: less than 5 % of 2000 wrong answers; the bound of the theorem gives
-    2.2 % at the most.
+    """separated_gaussians:C2: less than 5% of 2000 wrong answers; the bound of the theorem gives
+    2.2% at the most.
     """
     session = session_of(PlanEntry("radius", "above threshold", 1e6, uses=None))
     margin = 5 * 8

@@ -53,7 +53,7 @@ def test_eigenvalues_inside_the_range_have_smaller_divergences():
 @pytest.mark.parametrize("rho", [1e-2, 1.0])
 @pytest.mark.parametrize("delta", [1e-12, 1e-3])
 def test_what_the_kernel_draws_is_not_blamed_and_less_is(d, distance, rho, delta):
-    """The kernel's scales are in steps of 2^(1/16); 20 % less than the step above is too little."""
+    """The kernel's scales are in steps of 2^(1/16); 20% less than the step above is too little."""
     eta = kernel.least_eta(distance, d, rho, delta)
     if eta is None:  # no noise is enough
         assert not law.is_zcdp(distance, 0.9, d, rho, delta)
