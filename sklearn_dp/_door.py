@@ -187,9 +187,12 @@ def _schema(X: Any, name: str) -> Schema:
     if frame is not None:
         return _schema_of_frame(frame, name)
     if is_sequence(X):
-        if not len(X) or _width(X[0]) is None:
+        # No row decides alone: what is no row is told where rows are read, wherever it stands.
+        widths = (_width(row) for row in X)
+        width = next((each for each in widths if each), None)
+        if width is None and (not len(X) or _width(X[0]) is None):
             raise Wrong(ValueError, _expected_table(name))
-        return Schema(_wide_enough(_width(X[0]), name))
+        return Schema(_wide_enough(width or 0, name))
     if not hasattr(X, "__array__") and not issparse(X):
         raise Wrong(ValueError, _expected_table(name))
     if not hasattr(X, "shape"):  # the values alone tell

@@ -59,6 +59,7 @@ QUESTIONS = {
     balls.Points: ["points"],
     balls.CountsAbout: ["counts_about"],
     balls.BallCounts: ["ball_counts"],
+    balls.RingCounts: ["ring_counts"],
     balls.BallSum: ["ball_sum", "ball_sum_replaced"],
     averages.Members: ["members"],
     boxes.FullestBoxes: ["fullest_boxes"],

@@ -416,6 +416,13 @@ def ball_counts(rng):
     return _points(ground, query, *_some_active(rng, ground), replace=True, additive=False)
 
 
+def ring_counts(rng):
+    ground = Ground.draw(rng)
+    squares = np.floor(np.square(_edges(rng, ground.limit)))
+    query = balls.RingCounts(ground.points(rng, 1)[0], squares)
+    return _points(ground, query, *_some_active(rng, ground))
+
+
 def _ball_sum(rng, replace):
     ground = Ground.draw(rng)
     center, radius = ground.points(rng, 1), rng.uniform(0.05, 0.5, 1) * ground.ball
@@ -523,8 +530,8 @@ CASES = {
         pinned, cluster_sums, capped_squares, capped_sum, first_level, second_level, far_counts,
         leaf_sums, column_ranks, line_ranks, unit_totals, octaves, equal_bins, vector_ranks,
         vector_sums, offset_sums, category_counts, working, middle_scores, length_scores, score_sum,
-        points, counts_about, ball_counts, ball_sum, ball_sum_replaced, members, fullest_boxes,
-        named_boxes, named_boxes_replaced,
+        points, counts_about, ball_counts, ring_counts, ball_sum, ball_sum_replaced, members,
+        fullest_boxes, named_boxes, named_boxes_replaced,
         named_intervals, radius_scores,
     )
 }  # fmt: skip

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from sklearn import config_context
 from table_tools import DATES, FRAME, NO_TABLES, ODD, OTHERS, TABLE, TABLES, TEXTS
 
-from sklearn_dp import DPKMeans
+from sklearn_dp import DPKMeans, PrivacyBudget, PrivacyLedger
 from sklearn_dp._door import (
     Schema,
     check_categories,
@@ -259,3 +259,15 @@ def test_one_column_is_told_how_to_become_a_table():
     ):
         with pytest.raises(ValueError, match=words):
             DPKMeans(2).fit(line)
+
+
+@pytest.mark.parametrize("odd", [1.0, None, "ab", [], [1.0], [1.0, 2.0, 3.0]])
+@pytest.mark.parametrize("place", [0, 100, 200])
+def test_an_odd_row_of_a_list_is_told_in_one_way_wherever_it_stands(odd, place):
+    """The first one decided which error there was, and whether anything was charged."""
+    X = np.random.default_rng(0).normal(size=(200, 2)).tolist()
+    X.insert(place, odd)
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-5))
+    with pytest.raises(ValueError, match="its rows differ in length, or are no rows"):
+        DPKMeans(2, ledger=ledger).fit(X)
+    assert len(ledger.entries) == 1

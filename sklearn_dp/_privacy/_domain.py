@@ -95,16 +95,26 @@ class Domain:
         scale = float(np.abs([low, high]).max(initial=0.0))
         if scale > _LARGEST:
             raise ValueError(f"bounds: no entry or width may exceed {_LARGEST:g}.")
-        # Wide enough for the rounding of x - center on every clipped row; a box that is a
-        # single point still needs a positive radius.
-        with np.errstate(under="ignore"):  # of a box that is refused below
-            radius = float(np.linalg.norm(high - low)) / 2 * (1 + 1e-12)
+        radius = _reach(low, high)
         if not radius <= _LARGEST:
             raise ValueError(f"bounds: no entry or width may exceed {_LARGEST:g}.")
-        radius = max(radius, 1e-9 * scale)
         if radius < _SMALLEST:
             raise ValueError(f"bounds: the box must be at least {_SMALLEST:g} wide.")
         return cls((low + high) / 2, radius, low, high)
+
+    @classmethod
+    def within(cls, low: np.ndarray, high: np.ndarray) -> Self:
+        """The box between ends (d,) that a fit has computed: no error can be raised then, as the
+        budget is spent. Ends and widths beyond those of :meth:`from_bounds` are moved to them."""
+        low, high = np.clip([low, np.maximum(low, high)], -_LARGEST, _LARGEST)
+        radius = min(max(_reach(low, high), _SMALLEST), _LARGEST)
+        return cls((low + high) / 2, radius, low, high)
+
+    @classmethod
+    def about_origin(cls, radius: float, n_features: int) -> Self:
+        """The ball of a radius that a fit has released; the least or the largest that there may be
+        where that is beyond these."""
+        return cls(np.zeros(n_features), min(max(radius, _SMALLEST), _LARGEST))
 
     @property
     def ends(self) -> tuple[np.ndarray, np.ndarray]:
@@ -176,6 +186,14 @@ class Domain:
         scaled = (points / largest).reshape(-1, points.shape[-1])
         norms = safe_norms(scaled).reshape(largest.shape)
         return points * np.minimum(1.0, self.radius / largest / np.maximum(norms, 1e-300))
+
+
+def _reach(low: np.ndarray, high: np.ndarray) -> float:
+    """The radius of a box: wide enough for the rounding of x - center on every clipped row, and
+    positive where the box is a single point."""
+    with np.errstate(under="ignore"):  # of a box that is next to nothing
+        radius = float(np.linalg.norm(high - low)) / 2 * (1 + 1e-12)
+    return max(radius, 1e-9 * float(np.abs([low, high]).max(initial=0.0)))
 
 
 def column_ends(bounds: Any, n_features: int) -> tuple[np.ndarray, np.ndarray]:

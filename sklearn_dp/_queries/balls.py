@@ -23,7 +23,7 @@ from .samples import ByPart
 
 __all__ = [
     "BallCounts", "BallSum", "Beyond", "CountsAbout", "Crossing", "LARGEST_SQUARE", "Points",
-    "counts_within", "squared_distances",
+    "RingCounts", "counts_within", "squared_distances",
 ]  # fmt: skip
 
 LARGEST_SQUARE = 2.0**52
@@ -125,6 +125,23 @@ class BallCounts(PointQuery):
     def _claims(self, facts: Facts) -> tuple[Claim, ...]:
         """A point is within a square or not; scores are as sensitive as numbers."""
         return (Claim.of_entries(1.0, len(self.squares)),) * 2
+
+
+class RingCounts(PointQuery):
+    """The numbers of active points between squares (m,) of a center (d,), from zero on."""
+
+    center: np.ndarray
+    squares: np.ndarray
+
+    def _check(self) -> None:
+        check_points(self.center[None])
+
+    def on(self, part: Part) -> tuple[Part, tuple]:
+        return part, (np.diff(_counts_about(part, self.center[None], self.squares)[0], prepend=0),)
+
+    def _claims(self, facts: Facts) -> tuple[Claim, ...]:
+        """A point is in one ring at most."""
+        return (Claim(1.0, most=1.0),)
 
 
 def _counts_about(part: Part, centers: np.ndarray, squares: np.ndarray) -> np.ndarray:

@@ -56,7 +56,7 @@ class Columns(Public):
         if self.box is None or self.box.low is None:
             return self.box
         low, high = self.of_table(np.array([self.box.low, self.box.high]))
-        return Domain.from_bounds((low, high), len(self.scale))
+        return Domain.within(low, high)
 
     def of_table(self, rows: np.ndarray) -> np.ndarray:
         """Rows of the table in these coordinates: each a function of its row alone, elementwise."""

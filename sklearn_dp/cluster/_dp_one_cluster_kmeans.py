@@ -3,6 +3,10 @@
 A round finds a ball among the points that are in none so far, by the search of
 :class:`._dp_one_cluster.DPOneCluster`. How many rounds there are, and what each of them pays, is
 public; which points are left is a function of each point and of released balls.
+
+A ball holds part of its cluster, and what is left of that must not be found again. So its points
+are those as far out as the cluster reaches: up to the first of some rings with few points in it, by
+noisy counts. Where there is none, or where rows are as dense beyond the ball, that is the first.
 """
 
 import math
@@ -10,17 +14,26 @@ from typing import Any
 
 import numpy as np
 
-from .._aggregate.one_cluster.search import fit_one_cluster, one_cluster_entries, seen_ball
+from .._aggregate.one_cluster.search import Ball, fit_one_cluster, one_cluster_entries, seen_ball
+from .._aggregate.shared.centering import noise_sd
 from .._base import MOST_CLUSTERS, Bounds, LedgerLike, RandomStateLike, check_integer
 from .._intervals import StandardErrors
-from .._queries.balls import Beyond
+from .._privacy._plan import PlanEntry
+from .._privacy._rounding import sum_down
+from .._privacy._session import PrivacySession
+from .._queries.balls import Beyond, RingCounts
+from .._queries.handles import GridRows
 from .._validation import check_n_points
 from ._centers import BaseDPCenters
 from ._dp_one_cluster import BaseDPBall
 
 __all__ = ["DPOneClusterKMeans"]
 
-_LARGER = 1.25  # points so many radii from a center belong to its ball
+_RADII = 1.25 ** np.arange(8)  # of a ball: up to one of these its points are
+_EMPTY = 0.1  # of the points of a ball: fewer in a ring are none
+_EVEN = 0.8  # of the density of a ball: that of the ring about it, where there is no cluster
+_RINGS_SHARE = 0.05  # of the budget of a round
+_PART = 0.8  # of the points of a cluster of the mean size, that a ball holds
 
 
 class DPOneClusterKMeans(StandardErrors, BaseDPBall, BaseDPCenters):
@@ -47,8 +60,8 @@ class DPOneClusterKMeans(StandardErrors, BaseDPBall, BaseDPCenters):
     ledger : str, path or PrivacyLedger, optional
         Ledger with the total budget of many fits; charged before the data are read.
     n_points : int or float, optional
-        Number of points that a ball should hold, or a fraction of the released number of points;
-        0.8 / n_clusters by default.
+        Number of points that a ball should hold, or a fraction of the released number of points.
+        By default 0.8 of the mean number of points of the clusters that are still to be found.
     radius_method : {"auto", "exponential", "binary_search", "above_threshold", "rec_concave"}, \
 default="auto"
         See :class:`DPOneCluster` for this and the next five.
@@ -158,34 +171,35 @@ default="auto"
         self._check_search(n_features)
 
     def _wanted(self):
-        return 0.8 / self.n_clusters if self.n_points is None else check_n_points(self.n_points)
+        return _PART / self.n_clusters if self.n_points is None else check_n_points(self.n_points)
 
     def _plan_entries(self, target, n_features):
         rho, failure = self._total(target)
         entries, rho = self._bound_entries(rho, n_features)
-        k = self.n_clusters
-        rounds = (
-            one_cluster_entries(
-                rho / k * (1 - 1e-9), failure / k * (1 - 1e-9), self._search(n_features), f"{i}/"
-            )
-            for i in range(k)
-        )
-        return (*entries, *(entry for each in rounds for entry in each))
+        rho, failure = (part / self.n_clusters * (1 - 1e-9) for part in (rho, failure))
+        search, words = self._search(n_features), "1 unit in a ring"
+        for i in range(self.n_clusters):
+            rings = PlanEntry.gaussian(f"{i}/rings", _RINGS_SHARE * rho, words)
+            entries += one_cluster_entries(sum_down([rho, -rings.rho]), failure, search, f"{i}/")
+            entries += (rings,)
+        return entries
 
     def _fit_table(self, table, session, progress):
         rows, domain, columns, status = self._rows(table, session)
         search = self._search(table.n_features)
         balls: list[Any] = []
         for i in range(self.n_clusters):
-            # A fraction is one of all points: the first round's released number of them.
-            wanted = balls[0].target if balls else self._wanted()
+            if self.n_points is None:
+                wanted = _PART / (self.n_clusters - i)
+            else:  # a fraction is one of all points: the first round's released number of them
+                wanted = balls[0].target if balls else self._wanted()
             ball = fit_one_cluster(session, rows, wanted, search, prefix=f"{i}/")
-            rows.apply(Beyond(ball.center, ball.square * _LARGER**2))
+            rows.apply(Beyond(ball.center, _reach(session, rows, ball, f"{i}/rings")))
             balls.append(ball)
             progress(f"ball {i}")
         self.radius_ = domain.radius
         found = (seen_ball(ball, session.budget_for) for ball in balls)
-        self.status_ = next((text for text in (status, *found) if text != "ok"), "ok")
+        missed = next((text for text in (status, *found) if text != "ok"), "ok")
         weights = np.array([ball.n_points for ball in balls])
         radii = np.array([math.sqrt(ball.square) * rows.unit for ball in balls])
         order = np.argsort(-weights, kind="stable")  # of the centers
@@ -194,6 +208,22 @@ default="auto"
         steps = np.array([ball.center for ball in balls])
         centers = domain.clip_points(steps * rows.unit + domain.center)
         real = weights > 3 * np.array([ball.n_points_sd for ball in balls])
-        place = centers[real] if real.any() else centers, float(np.median(radii))
-        self.status_ = self._told(self.status_, columns, *place, "a typical ball")
+        real = real if real.any() else ~real
+        place = centers[real], float(np.median(radii[real]))
+        # What bounds cut is told of the balls that were found, whether or not all were.
+        self.status_ = self._told("ok", columns, *place, "a typical ball")
+        if missed != "ok":
+            more = self.status_.removeprefix("ok").removeprefix(", but ")
+            self.status_ = f"{missed}; {more}" if more else missed
         self._set_centers(centers, weights)
+
+
+def _reach(session: PrivacySession, rows: GridRows, ball: Ball, entry: str) -> float:
+    """The square of the distance from the center of a ball up to which points belong to it."""
+    squares = np.floor(ball.square * np.square(_RADII))
+    counts = session.release(entry, rows.ask(RingCounts(ball.center, squares)))
+    inside, first, *rings = counts
+    if first > _EVEN * max(inside, 0.0) * (_RADII[1] ** rows.n_features - 1):
+        return float(squares[1])
+    few = np.array(rings) < max(_EMPTY * ball.n_points, 2 * noise_sd(session.plan[entry].rho))
+    return float(squares[1 + few.argmax()])  # of none, the first

@@ -300,4 +300,6 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance, Base
             self.status_ = known.told(self.status_, names)
         self.status_ = at_bounds(self.status_, box, *place, names)
         cut = codes, box, self.location_, spreads, names
-        self.status_ = self._told_of_days(told_of_cuts(self.status_, *cut))
+        # From other rows, none beyond the bounds are counted.
+        status = told_of_cuts(self.status_, *cut, wrong=bool(self._of_others))
+        self.status_ = self._told_of_days(status)

@@ -197,7 +197,8 @@ class BaseComponentErrors(BaseDPEstimator):
         spreads = np.sqrt(np.maximum(variances - _CLEAR * sd, 0.0))
         mean = self.mean_, self.mean_std_error_
         codes = self.column_status_ = at_bound_codes(self.column_status_, domain, *mean, spreads)
-        status = told_of_cuts(self.status_, codes, domain, self.mean_, spreads, names)
+        cut = codes, domain, self.mean_, spreads, names
+        status = told_of_cuts(self.status_, *cut, wrong=True)
         status, self.column_status_ = told_of_hidden(status, codes, domain, variances, sd, names)
         self._rule = told_of_rule(spreads, names, "components")
         self._status = self._told_of_tails(status)

@@ -191,9 +191,8 @@ class Aggregation:
         )
         scores = outputs.ask(LengthScores(crossing, _BOUND_SQUARES))
         chosen = session.choose("bound", scores, epsilon=epsilon)
-        return Domain.from_bounds(
-            max(math.sqrt(_BOUND_SQUARES[chosen]), 2.0**-20), outputs.n_features
-        )
+        radius = max(math.sqrt(_BOUND_SQUARES[chosen]), 2.0**-20)
+        return Domain.about_origin(radius, outputs.n_features)
 
     # The ways to aggregate take (session, outputs, n_blocks, domain), the domain being public or
     # released by now, and give a vector, a status, and the standard error of the vector, where it

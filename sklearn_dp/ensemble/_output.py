@@ -135,11 +135,17 @@ class Output:
             ]
         )
 
-    def hidden(self, vector, error):
-        """The status of released coefficients, of which the noise may hide most; "ok" of others.
+    def hidden(self, vector, error, *, bounded):
+        """The status of released outputs, of which the noise may hide most.
 
-        A coefficient has no size to be compared with but its own error; a location may well be 0.
+        They have no size to be compared with but their own errors. A location may well be 0, and
+        within public bounds any noise may hide it: then nothing of it can be relied on.
         """
+        if bounded and (np.abs(vector) < _TOLD * error).all():
+            return (
+                "mostly noise: no output can be told from zero; nearer output_bounds, more rows or "
+                "a larger epsilon would help"
+            )
         of_coef = np.repeat(
             [name == "coef_" for name in self.names], [math.prod(shape) for shape in self.shapes]
         )

@@ -26,6 +26,12 @@ from .._sklearn_compat import complete_kmeans
 __all__ = ["BaseReleasedMethods", "completed"]
 
 _METHODS = ("predict", "predict_proba", "transform", "decision_function", "score_samples")
+_ERRORS = "needs standard errors of a fit, which this is not: ask SampleAndAggregate for its own"
+_OF_A_FIT = {
+    "partial_fit": "adds to a fit of its own, which this is not: fit a clone of it",
+    "confidence_interval": _ERRORS,
+    "summary": _ERRORS,
+}
 _FARTHEST = 1e37  # entries of rows that an inner estimator may see in single precision
 
 
@@ -60,9 +66,9 @@ def completed(estimator: Any, released: Sequence[str], n_features: int) -> Any:
             text = f"{name}.{method} needs {missing}, which was not released: name it in `output`"
             text = f"{text}, beside {', '.join(released)}."
             setattr(estimator, method, _Unavailable(text, missing))
-    if isinstance(estimator, BaseDPEstimator) and hasattr(estimator, "partial_fit"):
-        text = f"{name}.partial_fit adds to a fit of its own, which this is not: fit a clone of it."
-        estimator.partial_fit = _Unavailable(text, "partial_fit")
+    for method, why in _OF_A_FIT.items():
+        if isinstance(estimator, BaseDPEstimator) and hasattr(estimator, method):
+            setattr(estimator, method, _Unavailable(f"{name}.{method} {why}.", method))
     return estimator
 
 

@@ -346,7 +346,9 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
         step = self._step(session, aggregation, target, output.size)
         found = aggregation.run(step, results, self.n_blocks_)
         if found.status == "ok" and found.error is not None:
-            found = replace(found, status=output.hidden(found.vector, found.error))
+            bounded = self.output_bounds is not None
+            status = output.hidden(found.vector, found.error, bounded=bounded)
+            found = replace(found, status=status)
         self._keep(found)
         self.estimator_ = self._released(output, n_features)
         progress("aggregation")

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.moments.codes import at_bound_codes, told_of_codes, worst_codes
 from .._aggregate.moments.ellipsoid import as_matrices, matrix_errors
+from .._aggregate.shared.advice import listed
 from .._aggregate.shared.bounds import is_ok
 from .._aggregate.shared.narrow_bounds import at_bounds, told_of_cuts
 from .._aggregate.shared.single_rows import for_rows, products, row_guard, saturated
@@ -84,6 +85,12 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         self.status_ = at_bounds(self.status_, domain, *means, self._column_names)
         cut = codes, domain, self.means_, spreads, self._column_names
         self.status_ = told_of_cuts(self.status_, *cut)
+        if result.coarse.any():
+            where = listed(self._column_names, np.flatnonzero(result.coarse))
+            self.status_ = (
+                "the values of these columns are too large for double precision to resolve their "
+                f"spread: {where}; subtract a constant from them"
+            )
         self.converged_ = is_ok(self.status_)
 
     def _keep_errors(self, errors, size, unknown):

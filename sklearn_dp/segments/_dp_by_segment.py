@@ -382,6 +382,8 @@ class DPBySegment(MetaEstimatorMixin, BasePooledStart, BaseSegmentMethods, BaseD
         partly = [value for value in fine if _some_noise(fits[value])]
         if partly:
             words.append(f"some numbers are noise: {listed(partly, range(len(partly)))}")
+        limits = {value: fits[value].status_.partition("ok, but ") for value in fine}
+        words += [f"{value}: {rest}" for value, (start, _, rest) in limits.items() if rest > start]
         start = f"{bad} of {len(codes)} segments: " if bad else "ok, but "
         self.status_ = start + "; ".join(words) if words else "ok"
 

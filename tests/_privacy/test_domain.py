@@ -1,8 +1,11 @@
 """Public bounds: balls and boxes, points moved into them, and what is refused."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import sklearn_dp
 from sklearn_dp._privacy._domain import Domain, Sphere
 
 
@@ -136,3 +139,33 @@ def test_what_is_done_to_a_row_does_not_depend_on_where_the_others_are(dtype):
             alone = np.concatenate([function(X[i : i + 1]) for i in range(len(X))])
             assert np.array_equal(function(X), alone)
             assert function(X[:0]).shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [(0.0, 0.0), (5.0, 5.0), (1.0, -1.0), (-1e300, 1e300), (np.inf, np.inf), (0.0, 5e-324)],
+)
+def test_a_box_that_a_fit_has_computed_is_never_refused(ends):
+    """The budget is spent by then: it was an error about `bounds`, after the charge."""
+    low, high = np.full((2, 3), ends[0]), np.full(3, ends[1])
+    box = Domain.within(low[0], high)
+    assert 1e-140 <= box.radius <= 1e140 and np.isfinite(box.center).all()
+    assert (box.low <= box.high).all() and np.abs([box.low, box.high]).max() <= 1e140
+    X = np.array([[0.0, 1e308, -1e308], [5e-324, 1.0, -1.0]])
+    assert np.linalg.norm(box.center_rows(X), axis=1).max() <= 2 * box.radius
+    ball = Domain.about_origin(abs(ends[1]), 3)
+    assert 1e-140 <= ball.radius <= 1e140 and ball.low is None
+
+
+def test_a_computed_box_is_that_of_a_user_with_these_bounds():
+    low, high = np.array([-1.0, 2.0]), np.array([4.0, 2.0])
+    found, given = Domain.within(low, high), Domain.from_bounds((low, high), 2)
+    assert found.radius == given.radius and (found.center == given.center).all()
+    assert Domain.about_origin(3.0, 2).radius == Domain.from_bounds(3.0, 2).radius
+
+
+@pytest.mark.parametrize("room", ["_aggregate", "_queries", "_rows"])
+def test_what_runs_after_the_charge_reads_no_parameter_bounds(room):
+    for path in (Path(sklearn_dp.__file__).parent / room).rglob("*.py"):
+        code = "\n".join(line for line in path.read_text().splitlines() if ">>>" not in line)
+        assert "from_bounds(" not in code, path

@@ -48,7 +48,7 @@ def test_mutants_of_the_rounds_are_killed(monkeypatch, attribute, change):
 
 
 def test_a_ball_whose_number_is_lost_in_the_noise_is_no_success():
-    for n, status in ((400, "few points in the ball: noise could explain"), (3000, "ok")):
+    for n, status in ((300, "few points in the ball: noise could explain"), (3000, "ok")):
         rng = np.random.default_rng(8)
         X = rng.choice([-0.7, 0.7], size=(n, 1)) + 0.03 * rng.normal(size=(n, 2))
         model = DPOneClusterKMeans(2, epsilon=1.0, bounds=(-1, 1), random_state=8).fit(X)

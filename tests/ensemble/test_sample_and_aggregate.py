@@ -12,7 +12,9 @@ from scipy import stats
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.decomposition import TruncatedSVD
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.preprocessing import StandardScaler
 
+from sklearn_dp import DPKMeans
 from sklearn_dp._aggregate.shared.columns import Columns
 from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._aggregate.tuples.stage import amplified
@@ -599,3 +601,23 @@ def test_mutants_with_copies_are_killed(monkeypatch, one_copy, name, owner, attr
     # Less noise in the ball shows where both outputs of a pair are in it: not for every seed.
     audit = replay_audit(model, X, recordings=2, stop_at_first=True, random_state=10)
     assert audit.violations != []
+
+
+@pytest.mark.parametrize("aggregator", ["one_cluster", "mean"])
+@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
+def test_what_noise_within_wide_bounds_hides_is_not_ok(aggregator):
+    """A location may be zero, and so its error was compared with nothing but the bounds."""
+    X = np.random.default_rng(0).normal(5.0, 1.0, size=(20_000, 2))
+    model = SampleAndAggregate(StandardScaler(), aggregator=aggregator, random_state=0)
+    assert not model.set_params(output_bounds=1e9).fit(X).status_.startswith("ok")
+    found = model.set_params(output_bounds=10.0, aggregator="one_cluster", epsilon=8.0).fit(X)
+    assert found.status_ == "ok" and np.allclose(found.estimator_.mean_, 5.0, atol=1.0)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
+@pytest.mark.parametrize("method", ["confidence_interval", "summary"])
+def test_what_needs_a_fit_says_so_of_a_released_private_estimator(method):
+    model = SampleAndAggregate(DPKMeans(2), output=("cluster_centers_",), random_state=0)
+    model.fit(np.random.default_rng(0).normal(size=(4000, 2)))
+    with pytest.raises(AttributeError, match=rf"DPKMeans\.{method} .* of a fit"):
+        getattr(model.estimator_, method)()

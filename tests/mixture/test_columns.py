@@ -81,7 +81,7 @@ def test_variances_are_those_of_the_rows_with_nothing_added(name):
 @pytest.mark.parametrize("name", ["0/1", "1..5", "95% zeros"])
 def test_an_offset_of_a_column_changes_nothing_in_a_box_that_shifts_along(name, move):
     """But for the last bits of rows: bins and grids are relative to the box."""
-    X, _ = clusters(name, n=20_000)
+    X, _ = clusters(name, n=30_000)
     X = np.rint(X * 2.0**16) / 2.0**16
     low, high = box_of(X, 0.0)
     here = DPGaussianMixture(3, bounds=(low, high), random_state=0).fit(X)
@@ -118,3 +118,72 @@ def test_a_fit_that_is_right_raises_no_alarm():
             right = adjusted_rand_score(truth, model.predict(X)) > 0.97
             alarms.append(right and not model.status_.startswith("ok"))
     assert np.mean(alarms) <= 0.03
+
+
+@pytest.mark.parametrize("offset", [1e9, 1e12, 1e15])
+@pytest.mark.parametrize("form", ["full", "tied", "diag"])
+@pytest.mark.parametrize("bounded", [False, True])
+def test_values_far_from_zero_are_resolved_as_far_as_doubles_do(offset, form, bounded):
+    """Variances were at least a part of the values, and at 1e8 all rows were of one component."""
+    rng = np.random.default_rng(5)
+    truth = rng.integers(2, size=20_000)
+    X = rng.normal(size=(20_000, 2)) + 10 * np.column_stack([truth, 0 * truth]) + [offset, 0]
+    bounds = ([offset - 50, -50], [offset + 50, 50]) if bounded else None
+    model = DPGaussianMixture(2, covariance_type=form, bounds=bounds, random_state=0).fit(X)
+    assert adjusted_rand_score(truth, model.predict(X)) > 0.97
+    assert model.status_.startswith("ok") and set(model.column_status_) == {"ok"}
+    variances = np.atleast_2d(
+        model.covariances_
+        if form == "diag"
+        else np.diagonal(model.covariances_, axis1=-2, axis2=-1)
+    )
+    assert np.allclose(variances, 1.0, rtol=0.2)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e9, 1e12])
+@pytest.mark.parametrize("bounded", [False, True])
+def test_a_component_of_one_value_keeps_it_apart_from_the_other(offset, bounded):
+    rng = np.random.default_rng(5)
+    truth = rng.integers(2, size=20_000)
+    X = np.column_stack([rng.normal(size=20_000) + 8 * truth, truth, np.full(20_000, 7)]) + offset
+    bounds = (offset - 50, offset + 50) if bounded else None
+    model = DPGaussianMixture(2, covariance_type="diag", bounds=bounds, random_state=0).fit(X)
+    assert adjusted_rand_score(truth, model.predict(X)) > 0.97 and model.status_.startswith("ok")
+
+
+@pytest.mark.parametrize("bounded", [False, True])
+def test_what_doubles_cannot_resolve_is_told(bounded):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(20_000, 2)) + 10 * rng.integers(2, size=(20_000, 1)) + 1e17
+    bounds = (1e17 - 1e3, 1e17 + 1e3) if bounded else None
+    model = DPGaussianMixture(2, bounds=bounds, random_state=0).fit(X)
+    assert not model.status_.startswith("ok") and not model.converged_
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, 2023.0])
+def test_rows_of_one_value_have_no_components(value):
+    model = DPGaussianMixture(2, random_state=0).fit(np.full((20_000, 2), value))
+    assert model.status_.startswith("no components") or "hidden in the noise" in model.status_
+
+
+HOURS = {
+    "hours": ([9, 13, 18], 1, 0.17),
+    "wide": ([9, 13, 18], 1, 0.5),
+    "four": ([9, 12, 15, 18], 1, 0.17),
+    "others": ([9, 13, 18], 4, 0.17),
+}
+
+
+@pytest.mark.parametrize("name", HOURS)
+@pytest.mark.parametrize(("form", "bounded"), [("full", False), ("diag", True), ("tied", False)])
+def test_modes_of_a_column_are_told_apart_whatever_others_are_like(name, form, bounded):
+    """K-means cut another column in two instead, as it does with scaled columns: an index of .5."""
+    at, others, sd = HOURS[name]
+    rng = np.random.default_rng(3)
+    truth = rng.integers(len(at), size=20_000)
+    X = rng.normal(size=(20_000, 1 + others))
+    X[:, 0] = np.array(at)[truth] + sd * X[:, 0]
+    bounds = ([0.0] + [-10] * others, [24.0] + [10] * others) if bounded else None
+    model = DPGaussianMixture(len(at), covariance_type=form, bounds=bounds, random_state=0).fit(X)
+    assert adjusted_rand_score(truth, model.predict(X)) > 0.97
+    assert model.status_.startswith("ok")

@@ -390,3 +390,23 @@ def test_weights_that_the_estimator_does_not_take_are_refused_before_the_charge(
     with pytest.raises(ValueError, match="^sample_weight: the estimator does not accept weights"):
         model.fit(np.zeros((4, 2)), sample_weight=2.0, **by)
     assert not ledger.entries
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
+@pytest.mark.parametrize(
+    "inner", [FriendlyMean, FriendlyCovariance, DPGaussianMixture, lambda **o: DPKMeans(2, **o)]
+)
+@pytest.mark.parametrize("share", [0.12, 0.26, 0.5])
+def test_rows_beyond_bounds_are_told_of_segments(inner, share):
+    """Those of means were told, of the others they were "ok", and limits of segments were lost."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(45, 12, 20_000), rng.lognormal(10.8, 0.6, 20_000)])
+    bounds = ([0, 0], [120, np.quantile(X[:, 1], 1 - share)])
+    by = rng.integers(2, size=len(X))
+    alone = inner(bounds=bounds).set_params(random_state=0).fit(X)
+    model = DPBySegment(inner(bounds=bounds), values=[0, 1], random_state=0).fit(X, by=by)
+    for each in (alone, model):
+        limit = isinstance(alone, DPGaussianMixture)  # which counts no rows: there it is "ok, but"
+        assert share < 0.2 or limit or not each.trustworthy_
+        if share > 0.2 or isinstance(alone, FriendlyMean | DPKMeans):
+            assert "bound" in each.status_ and "x1" in each.status_

@@ -11,7 +11,7 @@ Errors are compared with the spread of the rows as far as it has been seen, neve
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy.special import ndtri
@@ -66,7 +66,11 @@ def beyond_bounds(moments: Moments) -> np.ndarray:
 def status_of(moments: Moments, codes: np.ndarray, names: Sequence[object], budget: Budget) -> str:
     """The status: "ok", or what there is to say of columns, by name."""
     names = names or range(len(codes))
-    wrong = {"noise": _noise, "bound": _bound, "scale": _scale}
+    wrong: dict[str, Callable[..., str]] = {
+        "noise": _noise,
+        "bound": told_beyond,
+        "scale": _scale,
+    }
     told = [
         words(moments, np.flatnonzero(codes == code), names, budget)
         for code, words in wrong.items()
@@ -105,7 +109,10 @@ def _noise(moments: Moments, lost: np.ndarray, names: Sequence[object], budget: 
     return hidden_in_noise(what, worst, 1.0, budget, moments.size, least)
 
 
-def _bound(moments: Moments, cut: np.ndarray, names: Sequence[object], budget: Budget) -> str:
+def told_beyond(
+    moments: Moments, cut: np.ndarray, names: Sequence[object], budget: object = None
+) -> str:
+    """Which columns have many rows beyond the bounds."""
     parts = [f"{names[i]} ({100 * min(moments.beyond[i], 1.0):.0f}%)" for i in cut.tolist()]
     return (
         "many rows are beyond the bounds and are clipped to them: "

@@ -36,7 +36,7 @@ _MAGNITUDES = 2.0 ** np.arange(-OCTAVES, OCTAVES + 1)
 # One bin about zero; the outermost octaves take all beyond.
 _OCTAVE_EDGES = np.concatenate([-_MAGNITUDES[::-1], _MAGNITUDES])
 _NIL = 2.0**-90  # magnitudes that are those of the anchor
-_DIGITS, _EXACT = 1e-6, 1e-11  # of a value: bins that have no other one, and that tell it
+_DIGITS, _EXACT = 1e-6, 1e-15  # of a value: bins that have no other one, and that tell it
 _BINS, _LEVELS = 32, 12
 _RUNS = (1, 2, 4, 8)  # bins that are taken together
 _WHOLE = 0.35  # of a row: less noise is mostly none, and now and then one, as counts are whole

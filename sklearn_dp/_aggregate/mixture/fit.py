@@ -28,6 +28,7 @@ from ..._published.easy_instances.k_tuple_mixture import enough_rows, tuple_part
 from ..._published.separated_gaussians.partition import partition_parts
 from ..._published.separated_gaussians.spherical import spherical_parts
 from ..kmeans.candidates import Choice
+from ..kmeans.n_clusters import reference_number
 from ..moments.codes import codes_of, is_lost
 from ..moments.days import EarlierDays
 from ..moments.ellipsoid import Ellipsoid, Errors
@@ -48,9 +49,10 @@ from .start import first_guesses, least_weight, split_widest
 _HELD, _WIDER = 0.999, 2.0  # of the rows, in the ball of the location; how far rows may reach
 _SPLIT_FORMS = ("full", "diag")  # that know the directions of each component
 _LEAST_ROUNDS, _MOST_ROUNDS = 2, 8
-# Of the values of a column: below the first no standard deviation can be told from that of a single
-# value, which is taken to be the second.
-_UNRESOLVED, _RESOLVED = 1e-8, 1e-5
+# No standard deviation is less than so many spacings of doubles at the values of its column; nor,
+# where a component has a single value, than such a part of the spread of all components. Where
+# these share one value to so many grid steps, than such a part of that value.
+_DOUBLES, _SINGLE, _STEPS = 4.0, 1e-5, 8.0
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,7 @@ class MixtureResult:
     path: str  # which way the releases led
     margins: Margins
     codes: np.ndarray  # (k, d), see :mod:`..moments.codes`
+    coarse: np.ndarray  # (d,), columns whose spread doubles are too coarse for
     choice: Choice | None = None  # of k; None where it was given
     days: MixtureDays | None = None  # what later days start from
 
@@ -104,7 +107,7 @@ def _columns(
 ) -> Margins:
     """The columns that a table is read in from then on."""
     if settings.margins_released(table.n_features):
-        return margins(session, table, domain)
+        return margins(session, table, domain, reference_number(settings.n_components))
     if not settings.scaled:
         return Margins.of_table(table.n_features)
     found = Margins.of_look(session, table, domain)
@@ -144,6 +147,8 @@ def _told(
         [is_lost(of) or not e.least_weight > 0 for e, of in zip(ends, codes, strict=True)]
     )
     status = _status(place, parts, ends, lost)
+    if len(ends) > 1 and (codes == "constant").all():
+        status = "no components to be told apart: only a single value is visible in every column"
     if status == "ok":
         size = sum(e.weight for e in ends)
         found = [e.told("a component", session.budget_for, size) for e in ends]
@@ -316,11 +321,13 @@ def _result(
     unit, origin = parts.rows.unit, place.domain.center
     counts = np.array([e.weight for e in ends])
     means = here.to_table(origin + unit * np.array([e.center for e in ends]))
-    axes, scales = _shapes(ends, unit, here.scale)
+    shapes, single = _shapes(ends, unit, here.scale), here.unseen | (codes == "constant")
+    axes, scales, coarse = _resolved(*shapes, means, single, here)
     return MixtureResult(
         counts / counts.sum(),
         means,
-        *_resolved(axes, scales, means, here.unseen | (codes == "constant"), here.resolution),
+        axes,
+        scales,
         [e.errors for e in ends if e.errors is not None],
         float(counts.sum()),
         place.size,
@@ -330,6 +337,7 @@ def _result(
         parts.path,
         here,
         codes,
+        coarse,
         parts.choice,
     )
 
@@ -353,29 +361,30 @@ def _shapes(
 
 
 def _resolved(
-    axes: np.ndarray,
-    scales: np.ndarray,
-    means: np.ndarray,
-    single: np.ndarray,
-    resolution: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Axes and standard deviations (k, d, d) and (k, d), no narrower than doubles can tell apart in
-    columns (k, d) of a `single` value, or next to that; nor than the value of a column is known.
+    axes: np.ndarray, scales: np.ndarray, means: np.ndarray, single: np.ndarray, here: Margins
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Axes and standard deviations (k, d, d) and (k, d), none too narrow to be resolved; and for
+    which columns (d,) doubles are too coarse.
 
-    scikit-learn squares rows and means before it subtracts them: of a variance of x^2 / 10^10, it
-    keeps the sixth decimal of a log-density.
+    How far values are from zero does not matter, except for the spacing of doubles. Only a column
+    of a single value has no other scale: scikit-learn squares rows and means before it subtracts
+    them, and then still has the sixth decimal of a log-density.
     """
-    value = np.abs(means).max(axis=0)
     columns = axes * scales[:, None, :]
-    own, least = np.square(columns).sum(axis=2), np.square(np.where(value > 0, value, 1.0))
-    narrow = single | (own < _UNRESOLVED**2 * least)
-    least = np.maximum(_RESOLVED**2 * least, np.square(resolution))
-    added = np.sqrt(np.where(narrow, np.maximum(least - own, 0.0), 0.0))
+    own, value = np.square(columns).sum(axis=2), np.abs(means).max(axis=0)
+    apart = np.ptp(means, axis=0)
+    reach = apart + np.sqrt(own.max(axis=0))
+    alone = single.all(axis=0) & (apart <= _STEPS * np.sqrt(own.max(axis=0)))
+    least = _SINGLE * np.where(alone, np.where(value > 0, value, 1.0), reach)
+    least = np.where(single, np.maximum(least, here.resolution), 0.0)
+    coarse = _DOUBLES * np.spacing(value)
+    lost = (own < np.square(coarse)).any(axis=0) & ~alone
+    added = np.sqrt(np.maximum(np.square(np.maximum(least, coarse)) - own, 0.0))
     if not added.any():
-        return axes, scales
+        return axes, scales, lost
     if np.all(axes == np.eye(len(value))):
-        return axes, np.hypot(scales, added)
+        return axes, np.hypot(scales, added), lost
     # Of the two factors side by side.
     both = np.concatenate([columns, added[:, :, None] * np.eye(len(value))], axis=2)
     left, values, _ = np.linalg.svd(both, full_matrices=False)
-    return left, np.maximum(values, np.finfo(float).tiny)
+    return left, np.maximum(values, np.finfo(float).tiny), lost

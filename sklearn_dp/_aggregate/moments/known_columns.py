@@ -24,11 +24,11 @@ from scipy.special import ndtri
 from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
-from ..columns.answer import beyond_bounds
+from ..columns.answer import beyond_bounds, told_beyond
 from ..columns.look import COLUMNS
 from ..columns.moments import Moments, counted, located, measured, rho_entries
 from ..shared.advice import listed
-from ..shared.bounds import with_caveat
+from ..shared.bounds import is_ok, with_caveat
 from ..shared.columns import Columns
 from ..shared.rows import GridTable
 from ..shared.table import Table
@@ -190,7 +190,7 @@ class KnownColumns:
             ends = np.array(self.box.ends) - self.columns.origin
             low, high = np.clip(ends / self.scale, -most, most)
         low, high = np.where(self.unseen, [[-1.0], [1.0]], [low, high])
-        return Domain.from_bounds((low, high), len(self.scale))
+        return Domain.within(low, high)
 
     def start(self, domain: Domain, rows: GridTable) -> Ellipsoid:
         """Standard deviations of one, and no correlations."""
@@ -316,7 +316,11 @@ class KnownColumns:
         return replace(errors, mean=mean, second=second)
 
     def told(self, status: str, names: Sequence[object]) -> str:
-        """The status, with columns whose tails reach beyond what was found without bounds."""
+        """The status, with columns whose tails reach beyond what was found without bounds; those
+        of which many rows are beyond the bounds are what is wrong."""
+        cut = np.flatnonzero(beyond_bounds(self.moments))
+        if len(cut) and is_ok(status):
+            return told_beyond(self.moments, cut, names)
         long = ~self.moments.public & (self.moments.fourth > _VERY)
         words = "long tails are clipped, and variances may be larger, of these columns"
         where = listed(names, np.flatnonzero(long))

@@ -48,6 +48,7 @@ _CHOICE_SHARE = 0.1  # of the budget of several starts, for the choice of one
 _APPROACH_RATIO, _FINAL_RATIO = 2**0.25, 2**0.0625
 _APPROACH_TARGET = 0.8  # of t: some of the points may be cut off by a box
 _LEAST_SAMPLE, _SAMPLED_CLUSTER = 2**13, 1000  # points, and points of the cluster among them
+_PUSH = 0.3  # of the radius of a ball, that its center is moved by
 _FEW = 0.5  # of t: a ball with fewer points is no success
 _SEEN = 2.0  # standard deviations of a number of points that may be none
 _PASSES = {"grid": 5, "pca": 5, "paper": 2, "clip": 4}
@@ -319,17 +320,27 @@ def _approach(task: _Task, region: Region, prefix: str) -> tuple[np.ndarray, np.
     mean_rho, radius_rho = (
         session.remaining(entry) / passes * (1 - 1e-12) for entry in (of_means, of_radii)
     )
-    square = np.zeros(rows.n_features)
+    square, boxed = np.zeros(rows.n_features), region.radius < rows.limit
     for step in range(passes):
         if step or math.isinf(region.radius):
             chosen, _ = ball_radius(
                 session, of_radii, rows, region.center, wanted, squares, radius_rho
             )
             region = Region(region.center, math.sqrt(squares[chosen]))
+        if step == 1 and boxed:
+            region = _pushed(session.rng(prefix + "push"), region, rows.limit)
         found = ball_mean(session, of_means, rows, region, mean_rho, replace=task.search.replace)
         square += np.square(found.error)
         region = region._replace(center=clip_to_ball(found.mean, rows.limit))
     return region.center, np.sqrt(square), region.radius
+
+
+def _pushed(rng: np.random.Generator, region: Region, limit: float) -> Region:
+    """A ball moved by a part of its radius. In the middle of a box that holds two clusters, means
+    stay where they are, and only noise would ever take them to one of the two."""
+    push = rng.random(len(region.center)) - 0.5
+    push *= _PUSH * min(region.radius, limit) / max(float(np.linalg.norm(push)), 1e-300)
+    return region._replace(center=clip_to_ball(np.rint(region.center + push), limit))
 
 
 def _best(task: _Task, found: list[_Found]) -> tuple[np.ndarray, np.ndarray, str]:

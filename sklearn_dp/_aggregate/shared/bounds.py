@@ -78,7 +78,7 @@ def radius_about(
 def ball_of(radius: float | None, n_features: int) -> tuple[Domain, str]:
     """The ball of a released radius about the origin, and a status; the unit ball for None."""
     status = "ok" if radius is not None else NO_BOUND
-    return Domain.from_bounds(1.0 if radius is None else radius, n_features), status
+    return Domain.about_origin(1.0 if radius is None else radius, n_features), status
 
 
 def upper_bound_outside(norms: NoisyNorms, radius: float, size: float, size_sd: float) -> float:

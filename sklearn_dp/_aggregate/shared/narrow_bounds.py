@@ -23,7 +23,7 @@ from .bounds import is_ok, with_caveat
 
 _NEAR, _SMALL = 2.0, 0.02  # standard errors from a bound, if they are small parts of the side
 _EQUAL = 1e-5  # of a side: what grids and whitening round by
-_CUT = 1.25  # spreads from a bound, that the mean of a column has where many rows are at it
+_CUT = 1.3  # spreads from a bound, that the mean of a column has where many rows are at it
 _TWO_VALUES = 0.8  # of the largest variance of a column in bounds
 _OF_SIDE = 0.001  # of the side of a box: what the mean of points with weights is known by
 _OF_BALL = 0.25  # of the radius of a ball: the spread of its rows in a column
@@ -111,8 +111,11 @@ def told_of_cuts(
     means: np.ndarray,
     spreads: np.ndarray,
     names: Sequence,
+    *,
+    wrong: bool = False,
 ) -> str:
     """A status that has nothing to complain of, with the columns of which many rows are at a bound.
+    Where all rows are of interest, and no others have been counted, this is `wrong`.
 
     Means and spreads (..., d) are of columns, in the units of the table. Of a ball it is told where
     a typical row is that long: rows of one length have that by nature, but these do not all point
@@ -143,13 +146,18 @@ def told_of_cuts(
         if part > most and along > least:
             return words + " (try wider bounds)"
     else:
-        cut = cut_by_bounds(domain, means, spreads) & (codes == "bound")
-        if not cut.any():
+        told = np.broadcast_to(codes == "bound", means.shape)
+        cut = cut_by_bounds(domain, means, spreads) & told
+        if not told.any():
             return status
-        where = listed(names, np.flatnonzero(_any_row(cut)))
+        where = listed(names, np.flatnonzero(_any_row(cut if cut.any() else told)))
+        if not cut.any():  # such rows have been counted
+            return with_caveat(status, f"rows beyond the bounds are clipped to them: {where}")
         words = (
             f"many rows are at or next to a bound of these columns, and may lie beyond it: {where}"
         )
+        if wrong:
+            return f"{words} (try wider bounds)"
     return status if words in status else with_caveat(status, words)
 
 
