@@ -16,10 +16,8 @@ from sklearn_dp._aggregate.kmeans.engine import engine_entries
 from sklearn_dp._aggregate.kmeans.n_clusters import (
     SurplusCenters,
     Tree,
-    bic_choice,
     choice_entries,
     reference_number,
-    silhouette_choice,
     surplus_choice,
     surplus_entries,
 )
@@ -225,30 +223,43 @@ def test_noise_is_no_distance():
     assert Tree(there).within[1] < 0.2 * Tree(blind).within[1]
 
 
-@pytest.mark.parametrize("choose", [bic_choice, silhouette_choice])
+@pytest.mark.parametrize("criterion", ["auto", "bic", "silhouette"])
 @pytest.mark.parametrize("k", [2, 5, 12])
-def test_round_clusters_are_counted(k, choose):
-    choice = choose(Tree(surplus(k, 3)), Candidates())
+def test_round_clusters_are_counted(k, criterion):
+    choice = chosen(surplus(k, 3), Candidates(criterion=criterion))
     assert choice.n_clusters == k and choice.status == "ok"
     assert max(choice.criterion, key=choice.criterion.get) == k
 
 
-def test_more_clusters_than_the_range_has_are_not_round():
-    tree = Tree(surplus(12, 3))
+def chosen(surplus, candidates):
+    return surplus_choice(surplus, candidates, candidates.rule(20))
+
+
+def test_a_number_on_which_two_criteria_differ_is_not_clear():
+    """More clusters than the range has are not round, and long ones are several round ones."""
+    many = surplus(12, 3)
     for high in (4, 8):
-        found = bic_choice(tree, Candidates(2, high))
-        assert found == silhouette_choice(tree, Candidates(2, high))
-        assert bic_choice(tree, Candidates(2, high, "bic")).n_clusters == high
-    assert bic_choice(tree, Candidates(15, 30)).n_clusters == 15
+        found = chosen(many, Candidates(2, high))
+        assert found.n_clusters == chosen(many, Candidates(2, high, "silhouette")).n_clusters
+        assert found.status.endswith(
+            f"two criteria suggest {found.n_clusters} and more than {high}"
+        )
+        assert chosen(many, Candidates(2, high, "bic")).n_clusters == high
+    assert chosen(many, Candidates(15, 30)).n_clusters == 15
+    long = surplus(3, 6)
+    long.centers[:, 19] += np.tile(np.linspace(-4, 4, 6), 3)
+    found = chosen(long, Candidates())
+    assert found.n_clusters > 5 and found.status.startswith("number of clusters unclear")
+    assert chosen(long, Candidates(criterion="silhouette")).n_clusters == 3
 
 
 @pytest.mark.parametrize("m", [0, 1, 2])
 @pytest.mark.parametrize("low, high", [(1, 1), (1, 30), (5, 9)])
-@pytest.mark.parametrize("choose", [bic_choice, silhouette_choice])
-def test_any_number_of_centers_gives_a_candidate(m, low, high, choose):
+@pytest.mark.parametrize("criterion", ["auto", "silhouette"])
+def test_any_number_of_centers_gives_a_candidate(m, low, high, criterion):
     full = surplus(2, 1)
     few = SurplusCenters(*(values[:m] for values in vars(full).values()))
-    choice = choose(Tree(few), Candidates(low, high))
+    choice = chosen(few, Candidates(low, high, criterion))
     assert low <= choice.n_clusters <= high
     assert all(low <= k <= high and np.isfinite(v) for k, v in choice.criterion.items())
 
@@ -265,7 +276,7 @@ def test_a_center_of_few_rows_is_no_cluster_because_of_its_noise():
         np.append(there.counts_sd, 20.0),
         np.append(there.within, 70.0 * d),
     )
-    assert bic_choice(Tree(with_it), Candidates()).n_clusters == 3
+    assert chosen(with_it, Candidates()).n_clusters == 3
     bold = replace(TUNING, choice_noise=0.0)
     assert Tree(with_it).within[2] < Tree(with_it, bold).within[2]
 
