@@ -55,6 +55,18 @@ standard deviations of skewed columns wrong by a factor of two (`benchmarks/prof
 _MOST_SEGMENTS = 100
 
 
+def _flags(columns: list[Any]) -> np.ndarray:
+    """Which encoded columns, and those of what is beyond ranges, have two values: all but
+    numbers. Their variances follow from their means."""
+    ranges = [hasattr(column, "beyond") for column in columns]
+    number = [
+        i == 1 and own
+        for column, own in zip(columns, ranges, strict=True)
+        for i in range(len(column.names))
+    ]
+    return ~np.array(number + [False] * sum(ranges))
+
+
 class DPProfile(ProfileDisplays, Versioned, Guaranteed, ParameterNames):
     """Divide persons into segments and describe each of them, from a table and its public schema.
 
@@ -287,6 +299,11 @@ class DPProfile(ProfileDisplays, Versioned, Guaranteed, ParameterNames):
         units = self._units(rows, groups)
         fit = partial(self._fitted, session, stages)
         scales = fit(_SCALES, np.column_stack([rows, *beyond]), units)
+        flags = _flags(plain._columns())
+        low, high, mean = *stages[_SCALES][0].bounds, scales.mean_
+        error = np.abs(low + high - 2 * mean) * scales.mean_std_error_ + scales.mean_std_error_**2
+        scales.var_ = np.where(flags, (mean - low) * (high - mean), scales.var_)
+        scales.var_std_error_ = np.where(flags, error, scales.var_std_error_)
         self.encoder_ = plain
         self._balance = Balance.of(plain._columns(), scales, dict(self.weights or {}))
         balanced = self._balance.rows(rows)
