@@ -67,18 +67,3 @@ def test_no_line_of_the_table_is_stale(ours):
     for model in (ours, pickle.loads(pickle.dumps(ours)), copy.deepcopy(ours)):
         with pytest.raises(AttributeError, match="object has no attribute 'nonsense'"):
             _ = model.nonsense
-
-
-def test_attributes_of_a_fit_are_python_s_affair_before_it():
-    with pytest.raises(AttributeError, match="'DPKMeans' object has no attribute 'n_iter_'"):
-        _ = DPKMeans().n_iter_
-
-
-def test_an_error_inside_a_property_is_its_own():
-    class Odd(DPKMeans):
-        @property
-        def odd(self):
-            raise AttributeError("what odd says")
-
-    with pytest.raises(AttributeError, match="what odd says"):
-        _ = Odd().odd

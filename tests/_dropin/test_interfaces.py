@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 
 from sklearn_dp import (
@@ -56,45 +55,10 @@ def test_error_norms_are_those_of_scikit_learn(norm, scaling, squared):
     assert model.error_norm(model.covariance_, **options) == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "words"),
-    [
-        ((np.eye(3),), ValueError, "comp_cov"),
-        ((np.full((2, 2), np.nan),), ValueError, "comp_cov"),
-        ((np.eye(2), "nuclear"), ValueError, "norm"),
-        ((np.eye(2), "spectral", 1), TypeError, "scaling"),
-        ((np.eye(2), "spectral", True, None), TypeError, "squared"),
-    ],
-)
-def test_bad_arguments_of_error_norm_are_named(arguments, error, words):
-    model = FriendlyCovariance(epsilon=1.0, random_state=0).fit(X)
-    with pytest.raises(error, match=words):
-        model.error_norm(*arguments)
-
-
-def test_a_precision_that_is_not_stored_is_computed():
-    kept = FriendlyCovariance(random_state=0).fit(X)
-    model = FriendlyCovariance(store_precision=False, random_state=0).fit(X)
-    assert model.precision_ is None
-    assert np.array_equal(model.get_precision(), kept.precision_)
-    assert np.array_equal(model.mahalanobis(X), kept.mahalanobis(X))
-    assert model.score(X) == kept.score(X)
-    with pytest.raises(TypeError, match="store_precision"):
-        FriendlyCovariance(store_precision=1).fit(X)
-
-
 def aggregated(estimator, *output):
     return SampleAndAggregate(
         estimator, output=output, output_bounds=20.0, n_blocks=8, epsilon=50.0, random_state=0
     ).fit(X)
-
-
-def test_a_released_kmeans_has_all_its_methods():
-    model = aggregated(KMeans(2, n_init=1, random_state=0), "cluster_centers_")
-    inner = model.estimator_
-    assert np.array_equal(inner.predict(X), model.predict(X))
-    assert inner.transform(X).shape == (len(X), 2)
-    assert inner.score(X) < 0
 
 
 def test_a_released_estimator_says_what_a_method_needs():

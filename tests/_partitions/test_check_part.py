@@ -12,14 +12,10 @@ from scipy.sparse import csr_array
 from sklearn.utils import check_array
 
 from sklearn_dp._partitions._check_part import (
-    MOST_ROWS,
     CheckedSource,
     Columns,
-    Given,
     Reason,
-    at_hand,
     columns_of,
-    quietly,
 )
 from sklearn_dp.exceptions import PartError
 
@@ -114,51 +110,9 @@ def test_columns_of_a_part_are_taken_by_name(make):
         ARRAY.check(make(part))  # nothing tells which is which
 
 
-def test_types_of_parts_follow_that_of_the_table():
-    single = Columns(2, None, np.dtype(np.float32))
-    assert ARRAY.check(ROWS.astype(np.float32)).dtype == np.float64
-    with pytest.raises(Reason, match="contains float64 where X contains float32"):
-        single.check(ROWS)
-    # A part without rows has no numbers that could be changed.
-    assert single.check(ROWS[:0]).dtype == np.float32
-
-
-def test_rows_of_a_part_are_limited(monkeypatch):
-    monkeypatch.setattr("sklearn_dp._partitions._check_part.MOST_ROWS", 3)
-    assert len(ARRAY.check(ROWS[:3])) == 3
-    with pytest.raises(Reason, match="more than 3 rows"):
-        ARRAY.check(ROWS)
-    # 2**27 terms of at most 2**36, the largest that a pass adds up, are below 2**63.
-    assert MOST_ROWS * 2**36 <= 2**63
-
-
-def test_far_entries_are_moved_to_the_largest():
-    assert np.abs(ARRAY.check(np.array([[1e300, -1e300]]))).max() == 1e150
-
-
 def test_no_warning_tells_what_overflows():
     with np.errstate(all="raise"):
         ARRAY.check(np.full((4, 2), 1.7e308))
-
-
-def test_a_piece_at_hand_is_read_once():
-    calls = []
-
-    def read():
-        calls.append(1)
-        return ROWS
-
-    source = CheckedSource(0, ARRAY, read)
-    source.read(), source.read()
-    assert len(calls) == 2
-    with at_hand(()):
-        assert source.read() is source.read()
-    assert len(calls) == 3
-    given = CheckedSource(0, ARRAY, Given(), Given(1))
-    with at_hand((ROWS, [1, 2])):
-        assert np.array_equal(given.read(), ROWS) and given.read_groups() == [1, 2]
-    with at_hand((Reason("it is gone"),)), pytest.raises(PartError, match="part 0: it is gone"):
-        given.read()
 
 
 def test_a_counted_source_notices_what_changes():
@@ -172,14 +126,6 @@ def test_a_counted_source_notices_what_changes():
         source.read_groups()
     with pytest.raises(PartError, match="^sample_weight, part 2: .* in every pass"):
         source.read_weights()
-
-
-@pytest.mark.parametrize("values", [[1, 2, 3], [1, 2, 3, 4, 5]], ids=["fewer", "more"])
-def test_groups_and_weights_of_another_length_are_refused_when_rows_are_counted(values):
-    with pytest.raises(PartError, match="^groups, part 2: it must have one entry for each row"):
-        CheckedSource(2, ARRAY, lambda: ROWS, lambda: values).counted()
-    with pytest.raises(PartError, match="^y, part 2: it must have one entry for each row"):
-        CheckedSource(2, ARRAY, lambda: ROWS, None, lambda: values).counted("y")
 
 
 def test_a_part_has_to_be_what_it_was_in_the_first_pass():
@@ -234,11 +180,3 @@ def test_a_counted_source_notices_other_rows(change):
     with pytest.raises(PartError, match="^X, part 4: its rows .* reordered") as caught:
         source.read()
     assert quotes_nothing(caught.value)
-
-
-def test_errors_that_are_quiet_already_stay():
-    def call():
-        raise PartError("X, part 3: bad.")
-
-    with pytest.raises(PartError, match="^X, part 3: bad.$"):
-        quietly(lambda: quietly(call, 1), 2)

@@ -13,7 +13,6 @@ from partition_tools import (
     EXPECTED,
     GROUPS,
     LABELS,
-    PAGE,
     PAIRS,
     ROWS,
     SECRET,
@@ -25,26 +24,20 @@ from partition_tools import (
     pieces,
     quotes_nothing,
     quoting,
-    run_block,
     run_example,
     shuffles,
     signs,
     sums,
     table_of,
     thirds,
-    wide,
 )
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
-from sklearn_dp import DPKMeans, DPKTupleKMeans, FriendlyMean, SampleAndAggregate
+from sklearn_dp import DPKMeans, SampleAndAggregate
 from sklearn_dp._partitions import engine_of
-from sklearn_dp._partitions._dask import _readers
 from sklearn_dp._partitions._dask_tasks import OwnTasks
-from sklearn_dp._partitions._steps import FAN_IN, Step
-from sklearn_dp._privacy._units import UnitFacts
-from sklearn_dp._rows.table import Table
-from sklearn_dp._rows.table_units import open_units
+from sklearn_dp._partitions._steps import Step
 from sklearn_dp.exceptions import PartError
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 
@@ -140,25 +133,6 @@ def test_points_of_groups_without_a_cluster():
     grouped()
 
 
-def tuples(X):
-    """A fit with k-tuples, whose blocks are brought together."""
-    model = DPKTupleKMeans(2, n_tuples=4, epsilon=1000.0, bounds=5.0, random_state=0).fit(X)
-    assert model.path_ == "tuples"
-    return model
-
-
-def pair(number):
-    return pieces()[number] / 9 + np.where(np.arange(len(pieces()[number])) % 2, 2.0, -2.0)[:, None]
-
-
-@pytest.mark.slow
-def test_k_tuples_without_a_cluster():
-    expected = tuples(np.concatenate([pair(i) for i in range(5)]))
-    found = tuples(delayed(*[pair] * 5))
-    assert np.array_equal(found.cluster_centers_, expected.cluster_centers_)
-    assert np.array_equal(found.labels_.compute(), expected.labels_)
-
-
 @pytest.mark.parametrize("name", ["array", "frame", "own tasks"])
 def test_persisted_collections(name, monkeypatch):
     kept = COLLECTIONS[name]().persist()
@@ -178,23 +152,6 @@ def test_columns_are_known_before_anything_is_read():
         assert found.feature_names is None or found.feature_names.tolist() == names
         assert found.engine.n_parts == 2  # lazy too
         found.rowwise(positive, np.empty(0, np.int32))
-
-
-def test_rowwise_answers_have_the_width_of_the_example():
-    found = engine_of(COLLECTIONS["array"]())
-    doubled = found.rowwise(double, np.empty((0, 3)))
-    assert doubled.shape == (200, 3) and np.array_equal(doubled.compute(), 2 * ROWS)
-
-
-def double(rows):
-    return 2 * rows
-
-
-def test_parts_with_tasks_of_their_own_carry_them():
-    own, brought = _readers(delayed(load, load), None, None)
-    assert all(isinstance(rows, OwnTasks) and rest == [None, None] for rows, *rest in own)
-    assert brought == [(), ()]
-    assert np.array_equal(own[1][0](), load(1))
 
 
 def test_parts_that_share_tasks_are_computed_once():
@@ -220,37 +177,6 @@ def test_rows_are_not_kept_in_the_state():
 
 def opened_and_counted(source):
     return source, (source.n_rows(),)
-
-
-def test_sums_are_added_in_a_tree_and_never_wrap():
-    n_parts = 3 * FAN_IN + 1
-    found = engine_of([dask.delayed(load)(i % 2) for i in range(n_parts)])
-    totals = table_of(found).sums(wide)
-    assert [int(total) for total in (*totals[0], totals[1])] == [n_parts * 2**62] * 3
-
-
-def test_updates_wait_and_count_once():
-    calls = []
-
-    def once(part):
-        calls.append(1)
-        return part, ()
-
-    table = table_of(engine_of(COLLECTIONS["delayed"]()))
-    table.engine.update(with_sources)
-    table.engine.update(once)
-    assert not calls
-    table.engine.reduce(none)
-    table.engine.reduce(none)
-    assert len(calls) == 5
-
-
-def with_sources(source):
-    return source, ()
-
-
-def none(state):
-    return state, ()
 
 
 BAD = {
@@ -284,12 +210,6 @@ def test_an_error_of_a_pass_quotes_nothing():
     assert quotes_nothing(caught.value)
 
 
-def test_bad_rows_in_a_lazy_answer():
-    lazy = engine_of(delayed(load, nan)).rowwise(positive, np.empty(0, np.int32))
-    with pytest.raises(PartError, match="^X, part 1: Input X contains NaN"):
-        lazy.compute()
-
-
 def test_shared_tasks_that_fail():
     broken = dask.delayed(bad)(0)
     X = [dask.delayed(ROWS), *(dask.delayed(lambda x: x)(broken) for _ in range(2))]
@@ -309,14 +229,6 @@ def test_shared_tasks_that_fail():
 )
 def test_bad_collections(X, words):
     with pytest.raises(ValueError, match=words):
-        engine_of(X())
-
-
-@pytest.mark.parametrize(
-    "X", [lambda: dd.from_pandas(FRAME, npartitions=2)["a"], lambda: dask.delayed(1)]
-)
-def test_other_collections_of_dask(X):
-    with pytest.raises(TypeError, match="X must not be of type .*dask.array.Array"):
         engine_of(X())
 
 
@@ -377,20 +289,6 @@ def test_targets_come_in_the_parts_of_the_table():
     assert quotes_nothing(caught.value) and ledger.remaining["epsilon"] < 3.0
 
 
-def test_values_of_rows_with_weights_have_no_known_lengths():
-    """Rows without a weight are not there: blocks are shorter than those of X."""
-    weights = da.from_array(np.where(np.arange(200) % 3, 1.0, 0.0), chunks=60)
-    found = engine_of(da.from_array(ROWS, chunks=(60, 3)), None, weights)
-    table = Table(found.engine, found.n_features, found.dtype, UnitFacts())
-    open_units(table, largest=1.0)
-    values = table.rows(first_entries)
-    assert np.isnan(values.shape[0]) and len(values.compute()) == 133
-
-
-def first_entries(part):
-    return part.source.read()[:, 0]
-
-
 def group_sums(source):
     assert len(source.read_groups()) == source.n_rows()
     return source, (int(sum(source.read_groups())), int(sum(source.read_weights())))
@@ -413,29 +311,6 @@ def test_a_fit_and_its_answers():
     fitted = DPKMeans(2, random_state=0).fit(X, groups=groups)
     expected = DPKMeans(2, random_state=0).fit(ROWS, groups=in_memory)
     assert np.array_equal(fitted.cluster_centers_, expected.cluster_centers_)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-@pytest.mark.parametrize("known", [True, False])
-def test_categories_of_integers_are_numbers_as_in_pandas(known):
-    """Of unknown categories Dask declares one text."""
-    frame = pd.DataFrame({"a": pd.Categorical(np.arange(400) % 5), "b": np.arange(400.0)})
-    parts = dd.from_pandas(frame, npartitions=3)
-    parts = parts if known else parts.assign(a=lambda table: table.a.cat.as_unknown())
-    models = [FriendlyMean(bounds=99.0, random_state=0).fit(table) for table in (frame, parts)]
-    assert np.array_equal(models[0].mean_, models[1].mean_)
-    with pytest.raises(ValueError, match="column 'a' is not"):
-        texts = dd.from_pandas(frame.assign(a=pd.Categorical(["x"] * 400)), npartitions=2)
-        FriendlyMean(bounds=99.0).fit(texts)
-
-
-def test_delayed_parts_of_a_generator():
-    fitted = DPKMeans(2, bounds=5.0, random_state=0).fit_partitions(iter(COLLECTIONS["delayed"]()))
-    expected = DPKMeans(2, bounds=5.0, random_state=0).fit(ROWS)
-    assert np.array_equal(fitted.cluster_centers_, expected.cluster_centers_)
-    assert np.array_equal(fitted.labels_.compute(), expected.labels_)
-    score = fitted.private_score(COLLECTIONS["array"](), random_state=1)
-    assert score == expected.private_score(ROWS, random_state=1)
 
 
 # -- a cluster -------------------------------------------------------------------------------------
@@ -462,40 +337,9 @@ def test_every_collection_on_a_cluster(name, client):
 
 
 @pytest.mark.slow
-def test_rows_come_together_on_a_cluster(client):
-    assert exchanges(engine_of(COLLECTIONS["delayed"]()))
-    found = shuffles(engine_of(COLLECTIONS["delayed"]()))
-    assert np.array_equal(found.compute(), THIRD_SIGNS)
-    expected = tuples(np.concatenate([pair(i) for i in range(5)]))
-    assert np.array_equal(tuples(delayed(*[pair] * 5)).cluster_centers_, expected.cluster_centers_)
-
-
-@pytest.mark.slow
-def test_points_of_groups_on_a_cluster(client):
-    grouped()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["array", "frame", "own tasks"])
-def test_persisted_collections_on_a_cluster(name, client, monkeypatch):
-    kept = COLLECTIONS[name]().persist()
-    for X in (kept, kept * 1.0):
-        monkeypatch.setitem(COLLECTIONS, name, lambda X=X: X)
-        check(name)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", BAD)
 def test_bad_parts_on_a_cluster(name, client):
     check_bad(name)
-
-
-@pytest.mark.slow
-def test_shared_tasks_that_fail_on_a_cluster(client):
-    X = [dask.delayed(ROWS), dask.delayed(bad)(0)]
-    with pytest.raises(PartError, match=r"^X, part 1: .*\(KeyError\)") as caught:
-        passes(engine_of(X))
-    assert quotes_nothing(caught.value)
 
 
 @pytest.mark.slow
@@ -509,15 +353,6 @@ def test_a_worker_that_is_killed_changes_no_bit(client):
         assert np.array_equal(table.sums(slow)[0], expected[0])
     assert np.array_equal(table.rows(signs).compute(), LABELS)
     assert victim not in client.run(os.getpid).values()
-
-
-@pytest.mark.slow
-def test_pages_of_dask_show_the_names_of_passes(client):
-    from dask.utils import key_split
-
-    engine = engine_of(COLLECTIONS["delayed"]()).engine
-    engine.reduce(opened_and_counted)
-    assert {key_split(step.key) for step in engine._steps} == {"dp-opened-and-counted"}
 
 
 @pytest.mark.slow
@@ -539,14 +374,6 @@ def test_no_row_comes_to_the_client(client, monkeypatch):
 
 def signs_and_sums(part):
     return part, (int(signs(part).sum()),)
-
-
-@pytest.mark.slow
-def test_the_page(client, tmp_path, monkeypatch):
-    """Its first line would start another cluster."""
-    monkeypatch.setattr("dask.distributed.Client", lambda **options: client)
-    names = run_block(PAGE, "dask", tmp_path)
-    assert np.bincount(names["model"].labels_.compute()).sum() == 2 * len(ROWS)
 
 
 @pytest.mark.slow

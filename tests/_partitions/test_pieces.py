@@ -90,24 +90,6 @@ def test_no_value_of_a_part_is_looked_at_before_the_charge(number):
         assert ledger.remaining != before
 
 
-@pytest.mark.parametrize("number", [0, 1, 2])
-@pytest.mark.parametrize("kind", ["stream", "functions"])
-def test_a_list_of_no_rows_is_a_part_like_any_other(kind, number):
-    """Which part has no rows does not show: not in the charge, and not in an answer."""
-    lists = [ROWS[:100].tolist(), ROWS[100:].tolist()]
-    lists.insert(number, [])
-    parts = iter(lists) if kind == "stream" else [lambda rows=rows: rows for rows in lists]
-    check(engine_of_parts(parts))
-
-
-def test_lists_of_no_rows_alone_have_no_columns():
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=9.0, delta=1e-5))
-    for parts in (iter([[], []]), [lambda: [], lambda: ()]):
-        with pytest.raises(PartError, match="Expected 2D array"):
-            DPOneCluster(epsilon=1.0, ledger=ledger).fit_partitions(parts)
-    assert not ledger.entries
-
-
 def test_a_list_is_not_read_before_the_first_pass():
     calls = []
 
@@ -120,23 +102,8 @@ def test_a_list_is_not_read_before_the_first_pass():
     assert table_of(found).sums(lambda part: (part, (part.units.n_rows,))) == (400,)
 
 
-def test_whole_numbers_in_a_file(tmp_path):
-    mapped = np.memmap(tmp_path / "rows", dtype=np.int16, mode="w+", shape=(400, 3))
-    mapped[:] = np.arange(1200).reshape(400, 3)
-    found = engine_of(mapped)
-    assert found.dtype == np.float64
-    assert table_of(found).sums(total)[0].tolist() == mapped.sum(axis=0).tolist()
-
-
 def total(part):
     return part, (part.source.read().astype(np.int64).sum(axis=0),)
-
-
-def test_large_arrays_have_several_parts(monkeypatch):
-    monkeypatch.setattr(_pieces, "_PART_ENTRIES", 64)
-    found = _pieces.from_array(ROWS)
-    assert found.engine.n_parts == 10
-    check(found)
 
 
 def test_a_lazy_frame_is_run_once_and_leaves_nothing(monkeypatch, tmp_path):
@@ -177,14 +144,6 @@ def test_a_stream_is_read_once_into_memory_or_a_file(monkeypatch, most):
     assert totals == EXPECTED and np.array_equal(labels, LABELS)
 
 
-def test_bad_pieces_of_a_stream():
-    for bad, words in ((ROWS[:, :2], "columns"), (ROWS * np.nan, "NaN"), ([["x"] * 3], "numeric")):
-        found = engine_of_parts(iter([ROWS, bad]))
-        with pytest.raises(PartError, match=f"^X, part 1: .*{words}") as caught:
-            found.engine  # noqa: B018
-        assert quotes_nothing(caught.value)
-
-
 def failing():
     yield ROWS
     raise OSError(SECRET)
@@ -200,14 +159,6 @@ def test_a_stream_that_breaks_never_counts_as_ended(stream):
     with pytest.raises(PartError, match=r"\(OSError\)") as caught:
         engine_of_parts(stream()).engine  # noqa: B018
     assert quotes_nothing(caught.value)
-
-
-def test_groups_and_weights_come_in_as_many_pieces():
-    groups = [np.arange(len(x)) for x in pieces()]
-    engine = engine_of(pieces(), groups, groups).engine
-    assert engine.reduce(read_all) == (sum(map(sum, groups)), 1 + sum(map(sum, groups)))
-    with pytest.raises(ValueError, match="^groups must be a list .* their number differs"):
-        engine_of(pieces(), groups[1:])
 
 
 OTHERS = {
@@ -233,12 +184,6 @@ def test_other_groups_and_weights_are_refused_by_name_before_anything_is_read(na
         parameter = ("groups", "sample_weight")[place - 1]
         with pytest.raises(TypeError, match=f"^{parameter} must be a list .*{words}"):
             (engine_of_parts if stream else engine_of)(*given)
-
-
-def read_all(source):
-    groups, weights = source.read_groups(), source.read_weights()
-    assert len(groups) == len(weights) == source.n_rows()
-    return source, (int(sum(groups)), int(sum(weights)) + (source.number == 3))
 
 
 @pytest.fixture

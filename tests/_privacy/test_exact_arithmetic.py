@@ -13,7 +13,6 @@ from sklearn_dp._privacy._exact_arithmetic import (
     LazyUniform,
     exp_bounds,
     normal_tail_bounds,
-    smallest_at_most,
 )
 
 
@@ -59,15 +58,6 @@ def test_exp_bounds_hold_and_are_tight(x, precision):
     assert high - low <= 3
 
 
-@given(st.integers(0, 30), st.integers(-1, 1))
-def test_series_bounds_allow_for_the_error_of_the_first_term(x, direction):
-    error = 2**90
-    low, high = _exact_arithmetic._alternating_bounds(
-        lambda work: (1 << work) + direction * error, error, x, 1, 0, 64
-    )
-    assert low <= mpmath.exp(-x) * 2**64 <= high
-
-
 @pytest.mark.parametrize("work", [64, 192, 1024, 5000])
 def test_constants(work):
     with mpmath.workprec(work + 64):
@@ -94,13 +84,3 @@ def test_a_lazy_uniform_is_compared_as_the_real_number_it_is(word, later, data):
     supply = iter(later + [0] * 8)
     lazy = LazyUniform(word, 64, lambda: next(supply))
     assert lazy.below(bounds) == (value < x)
-
-
-@given(st.integers(-50, 3000), st.integers(0, 3000), st.integers(0, 40))
-def test_the_search_finds_the_first_place(answer, guess, first):
-    def exceeds(k):
-        assert k >= first
-        return k < answer
-
-    guess = max(guess, first)
-    assert smallest_at_most(exceeds, guess, first) == max(answer, first)

@@ -5,19 +5,17 @@ to the wrong side by a single part in 1e12 fails; every "tight" assertion bounds
 """
 
 import math
-import random
 
 import mpmath as mp
 import pytest
 from accounting_tools import DELTAS, TIGHT, exact_delta, log_uniform, pld_of, refuses_bad_numbers
 
-from sklearn_dp._privacy import _checks, _gaussian_dp
+from sklearn_dp._privacy import _checks
 from sklearn_dp._privacy._accounting import zcdp_epsilon, zcdp_rho
 from sklearn_dp._privacy._gaussian_dp import (
     gaussian_delta,
     gaussian_epsilon,
     gaussian_mu,
-    gaussian_rho,
     gaussian_sigma,
     mu_from_rho,
     rho_from_mu,
@@ -28,17 +26,6 @@ from sklearn_dp._privacy._gaussian_dp import (
 def _digits():
     with mp.workdps(80):
         yield
-
-
-def test_log_curve_error_is_a_tenth_of_its_margin():
-    rng = random.Random(1)
-    worst = 0
-    for mu in log_uniform(1, 1e-7, 3e3, 800):
-        low = -mu / 2
-        a = rng.uniform(max(low, -8), 38.5) if rng.random() < 0.8 else low * rng.random()
-        exact = mp.log(exact_delta(mu, mp.mpf(mu) * (mp.mpf(a) + mp.mpf(mu) / 2)))
-        worst = max(worst, abs(_gaussian_dp._log_curve(a, mu) - exact))
-    assert 0 < worst < _gaussian_dp.LOG_MARGIN / 10
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1e-4, 1e-2, 0.3, 1.0, 5.0, 30.0, 1e3, 1e4, 1e6])
@@ -59,14 +46,6 @@ def test_gaussian_epsilon_is_above_the_curve_and_close(delta):
         # near epsilon = 0 the curve is flat: there the error is relative to mu
         less = epsilon * (1 - mp.mpf(TIGHT)) - mu * mp.mpf(1e-10)
         assert less < 0 or exact_delta(mu, less) > delta
-
-
-@pytest.mark.parametrize("delta", [1e-300, 1e-6, 0.999])
-def test_epsilons_of_all_sizes_have_a_mu(delta):
-    """Where the curve is steep, the rounding of a logarithm decides on which side its end is."""
-    for epsilon in [m * 10.0**k for k in range(-300, 100, 7) for m in (1, 9)] + [9e57, 9e99]:
-        assert 0 < gaussian_mu(epsilon, delta) < math.inf
-    assert gaussian_epsilon(5e-324, delta) <= 1 and gaussian_delta(5e-324, 5e-324) <= 1e-300
 
 
 @pytest.mark.parametrize("delta", DELTAS)
@@ -97,20 +76,6 @@ def test_gaussian_regression_values(rho, epsilon):
     assert gaussian_epsilon(mu_from_rho(rho), 1e-6) == pytest.approx(epsilon, abs=5e-5)
 
 
-def test_one_release_needs_a_fifth_less_noise_than_the_textbook_formula():
-    assert gaussian_sigma(1.0, 1e-6) == pytest.approx(4.225, abs=5e-4)
-    assert math.sqrt(2 * math.log(1.25e6)) == pytest.approx(5.299, abs=5e-4)
-    assert gaussian_sigma(1.0, 1e-6, sensitivity=3.0) == pytest.approx(3 * 4.22468, rel=1e-5)
-
-
-@pytest.mark.parametrize(
-    "epsilon, delta, rho", [(1, 1e-8, 0.01922), (2, 1e-8, 0.07104), (1, 1e-6, 0.02801),
-                            (4, 1e-6, 0.3510)]
-)  # fmt: skip
-def test_gaussian_rho_regression_values(epsilon, delta, rho):
-    assert gaussian_rho(epsilon, delta) == pytest.approx(rho, rel=3e-4)
-
-
 def test_rho_and_mu_round_to_their_side():
     for value in log_uniform(5, 1e-12, 1e6, 200):
         mu = mp.mpf(mu_from_rho(value))
@@ -137,20 +102,6 @@ CALLS = [
 @pytest.mark.parametrize("name, call", CALLS)
 def test_bad_numbers_are_refused_by_name(name, call):
     refuses_bad_numbers(name, call)
-
-
-@pytest.mark.parametrize("name", ["mu", "delta", "sensitivity"])
-def test_zero_is_refused_where_it_means_nothing(name):
-    for other, call in CALLS:
-        if other == name:
-            with pytest.raises(ValueError, match=name):
-                call(0.0)
-
-
-def test_deltas_that_are_no_probabilities_are_refused():
-    for bad in (1.0, 1.0 + 1e-9, 2.0, 5e-324):  # the last is subnormal
-        with pytest.raises(ValueError, match="delta"):
-            gaussian_mu(1.0, bad)
 
 
 # -- dp-accounting ------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ import ast
 import pickle
 import warnings
 from functools import partial
-from inspect import currentframe
 from pathlib import Path
 
 import numpy as np
@@ -125,14 +124,6 @@ def test_warnings_point_to_this_file(name):
         CALLS[name]()
     own = [each for each in caught if not issubclass(each.category, DeprecationWarning)]
     assert own and {each.filename for each in own} == {__file__}
-
-
-def test_the_line_is_that_of_the_call():
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        clone(MEANS).fit(X)
-        line = currentframe().f_lineno - 1
-    assert {each.lineno for each in caught} == {line} and len(caught) == 2
 
 
 def test_nothing_else_in_the_package_warns():

@@ -99,12 +99,6 @@ def test_one_row_stands_for_each_group(groups):
     assert sorted(np.rint(rows[:, 0]).astype(int).tolist()) == left
 
 
-def test_rows_that_are_units_stand_for_themselves():
-    context = context_of(session(), Table.in_memory(X, Units(N)), 100.0)
-    points = unit_points(context)
-    assert np.array_equal(all_rows(points)[0], all_rows(context.rows)[0])
-
-
 def test_ids_and_sizes_of_groups_are_all_that_travels():
     table = table_of(np.split(np.arange(N), [23, 40]), GROUPS, Elsewhere)
     context = context_of(session(), table, 100.0)

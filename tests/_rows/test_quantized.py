@@ -8,15 +8,15 @@ from sklearn_dp import DPPCA, DPKMeans
 from sklearn_dp._privacy._domain import Domain, Sphere
 from sklearn_dp._privacy._products import NearRows
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._queries.places import NormCounts, SecondMoment, SumAndTotals
+from sklearn_dp._queries.places import SecondMoment, SumAndTotals
 from sklearn_dp._rows import quantized, sparse_rows
 from sklearn_dp._rows import rows as shared_rows
 from sklearn_dp._rows.outside import beyond, outside
-from sklearn_dp._rows.quantized import QuantizedRows, moved_entries
-from sklearn_dp._rows.row_sums import clipped_sums, lines, nearest
+from sklearn_dp._rows.quantized import QuantizedRows
+from sklearn_dp._rows.row_sums import clipped_sums, nearest
 from sklearn_dp._rows.rows import ROWS, Rows
 from sklearn_dp._rows.sparse_rows import SparseRows, as_rows
-from sklearn_dp._rows.table import ArraySource, Part, PartSource
+from sklearn_dp._rows.table import Part, PartSource
 
 N, D = 300, 130
 CENTER = np.random.default_rng(5).normal(size=D)
@@ -39,25 +39,6 @@ def few(seed=0, longest=2.0**25):
     dense[np.arange(40), rng.integers(D, size=40)] = rng.choice([-1, 1], size=40) * longest
     base = np.trunc(longest * np.eye(D)[3])
     return NearRows(base, sparse.csr_array(dense - base)), dense
-
-
-def test_products_of_the_longest_rows_are_those_of_dense_ones():
-    near, dense = few()
-    rng = np.random.default_rng(1)
-    matrix = np.trunc(rng.normal(size=(D, 3)) * 2.0**25 / np.sqrt(D) / 2)
-    assert len(near) == 40 and np.array_equal(near.dense(), dense)
-    assert np.array_equal(near @ matrix, dense @ matrix)
-    assert np.array_equal(lines(matrix.T, near), matrix.T @ dense.T)
-    assert np.array_equal(near.squares(), np.square(dense).sum(axis=1))
-    labels, factors = rng.integers(0, 3, size=40), np.trunc(rng.random(40) * 1024)
-    expected = np.zeros((3, D))
-    np.add.at(expected, labels, factors[:, None] * dense)
-    assert np.array_equal(near.sums(labels, factors, 3), expected)
-    assert np.array_equal(near[factors > 500].dense(), dense[factors > 500])
-    assert np.array_equal(
-        near.in_steps(1 / 1024 + 1e-9).dense(), np.trunc(dense * (1 / 1024 + 1e-9))
-    )
-    assert near.long().tolist() == [False] * 40
 
 
 DOMAINS = {
@@ -98,46 +79,6 @@ def test_entries_go_to_the_grid_as_rows_do(name, dtype, most, monkeypatch):
                 assert part.stop in (N, 45)  # where the long rows are
     after = sparse_table.data, sparse_table.indices, sparse_table.indptr
     assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
-
-
-def test_where_zeros_do_not_stay_zeros_rows_are_made_dense():
-    """Scaled to length one, the zeros of different rows become different numbers."""
-    found = QuantizedRows(as_rows(sparse.csr_array(table())), Sphere.of(D), BOX)
-    assert found.near(slice(0, 9)) is None
-    low = Domain(np.zeros(D), 1.0, np.full(D, 2.0), np.full(D, 3.0))
-    found = QuantizedRows(as_rows(sparse.csr_array(table())), low, None)
-    assert found.near(slice(0, 9)) is None  # a row of zeros is beyond the ball
-    wide = SparseRows(sparse.csr_array((3, 2**14 + 1)))
-    with pytest.raises(ValueError, match="at most 16384"):
-        QuantizedRows(wide, Domain.from_bounds(1.0, 2**14 + 1), None).near(slice(0, 3))
-
-
-@pytest.mark.parametrize("name", [None, *DOMAINS])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_norms_are_counted_where_those_of_dense_rows_are(name, dtype, monkeypatch):
-    """Also next to the edges of bins, where a few rows are made dense."""
-    center, within = (None, None) if name is None else DOMAINS[name]
-    X = table(dtype)
-    base = np.zeros(D) if center is None else center.center
-    X[100:140] = base + np.eye(D)[:40] * 2.0 ** np.arange(-20, 20)[:, None]  # about on the edges
-    X[140:150], X[150, 0] = base, np.nextafter(dtype(2.0), dtype(3.0))
-    X[60:90, 0] = 2.0 ** np.arange(-15, 15)
-    units = Units(N)
-    expected = NormCounts(center, within).on(Part(ArraySource(X), units))[1][0]
-    monkeypatch.setattr(sparse_rows, "_FEW", 1)
-    held = Part(ArraySource(SparseRows(sparse.csr_array(X))), units)
-    monkeypatch.delattr(SparseRows, "__getitem__")
-    assert np.array_equal(NormCounts(center, within).on(held)[1][0], expected)
-
-
-def test_moved_entries_are_those_of_moved_rows():
-    X = table()
-    for domain, within in DOMAINS.values():
-        rows = X if within is None else within.move_rows(X)
-        expected = domain.center_rows(rows)
-        zeros, entries = moved_entries(sparse.csr_array(X), within, domain)
-        assert np.array_equal(entries.data, expected[X != 0])
-        assert np.array_equal(np.broadcast_to(zeros, X.shape)[X == 0], expected[X == 0])
 
 
 @pytest.mark.parametrize("bounds", [2.0, (-1.0, 2.0), (0.5, 1.0)])

@@ -7,19 +7,15 @@ import numpy as np
 import pytest
 
 from sklearn_dp._aggregate.shared.centering import geometric_edges
-from sklearn_dp._privacy._aggregates import weighted_bincount
-from sklearn_dp._privacy._grid import sum_type
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._rows.row_sums import (
     ERROR_STEPS,
     WEIGHT_BITS,
     bins_of,
     clipped_sums,
-    counted,
     nearest,
     nearest_in,
     square_sums,
-    to_centers,
 )
 from sklearn_dp._rows.rows import Rows
 
@@ -49,15 +45,6 @@ def test_nearest_is_exact_and_takes_the_first_of_equals(scale):
         expected = [exact_nearest(row, centers) for row in rows]
         assert labels.tolist() == [label for label, _ in expected]
         assert [int(value) for value in squared] == [value for _, value in expected]
-
-
-@pytest.mark.parametrize("cap", [0.0, 5e-324, 1e-301, -1.0, np.inf, np.nan])
-def test_sums_of_squares_refuse_a_cap_that_they_cannot_divide_by(cap):
-    labels, squared = np.zeros(3, dtype=int), np.array([0.0, 1.0, 2.0])
-    with pytest.raises(ValueError, match="a cap of squares"):
-        square_sums(labels, squared, cap, 1, Units(3))
-    with pytest.raises(ValueError, match="a cap of squares"):
-        square_sums(labels, squared, np.array([1.0, cap]), 2, Units(3))
 
 
 def test_decisions_about_a_row_ignore_the_other_rows():
@@ -153,29 +140,6 @@ def test_a_group_adds_no_more_than_a_row():
             assert 0 <= errors.sum() <= ERROR_STEPS
 
 
-def test_residuals_need_no_known_squares():
-    """Rows that are left out, and weighted ones, too."""
-    rng = np.random.default_rng(6)
-    for rows, centers, limit in residual_cases(rng):
-        every, limits = Rows.of(rows, 2**25), np.full(len(centers), limit)
-        labels = rng.integers(-1, len(centers), size=len(rows))
-        squared = to_centers(every, centers, labels)
-        assert [int(value) for value in squared] == [
-            0 if j < 0 else sum(int(v) ** 2 for v in row - centers[j])
-            for row, j in zip(rows, labels, strict=True)
-        ]
-        for units in (Units(len(rows)), Units(len(rows), np.arange(len(rows)) // 3)):
-            known = clipped_sums(every, centers, labels, squared, limits, units)
-            assert np.array_equal(clipped_sums(every, centers, labels, None, limits, units), known)
-
-
-@pytest.mark.parametrize("k", [1, 2, 255, 256, 300])
-def test_the_first_of_equal_scores_is_taken_among_many_centers(k):
-    scores = np.random.default_rng(7).integers(0, 3, size=(k, 500)).astype(float)
-    labels, best = nearest_in(scores)
-    assert np.array_equal(labels, scores.argmin(axis=0)) and np.array_equal(best, scores.min(0))
-
-
 @pytest.mark.parametrize(
     ("scores", "label"),
     [
@@ -195,30 +159,11 @@ def test_scores_that_are_no_numbers_have_a_label_that_exists(scores, label):
     assert labels.tolist() == [0, label, 0] and labels.dtype == np.int32
 
 
-def test_cells_are_counted_piece_by_piece(monkeypatch):
-    rng = np.random.default_rng(8)
-    cells, groups = rng.integers(-1, 5, size=1000), rng.integers(0, 90, size=1000)
-    monkeypatch.setattr("sklearn_dp._rows.rows._CHUNK_ENTRIES", 77)
-    monkeypatch.setattr("sklearn_dp._privacy._aggregates._CHUNK", 13)
-    for units in (Units(1000), Units(1000, groups)):
-        weights = np.ones(1000, int) if units.weights is None else units.weights
-        known = [int(weights[cells == cell].sum()) for cell in range(6)]
-        assert counted(lambda place: cells[place], 1000, units, 6).tolist() == known
-        assert weighted_bincount(cells, units, 6).tolist() == known
-
-
 def test_errors_are_capped_and_never_rounded_up():
     cap = 12345.678
     for squared in (0.0, 1.0, 12345.0, 12346.0, 1e15):
         steps = square_sums(np.zeros(1, int), np.array([squared]), cap, 1, Units(1))
         assert steps[0] <= ERROR_STEPS * min(squared, cap) / cap < steps[0] + 1 + 1e-6
-
-
-@pytest.mark.parametrize("bits", [24, 36])
-def test_sums_have_a_type_that_holds_them(bits):
-    least = 2 ** (62 - bits)  # rows
-    assert sum_type(least - 1, bits) is np.int64 and sum_type(least, bits) is object
-    assert (least - 1) * 2**bits < 2**62
 
 
 def test_sums_of_more_rows_than_int64_holds_do_not_wrap():

@@ -1,12 +1,11 @@
 """Each field of a charge is compared, for rows and for groups."""
 
-from dataclasses import fields, make_dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from sklearn_dp._privacy._ledger import LedgerCharge, PrivacyLedger
-from sklearn_dp.audit import _charges
+from sklearn_dp._privacy._ledger import PrivacyLedger
 from sklearn_dp.audit._charges import charge_problems
 
 CHANGES = {
@@ -28,10 +27,6 @@ PAYERS = ("key", "value")  # neither goes without the other
 def test_a_true_charge_is_not_blamed(toy, points):
     assert charge_problems(toy, points) == []
     assert charge_problems(toy, points, groups=np.arange(len(points)) // 3) == []
-
-
-def test_every_field_has_a_change_here():
-    assert set(CHANGES) == {field.name for field in fields(LedgerCharge)}
 
 
 @pytest.mark.parametrize("grouped", [False, True])
@@ -56,13 +51,6 @@ def test_no_charge_and_two_are_found(toy, points, monkeypatch, times):
     entries = PrivacyLedger.entries.fget
     monkeypatch.setattr(PrivacyLedger, "entries", property(lambda self: times * entries(self)))
     assert charge_problems(toy, points) == [f"a fit is charged {times} times"]
-
-
-def test_a_field_that_the_audit_does_not_know_is_a_problem(toy, points, monkeypatch):
-    wider = make_dataclass("Wider", [("region", str, "here")], bases=(LedgerCharge,), frozen=True)
-    monkeypatch.setattr(_charges, "LedgerCharge", wider)
-    monkeypatch.setattr(LedgerCharge, "region", "here", raising=False)
-    assert any("does not know the field 'region'" in text for text in charge_problems(toy, points))
 
 
 def test_a_ledger_that_refuses_is_told(toy, points, monkeypatch):

@@ -3,17 +3,8 @@
 import numpy as np
 import pytest
 
-from sklearn_dp._privacy._units import Units
-from sklearn_dp._rows import table
 from sklearn_dp.audit import _checks, check_dp_estimator
-from sklearn_dp.audit._checks import CHECKS, check_n_jobs_has_no_effect, check_pickle
-
-
-def test_checks_can_be_generated(toy):
-    pairs = list(check_dp_estimator(toy, generate_only=True))
-    assert [check for _, check in pairs] == list(CHECKS)
-    assert all(check.__name__.startswith("check_") and check.__doc__ for check in CHECKS)
-    assert all(estimator is not toy for estimator, _ in pairs)
+from sklearn_dp.audit._checks import CHECKS, check_pickle
 
 
 def test_the_first_failure_is_raised(make_toy, after_fit, monkeypatch):
@@ -50,11 +41,6 @@ def test_what_breaks_the_contract_is_told(make_toy, after_fit, name, value, chec
     assert message in failure(make_toy(), check)
 
 
-def test_only_labels_may_be_kept_back(make_toy, monkeypatch):
-    monkeypatch.setattr(make_toy, "_not_released", ("labels_", "mean_"))
-    assert "only labels_" in failure(make_toy(), "check_pickle")
-
-
 @pytest.mark.parametrize(
     ("length", "kept"),
     [
@@ -73,14 +59,3 @@ def test_what_is_said_to_be_of_released_length_is(make_toy, after_fit, monkeypat
     else:
         with pytest.raises(AssertionError, match="differs with n, and not with the releases"):
             check_pickle(make_toy())
-
-
-def test_n_jobs_makes_parts_of_few_rows(toy, after_fit, monkeypatch):
-    monkeypatch.setattr(table, "PART_ENTRIES", 2**20)  # as it is outside of tests
-
-    def count(model, X, session):
-        model.parts_ = table.Table.in_memory(X, Units(len(X)), model.n_jobs).engine.n_parts
-
-    after_fit(count)
-    with pytest.raises(AssertionError, match="n_jobs changes the result"):
-        check_n_jobs_has_no_effect(toy)

@@ -34,16 +34,6 @@ def test_normal_numbers_are_not_blamed(n):
     assert all(chance > LEVEL for _, chance in all_tests(normal(n)))
 
 
-def test_p_values_are_valid():
-    """Of 400 sets of 50 numbers, each test gives p < 0.01 in at most 20 (4 expected; binomial tail
-    1e-8 for each of some 40 tests)."""
-    counts = {}
-    for seed in range(400):
-        for text, chance in all_tests(normal(50, seed)):
-            counts[text] = counts.get(text, 0) + (chance < 0.01)
-    assert max(counts.values()) <= 20
-
-
 DEFICITS = {
     "noise smaller than claimed": (120, lambda z: z / 2),
     "noise larger than claimed": (120, lambda z: 2 * z),
@@ -74,12 +64,6 @@ def test_noise_that_leans_is_found():
     ((text, chance),) = lean_test(np.abs(normal(60)) * np.sign(values), values)
     assert "leans" in text and chance < LEVEL
     assert list(lean_test(normal(5), np.zeros(5))) == []
-
-
-def test_places_that_never_get_noise_are_found():
-    releases = [np.append(0.0, normal(3, seed)) for seed in range(80)]
-    blamed = [text for text, chance in within_release_tests(releases) if chance < LEVEL]
-    assert any("first numbers" in text for text in blamed)
 
 
 @pytest.mark.parametrize("lag", [1, 6, 24])

@@ -35,10 +35,6 @@ def test_the_recorded_output_is_forced_and_the_distance_is_noted():
     assert player.loss == {"a": 0.5}  # (1 / scale)^2 / 2, once
 
 
-def test_nothing_recorded_and_nothing_released_is_fine():
-    assert played([], [])[0].violations == []
-
-
 @pytest.mark.parametrize(
     ("recorded", "present", "words"),
     [

@@ -105,14 +105,6 @@ def test_a_clusterer_that_is_kept_holds_releases_only():
     assert np.array_equal(model.predict(7 * X), model.predict(X))
 
 
-def test_without_texts_the_words_are_names_of_columns():
-    pandas = pytest.importorskip("pandas")
-    X, _, _ = corpus()
-    table = pandas.DataFrame(np.maximum(X - 1, 0), columns=["parcel", "login", "money"])
-    model = DPTopics(3, random_state=0).fit(table)
-    assert sorted(topic.label for topic in model.topics_) == ["login", "money", "parcel"]
-
-
 def test_what_is_lost_in_noise_is_told():
     X, texts, _ = corpus(3000)
     with pytest.warns(UtilityWarning, match="the size is lost in noise"):

@@ -44,12 +44,6 @@ def test_the_median_of_neighbors():
         assert replay.finish() == []
 
 
-@pytest.mark.parametrize("values", [[[1.0]], ["a"], [np.nan], [1j], [np.inf], 3.0, [object()]])
-def test_bad_values(values):
-    with pytest.raises(ValueError, match="values must be a vector"):
-        public_int_point(values, bounds=1.0, n_points=3)
-
-
 @pytest.mark.parametrize(
     "options, error",
     [

@@ -45,16 +45,6 @@ def test_aggregators_on_tuples(aggregator, relation, t, spread, limit):
     assert report.neighbors == f"{relation} one group"
 
 
-def test_a_single_step_gets_all_of_epsilon():
-    found = aggregate_k_tuples(
-        database(400, 1e-4), bounds=1.0, epsilon=6.0, random_state=1, aggregator="noisy_centers"
-    )
-    assert found.privacy_report.epsilon == 6.0
-    assert found.privacy_report.accounting == "one (epsilon, delta)-DP step"
-    with pytest.raises(ValueError, match="n_tuples"):  # as zCDP it is less
-        aggregate_k_tuples(database(400, 1e-4), bounds=1.0, rho=0.5, aggregator="noisy_centers")
-
-
 def test_disagreement_is_an_answer():
     rng = np.random.default_rng(2)
     with pytest.warns(UtilityWarning, match="do not agree"):
@@ -62,19 +52,6 @@ def test_disagreement_is_an_answer():
             rng.uniform(-1, 1, size=(400, 3, 2)), bounds=1.0, epsilon=6.0, random_state=1
         )
     assert found.centers is None and found.status == "the tuples do not agree"
-
-
-def test_null_tuples_and_boxes():
-    tuples = database(300, 0.01)
-    tuples[:9] = np.nan
-    tuples[9, 0, 0] = np.inf
-    tuples[10] *= 1e9
-    found = aggregate_k_tuples(tuples, bounds=(-1.0, 1.0), epsilon=6.0, random_state=1)
-    assert error(found.centers) < 0.01
-    empty = np.empty((0, 3, 2))
-    with pytest.warns(UtilityWarning):
-        none = aggregate_k_tuples(empty, bounds=1.0, relation="add or remove", random_state=0)
-    assert none.centers is None
 
 
 def test_the_ledger_is_asked_first():

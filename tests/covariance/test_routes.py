@@ -51,16 +51,6 @@ def test_a_start_that_is_too_narrow_or_too_wide_is_mended(scale, centered):
     assert abs(model.size_ - 4000) < 5 * model.size_std_error_ and model.status_.startswith("ok")
 
 
-def test_a_start_outside_of_the_bounds_is_moved_into_them():
-    model = from_others(rows(4000), np.full(3, 1e9), np.eye(3) * 1e20, rho=2.0, epsilon=None)
-    assert np.all(np.abs(model.location_ - [5.0, 0.0, 0.3]) < 0.5)
-
-
-def test_too_few_rows_are_told():
-    model = from_others(rows(10), np.zeros(3), np.eye(3), epsilon=0.1)
-    assert not model.trustworthy_ and np.isinf(model.location_std_error_).all()
-
-
 def test_segments_start_within_bounds_only():
     key, X = np.repeat([0, 1], 2000), rows(4000)
     for bounds, path in ((30.0, "segments"), (None, "whiten")):

@@ -10,7 +10,6 @@ import pytest
 from grid_tools import parts_in_memory
 from scipy import stats
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.decomposition import TruncatedSVD
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from sklearn_dp._aggregate.shared.columns import Columns
@@ -21,7 +20,6 @@ from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._queries import blocks as _blocks
 from sklearn_dp._queries.balls import BallSum
 from sklearn_dp.audit import replay_audit
-from sklearn_dp.audit._certificate.cases import Detector
 from sklearn_dp.ensemble import SampleAndAggregate
 from sklearn_dp.ensemble import _sample_and_aggregate as module
 from sklearn_dp.ensemble._aggregation import Aggregation
@@ -56,23 +54,6 @@ def test_coefficients_of_a_regression(aggregator):
     assert model.score(X, y) > 0.85
 
 
-@pytest.mark.slow
-def test_one_cluster_is_far_better_than_the_mean_of_clipped_outputs():
-    """The ball adapts to the spread of the outputs, the naive baseline to their bounds."""
-    X, y = linear_data(20000)
-    misses = {}
-    for aggregator in ("one_cluster", "mean"):
-        model = SampleAndAggregate(
-            Ridge(),
-            aggregator=aggregator,
-            epsilon=1.0,
-            n_blocks=600,
-            **{**LINEAR, "output_bounds": 100.0},
-        ).fit(X, y)
-        misses[aggregator] = np.linalg.norm(model.output_ - [1, -2, 0.5])
-    assert misses["one_cluster"] < 0.1 * misses["mean"]
-
-
 def test_classifier():
     X, y = linear_data()
     labels = np.where(y > 0.5, "yes", "no")
@@ -83,30 +64,6 @@ def test_classifier():
     assert model.predict_proba(X[:3]).shape == (3, 2)
     with pytest.raises(ValueError, match="classes"):
         SampleAndAggregate(LogisticRegression(), **LINEAR).privacy_plan(2)
-
-
-def test_components_with_fixed_signs():
-    X, _ = linear_data()
-    X = X * [3.0, 1.0]
-    model = SampleAndAggregate(
-        TruncatedSVD(1),
-        output=("components_",),
-        output_bounds=3.0,
-        fix_signs=("components_",),
-        epsilon=4.0,
-        n_blocks=150,
-        random_state=0,
-    ).fit(X)
-    assert model.status_ == "ok"
-    assert abs(model.estimator_.components_[0, 0]) > 0.98
-    assert model.transform(X).shape == (len(X), 1)
-
-
-def test_median_by_default_without_bounds():
-    X, _ = linear_data()
-    model = SampleAndAggregate(epsilon=4.0, n_blocks=300, random_state=0).fit(X + [40, -7])
-    assert model.status_ == "ok"
-    assert np.abs(model.output_ - [40, -7]).max() < 0.3
 
 
 def test_intervals_where_they_are_honest():
@@ -221,12 +178,6 @@ def test_bad_parameters_are_named(options, error, word):
     model = SampleAndAggregate(**{"estimator": Ridge(), **LINEAR, **options})
     with pytest.raises(error, match=word):
         model.privacy_plan(2)
-
-
-@pytest.mark.parametrize("y", [None, [1.0, 2.0], [np.nan] * 20, [1 + 1j] * 20, [["a"] * 2] * 20])
-def test_bad_targets(y):
-    with pytest.raises(ValueError, match="^y must"):
-        SampleAndAggregate(Ridge(), **LINEAR).fit(np.zeros((20, 2)), y)
 
 
 # -- one row, one output ----------------------------------------------------------------------
@@ -369,26 +320,6 @@ def test_replay_with_copies(options, one_copy):
 
 
 @pytest.mark.slow
-def test_pairs_of_several_copies_are_left_out(monkeypatch):
-    """An audit of the estimator as it is: few rows have copies; one that has two shows nothing."""
-    X = np.random.default_rng(0).normal(size=(30, 3))
-    model = SampleAndAggregate(**COPIES[0])
-    audit = replay_audit(model, X, repeats=3)
-    assert audit.violations == [] and audit.n_voided < 6
-    for name in ("drawn_rows", "unit_copies"):
-        function = getattr(_blocks, name)
-        monkeypatch.setattr(
-            _blocks,
-            name,
-            lambda *args, function=function: function(
-                *(3.0 if arg is module.COPY_RATE else arg for arg in args)
-            ),
-        )
-    crowded = replay_audit(model, X, repeats=3, strangers=False)
-    assert crowded.violations == [] and crowded.n_voided > crowded.n_pairs / 2
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("options", COPIES, ids=str)
 def test_replay_of_a_thousand_pairs_with_copies(options, one_copy):
     X = np.random.default_rng(0).normal(size=(30, 3))
@@ -434,24 +365,6 @@ def test_replay_of_a_thousand_pairs(options):
     X = np.random.default_rng(0).normal(size=(30, 3))
     audit = replay_audit(SampleAndAggregate(**options), X, repeats=100)
     assert audit.violations == [] and audit.n_pairs - audit.n_voided >= 1000
-
-
-@pytest.mark.parametrize(
-    ("options", "entry"),
-    [
-        ({"agreement": 0.3}, "box"),
-        ({"agreement": 0.6}, "center"),
-        ({"aggregator": "mean"}, "mean"),
-    ],
-    ids=str,
-)
-def test_a_row_that_moves_its_block_from_one_place_to_another(options, entry):
-    """Both places have other blocks: one count goes down and one up, by all that is claimed."""
-    rows = np.repeat([[-1.0], [1.0]], (40, 6), axis=0)
-    settings = {"n_blocks": 12, "epsilon": 50.0, "output_bounds": 1.0, **options}
-    model = SampleAndAggregate(Detector(), output=("cluster_centers_",), **settings)
-    audit = replay_audit(model, rows, strangers=False)
-    assert audit.violations == [] and audit.ratios[entry] > 0.99
 
 
 def as_added(original):

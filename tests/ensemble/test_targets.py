@@ -65,18 +65,6 @@ def test_parts_have_the_bits_of_one_array(name):
     assert known == fitted(name, cut(X.astype(np.float32), 7), cut(y, 7), groups=cut(GROUPS, 7))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("grouped", [False, True])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_any_parts_have_the_bits_of_one_array(name, grouped, dtype):
-    y, rows = MODELS[name][1], X.astype(dtype)
-    known = fitted(name, rows, y, groups=GROUPS if grouped else None)
-    for n_parts in (1, 2, 3, 7, 20, 50):
-        groups = cut(GROUPS, n_parts) if grouped else None
-        assert fitted(name, cut(rows, n_parts), cut(y, n_parts), groups=groups) == known
-
-
 @pytest.mark.parametrize(
     ("kind", "grouped"), [(list, False), (iter, True), (lambda parts: map(by_call, parts), True)]
 )
@@ -92,13 +80,6 @@ def test_parts_without_a_type_come_with_targets(kind, grouped):
 
 def by_call(part):
     return lambda: part
-
-
-def test_targets_that_nobody_needs_are_not_looked_at():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = clone(MODELS["median"][0]).fit_partitions(iter(cut(X, 7)), y="junk")
-    assert np.array_equal(found.output_, pickle.loads(fitted("median", X, None)["output_"]))
 
 
 def test_targets_are_refused_by_name_before_the_charge():

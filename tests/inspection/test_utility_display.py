@@ -38,44 +38,6 @@ def test_what_is_drawn_is_the_curve(ax):
         assert {low, high} <= set(band[band[:, 0] == epsilon, 1])
 
 
-def test_axes_speak(ax):
-    PrivacyUtilityDisplay.from_curve(curve_of(synthetic=True), ax=ax)
-    ax.figure.canvas.draw()
-    assert ax.get_xscale() == "log" and ax.get_yscale() == "linear"
-    assert [text.get_text() for text in ax.get_xticklabels()] == ["0.1", "1", "5"]
-    assert ax.get_xlabel() and "cost" in ax.get_ylabel()
-    assert all(text.get_text().endswith(" %") for text in ax.get_yticklabels())
-    assert "12,000 rows, synthetic" in ax.get_title(loc="left")
-
-
-def test_no_legend_over_the_data(ax):
-    PrivacyUtilityDisplay.from_curve(curve_of(), ax=ax)
-    ax.figure.canvas.draw()
-    legend = ax.get_legend().get_window_extent()
-    assert legend.y0 >= ax.get_window_extent().y1
-    assert legend.x1 <= ax.figure.bbox.x1 + 1
-
-
-def test_what_is_not_known_is_not_drawn(ax):
-    curve = curve_of(reference=float("nan"), floor=None, metric="radius")
-    display = PrivacyUtilityDisplay.from_curve(curve, ax=ax)
-    assert display.reference_ is None and display.floor_ is None
-    assert ax.get_ylabel() == "radius"
-
-
-def test_values_of_many_sizes_get_a_logarithmic_axis(ax):
-    curve = curve_of(values=np.array([[100.0], [5.0], [1.0]]))
-    PrivacyUtilityDisplay.from_curve(curve, ax=ax)
-    assert ax.get_yscale() == "log"
-
-
-def test_many_epsilons_get_plain_ticks(ax):
-    epsilons = np.geomspace(0.01, 10, 40)
-    curve = curve_of(epsilons=epsilons, values=1 + 1 / epsilons[:, None], floor=None)
-    PrivacyUtilityDisplay.from_curve(curve, ax=ax)
-    assert len(ax.get_xticks()) < 10
-
-
 def test_from_an_estimator_to_a_new_figure():
     from matplotlib import pyplot
 

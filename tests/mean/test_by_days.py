@@ -19,15 +19,6 @@ def test_a_mean_that_moves_is_followed():
     assert (np.abs(model.mean_ - 2.0) < 3 * model.mean_std_error_).all()
 
 
-def test_a_fit_before_is_a_day():
-    rng = np.random.default_rng(0)
-    model = FriendlyMean(bounds=(-5.0, 5.0), random_state=0).fit(rng.normal(1.0, size=(50_000, 2)))
-    error = model.mean_std_error_
-    model.partial_fit(rng.normal(1.0, size=(100, 2)))
-    assert (np.abs(model.mean_ - 1.0) < 5 * model.mean_std_error_).all()
-    assert (model.mean_std_error_ < 2 * error).all()
-
-
 @pytest.mark.parametrize("bounds", [None, 20.0])
 def test_days_whose_weights_are_cut_off_count(bounds):
     """Rows that the noise hides are another matter: nothing is known of these."""

@@ -1,6 +1,5 @@
 """Private lists of categories."""
 
-import pickle
 import warnings
 from decimal import Decimal
 
@@ -211,14 +210,6 @@ def test_hidden_rows_are_told():
     with pytest.warns(UtilityWarning, match=r"enough units \(about \d+\) in these columns: x0"):
         few = DPOneHotEncoder(epsilon=0.1, random_state=0).fit(kinds[:20])
     assert np.isinf(few.hidden_share_std_error_).all() and few.categories_[0].tolist() == []
-
-
-def test_nothing_hidden_travels():
-    secret = "a name that nobody else has"
-    table = persons()
-    table.loc[7, "work"] = secret
-    model = DPOneHotEncoder(epsilon=1.0).fit(table)
-    assert secret.encode() not in pickle.dumps(model) and secret not in repr(vars(model))
 
 
 def test_parts_are_refused_before_the_charge():

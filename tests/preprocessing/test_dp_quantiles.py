@@ -36,16 +36,6 @@ def test_medians_of_a_plain_table(bounds):
     assert "quantiles_[1, 2]" in repr(model.summary())
 
 
-def test_more_quantiles_cost_nothing():
-    levels = np.linspace(0.05, 0.95, 19)
-    model = DPQuantiles(levels, epsilon=1.0, bounds=(0, 1e6), random_state=0).fit(people())
-    assert (np.diff(model.quantiles_, axis=0) >= 0).all()
-    one = DPQuantiles([0.5], epsilon=1.0, bounds=(0, 1e6), random_state=0).fit(people())
-    assert one.rank_std_error_[0] == pytest.approx(model.rank_std_error_[9], rel=1e-3)
-    plans = [each.privacy_plan(3).rows() for each in (model, one)]
-    assert plans[0] == plans[1]
-
-
 def test_weights_and_groups():
     """Rows of weight 3 count three times; a group of ten rows counts once."""
     X = np.concatenate([np.zeros((3000, 1)), np.ones((3000, 1))])
@@ -58,20 +48,6 @@ def test_weights_and_groups():
     model = DPQuantiles(**options).fit(X, groups=groups)
     np.testing.assert_allclose(model.quantiles_[:, 0], [0, 0, 0], atol=0.01)
     assert model.privacy_report_.unit == "group"
-
-
-@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
-def test_tables_in_parts_give_the_same_bits():
-    X = people(900)
-    weights = np.random.default_rng(1).uniform(0, 3, 900)
-    groups = np.arange(900) % 211
-    model = DPQuantiles(epsilon=1.0, max_weight=3.0, random_state=0)
-    cut = [slice(0, 100), slice(100, 500), slice(500, 900)]
-    for more in ({}, {"groups": groups}, {"sample_weight": weights, "groups": groups}):
-        whole = model.fit(X, **more).quantiles_
-        parts = {name: [values[part] for part in cut] for name, values in more.items()}
-        again = model.fit_partitions([X[part] for part in cut], **parts)
-        assert again.quantiles_.tobytes() == whole.tobytes()
 
 
 def test_the_status_names_columns_and_remedies():

@@ -35,22 +35,6 @@ def test_misplaced_centers_by_hand():
     assert start.misplaced() == pytest.approx(2 * ndtr(-4 / 2 / np.sqrt(0.5)))
 
 
-def test_errors_are_no_distance_between_segments():
-    start = CommonStart(fitted([[0.0], [4.0]], error=0.6))
-    start.learn(fitted([[1.0], [3.0]], error=0.8))
-    assert start.misplaced() == 0.0
-
-
-@pytest.mark.parametrize("unit", [[1.0, 1e150], [1e-150, 1e-150], [1e250, 1e250]])
-def test_units_of_columns_do_not_matter_alone(unit):
-    """A common one changes nothing; where one rules all distances only its scatter counts."""
-    common, found = np.array([[0.0, 0.0], [4.0, 4.0]]), np.array([[1.0, 1.0], [5.0, 5.0]])
-    start = CommonStart(fitted(common * unit, 0.0))
-    start.learn(fitted(found * unit, 0.0))
-    length = np.sqrt(32) if unit[0] == unit[1] else 4.0
-    assert start.misplaced() == pytest.approx(2 * ndtr(-length / 2))
-
-
 def different_regions(number=6, n=3000):
     """Regions whose clusters lie two and a half widths from the common ones, with their key."""
     rng = np.random.default_rng(1)

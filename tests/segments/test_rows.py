@@ -8,7 +8,6 @@ import pytest
 
 from sklearn_dp.segments._rows import (
     checked_values,
-    part_labels,
     segment_of_rows,
     units_in_one_segment,
     without_column,
@@ -31,21 +30,6 @@ ODD = [None, np.nan, pd.NA, ["a"], {"a": 1}, Odd(), 10**400, b"a"]
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: type(odd).__name__)
 def test_an_odd_key_takes_itself_out_and_nothing_else(odd):
     assert segment_of_rows(["a", odd, "b", 1.0], ["b", "a", 1], 4).tolist() == [1, -1, 0, 2]
-
-
-@pytest.mark.parametrize(
-    "key",
-    [
-        np.array(["a", "c", "b"]),
-        pd.Series(["a", "c", "b"]),
-        pd.Series(["a", None, "b"], dtype="string"),
-        pd.Series(["a", "c", "b"], dtype="category"),
-        ("a", None, "b"),
-    ],
-    ids=lambda key: str(getattr(key, "dtype", "tuple")),
-)
-def test_keys_of_all_kinds(key):
-    assert segment_of_rows(key, ["a", "b"], 3).tolist() == [0, -1, 1]
 
 
 @pytest.mark.parametrize("key", [None, "aaa", ["a"], [["a"], ["b"], ["c"]], 3, np.zeros((3, 1))])
@@ -75,12 +59,6 @@ def test_wrong_keys(key):
 def test_wrong_values(values, kind):
     with pytest.raises(kind, match="^values must"):
         checked_values(values)
-
-
-def test_rows_are_units_without_groups():
-    segment = np.array([0, 0, 1, -1])
-    units, own = units_in_one_segment(None, segment)
-    assert units is None and own is segment
 
 
 @pytest.mark.parametrize(
@@ -148,8 +126,3 @@ def test_a_missing_key_changes_no_other(column):
     """As an array of floats, with NaN for what is missing, the column would have lost 2**53 + 1."""
     key = column([1, 2**53 + 1, None])
     assert segment_of_rows(key, [1, 2**53 + 1], 3).tolist() == [0, 1, -1]
-
-
-def test_labels_of_a_report_differ():
-    assert part_labels(["a/b", "a|b"]) == ["segment 0", "segment 1"]
-    assert part_labels(["", "b"]) == ["segment 0", "segment 1"]

@@ -20,10 +20,8 @@ from sklearn_dp._aggregate.kmeans.n_clusters import (
     choice_entries,
     reference_number,
     silhouette_choice,
-    surplus_choice,
     surplus_entries,
 )
-from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._privacy._plan import PlanError
 from sklearn_dp.audit import replay_audit
 
@@ -72,14 +70,6 @@ def test_neighbors_get_the_same_choice(d, criterion, groups):
     names = {"groups": np.arange(120) // 3} if groups else {}
     result = replay_audit(estimator, X, strangers=not groups, **names)
     assert result.violations == []
-
-
-def test_the_choice_is_made_and_the_audit_sees_it():
-    """Without this the audit above might be one of a fit that always ends with one cluster."""
-    for d in (2, 10):
-        model = DPKMeans((1, 6), epsilon=100.0, bounds=40.0, random_state=0).fit(mixture(600, d))
-        assert model.n_clusters_ == len(model.cluster_centers_) == 3
-        assert set(model.n_clusters_criterion_) <= set(range(1, 7))
 
 
 def spoiled(choose):
@@ -206,78 +196,9 @@ def test_entries_are_a_public_part_of_the_iterations(rho):
     }
 
 
-def test_levels_of_the_tree():
-    tree = Tree(surplus(4, 3))
-    for k, labels in enumerate(tree.labels, 1):
-        assert sorted(set(labels.tolist())) == list(range(k))
-        finer = tree.labels[min(k, 11)]
-        assert all(len(set(labels[finer == j])) == 1 for j in set(finer))
-    assert (np.diff(tree.within) <= 0).all()
-    assert tree.labels[3].tolist() == np.repeat(np.arange(4), 3).tolist()
-
-
-def test_noise_is_no_distance():
-    """Two centers that differ by noise alone cost next to nothing to merge."""
-    rng = np.random.default_rng(0)
-    centers = np.concatenate([3 * rng.normal(size=(20, 400)), np.full((20, 400), 9.0)])
-    there = SurplusCenters(centers, np.full(40, 9.0), np.full(40, 100.0), np.ones(40), np.zeros(40))
-    blind = SurplusCenters(centers, np.zeros(40), np.full(40, 100.0), np.ones(40), np.zeros(40))
-    assert Tree(there).within[1] < 0.2 * Tree(blind).within[1]
-
-
 @pytest.mark.parametrize("choose", [bic_choice, silhouette_choice])
 @pytest.mark.parametrize("k", [2, 5, 12])
 def test_round_clusters_are_counted(k, choose):
     choice = choose(Tree(surplus(k, 3)), Candidates())
     assert choice.n_clusters == k and choice.status == "ok"
     assert max(choice.criterion, key=choice.criterion.get) == k
-
-
-def test_more_clusters_than_the_range_has_are_not_round():
-    tree = Tree(surplus(12, 3))
-    for high in (4, 8):
-        found = bic_choice(tree, Candidates(2, high))
-        assert found == silhouette_choice(tree, Candidates(2, high))
-        assert bic_choice(tree, Candidates(2, high, "bic")).n_clusters == high
-    assert bic_choice(tree, Candidates(15, 30)).n_clusters == 15
-
-
-@pytest.mark.parametrize("m", [0, 1, 2])
-@pytest.mark.parametrize("low, high", [(1, 1), (1, 30), (5, 9)])
-@pytest.mark.parametrize("choose", [bic_choice, silhouette_choice])
-def test_any_number_of_centers_gives_a_candidate(m, low, high, choose):
-    full = surplus(2, 1)
-    few = SurplusCenters(*(values[:m] for values in vars(full).values()))
-    choice = choose(Tree(few), Candidates(low, high))
-    assert low <= choice.n_clusters <= high
-    assert all(low <= k <= high and np.isfinite(v) for k, v in choice.criterion.items())
-
-
-def test_a_center_of_few_rows_is_no_cluster_because_of_its_noise():
-    """Its distance is what noise makes of it: by chance somewhat more than expected."""
-    there = surplus(3, 3)
-    d, far = 20, np.zeros(20)
-    far[:] = math.sqrt(60 * 1.25 / d)  # noise of 3 in each coordinate, 1.25 times the expectation
-    with_it = SurplusCenters(
-        np.vstack([there.centers, there.centers[0] + far]),
-        np.append(there.variance, 60 / d),
-        np.append(there.counts, 70.0),
-        np.append(there.counts_sd, 20.0),
-        np.append(there.within, 70.0 * d),
-    )
-    assert bic_choice(Tree(with_it), Candidates()).n_clusters == 3
-    bold = replace(TUNING, choice_noise=0.0)
-    assert Tree(with_it).within[2] < Tree(with_it, bold).within[2]
-
-
-def test_iterations_go_on_from_the_chosen_level():
-    there = surplus(4, 3)
-    choice = surplus_choice(there, Candidates(), "bic")
-    centers, variance = choice.start
-    assert choice.n_clusters == 4
-    for j in range(4):
-        part = slice(3 * j, 3 * j + 3)
-        share = there.counts[part] / there.counts[part].sum()
-        np.testing.assert_allclose(centers[j], share @ there.centers[part])
-        np.testing.assert_allclose(variance[j], share**2 @ there.variance[part])
-    assert surplus_choice(there, Candidates(13, 30), "bic").start is None

@@ -33,24 +33,6 @@ def test_two_days_without_noise_make_the_covariance_of_their_rows():
     assert model.size_ == pytest.approx(20_000, abs=1)
 
 
-def test_a_first_day_keeps_nothing_of_the_rounds_before_its_last():
-    source = fitted().source
-    assert source.by.source is None and source.by.errors is None and source.guess.source is None
-
-
-def test_another_grid_moves_what_is_in_steps():
-    days = fitted()
-    moved = days.on_grid(0.5, np.array([7.0, -7.0]))
-    guess = days.source.guess
-    assert np.array_equal(moved.source.guess.center, np.rint(guess.center * 0.5 + [7.0, -7.0]))
-    assert np.array_equal(moved.source.guess.scales, guess.scales * 0.5)
-    assert np.array_equal(moved.source.second, days.source.second)
-    for name, power in {"spread": 1, "bias": 1, "variance": 2, "precision": -2}.items():
-        own, other = getattr(days.means, name), getattr(moved.means, name)
-        assert np.allclose(other, own * 0.5**power)
-    assert np.all(days.on_grid(1e-30, np.zeros(2)).source.guess.scales == 1.0)
-
-
 def test_what_earlier_clips_have_taken_is_known_by_what_all_days_know():
     days, spread = fitted(), np.array([2.0, 2.0])
     errors = Errors(np.full(2, 0.1), np.full(2, 0.2), 1.0, unseen=np.full(2, 0.01))

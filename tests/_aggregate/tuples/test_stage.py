@@ -237,25 +237,6 @@ def test_a_stage_costs_what_it_may(rho):
                 assert epsilon <= stage.cost[0] and delta <= stage.cost[1]
 
 
-def test_the_public_rule(monkeypatch):
-    monkeypatch.setattr(_tuple_stage, "_RESOLUTION", 1e-4)
-    kinds = {t: TupleStage(2.0, 1e-6, 2, 1, "auto", t).kind for t in (100, 5000, 6000, 10**6)}
-    assert kinds == {
-        100: "friendly_core",
-        5000: "friendly_core",
-        6000: "noisy_centers",
-        10**6: "k_averages",
-    }
-    assert TupleStage(1e-4, 1e-6, 2, 1, "auto", 6000).kind == "friendly_core"
-    assert TupleStage(1e-3, 1e-6, 2, 1).size == 0
-    least = TupleStage(1.0, 1e-6, 2, 1, "noisy_centers").size
-    assert TupleStage(1.0, 1e-6, 2, 1, "noisy_centers", least).check() is None
-    with pytest.raises(ValueError, match="n_tuples must be at least"):
-        TupleStage(1.0, 1e-6, 2, 1, "noisy_centers", least // 2).check()
-    with pytest.raises(ValueError, match="n_clusters"):
-        TupleStage(1.0, 1e-6, 1, 1, "k_averages").check()
-
-
 # -- broken copies ----------------------------------------------------------------------------
 
 
@@ -463,14 +444,6 @@ def test_coincident_balls_would_be_seen(monkeypatch):
 
     assert lenient(tuples, tuples[-1], 7.0) < 100
     assert _partition.unpartitioned(tuples, tuples[-1], 7.0) == 100
-
-
-def test_a_cost_without_amplification_would_be_seen(monkeypatch):
-    monkeypatch.setattr(
-        _tuple_stage, "before_sampling", lambda epsilon, delta, rate: (2 * epsilon, delta)
-    )
-    stage = TupleStage(0.5, 1e-6, 3, 2, "noisy_centers", 100, "with_replacement")
-    assert amplified(*stage.inner, 0.5)[0] > stage.cost[0]
 
 
 def test_blocks_of_the_copies_do_not_depend_on_the_number_of_units():

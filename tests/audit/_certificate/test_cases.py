@@ -6,7 +6,7 @@ from configurations import ESTIMATORS
 
 from sklearn_dp import DPKMeans, DPOneCluster, DPOneHotEncoder
 from sklearn_dp.audit import Neighbor, replay_audit
-from sklearn_dp.audit._certificate.cases import CASES, Detector, Pair, equal_rows, pairs_of
+from sklearn_dp.audit._certificate.cases import CASES, equal_rows, pairs_of
 from sklearn_dp.audit._certificate.likelihood import log_likelihood_ratio
 
 
@@ -93,12 +93,3 @@ def test_pairs_may_be_given_and_unknown_estimators_get_several():
         assert len(each.other) == len(each.X) + 1
         assert np.array_equal(each.other, same.other)
         assert "scattered" not in each.name or not np.array_equal(each.other, other.other)
-
-
-def test_a_pair_shows_its_name():
-    assert repr(Pair("two rows", [[0.0]], [1.0])) == "Pair('two rows')"
-
-
-def test_the_worst_inner_estimator_tells_what_it_saw():
-    assert Detector().fit(np.array([[-1.0], [1.0]])).cluster_centers_ == [[1.0]]
-    assert Detector().fit(np.array([[-1.0], [-1.0]])).cluster_centers_ == [[-1.0]]

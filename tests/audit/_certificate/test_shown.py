@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp import DPKMeans
-from sklearn_dp.audit._certificate.shown import Table, shown
+from sklearn_dp.audit._certificate.shown import shown
 from sklearn_dp.audit._observe import Outcome, run_fit
 
 
@@ -42,33 +42,3 @@ def test_an_error_is_all_that_is_shown():
     numbers, words = shown(Outcome(None, (), ValueError("no"), "printed before"))
     assert numbers == {} and words["error"] == "ValueError('no')"
     assert words["printed"] == "printed before"
-
-
-class Odd:
-    """Attributes of all sorts."""
-
-    def __init__(self):
-        self.list_ = [{"bytes": 3}, "word", None]
-        self.object_ = np.random.default_rng(0)
-        self.ragged_ = [np.zeros(2), np.zeros(3)]
-        self.huge_ = np.array([1e308, 1e308])
-        self.hidden = 7
-        self.true_ = True
-
-
-def test_attributes_of_all_sorts():
-    numbers, words = shown(Outcome(Odd(), (), None))
-    assert numbers["list_[0][bytes]"] == 3 and words["list_[1]"] == "'word'"
-    assert words["list_[2]"] == "None" and numbers["length of list_"] == 3
-    assert words["object_"] == "Generator" and numbers["length of the pickle of object_"] > 0
-    assert words["shape of ragged_[1]"] == "(3,) float64"
-    assert numbers["norm of huge_"] == np.inf and numbers["true_"] == 1.0
-    assert not [name for name in {**numbers, **words} if "hidden" in name]
-
-
-def test_a_table_has_the_columns_of_all_rows_that_vary():
-    table = Table([({"a": 1.0, "c": 3.0}, {"w": "x"}), ({"b": 2.0, "c": 3.0}, {"w": "y"})])
-    assert set(table.numbers) == {"a", "b"} and set(table.words) == {"w"}
-    np.testing.assert_array_equal(table.numbers["a"], [1.0, np.nan])
-    missing = Table([({}, {"w": "x"}), ({}, {})])
-    assert list(missing.words["w"]) == ["x", "(missing)"]

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from sklearn_dp import DPKMeans
-from sklearn_dp._privacy._trace import Event, Trace, trace
+from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit import _recount
 from sklearn_dp.audit._plan_consistency import paid
-from sklearn_dp.audit.mechanisms import law_of
 from sklearn_dp.model_selection import DPGridSearch
 
 X = np.repeat([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], 40, axis=0)
@@ -43,20 +42,3 @@ def test_only_what_is_paid_for_counts():
     """The fits inside have paid for their releases; a step pays for a whole search."""
     assert {event.kind for event in paid(recorded("all")[0])} == {"fit"}
     assert [event.kind for event in paid(recorded("best")[0])] == ["step"]
-
-
-def test_a_fit_of_gaussian_releases_counts_as_gaussian():
-    def total(gaussian):
-        return [Event("fit", "a", cost=0.5, public={"delta": 0.0, "only_gaussian": gaussian})]
-
-    assert _recount.all_gaussian(total(True))
-    assert not _recount.all_gaussian(total(False))
-    assert _recount.rho_released(total(True)) == (0.5, 0.0)
-
-
-def test_paying_releases_nothing():
-    event = Event("fit", "a", cost=0.5, public={"delta": 0.0, "only_gaussian": True})
-    law = law_of(event)
-    assert law.replay(None, event, event) is None
-    assert law.rho(event) == 0.5
-    assert [len(part) for part in law.numbers(event)] == [0, 0]
