@@ -1,6 +1,5 @@
 """Bad input: a typed error that names the parameter and quotes no data."""
 
-import pickle
 import re
 from contextlib import contextmanager
 from functools import cache, partial
@@ -275,22 +274,7 @@ NO_ARRAYS = {
     "bytes": lambda: str(SECRET).encode(),
 }
 
-SHARED = ("epsilon", "rho", "delta", "bounds", "n_jobs", "random_state", "ledger")
 """Parameters of all estimators."""
-
-
-def test_at_least_eighty_five_kinds_for_every_estimator():
-    shared = [name for name, (options, _) in BAD_PARAMETERS.items() if {*options} <= {*SHARED}]
-    assert len(BAD_DATA) + len(shared) + len(BAD_GROUPS) + len(NO_ARRAYS) >= 85
-    for name in SHARED:
-        without = {kind for kind, cls in ESTIMATORS.items() if name not in cls().get_params()}
-        # Categories have no bounds, and are counted in one thread; segments have their estimators'.
-        # Topics are of directions, which have length 1.
-        lacking = {
-            "bounds": {"DPOneHotEncoder", "DPBySegment", "DPTopics"},
-            "n_jobs": {"DPOneHotEncoder"},
-        }
-        assert without == lacking.get(name, set())
 
 
 @pytest.fixture(params=ESTIMATORS)
@@ -418,27 +402,6 @@ def test_groups_that_are_no_array_cost_nothing(estimator):
             fit = partial(estimator.fit, X, groups=groups())
             refused(fit, TypeError, "groups must be a list")
             assert ledger.entries == ()
-
-
-@pytest.mark.quick("*-list", "*-pandas", "*-polars")
-@pytest.mark.parametrize("kind", ["list", "tuple", "objects", "pandas", "categories", "polars"])
-def test_groups_of_every_kind_give_the_same_fit(estimator, kind):
-    names = [f"person {i // 2}" for i in range(len(X))]
-    groups = {
-        "list": list,
-        "tuple": tuple,
-        "objects": lambda v: np.array(v, dtype=object),
-        "pandas": pd.Series,
-        "categories": pd.Categorical,
-        "polars": pl.Series,
-    }[kind](names)
-    estimator.set_params(random_state=0)
-    expected = estimator.fit(X, groups=np.repeat(np.arange(len(X) // 2), 2))
-    state = pickle.dumps(expected.__getstate__())
-    assert pickle.dumps(clone(estimator).fit(X, groups=groups).__getstate__()) == state
-    if hasattr(estimator, "private_score"):
-        score = partial(expected.private_score, X, random_state=0, max_distance=1.0)
-        assert score(groups=groups) == score(groups=np.arange(len(X)) // 2)
 
 
 BAD_TARGETS = {

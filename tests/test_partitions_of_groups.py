@@ -3,8 +3,6 @@
 The mean of the rows of a group takes all of them together: by a shuffle of the engine.
 """
 
-import dataclasses
-
 import numpy as np
 import pytest
 import test_partitions_of_balls as balls
@@ -12,11 +10,7 @@ from sklearn.base import clone
 from test_partitions import (
     ACROSS,
     MEANS,
-    WEIGHTS,
     WIDE,
-    WITHIN,
-    Elsewhere,
-    LeftOut,
     audit,
     cuts,
     fitted,
@@ -26,15 +20,12 @@ from test_partitions import (
     violations,
 )
 
-import sklearn_dp._queries.group_points as group_points
 from sklearn_dp import DPOneCluster, FriendlyMean
 from sklearn_dp._aggregate.friendly import mean as friendly
 from sklearn_dp._aggregate.friendly import mean_facts, points
 from sklearn_dp._aggregate.shared.samples import ByPart
-from sklearn_dp._rows import table_units
 from sklearn_dp._rows.table import LocalEngine
 from sklearn_dp._rows.table_units import GroupSizes
-from sklearn_dp.exceptions import PartError
 
 few_boxes = balls.few_pairs
 N = len(WIDE)
@@ -57,17 +48,6 @@ def sampled(name):
     return (clone(model).set_params(sample_size=60) if hasattr(model, "sample_size") else model), X
 
 
-@pytest.mark.quick("across-mean*", "across-ball: means", "across-ball: copies", "across-ball: s*")
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("groups", [ACROSS, WITHIN], ids=["across", "within"])
-def test_groups_of_parts_have_the_bits_of_one_array(name, groups, few_pairs):
-    model, X = sampled(name)
-    found = in_memory(model, X, groups=groups)
-    other, _ = fitted(model, X, cuts(7), groups)
-    assert released(other) == released(found)
-    assert np.array_equal(getattr(other, "labels_", 0), getattr(found, "labels_", 0))
-
-
 @pytest.mark.quick("mean: zcdp", "ball: screen")
 @pytest.mark.parametrize("name", SHORT)
 def test_groups_of_many_parts_in_any_order(name):
@@ -77,19 +57,6 @@ def test_groups_of_many_parts_in_any_order(name):
     for places in (cuts(1), cuts(50)):
         places = [order[place] for place in places]
         assert released(fitted(model, X, places, ACROSS, engine=LocalEngine)[0]) == known
-
-
-@pytest.mark.parametrize("name", MEANS)
-def test_groups_of_weighted_narrow_rows(name, few_pairs):
-    X = WIDE.astype(np.float32)
-    known = released(in_memory(mean(name), X, groups=ACROSS, sample_weight=WEIGHTS))
-    assert released(fitted(mean(name), X, cuts(7), ACROSS, WEIGHTS)[0]) == known
-
-
-def test_no_row_of_a_group_that_weighs_anything():
-    nothing = np.where(ACROSS % 2, WEIGHTS, 0.0)  # of every other group
-    known = released(in_memory(mean("box"), WIDE, groups=ACROSS, sample_weight=nothing))
-    assert released(fitted(mean("box"), WIDE, cuts(7), ACROSS, nothing)[0]) == known
 
 
 @pytest.mark.parametrize("kind", [FriendlyMean, DPOneCluster])
@@ -162,94 +129,3 @@ def test_replay_audit_of_many_groups_across_parts(name, few_pairs):
     """500 pairs of each that prove something."""
     model, X = sampled(name)
     audit(model, (neighbors(X[: 160 + seed], seed) for seed in range(170)))
-
-
-def planted(monkeypatch, bug):
-    """A bug where groups are coded, where their rows come together, or where points are drawn."""
-    if bug == "groups by part":
-        own = table_units._opened
-
-        def opened(source, grouped, largest):
-            part, sums = own(source, grouped, largest)
-            keys, index = part["groups"]
-            return part.having(groups=([(source.number, key) for key in keys], index)), sums
-
-        monkeypatch.setattr(table_units, "_opened", opened)
-    elif bug == "groups by rows":  # some of them go to two parts
-        own_split = group_points._by_group
-
-        def by_rows(part, ends, facts):
-            held = own_split(part, ends, facts)
-            ends = len(held.rows) * np.arange(len(ends)) // (len(ends) - 1)
-            return dataclasses.replace(held, ends=ends)
-
-        monkeypatch.setattr(group_points, "_by_group", by_rows)
-    elif bug == "draws by part":
-        run = points._sampled
-
-        def sampled_by_part(part, firsts, draws, bound):
-            return run(part, dict.fromkeys(firsts, 0), draws, bound)
-
-        monkeypatch.setattr(points, "_sampled", sampled_by_part)
-    else:
-        brought = {
-            "a part is brought twice": lambda self, held: [*held, held[1]],
-            "a part is not brought": lambda self, held: held[1:],
-        }[bug]
-        monkeypatch.setattr(Elsewhere, "brought", brought)
-
-
-BUGS = {
-    "groups by part": LocalEngine,
-    "groups by rows": LocalEngine,
-    "draws by part": LocalEngine,
-    "a part is brought twice": Elsewhere,
-    "a part is not brought": Elsewhere,
-}
-
-
-@pytest.mark.parametrize("bug", BUGS)
-def test_bugs_of_groups_have_other_bits(bug, few_pairs, monkeypatch):
-    model, X = sampled("mean: zcdp")
-    known = released(in_memory(model, X, groups=ACROSS))
-    planted(monkeypatch, bug)
-    assert not same_bits(model, X, known, BUGS[bug])
-
-
-def same_bits(model, X, known, engine):
-    try:
-        return released(fitted(model, X, cuts(7), ACROSS, engine=engine)[0]) == known
-    except (IndexError, ValueError, PartError):  # a group is in a part that knows nothing of it
-        return False
-
-
-@pytest.mark.parametrize(
-    ("bug", "name"), [("groups by part", "mean: cells"), ("draws by part", "mean: zcdp")]
-)
-def test_bugs_of_groups_are_caught_by_an_audit(bug, name, few_pairs, monkeypatch):
-    """A group counts once in each of its parts; a point is drawn by its place in a part."""
-    planted(monkeypatch, bug)
-    assert any(found_in(name, range(3)))
-
-
-class CountedTwice(Elsewhere):
-    """A task of a part that is retried counts again, but for what refuses a part twice."""
-
-    def added(self, number, total, sums):
-        total = super().added(number, total, sums)
-        once = any(isinstance(value, ByPart | GroupSizes) for value in sums)
-        again = number == self.n_parts - 1 and not once
-        return super().added(number, total, sums) if again else total
-
-
-@pytest.mark.quick("mean: cells")
-@pytest.mark.parametrize("name", ["mean: cells", "ball: boxes"])
-def test_points_of_a_part_that_count_twice_are_caught(name, few_pairs):
-    assert any(found_in(name, range(3), CountedTwice))
-
-
-@pytest.mark.parametrize("name", ["mean: cells", "ball: screen"])
-def test_points_of_a_part_that_is_left_out_are_missed(name, few_pairs):
-    model, X = sampled(name)
-    known = released(in_memory(model, X, groups=ACROSS))
-    assert released(fitted(model, X, cuts(7), ACROSS, engine=LeftOut)[0]) != known

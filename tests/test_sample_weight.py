@@ -9,9 +9,6 @@ import re
 import numpy as np
 import pytest
 from configurations import ESTIMATORS
-from sklearn import config_context
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import has_fit_parameter
 from weight_tools import LastColumn, by_sum, endless, released, unclipped, undivided, unscaled
 
@@ -181,40 +178,6 @@ def test_a_status_tells_what_the_largest_weight_cuts_off(cls):
     assert "cut off" not in whole.status_ and cut.size_ < 2.6e6 if hasattr(cut, "size_") else True
 
 
-FITS, COLUMNS = 100, 3
-# Of the logarithm of a weight of these, weighted: the integral of log(w) over that of 1.
-MEAN_LOG = (300 * np.log(300.0) - 299) / 299
-
-
-@pytest.mark.parametrize(
-    ("cls", "options", "name"),
-    [
-        pytest.param(FriendlyMean, {}, "mean_", marks=pytest.mark.slow),
-        (FriendlyMean, {"bounds": (-4.0, 10.0)}, "mean_"),
-        (FriendlyCovariance, {}, "location_"),
-        (DPKMeans, {"n_clusters": 1}, "cluster_centers_"),
-    ],
-)
-def test_standard_errors_know_how_uneven_weights_are(cls, options, name):
-    """Weights from 1 to 300, heavier where the first column is low; errors of the mean of all.
-
-    300 errors over their standard errors: their mean square is below .66 or above 1.45 with a
-    probability of 1e-6 each, if they are normal. Weights in the place of their squares, twice as
-    large in sum, would make it about .5; the number of rows in that of their weight, 2.9.
-    """
-    rng, found = np.random.default_rng(5), []
-    for seed in range(FITS):
-        weights = np.exp(rng.uniform(0, np.log(300.0), 6000))
-        X = 3 + rng.normal(size=(6000, COLUMNS))
-        X[:, 0] -= np.log(weights) / 5
-        options = {**options, "max_weight": 300.0, "epsilon": 8.0, "random_state": seed}
-        model = cls(**options).fit(X, sample_weight=weights)
-        off = np.ravel(getattr(model, name)) - 3
-        off[0] += MEAN_LOG / 5
-        found.append(off / np.ravel(getattr(model, f"{name[:-1]}_std_error_")))
-    assert 0.66 < np.mean(np.square(found)) < 1.45
-
-
 # -- what weights do -------------------------------------------------------------------------------
 
 
@@ -292,43 +255,6 @@ def test_bad_weights_and_bounds_are_named_and_not_quoted(cls):
             cls(max_weight=largest).fit(X)
 
 
-@estimators
-def test_scores_are_weighted_means(cls):
-    X, weights = table(50)
-    model = cls(random_state=0).fit(X)
-    alone = np.array([model.score(row[None]) for row in X])
-    if cls is DPKTupleKMeans:  # a sum, as that of KMeans
-        assert model.score(X, sample_weight=weights) == pytest.approx(weights @ alone)
-        return
-    assert model.score(X) == pytest.approx(alone.mean())
-    expected = np.average(alone, weights=weights)
-    for scale in (1.0, 1e300, 1e-320):
-        assert model.score(X, sample_weight=scale * weights) == pytest.approx(expected, rel=1e-3)
-    assert model.score(X, sample_weight=0) == 0
-
-
-@estimators
-def test_weights_come_through_pipelines_and_routing(cls):
-    X, weights = table(60)
-    options = {"max_weight": 1.0, "random_state": 0}
-    expected = released(cls(**options).fit(X, sample_weight=weights))
-    model = make_pipeline(FunctionTransformer(), cls(**options))
-    name = model.steps[-1][0]
-    assert released(model.fit(X, **{f"{name}__sample_weight": weights})[-1]) == expected
-    with config_context(enable_metadata_routing=True):
-        routed = cls(**options).set_fit_request(sample_weight=True)
-        routed.set_score_request(sample_weight=True)
-        piped = make_pipeline(FunctionTransformer(), routed).fit(X, sample_weight=weights)
-        found = released(piped[-1])
-        assert np.isfinite(piped.score(X, sample_weight=weights))
-    assert found == expected
-    again = cls(**options)
-    for method in ("fit_transform", "fit_predict"):
-        if hasattr(again, method):
-            getattr(again, method)(X, sample_weight=weights)
-            assert released(again) == expected
-
-
 # -- how good they are -----------------------------------------------------------------------------
 
 
@@ -370,15 +296,6 @@ def test_weights_count_in_proportion(cls, options):
     found = model.get_covariance() if cls is DPPCA else model.covariance_
     scale = np.sqrt(np.outer(*2 * [np.diag(covariance)]))
     np.testing.assert_allclose(found / scale, covariance / scale, atol=0.15)
-
-
-def test_methods_without_a_place_for_weights_say_so():
-    X, weights = table(50)
-    for method in ("partition", "k_tuples"):
-        with pytest.raises(ValueError, match="sample_weight: only method='coreset'"):
-            DPGaussianMixture(2, method=method, max_weight=1.0).fit(X, sample_weight=weights)
-    with pytest.raises(ValueError, match="method"):
-        DPGaussianMixture(2, method="no", max_weight=1.0).fit(X, sample_weight=weights)
 
 
 # -- the guarantee ---------------------------------------------------------------------------------
@@ -449,13 +366,3 @@ def test_the_audit_sees_weights_that_are_not_bounded(cls, options, bug, monkeypa
     largest = 0.5 if bug is unclipped else 3.0  # many weights are over the one, some the other
     model = cls(**{**budgeted(options, 30.0), "max_weight": largest})
     assert audited(model, bug is undivided, ["far", "random", "remove"]).violations
-
-
-@pytest.mark.parametrize(("cls", "options"), TELL_NOTHING)
-def test_some_fits_do_not_read_what_is_above_the_largest_weight(cls, options, monkeypatch):
-    """It may be anything: the fit is the same, bit for bit."""
-    X, _ = table()
-    model = cls(random_state=0, **{**budgeted(options, 30.0), "max_weight": 0.1})
-    honest = released(model.fit(X))
-    monkeypatch.setattr(Units, "weighted", staticmethod(endless))
-    assert released(model.fit(X)) == honest

@@ -1,8 +1,5 @@
 """Attributes of the replaced classes: they are there, or an error says why not and what to use."""
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
@@ -23,7 +20,6 @@ from sklearn_dp import (
     FriendlyCovariance,
     FriendlyMean,
 )
-from sklearn_dp._dropin.attributes import ABSENT
 
 X = np.vstack([np.random.default_rng(0).normal(size=(300, 2)) + shift for shift in (0, 9)])
 PAIRS = [
@@ -57,13 +53,3 @@ def test_every_attribute_is_there_or_explained(theirs, ours):
             getattr(ours, name)
         assert name in str(told.value) and len(str(told.value)) > 60
         assert told.value.name == name and getattr(ours, name, "default") == "default"
-
-
-@pytest.mark.parametrize("ours", [ours for _, ours in PAIRS], ids=lambda each: type(each).__name__)
-def test_no_line_of_the_table_is_stale(ours):
-    ours = fitted(ours)
-    for name in ABSENT.get(type(ours).__name__, {}):
-        assert not hasattr(ours, name), name
-    for model in (ours, pickle.loads(pickle.dumps(ours)), copy.deepcopy(ours)):
-        with pytest.raises(AttributeError, match="object has no attribute 'nonsense'"):
-            _ = model.nonsense

@@ -9,13 +9,10 @@ import pickle
 
 import joblib
 import numpy as np
-import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator, clone, is_classifier
-from sklearn.cluster import KMeans
-from sklearn.compose import ColumnTransformer
+from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.pipeline import Pipeline
 
 from sklearn_dp import (
     DPPCA,
@@ -26,7 +23,6 @@ from sklearn_dp import (
     FriendlyMean,
     SampleAndAggregate,
 )
-from sklearn_dp.accounting import deployment_entry
 from sklearn_dp.audit import all_estimators
 from sklearn_dp.exceptions import LedgerError
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
@@ -41,7 +37,6 @@ pytestmark = pytest.mark.filterwarnings(
 RNG = np.random.default_rng(0)
 X = np.vstack([RNG.normal(size=(500, 2)) + place for place in ((0, 0), (9, 0), (0, 9))])
 Y = (X[:, 0] > 4).astype(int)
-FRAME = pd.DataFrame(np.hstack([X, X]), columns=list("abcd"))
 NO_TWIN = {
     "DPBySegment": "its `estimators_` have twins",
     "DPCoreset": "weighted points are what scikit-learn's estimators are fitted to",
@@ -108,29 +103,6 @@ class InductiveClusterer(BaseEstimator):
 def test_a_classifier_learns_the_labels_of_a_private_clusterer(clusterer):
     model = InductiveClusterer(clusterer, private_classifier(3)).fit(X)
     assert np.mean(model.predict(X) == model.clusterer_.predict(X)) > 0.95
-
-
-def test_a_private_classifier_is_one():
-    model = private_classifier().fit(X, Y)
-    assert is_classifier(model) and list(model.classes_) == [0, 1]
-    chosen = model.classes_[np.argmax(model.predict_proba(X), axis=1)]
-    assert np.array_equal(chosen, model.predict(X))
-    assert model.score(X, Y) > 0.95
-    assert not hasattr(private_classifier(), "classes_")
-    assert not hasattr(SampleAndAggregate(n_blocks=4).fit(X), "classes_")
-
-
-def test_columns_and_unions():
-    parts = [
-        ("k", DPKMeans(3), ["a", "b"]),
-        ("p", DPPCA(1), ["c", "d"]),
-        ("m", FriendlyMean(), ["a"]),
-    ]
-    columns = ColumnTransformer(parts).set_output(transform="pandas").fit_transform(FRAME)
-    expected = [f"k__dpkmeans{i}" for i in range(3)] + ["p__dppca0", "m__a"]
-    assert list(columns) == expected and len(columns) == len(FRAME)
-    union = FeatureUnion([("k", DPKMeans(3)), ("p", DPPCA(1))])
-    assert union.fit_transform(FRAME).shape == (len(FRAME), 4)
 
 
 def test_a_cached_step_is_the_same_release_and_charged_once(tmp_path):
@@ -212,68 +184,4 @@ def test_onnx_by_the_twin(fitted, name):
     assert np.mean(np.isclose(told.reshape(expected.shape), expected, atol=1e-3)) > 0.99
 
 
-def test_a_sacro_target_is_saved_loaded_and_attacked(fitted, tmp_path):
-    """It writes parameters into YAML that only plain values come back from: a twin has no other."""
-    targets = pytest.importorskip("sacroml.attacks.target")
-    from sacroml.attacks.worst_case_attack import WorstCaseAttack
-
-    model, half = fitted["SampleAndAggregate"], len(X) // 2
-    order = np.random.default_rng(2).permutation(len(X))
-    members, others = order[:half], order[half:]
-    target = targets.Target(
-        model=model.to_sklearn(), dataset_name="places",
-        X_train=X[members], y_train=Y[members], X_test=X[others], y_test=Y[others],
-    )  # fmt: skip
-    target.add_safemodel_results([deployment_entry(model.privacy_report_)])
-    target.save(str(tmp_path / "target"))
-    loaded = targets.Target()
-    loaded.load(str(tmp_path / "target"))
-    assert loaded.safemodel == target.safemodel != []
-    np.testing.assert_array_equal(loaded.model.predict(X), model.predict(X))
-    attack = WorstCaseAttack(n_reps=3, output_dir=str(tmp_path), write_report=False)
-    assert 0 <= attack.attack(loaded)["metadata"]["global_metrics"]["n_sig_auc_p_vals"] <= 3
-    direct = targets.Target(model=model)
-    direct.save(str(tmp_path / "direct"))
-    with pytest.raises(Exception, match="could not determine a constructor"):
-        targets.Target().load(str(tmp_path / "direct"))
-
-
 # -- libraries around clusterers -------------------------------------------------------------------
-
-BOTH = pytest.mark.parametrize("model", [KMeans(3, n_init=1), DPKMeans(3, epsilon=5.0)], ids=str)
-
-
-@pytest.fixture
-def yellowbrick():
-    """Its checks of types are older than scikit-learn 1.6, its colors than Matplotlib 3.9."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    cluster = pytest.importorskip("yellowbrick.cluster")
-    yield cluster
-    matplotlib.pyplot.close("all")
-
-
-@BOTH
-def test_yellowbrick_with_forced_models(yellowbrick, model):
-    elbow = yellowbrick.KElbowVisualizer(clone(model), k=(2, 5), timings=False, force_model=True)
-    assert np.all(np.diff(elbow.fit(X).k_scores_[:2]) < 0)
-    colors = ["C0", "C1", "C2"]
-    silhouette = yellowbrick.SilhouetteVisualizer(model, colors=colors, force_model=True)
-    assert 0 < silhouette.fit(X).silhouette_score_ <= 1
-    distances = yellowbrick.InterclusterDistance(model, force_model=True).fit(X)
-    assert distances.cluster_centers_.shape == (3, 2)
-
-
-@BOTH
-def test_imbalanced_learn(model):
-    over = pytest.importorskip("imblearn.over_sampling")
-    under = pytest.importorskip("imblearn.under_sampling")
-    rare = np.random.default_rng(1).normal(size=(200, 2)) + 9
-    rows = np.vstack([X[:1000], rare])
-    y = np.repeat([0, 1], [1000, 200])
-    _, more = over.KMeansSMOTE(kmeans_estimator=model, random_state=0).fit_resample(rows, y)
-    assert np.bincount(more)[1] >= 1000
-    fewer = under.ClusterCentroids(estimator=model, sampling_strategy={0: 9, 1: 9}, voting="soft")
-    centers, labels = fewer.fit_resample(rows, y)
-    assert list(np.bincount(labels)) == [9, 9] and centers.shape == (18, 2)

@@ -62,15 +62,6 @@ def test_what_means_the_same_is_carried_quietly(theirs, ours, carried):
     assert {name: getattr(twin, name) for name in carried} == carried
 
 
-def test_what_is_given_goes_first():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        twin = DPKMeans.from_sklearn(
-            KMeans(3, random_state=1), n_clusters=4, random_state=2, rho=0.1
-        )
-    assert (twin.n_clusters, twin.random_state, twin.rho) == (4, 2, 0.1)
-
-
 def test_a_fitted_estimator_gives_its_words_and_nothing_else():
     theirs = KMeans(2, n_init=1).fit(X)
     with pytest.warns(ConversionWarning):

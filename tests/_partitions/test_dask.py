@@ -133,41 +133,6 @@ def test_points_of_groups_without_a_cluster():
     grouped()
 
 
-@pytest.mark.parametrize("name", ["array", "frame", "own tasks"])
-def test_persisted_collections(name, monkeypatch):
-    kept = COLLECTIONS[name]().persist()
-    monkeypatch.setitem(COLLECTIONS, name, lambda: kept)
-    check(name)
-
-
-def test_columns_are_known_before_anything_is_read():
-    def fail(number):
-        raise AssertionError("read")
-
-    array = da.map_blocks(fail, chunks=((2, 2), (3,)), dtype=np.float32)
-    frame = dd.from_map(fail, [0, 1], meta=FRAME.iloc[:0])
-    for X, names, dtype in ((array, None, np.float32), (frame, ["a", "b", "c"], np.float64)):
-        found = engine_of(X)
-        assert (found.n_features, found.dtype) == (3, dtype)
-        assert found.feature_names is None or found.feature_names.tolist() == names
-        assert found.engine.n_parts == 2  # lazy too
-        found.rowwise(positive, np.empty(0, np.int32))
-
-
-def test_parts_that_share_tasks_are_computed_once():
-    calls = []
-
-    def common():
-        calls.append(1)
-        return 0
-
-    shared = dask.delayed(common, pure=True)()
-    X = [dask.delayed(lambda i, zero: load(i + zero))(i, shared) for i in range(5)]
-    found = engine_of(X)  # a look at the columns of the first part
-    calls.clear()
-    assert passes(found)[0] == EXPECTED and len(calls) == 1
-
-
 def test_rows_are_not_kept_in_the_state():
     engine = engine_of(COLLECTIONS["delayed"]()).engine
     engine.reduce(opened_and_counted)
@@ -210,14 +175,6 @@ def test_an_error_of_a_pass_quotes_nothing():
     assert quotes_nothing(caught.value)
 
 
-def test_shared_tasks_that_fail():
-    broken = dask.delayed(bad)(0)
-    X = [dask.delayed(ROWS), *(dask.delayed(lambda x: x)(broken) for _ in range(2))]
-    with pytest.raises(PartError, match=r"^X.*\(KeyError\)") as caught:
-        passes(engine_of(X))
-    assert quotes_nothing(caught.value)
-
-
 @pytest.mark.parametrize(
     ("X", "words"),
     [
@@ -230,19 +187,6 @@ def test_shared_tasks_that_fail():
 def test_bad_collections(X, words):
     with pytest.raises(ValueError, match=words):
         engine_of(X())
-
-
-def test_groups_come_in_the_parts_of_the_table():
-    ids = pd.Series(np.arange(200) // 2)
-    X = COLLECTIONS["array"]()
-    for groups in (
-        da.from_array(ids.to_numpy(), chunks=60),
-        [dask.delayed(ids[i : i + 60]) for i in range(0, 200, 60)],
-    ):
-        engine = engine_of(X, groups, groups).engine
-        assert engine.reduce(group_sums) == (int(ids.sum()), int(ids.sum()))
-    with pytest.raises(ValueError, match="groups must have the parts of X"):
-        engine_of(X, da.from_array(ids.to_numpy(), chunks=70))
 
 
 @pytest.mark.parametrize("name", ["array", "frame", "delayed"])
@@ -287,11 +231,6 @@ def test_targets_come_in_the_parts_of_the_table():
     with pytest.raises(PartError, match="^y, part 0: it must be a vector of finite") as caught:
         model.fit(X, da.full(200, f"no {SECRET}", chunks=60, dtype=object))
     assert quotes_nothing(caught.value) and ledger.remaining["epsilon"] < 3.0
-
-
-def group_sums(source):
-    assert len(source.read_groups()) == source.n_rows()
-    return source, (int(sum(source.read_groups())), int(sum(source.read_weights())))
 
 
 @pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")

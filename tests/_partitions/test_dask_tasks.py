@@ -18,9 +18,6 @@ from partition_tools import (
 
 from sklearn_dp import DPKMeans
 from sklearn_dp._partitions import engine_of
-from sklearn_dp._partitions._dask_tasks import (
-    own_tasks,
-)
 from sklearn_dp.audit import all_estimators
 from sklearn_dp.exceptions import PartError
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
@@ -30,14 +27,6 @@ da = pytest.importorskip("dask.array", reason="needs the extra dask")
 dd = pytest.importorskip("dask.dataframe", reason="needs the extra dask")
 
 GONE = "^{}: the Dask client that holds it is closed or gone"
-
-
-def test_parts_that_share_a_task_have_no_tasks_of_their_own():
-    one = dask.delayed(np.ones, pure=True)((3, 2))
-    assert own_tasks([one + 1, one + 2]) is None
-    assert [len(own()) for own in own_tasks([dask.delayed(np.ones)((n, 2)) for n in (3, 5)])] == [
-        3, 5,
-    ]  # fmt: skip
 
 
 @contextlib.contextmanager

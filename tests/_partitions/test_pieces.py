@@ -1,9 +1,6 @@
 """Tables on this machine in parts: files, streams, lists."""
 
-import gc
 import os
-import tempfile
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -27,7 +24,7 @@ from partition_tools import (
 )
 
 from sklearn_dp import DPOneCluster
-from sklearn_dp._partitions import _pieces, engine_of, engine_of_parts
+from sklearn_dp._partitions import engine_of, engine_of_parts
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._rows import pieces as kept_pieces
 from sklearn_dp.exceptions import PartError
@@ -100,32 +97,6 @@ def test_a_list_is_not_read_before_the_first_pass():
     found = engine_of([lambda: ROWS[:0], reader, reader])
     assert found.engine.n_parts == 3 and not calls
     assert table_of(found).sums(lambda part: (part, (part.units.n_rows,))) == (400,)
-
-
-def total(part):
-    return part, (part.source.read().astype(np.int64).sum(axis=0),)
-
-
-def test_a_lazy_frame_is_run_once_and_leaves_nothing(monkeypatch, tmp_path):
-    monkeypatch.setattr(_pieces, "_PART_ENTRIES", 90)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    runs = []
-
-    def seen(frame):
-        runs.append(1)
-        return frame
-
-    lazy = pl.DataFrame(ROWS, schema=NAMES).lazy().map_batches(seen)
-    found = engine_of(lazy)
-    assert found.feature_names.tolist() == NAMES and not runs
-    assert found.engine.n_parts == 7 and len(runs) == 1
-    assert list(tmp_path.iterdir()) == []  # nothing with a name, that a killed process could leave
-    assert passes(found)[0] == EXPECTED and len(runs) == 1
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        del found
-        gc.collect()
-    assert told == []  # the file has been closed with its last reader
 
 
 @pytest.mark.parametrize("most", [2**28, 3000])
@@ -216,11 +187,3 @@ def test_a_path_of_no_table(tmp_path, name):
         with pytest.raises(ValueError, match="path of a Parquet file") as caught:
             engine_of(path)
         assert quotes_nothing(caught.value)
-
-
-def test_a_broken_file(parquet):
-    found = engine_of(parquet)
-    (parquet / "0.parquet").write_bytes(b"7319" * 100)
-    with pytest.raises(PartError, match="^X") as caught:
-        passes(found)
-    assert quotes_nothing(caught.value)

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sklearn_dp import DPCoreset, DPKMeans, DPOneCluster, FriendlyMean
+from sklearn_dp import DPCoreset, DPKMeans, FriendlyMean
 from sklearn_dp._partitions import _pieces, engine_of
 from sklearn_dp.audit import all_estimators
 from sklearn_dp.exceptions import BudgetExceededError, PartError
@@ -68,27 +68,6 @@ def test_rows_in_another_order_end_the_fit(n_reads):
     assert len(reads) == n_reads + 1
 
 
-def test_no_row_with_a_weight_is_refused_as_in_memory():
-    weights = [np.zeros(700), np.full(2300, 2.0**-21)]
-    with pytest.raises(ValueError, match="^sample_weight: every weight is zero"):
-        model().fit(parts_of(X, 2), sample_weight=weights)
-    weights[1][7] = 1.0
-    assert same(
-        model().fit(parts_of(X, 2), sample_weight=weights),
-        model().fit(X, sample_weight=np.concatenate(weights)),
-    )
-
-
-def test_answers_for_parts_are_those_in_memory():
-    fitted, parts = model().fit(X), parts_of(X, 7)
-    for name in ("predict", "transform"):
-        assert np.array_equal(getattr(fitted, name)(parts), getattr(fitted, name)(X))
-    assert fitted.score(parts) == pytest.approx(fitted.score(X), rel=1e-12)
-    ball = DPOneCluster(0.5, random_state=0).fit(X[:500])
-    assert ball.score(parts) == pytest.approx(ball.score(X), rel=1e-12)
-    assert np.array_equal(ball.decision_function(parts), ball.decision_function(X))
-
-
 PARTS = {
     "list": lambda: parts_of(X, 7),
     "arrays that come once": lambda: iter(parts_of(X, 7)),
@@ -103,16 +82,6 @@ def test_parts_without_a_type_have_the_bits_of_one_table(name):
     found, expected = model(bounds=2.0).fit_partitions(PARTS[name]()), model(bounds=2.0).fit(X)
     vars(found).pop("feature_names_in_", None)
     assert same(found, expected) and np.array_equal(found.labels_, expected.labels_)
-
-
-def test_parts_that_come_once_have_groups_weights_and_labels_of_all_rows():
-    groups, weights = np.arange(3000) // 3, np.random.default_rng(2).choice([0.0, 0.7], 3000)
-    expected = model().fit(X, groups=groups, sample_weight=weights)
-    for fit, parts in (("fit_partitions", iter(parts_of(X, 7))), ("fit", parts_of(X, 7))):
-        found = getattr(model(), fit)(
-            parts, groups=parts_of(groups, 7), sample_weight=parts_of(weights, 7)
-        )
-        assert same(found, expected) and np.array_equal(found.labels_, expected.labels_)
 
 
 def test_parts_are_for_estimators_that_take_them_and_for_what_has_parts():

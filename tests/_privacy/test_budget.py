@@ -113,13 +113,6 @@ def test_epsilon_of_reads_a_cost_at_the_delta_of_the_budget_or_another():
     assert epsilon_of(0.1, 1e-6) == gaussian_epsilon(mu_from_rho(0.1), 1e-6)
 
 
-def test_without_delta_zcdp_bounds_no_epsilon():
-    for budget, failure in ((PrivacyBudget(rho=1.0), 0.0), (CONCENTRATED, 1e-6)):
-        assert budget.epsilon_of(gaussian=False, delta_failure=failure) == math.inf
-    assert PrivacyBudget(rho=1.0).epsilon_of() == math.inf
-    assert PrivacyBudget(rho=1.0).epsilon_of(0.0) == 0.0
-
-
 def test_pure_dp_target_serves_no_gaussian_or_zcdp_release():
     for arguments in ((True,), (False,)):
         with pytest.raises(ValueError, match="delta"):

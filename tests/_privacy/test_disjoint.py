@@ -13,7 +13,6 @@ from ledger_tools import (
     BUDGET,
     QUARTER,
     Fit,
-    X,
     admitted,
     cloudpickle,
     fill,
@@ -26,7 +25,7 @@ from sklearn_dp import DPKMeans, privacy_report, privatize
 from sklearn_dp._privacy._accounting import gaussian_epsilon, mu_from_rho
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._disjoint import dearest
-from sklearn_dp._privacy._ledger import PrivacyLedger, open_ledger
+from sklearn_dp._privacy._ledger import PrivacyLedger
 from sklearn_dp._privacy._ledger_terms import LedgerCharge, LedgerState, LedgerTerms
 from sklearn_dp._privacy._neighbors import RELATIONS
 from sklearn_dp._privacy._plan import PlanEntry
@@ -44,15 +43,6 @@ def region(ledger):
 
 
 # ------------------------------------------------------------------------------ what is admitted
-
-
-def test_a_refusal_tells_whose_budget_is_spent(region):
-    fill(region["north"], times=3)
-    with pytest.raises(
-        BudgetExceededError, match=r"only 0\.25 of 1 is left for region = 'north'"
-    ) as e:
-        region["north"].charge(LedgerCharge(0.5, 0.0))
-    assert e.value.left["epsilon"] == 0.25
 
 
 def test_the_dearest_value_is_found_exactly():
@@ -318,13 +308,6 @@ def test_pickles_name_the_file_the_key_and_the_value(path):
         assert twin.payers == ("region", "north") and twin.path == path
         twin.charge(QUARTER)
     assert fill(region["north"]) == 1 and fill(region["south"]) == 4
-
-
-def test_who_opens_the_path_of_a_value_has_the_whole_ledger(path):
-    north = PrivacyLedger(path=path).disjoint("region", REGIONS)["north"]
-    Fit(north.path).fit(X)
-    assert open_ledger(path).entries[0].payers == ("", "")
-    assert open_ledger(north) is north
 
 
 def test_a_payment_for_one_value_is_not_taken_by_another():

@@ -39,15 +39,6 @@ def test_only_charges_can_be_charged(ledger):
         ledger.charge(PrivacyBudget(epsilon=0.5, delta=0.0))
 
 
-def test_a_refused_charge_leaves_no_trace(ledger):
-    assert fill(ledger) == 4
-    before = ledger.entries
-    with pytest.raises(BudgetExceededError, match=r"epsilon 0\.25 but nothing of 1 is left"):
-        ledger.charge(QUARTER)
-    assert ledger.entries == before
-    assert [entry.label for entry in before] == ["Quarter"] * 4
-
-
 def test_a_refused_fit_reads_no_data(ledger):
     fill(ledger)
     estimator = Fit(ledger)
@@ -58,14 +49,6 @@ def test_a_refused_fit_reads_no_data(ledger):
 
 def test_copies_of_a_ledger_are_the_ledger(ledger):
     assert all(twin is ledger for twin in copies_of(ledger))
-
-
-def test_exceptions_in_the_middle_of_a_fit_refund_nothing(ledger):
-    for _ in range(4):
-        with pytest.raises(FloatingPointError):
-            Fit(ledger, fail=True).fit(X)
-    assert ledger.remaining["epsilon"] == 0
-    assert not admitted_fit(Fit(ledger))
 
 
 @pytest.mark.parametrize("dumps", [pickle.dumps, cloudpickle.dumps])

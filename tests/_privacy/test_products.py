@@ -40,13 +40,6 @@ def test_sparse_rows_about_any_origin(common):
     assert np.array_equal(more - found, in_python(other[:1]))
 
 
-@pytest.mark.parametrize("d", [1, 3, D])
-def test_dense_rows(d):
-    rows = np.random.default_rng(1).integers(-LARGEST, LARGEST + 1, size=(50, d)).astype(float)
-    assert np.array_equal(summed(rows[:1], rows[1:]).total(), in_python(rows))
-    assert not summed(rows[:0]).total().any()
-
-
 @pytest.mark.parametrize("sign", [1, -1])
 def test_sums_at_the_extremes(sign):
     """As many rows as may be summed, of the largest entries: no sum of terms exceeds 2**53."""

@@ -11,12 +11,8 @@ from hypothesis import strategies as st
 from sklearn_dp._privacy import _rounding
 from sklearn_dp._privacy._rounding import (
     bounded_integers,
-    exact_sum,
     float_down,
     float_up,
-    in_steps,
-    steps_down,
-    steps_up,
     sum_down,
     sum_up,
 )
@@ -38,14 +34,6 @@ def test_sums_are_the_closest_floats_on_their_side(values):
     assert up in (down, math.nextafter(down, math.inf))
     assert (float_down(exact), float_up(exact)) == (down, up)
     assert (up == down) == (Fraction(up) == exact)
-
-
-@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=20))
-def test_sums_of_steps_are_those_of_fractions(values):
-    exact, steps = sum(map(Fraction, values), Fraction(0)), sum(map(in_steps, values))
-    assert exact_sum(values) == exact
-    if abs(exact) < 1e308:
-        assert (steps_down(steps), steps_up(steps)) == (float_down(exact), float_up(exact))
 
 
 @pytest.mark.parametrize("kind", [np.int32, np.int64, np.dtype(">i8")])

@@ -2,16 +2,14 @@
 
 import numpy as np
 import pytest
-from grid_tools import rows_in_memory
 
 from sklearn_dp._privacy._domain import Domain
-from sklearn_dp._privacy._units import UnitFacts, Units
+from sklearn_dp._privacy._units import UnitFacts
 from sklearn_dp._rows import rows as shared_rows
 from sklearn_dp._rows.rows import ROWS, GridGeometry, GridTable, Rows
 from sklearn_dp._rows.table import (
     ArraySource,
     LocalEngine,
-    Part,
     PartSource,
     Table,
     opened,
@@ -126,25 +124,3 @@ def test_rows_in_parts_are_those_of_one_array(cuts, within, kept):
     assert np.array_equal(table.rows(served), np.concatenate([x for _, x in known.chunks()]))
     held = sum(len(part[ROWS]._stored) for part in table.engine.states)
     assert held == (40 if kept else 0)
-
-
-@pytest.mark.parametrize("in_memory", [True, False])
-def test_a_table_of_functions_of_rows_and_back(in_memory, monkeypatch):
-    X = np.random.default_rng(5).normal(size=(300, 5))
-    source = ArraySource(X) if in_memory else Elsewhere(X)
-    table = Table(LocalEngine([Part(source, Units(300))]), 5, X.dtype, Units(300).facts)
-    grid = GridTable.quantize(table, DOMAIN)
-    before = all_of(rows_in_memory(grid))
-    monkeypatch.setattr(shared_rows, "_STORED_ENTRIES", 0)
-    halves = grid.map(_halves, 2)
-    rows = rows_in_memory(halves)
-    assert np.array_equal(all_of(rows), np.floor(before[:, :2] / 2))
-    assert len(rows._stored) == (300 if in_memory else 0)
-    assert (halves.n_features, halves.ball, halves.unit) == (2, grid.limit, grid.unit)
-    assert grid.n_features == 5 and not halves.origin.any()
-    halves.unmap()
-    assert np.array_equal(all_of(rows_in_memory(grid)), before)
-
-
-def _halves(x, squares):
-    return np.floor(x[:, :2] / 2)

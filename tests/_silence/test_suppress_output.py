@@ -291,32 +291,6 @@ def test_whatever_a_fit_dies_of_is_a_block_without_a_result(backend, monkeypatch
     assert heard == [] and SECRET not in "".join(capfd.readouterr())
 
 
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("backend", ["sequential", "threading"])
-def test_warnings_as_errors_change_no_result(backend):
-    """Of the user, for the whole process, and of an inner fit, for itself."""
-
-    class Strict(Loud):
-        def fit(self, X, y=None):
-            warnings.warn("few rows", stacklevel=1)
-            with warnings.catch_warnings(record=True) as log:
-                warnings.simplefilter("always")
-                warnings.warn("noted", stacklevel=1)
-            warnings.simplefilter("error")
-            try:
-                warnings.warn("raised", RuntimeWarning, stacklevel=1)
-            except RuntimeWarning:
-                raised = 1.0
-            self.cluster_centers_ = np.array([[len(log), raised]])
-            return self
-
-    with joblib.parallel_config(backend, n_jobs=2):
-        results = fit_blocks(Strict(), X, BLOCKS, range(4), centers, (1, 2))
-    assert np.array_equal(results, np.ones((4, 1, 2)))
-    with pytest.raises(UserWarning):
-        warnings.warn("still an error", stacklevel=1)
-
-
 class Slow(Loud):
     """Loud, for as long as other threads do what they do."""
 

@@ -95,25 +95,3 @@ def test_whether_the_number_of_rows_is_protected_is_said_by_the_relation(relatio
         assert sections["deployment_model"]["model_name"] == "Federated"
         assert "Clients keep their rows" in sections["deployment_model"]["trust_assumptions"]
     assert "no fit has been made" in checked(plan)["deployment_model"]["trust_assumptions"]
-
-
-def test_a_ledger_without_charges_is_no_deployment(tmp_path):
-    """Its entry would state an epsilon of 0."""
-    budget, path = PrivacyBudget(epsilon=3.0, delta=1e-5), tmp_path / "study.sqlite"
-    for ledger in (
-        PrivacyLedger(budget),
-        PrivacyLedger(PrivacyBudget(rho=1.0, delta=1e-5)),
-        PrivacyLedger(budget, unit="group"),
-        PrivacyLedger(budget, composition="gaussian"),
-        PrivacyLedger(budget, path),
-    ):
-        with pytest.raises(ValueError, match="^source: nothing has been charged"):
-            deployment_entry(ledger)
-    ledger = PrivacyLedger(path=path)
-    fitted(ledger)
-    assert checked(ledger)["privacy_loss"]["privacy_parameters"]["epsilon"] > 0
-
-
-def test_anything_else_is_refused():
-    with pytest.raises(TypeError, match="source must be a PrivacyReport or a PrivacyLedger"):
-        deployment_entry({"epsilon": 1.0})

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from sklearn_dp.audit import neighboring_pairs
-from sklearn_dp.audit._neighbors import KINDS, unrelated
+from sklearn_dp.audit._neighbors import KINDS
 
 
 def as_units(X, groups):
@@ -65,18 +65,3 @@ def test_an_empty_data_set_has_neighbors_with_one_unit(groups):
     pairs = list(neighboring_pairs(np.empty((0, 3)), 0, groups=groups))
     assert [pair.kind for pair in pairs] == [k for k in KINDS if not k.startswith("remove")]
     assert all(pair.units.tolist() == [-1] and np.isfinite(pair.X).all() for pair in pairs)
-
-
-def test_unrelated_data_share_no_unit():
-    others = list(unrelated(np.ones((4, 2)), np.random.default_rng(0), groups=np.arange(4)))
-    assert others and all((other.units == -1).all() for other in others)
-    assert all(len(other.units) == len(np.unique(other.groups)) for other in others)
-
-
-def test_the_farthest_rows_overflow_whatever_is_done_to_them():
-    pairs = neighboring_pairs(np.zeros((3, 4)), 0, kinds=["farthest"], repeats=20)
-    rows = np.array([pair.X[pair.units < 0][0] for pair in pairs])
-    assert (np.abs(rows) == 1.7e308).all()
-    assert (np.sign(rows).min(axis=1) < np.sign(rows).max(axis=1)).sum() > 10, "of mixed signs"
-    far = np.full((3, 4), 1.7e308)
-    assert all(np.isfinite(pair.X).all() for pair in neighboring_pairs(far, 0, repeats=5))

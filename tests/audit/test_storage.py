@@ -22,17 +22,6 @@ def test_the_numbers_are_the_same(storage, n):
         assert isinstance(found, np.memmap)
 
 
-def test_recordings_take_turns(toy, points, monkeypatch):
-    seen = []
-    monkeypatch.setattr(
-        "sklearn_dp.audit._replay.stored",
-        lambda X, storage: seen.append(storage) or stored(X, storage),
-    )
-    result = replay_audit(toy, points, recordings=len(STORAGES), storages=STORAGES)
-    assert result.passed and result.n_pairs == 12 * len(STORAGES)
-    assert set(seen) == set(STORAGES)
-
-
 def test_what_depends_on_the_storage_of_one_neighbor_is_found(toy, points, after_fit):
     """Fits that write to their input raise on read-only rows, on both neighbors or on one."""
 

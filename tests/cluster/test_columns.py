@@ -4,12 +4,8 @@ import numpy as np
 import pytest
 
 from sklearn_dp import (
-    DPCoreset,
     DPKMeans,
     DPKTupleKMeans,
-    DPOneCluster,
-    DPOneClusterKMeans,
-    DPOutlierScreen,
 )
 
 pytestmark = [
@@ -23,20 +19,6 @@ UNITS, REFINED = "columns", "columns of centers"
 
 def planned(model, n_features):
     return [entry.name for entry in model.privacy_plan(n_features).entries][-2:]
-
-
-@pytest.mark.parametrize("kind", [DPKMeans, DPKTupleKMeans])
-def test_what_is_planned(kind):
-    assert planned(kind(3), 2) == planned(kind(1), 1) == planned(kind(1), 100) == [UNITS, REFINED]
-    assert planned(kind(3, bounds=BOX), 2)[1] == planned(kind(1, bounds=CUBE), 2)[1] == REFINED
-    for model, n_features in (
-        (kind(3), 1),
-        (kind(3), 101),
-        (kind(1, bounds=2.0), 2),
-        (kind(3, bounds=2.0), 2),
-        (kind(3, bounds=CUBE), 2),
-    ):
-        assert not {UNITS, REFINED} & {*planned(model, n_features)}
 
 
 def released(model):
@@ -79,32 +61,6 @@ def test_too_few_rows_for_the_units():
 
 
 FEW = {"sample_size": 500}
-WIDE = [
-    DPCoreset(4),
-    DPOneCluster(0.4, **FEW),
-    DPOneClusterKMeans(1, n_points=0.4, **FEW),
-    DPOutlierScreen(0.4, **FEW),
-]
-
-
-@pytest.mark.parametrize("bounded", [True, False])
-@pytest.mark.parametrize("model", WIDE, ids=lambda model: type(model).__name__)
-def test_columns_far_narrower_than_balls_and_cells_are_named(model, bounded):
-    """One width for all columns: of a column of 1e-4 of it no coordinate is more than noise."""
-    factors = np.array([1e-3, 1e3, 1e-3])
-    for X, words in (
-        (
-            table(5000, factors),
-            "is far wider than some columns, so it says nothing about them: x0, x2",
-        ),
-        (table(5000, 1.0), ""),
-    ):
-        box = (-5.0 * np.abs(X).max(axis=0), 5.0 * np.abs(X).max(axis=0)) if bounded else None
-        fitted = model.set_params(bounds=box, epsilon=2.0, random_state=0).fit(X)
-        assert fitted.trustworthy_ and fitted.status_.endswith(words)
-        assert ("wider" in fitted.status_) == bool(words)
-        if hasattr(fitted, "found_"):
-            assert fitted.found_
 
 
 def persons(rng):

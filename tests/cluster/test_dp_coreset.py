@@ -8,9 +8,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances_argmin_min
 
 from sklearn_dp import DPCoreset
-from sklearn_dp._aggregate.kmeans.coreset import Coreset
 from sklearn_dp.audit import replay_audit
-from sklearn_dp.exceptions import UtilityWarning
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
@@ -49,37 +47,6 @@ def test_kmeans_on_the_points_is_nearly_kmeans_on_the_rows(flat):
 
 
 # -- what it shows ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 10, 12])
-@pytest.mark.parametrize("n", [1, 2000])
-def test_the_attributes_fit_together(n, d):
-    X = mixture(n, d, 2)
-    coreset = DPCoreset(5, bounds=(-5.0, 12.0), random_state=0).fit(X)
-    m, q = coreset.widths_.shape
-    assert coreset.points_.shape == (m, d) and coreset.weights_.shape == (m,)
-    assert m >= 1 and (coreset.weights_ > 0).all() and (np.diff(coreset.weights_) <= 0).all()
-    assert (coreset.points_ >= -5.0).all() and (coreset.points_ <= 12.0).all()
-    assert coreset.resolution_ == np.median(coreset.widths_.max(axis=1)) > 0
-    assert coreset.size_ > 0 and isinstance(coreset.status_, str)
-    if d <= 3:
-        assert coreset.basis_ is None and q == d
-    else:
-        assert coreset.basis_.shape == (q, d)
-        assert np.allclose(coreset.basis_ @ coreset.basis_.T, np.eye(q), atol=1e-4)
-    if q == d:
-        assert coreset.residual_variance_ == 0
-
-
-@pytest.mark.parametrize("d", [2, 12])
-def test_where_no_cell_is_seen_one_point_stands_for_all(d):
-    X = np.random.default_rng(0).uniform(-1, 1, size=(12, d))
-    with pytest.warns(UtilityWarning, match="one point for all rows"):
-        coreset = DPCoreset(epsilon=0.1, bounds=2.0, random_state=1).fit(X)
-    assert coreset.points_.shape == (1, d) and coreset.weights_ == [coreset.size_]
-    sample = coreset.sample(100, random_state=0)
-    assert sample.shape == (100, d) and np.linalg.norm(sample, axis=1).max() <= 2.0 + 1e-12
-    assert (coreset.predict(X) == 0).all()
 
 
 # -- its methods -----------------------------------------------------------------------------------
@@ -130,8 +97,3 @@ def test_weights_without_noise_are_caught(monkeypatch):
     monkeypatch.setattr(DPCoreset, "__sklearn_is_fitted__", lambda self: hasattr(self, "status_"))
     estimator = DPCoreset(4, epsilon=60.0, bounds=4.0)
     assert replay_audit(estimator, mixture(120, 2, 3) / 10, stop_at_first=True).violations
-
-
-def test_inner_follows_from_the_widths():
-    core = Coreset(np.zeros((1, 2)), np.ones(1), 1, np.array([[2.0, 4.0]]), 1.0, None)
-    assert core.inner == pytest.approx([20 / 24])

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
-from sklearn_dp import DPKMeans, DPKTupleKMeans
+from sklearn_dp import DPKTupleKMeans
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._queries import blocks
 from sklearn_dp.audit import replay_audit
@@ -25,17 +25,6 @@ pytestmark = pytest.mark.filterwarnings(
 
 
 # -- paths ----------------------------------------------------------------------------------------
-
-
-def test_a_small_budget_plans_the_coreset_alone_with_exact_accounting():
-    small, same = DPKTupleKMeans(3, epsilon=1.0), DPKMeans(3, epsilon=1.0)
-    assert small.privacy_plan(2).gaussian
-    assert small.privacy_plan(2).rows() == same.privacy_plan(2).rows()
-    large = DPKTupleKMeans(3, epsilon=8.0).privacy_plan(2)
-    assert not large.gaussian and large.delta_failure <= 0.5e-6
-    assert large.epsilon <= 8.0
-    X, _ = blobs(500)
-    assert DPKTupleKMeans(3, random_state=0).fit(X).n_tuples_ == 0
 
 
 @pytest.mark.parametrize(
@@ -198,19 +187,6 @@ def test_broken_sample_and_aggregate_is_caught(mutant, monkeypatch):
 def four(n, d=2):
     rng = np.random.default_rng(0)
     return 10 * np.eye(4, d)[rng.integers(0, 4, n)] + 0.2 * rng.normal(size=(n, d))
-
-
-@pytest.mark.parametrize("d", [4, 8])
-def test_tuples_get_a_number_that_was_chosen_before(d):
-    # With 8 features, one seed in twelve finds a fifth.
-    options = {"n_tuples": 4, "epsilon": 1000.0, "bounds": 12.0, "random_state": 1}
-    model = DPKTupleKMeans((2, 9), **options).fit(four(2000, d))
-    assert model.n_clusters_ == 4 and set(model.n_clusters_criterion_) <= set(range(2, 10))
-    plan = DPKTupleKMeans("auto", **options).privacy_plan(d)
-    share = sum(e.rho for e in plan.entries if e.name.startswith("choice/"))
-    assert share == pytest.approx(0.15 * plan.rho, rel=1e-6)
-    # The plan is that of any other range.
-    assert plan.entries == DPKTupleKMeans((3, 5), **options).privacy_plan(d).entries
 
 
 @pytest.mark.quick("2")

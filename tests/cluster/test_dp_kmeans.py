@@ -41,12 +41,6 @@ def test_it_finds_what_kmeans_finds(blobs):
     assert private.transform(X).shape == (8000, 4)
 
 
-def test_far_away_data_need_no_bounds(blobs):
-    X, labels = blobs
-    fitted = DPKMeans(4, epsilon=1.0, random_state=0).fit(1e5 * X + [3e5, -2e5])
-    assert adjusted_rand_score(labels, fitted.labels_) > 0.95
-
-
 def test_a_box_may_be_anywhere_and_rows_outside_are_clipped(blobs):
     X, labels = blobs
     X = np.vstack([X * 10 + 500, [[1e12, -1e12]]])
@@ -108,15 +102,6 @@ def test_unusual_data(X):
     fitted = DPKMeans(3, random_state=0).fit(X)
     assert fitted.cluster_centers_.shape == (3, X.shape[1])
     assert np.isfinite(fitted.cluster_centers_).all()
-
-
-def test_five_hundred_features():
-    rng = np.random.default_rng(0)
-    centers = rng.normal(size=(3, 500)) * 0.6 / np.sqrt(500)
-    labels = rng.integers(3, size=6000)
-    X = (centers[labels] + 0.3 / np.sqrt(500) * rng.normal(size=(6000, 500))).astype(np.float32)
-    fitted = DPKMeans(3, epsilon=4.0, bounds=1.0, random_state=0).fit(X)
-    assert adjusted_rand_score(labels, fitted.labels_) > 0.99
 
 
 def test_callbacks_see_the_steps():

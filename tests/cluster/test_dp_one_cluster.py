@@ -65,24 +65,6 @@ def test_other_methods_find_it_as_well(options):
     assert model.status_ == "ok" and miss < 0.5 and ratio < 1.3
 
 
-def test_published_methods_answer_with_a_large_budget():
-    X, centers, radius = planted(1500, 1000)
-    for options in ({"radius_method": "rec_concave"}, {"center_method": "paper"}):
-        model, miss, ratio = found(
-            X, centers, radius, n_points=800, epsilon=500.0, random_state=0, **options
-        )
-        assert miss < 1 and ratio < 2
-
-
-def test_what_auto_means_is_public():
-    routes = {
-        d: {entry.name for entry in DPOneCluster(bounds=1.0).privacy_plan(d).entries}
-        for d in (1, 8, 9, 500, 501)
-    }
-    assert [d for d, names in routes.items() if "axes" in names] == [9, 500]
-    assert all("box" in names for names in routes.values())
-
-
 def test_a_majority_is_found_by_the_mean():
     """A fraction of at least one half of many features; no number of points, and no smaller one."""
 
@@ -97,24 +79,6 @@ def test_a_majority_is_found_by_the_mean():
         entry.name.split("/")[-1]
         for entry in DPOneClusterKMeans(2, bounds=1.0).privacy_plan(9).entries
     }
-
-
-def test_a_sample_is_as_good_as_all_points():
-    """With the budget that sampling saves: one point in six, and the same answer."""
-    for method in ("exponential", "above_threshold"):
-        X, centers, radius = planted(12000, 6000)
-        model, miss, ratio = found(
-            X,
-            centers,
-            radius,
-            n_points=5500,
-            sample_size=2000,
-            radius_method=method,
-            random_state=0,
-        )
-        assert model.status_ == "ok" and miss < 0.3 and ratio < 1.2
-        names = [(row["release"], row["mechanism"]) for row in model.privacy_report_.releases]
-        assert ("radius", "approximate DP") in names
 
 
 @pytest.mark.slow
@@ -165,23 +129,6 @@ def test_ten_features():
     assert np.median(ratios) <= 1.1
 
 
-def test_without_bounds():
-    X, centers, radius = planted()
-    model, miss, ratio = found(
-        1e6 * X, 1e6 * centers, 1e6 * radius, n_points=1500, bounds=None, random_state=0
-    )
-    assert model.status_ == "ok" and miss < 1 and ratio < 1.5
-
-
-def test_score_and_decisions():
-    X, _, _ = planted(800, 300)
-    model = DPOneCluster(250, epsilon=8.0, bounds=(0.0, 1.0), random_state=0).fit(X)
-    distance = np.linalg.norm(X - model.center_, axis=1)
-    assert np.allclose(model.decision_function(X), model.radius_ - distance)
-    assert np.array_equal(model.predict(X), (distance <= model.radius_).astype(int))
-    assert model.score(X) == np.mean(model.predict(X))
-
-
 # -- what it says -----------------------------------------------------------------------------
 
 
@@ -191,35 +138,6 @@ def test_too_little_data_is_no_error(n):
     model = DPOneCluster(n_points=100, bounds=(0.0, 1.0), random_state=0).fit(X)
     assert not model.found_ and model.status_ != "ok"
     assert np.isfinite(model.center_).all() and np.isfinite(model.radius_)
-
-
-@pytest.mark.parametrize(
-    "options, error",
-    [
-        ({"n_points": 0}, ValueError),
-        ({"n_points": -3}, ValueError),
-        ({"n_points": 1.5}, ValueError),
-        ({"n_points": 0.0}, ValueError),
-        ({"n_points": float("nan")}, ValueError),
-        ({"n_points": 2**40}, ValueError),
-        ({"n_points": True}, TypeError),
-        ({"n_points": "all"}, TypeError),
-        ({"n_points": None}, TypeError),
-        ({"radius_method": "best"}, ValueError),
-        ({"center_method": 3}, ValueError),
-        ({"radius_grid": "reversed"}, ValueError),
-        ({"min_radius": -1.0}, ValueError),
-        ({"min_radius": 9.0}, ValueError),
-        ({"min_radius": 1e-9, "radius_grid": "linear"}, ValueError),
-        ({"sample_size": 0}, ValueError),
-        ({"n_init": 0}, ValueError),
-        ({"bounds": (1.0, 0.0)}, ValueError),
-    ],
-)
-def test_bad_parameters_are_named(options, error):
-    estimator = DPOneCluster(**{"bounds": (0.0, 1.0), **options})
-    with pytest.raises(error, match=next(iter(options))):
-        estimator.privacy_plan(2)
 
 
 def test_points_that_are_all_far_apart_are_no_error():

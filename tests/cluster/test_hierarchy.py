@@ -1,7 +1,5 @@
 """The tree of released clusters: its levels, their errors, and sizes that are sure."""
 
-import pickle
-
 import numpy as np
 import pytest
 from scipy.cluster.hierarchy import dendrogram, is_valid_linkage
@@ -9,13 +7,11 @@ from sklearn.cluster import AgglomerativeClustering
 
 from sklearn_dp import (
     DPCoreset,
-    DPGaussianMixture,
     DPKMeans,
     DPKTupleKMeans,
     DPOneClusterKMeans,
     DPTopics,
     FederatedDPKMeans,
-    FriendlyMean,
 )
 from sklearn_dp._privacy._domain import unit_rows
 from sklearn_dp.cluster import ClusterHierarchy
@@ -113,17 +109,6 @@ def test_merge_small(rows, tree):
     np.testing.assert_array_equal(before, tree.cut(2).centers)
 
 
-@pytest.mark.parametrize("scale", [1e-300, 1.0, 1e149])
-def test_any_scale(scale):
-    rng = np.random.default_rng(0)
-    centers, errors = rng.normal(size=(9, 3)), rng.uniform(0.01, 0.1, size=(9, 3))
-    weights, options = rng.uniform(1, 5, size=9), {"weights_std_error": np.full(9, 0.1)}
-    one = ClusterHierarchy(centers, weights, centers_std_error=errors, **options).cut(4)
-    other = ClusterHierarchy(centers * scale, weights, centers_std_error=errors * scale, **options)
-    np.testing.assert_allclose(other.cut(4).centers_std_error, one.centers_std_error * scale)
-    assert other.cut(4).loss == pytest.approx(one.loss * scale * scale)
-
-
 @pytest.mark.parametrize(
     ("estimator", "has"),
     [
@@ -149,48 +134,3 @@ def test_estimators(estimator, has, rows):
     if not has[1]:
         with pytest.raises(ValueError, match="min_size: this fit released no standard errors"):
             tree.merge_small(10)
-
-
-def test_it_is_a_copy(rows):
-    model = DPKMeans(3, bounds=1.5, random_state=0).fit(rows.astype(np.float32))
-    tree = ClusterHierarchy.from_estimator(model)
-    before = model.cluster_centers_.copy()
-    model.set_params(n_clusters=4).fit(rows)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(tree)).cut(3).labels, np.arange(3))
-    np.testing.assert_allclose(tree.cut(3).centers, before, rtol=1e-12)
-    assert "centers" in repr(tree.cut(2)) and "object at" not in repr(tree.cut(2))
-
-
-def test_bad_input(model, tree, rows):
-    good = {"centers": [[0.0], [1.0]], "weights": [1.0, 2.0]}
-    for name, bad in (
-        ("centers", [[0.0], [np.nan]]), ("centers", [[1e200], [0.0]]), ("centers", [0.0, 1.0]),
-        ("weights", [1.0]), ("weights", [1.0, np.inf]), ("weights", ["a", "b"]),
-        ("centers_std_error", [[1.0, 1.0]]), ("centers_std_error", [[-1.0], [0.0]]),
-        ("weights_std_error", [1.0, np.nan]), ("weights_std_error", [[1.0], [2.0]]),
-        ("metric", "manhattan"), ("max_weight", 0.0),
-    ):  # fmt: skip
-        with pytest.raises(ValueError, match=f"(?i){name}"):
-            ClusterHierarchy(**good | {name: bad})
-    with pytest.raises(ValueError, match="centers must have length 1"):
-        ClusterHierarchy([[0.0], [2.0]], [1.0, 2.0], metric="cosine")
-    for call, name in (
-        (lambda: tree.cut(0), "n_clusters"), (lambda: tree.cut(6), "n_clusters"),
-        (lambda: tree.merge([0, 1]), "labels"), (lambda: tree.merge([0.5] * 5), "labels"),
-        (lambda: tree.merge_small(-1.0), "min_size"),
-        (lambda: tree.merge_small(5, confidence=1.0), "confidence"),
-        (lambda: tree.cut(2).predict(rows[:, :1]), "X"),
-        (lambda: tree.cut(2).predict([[np.nan, 1.0]]), "X"),
-    ):  # fmt: skip
-        with pytest.raises(ValueError, match=name):
-            call()
-    with pytest.raises(TypeError, match="n_clusters"):
-        tree.cut(2.5)
-    for wrong in (None, AgglomerativeClustering(), DPKMeans):
-        with pytest.raises(TypeError, match="estimator must be a fitted"):
-            ClusterHierarchy.from_estimator(wrong)
-    with pytest.raises(ValueError, match="not fitted"):
-        ClusterHierarchy.from_estimator(DPKMeans())
-    for wrong in (FriendlyMean(), DPGaussianMixture(2, bounds=2.0)):
-        with pytest.raises(TypeError, match="estimator: .* releases no centers with weights"):
-            ClusterHierarchy.from_estimator(wrong.fit(rows))

@@ -50,16 +50,4 @@ def test_duplicates(rows):
     assert fitted.path_ == "tuples" and farthest(CORNERS, fitted.cluster_centers_) < 0.012
 
 
-@pytest.mark.filterwarnings("ignore:DPKTupleKMeans")
-@pytest.mark.parametrize("value", [0.0, 0.25, 7.0])
-def test_rows_that_are_all_equal(value):
-    """A tuple of equal points matches nothing; the answer is finite, and where the rows are."""
-    fitted = model(3).fit(np.full((5_000, 2), value))
-    assert fitted.path_ == "tuples, then coreset"
-    goal = np.full(2, value) * min(1.0, 1.0 / max(np.sqrt(2) * value, 1e-9))
-    heaviest = fitted.cluster_centers_[0]
-    assert np.linalg.norm(heaviest - goal) < 0.05
-    assert (np.linalg.norm(fitted.cluster_centers_, axis=1) <= 1 + 1e-9).all()
-
-
 # -- Gaussian clusters far apart (easy_instances:B14) ---------------------------------------------

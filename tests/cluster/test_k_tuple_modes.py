@@ -222,17 +222,3 @@ def test_threads_and_processes_give_the_same_bits():
     alone = clone(estimator).fit(X).cluster_centers_
     with parallel_backend("threading", n_jobs=2):
         assert np.array_equal(clone(estimator).fit(X).cluster_centers_, alone)
-
-
-@pytest.mark.parametrize(
-    ("change", "match"),
-    [
-        ({"aggregator": "mean"}, "aggregator"),
-        ({"sampling": "bootstrap"}, "sampling"),
-        ({"aggregator": "k_averages", "n_tuples": 9}, "n_tuples"),
-        ({"aggregator": "noisy_centers", "n_clusters": 1}, "n_clusters"),
-    ],
-)
-def test_bad_parameters_are_named(change, match):
-    with pytest.raises(ValueError, match=match):
-        model(**change).privacy_plan(2)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp import PrivacyBudget, PrivacyLedger
-from sklearn_dp.cluster import FarBallsOptions, FriendlyCoreOptions, aggregate_k_tuples
+from sklearn_dp.cluster import aggregate_k_tuples
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError, UtilityWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -61,33 +61,6 @@ def test_the_ledger_is_asked_first():
     with pytest.raises(BudgetExceededError):
         aggregate_k_tuples(database(300, 0.01), bounds=1.0, epsilon=6.0, ledger=ledger)
     assert len(ledger.entries) == 1
-
-
-@pytest.mark.parametrize(
-    ("change", "match"),
-    [
-        ({"aggregator": "mean"}, "aggregator"),
-        ({"relation": "swap"}, "relation"),
-        ({"aggregator": "friendly_core", "options": FriendlyCoreOptions(0.25)}, "gamma"),
-        ({"options": FriendlyCoreOptions()}, "options"),
-        ({"bounds": None}, "bounds"),
-        ({"bounds": -1.0}, "bounds"),
-        ({"relation": "add or remove", "aggregator": "k_averages"}, "friendly_core"),
-        ({"tuples": np.zeros((4, 3))}, "tuples"),
-        ({"tuples": np.zeros((1, 3, 2))}, "tuples"),
-        (
-            {"aggregator": "noisy_centers", "options": FarBallsOptions(5.0), "epsilon": 6.0},
-            "separation",
-        ),
-        ({"tuples": [["a"]]}, "tuples"),
-        ({"tuples": np.ones((4, 3, 2)) * 1j}, "tuples"),
-        ({"aggregator": "k_averages"}, "n_tuples"),
-    ],
-)
-def test_bad_parameters_are_named(change, match):
-    options = {"tuples": database(300, 0.01), "bounds": 1.0, **change}
-    with pytest.raises(ValueError, match=match):
-        aggregate_k_tuples(options.pop("tuples"), **options)
 
 
 @pytest.mark.parametrize("relation", ["replace", "add or remove"])

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from sklearn_dp import DPTopics
-from sklearn_dp.cluster import ClusterHierarchy
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 WORDS = ["parcel", "courier", "password", "account", "refund", "invoice"]
@@ -38,15 +37,6 @@ def test_sums_and_their_errors_by_hand(fitted):
     # Once more, and at once: the same.
     again = merged.merge([0, 1, 0])
     np.testing.assert_allclose(again.sizes_, model.merge((labels == 2).astype(int)).sizes_)
-
-
-def test_by_a_level_of_the_hierarchy(fitted):
-    model, X, _ = fitted
-    level = ClusterHierarchy.from_estimator(model.estimator_).cut(3)
-    merged = model.merge(level.labels)
-    np.testing.assert_array_equal(merged.predict(X), level.predict(X))
-    with pytest.raises(ValueError, match=r"pass the one before merge\(\)"):
-        ClusterHierarchy.from_estimator(merged)
 
 
 @pytest.mark.parametrize("labels", [[0, 1], np.zeros(8), np.zeros((8, 1), dtype=int), ["a"] * 8])

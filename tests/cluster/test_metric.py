@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.model_selection import GridSearchCV
 
 from sklearn_dp import DPKMeans, PrivacyBudget, PrivacyLedger
 from sklearn_dp._privacy import _grid
 from sklearn_dp._privacy._domain import Sphere, unit_rows
 from sklearn_dp.audit import replay_audit
-from sklearn_dp.model_selection import DPGridSearch, PrivateScorer
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
@@ -47,28 +45,6 @@ def test_centers_are_the_directions_of_the_clusters(fitted):
     assert model.status_ == "ok" and (model.cluster_centers_status_ == "ok").all()
     assert not hasattr(model, "bound_")
     assert "bound" not in [entry.name for entry in model.privacy_plan(8).entries]
-
-
-@pytest.mark.parametrize(
-    "d, k, n, spread", [(2, 2, 4000, 0.2), (3, 3, 4000, 0.4), (16, 5, 6000, 1)]
-)
-def test_errors_of_centers_hold_what_they_promise(d, k, n, spread):
-    """Directions of true clusters are in their intervals; errors along a center are none."""
-    inside, squares, claimed = [], [], []
-    for seed in range(12):
-        rng, true = np.random.default_rng(seed), np.eye(d)[:k]
-        X = true[rng.integers(k, size=n)] + spread * rng.normal(size=(n, d)) / np.sqrt(d)
-        model = DPKMeans(k, metric="cosine", random_state=seed).fit(X)
-        order = (model.cluster_centers_ @ true.T).argmax(axis=0)
-        low, high = model.confidence_interval()
-        inside.append(((low[order] <= true) & (true <= high[order])).mean())
-        squares.append(np.square(model.cluster_centers_[order] - true).mean())
-        errors = model.cluster_centers_std_error_[order]
-        claimed.append(np.square(errors).mean())
-        assert (errors[true == 1] < 0.3 * errors[true == 0].min()).all()
-    # Of 12 fits: 36 or more coordinates, which scatter by a fifth.
-    assert np.mean(inside) > 0.85
-    assert 0.6 < np.sqrt(np.mean(squares) / np.mean(claimed)) < 1.5
 
 
 def test_rows_without_a_direction_stay_at_the_origin():
@@ -174,12 +150,6 @@ def test_sparse_rows_and_parts_have_the_bits_of_an_array():
     assert np.array_equal(found[1], known.transform(X))
 
 
-def test_given_centers_are_directions():
-    X, centers = directions(5000, 4, 3)
-    model = cosine(init=100 * centers).fit(X)
-    assert (model.cluster_centers_ @ centers.T).max(axis=1).min() > 0.99
-
-
 # -- what goes with it, and what does not ----------------------------------------------------------
 
 
@@ -204,27 +174,3 @@ def test_there_are_no_days():
     assert not hasattr(cosine(), "partial_fit")
     with pytest.raises(AttributeError, match='has no partial_fit with metric="cosine"'):
         cosine().partial_fit  # noqa: B018
-
-
-def test_searches_compare_directions():
-    """By silhouettes of directions; costs in the space of rows are refused before the charge."""
-    X, _ = directions(5000, 6, 3, 0.3)
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=50.0, delta=1e-3))
-    search = DPGridSearch(
-        cosine(random_state=None),
-        {"n_clusters": [2, 3, 6]},
-        epsilon=20.0,
-        scoring="silhouette",
-        random_state=0,
-    )
-    assert search.fit(X).best_params_ == {"n_clusters": 3}
-    for grid in ({"criterion": ["auto", "bic"]}, {"metric": ["cosine", "euclidean"]}):
-        options = {"scoring": "cost", "max_distance": 1.0, "ledger": ledger}
-        with pytest.raises(ValueError, match="scoring='cost' is in Euclidean distances"):
-            DPGridSearch(DPKMeans(3, metric="cosine"), grid, **options).fit(X)
-    assert not ledger.entries
-    own = PrivateScorer(lambda model, x, y: -model.transform(x[None]).min(), low=-1.0, high=0.0)
-    grid = {"metric": ["cosine", "euclidean"]}
-    DPGridSearch(DPKMeans(3), grid, epsilon=20.0, scoring=own).fit(X[:500])
-    public = GridSearchCV(cosine(random_state=None), {"n_clusters": [2, 3]}, cv=2).fit(X)
-    assert public.best_params_ == {"n_clusters": 3}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_dp import DPBySegment, FriendlyCovariance, PrivacyBudget
+from sklearn_dp import DPBySegment, FriendlyCovariance
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
 from sklearn_dp.covariance import _routes
@@ -49,16 +49,6 @@ def test_a_start_that_is_too_narrow_or_too_wide_is_mended(scale, centered):
         assert np.all(np.abs(model.location_ - X.mean(axis=0)) < 4 * model.location_std_error_)
     assert model.path_ == "segments"
     assert abs(model.size_ - 4000) < 5 * model.size_std_error_ and model.status_.startswith("ok")
-
-
-def test_segments_start_within_bounds_only():
-    key, X = np.repeat([0, 1], 2000), rows(4000)
-    for bounds, path in ((30.0, "segments"), (None, "whiten")):
-        model = DPBySegment(FriendlyCovariance(bounds=bounds), values=[0, 1], random_state=0)
-        model.fit(X, by=key)
-        assert [each.path_ for each in model.estimators_.values()] == [path] * 2
-        budget = PrivacyBudget(1.0, 1e-6).to_rho()
-        assert 0.999 * budget < model.privacy_report_.rho <= budget
 
 
 def test_the_largest_weight_is_no_number_of_units(monkeypatch):

@@ -64,22 +64,3 @@ def test_whitened_coordinates_have_the_released_variances_taken_out():
     before = model.transform(X)
     model.set_params(whiten=False)  # answers are those of the fit
     assert np.array_equal(model.transform(X), before)
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "words"),
-    [
-        ({"n_components": "mle"}, ValueError, "mle"),
-        ({"n_components": "all"}, TypeError, "n_components"),
-        ({"n_components": 1.0}, ValueError, "n_components"),
-        ({"n_components": 0.0}, ValueError, "n_components"),
-        ({"n_components": 2.5}, ValueError, "n_components"),
-        ({"n_components": True}, TypeError, "n_components"),
-        ({"n_components": -1}, ValueError, "n_components"),
-        ({"n_components": 6}, ValueError, "n_components"),
-        ({"whiten": 1}, TypeError, "whiten"),
-    ],
-)
-def test_bad_parameters_are_named(options, error, words):
-    with pytest.raises(error, match=words):
-        DPPCA(**options).fit(X)

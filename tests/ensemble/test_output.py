@@ -5,12 +5,10 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator
 from sklearn.cluster import KMeans
-from sklearn.covariance import EmpiricalCovariance
 from sklearn.decomposition import PCA
-from sklearn.linear_model import LinearRegression, Ridge
-from sklearn.preprocessing import RobustScaler, StandardScaler
+from sklearn.linear_model import Ridge
+from sklearn.preprocessing import RobustScaler
 
-from sklearn_dp import SampleAndAggregate
 from sklearn_dp.ensemble._output import WithTarget, probe, target_column
 
 NAMES = ("coef_", "intercept_")
@@ -96,33 +94,3 @@ def test_an_estimator_without_these_numbers_is_refused_in_our_words(estimator, n
     with pytest.raises(ValueError, match=words) as error:
         probe(estimator, 3, names, ())
     assert error.value.__cause__ is None
-
-
-@pytest.mark.parametrize(
-    "estimator, names",
-    [
-        (WithTarget(LinearRegression()), ("coef_", "intercept_")),
-        (RobustScaler(), ("center_", "scale_")),
-        (RobustScaler(with_scaling=False), ("center_",)),
-        (StandardScaler(), ("mean_", "scale_")),
-        (EmpiricalCovariance(), ("location_", "covariance_")),
-    ],
-    ids=str,
-)
-def test_what_is_read_by_default(estimator, names):
-    assert probe(estimator, 3, None, ()).names == names
-
-
-@pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
-def test_a_regression_whose_coefficients_are_noise_is_not_called_ok():
-    """Columns that say next to nothing of the target: predictions are far worse than its mean."""
-    rng = np.random.default_rng(0)
-    X, noise = rng.normal(size=(9000, 6)), rng.normal(size=9000)
-    for weight, ok in ((0.0, False), (1.0, True)):
-        model = SampleAndAggregate(LinearRegression(), epsilon=4.0, random_state=0)
-        model.fit(X, weight * X.sum(axis=1) + noise + 5)
-        assert model.trustworthy_ == ok
-        assert ok or "coefficients cannot be told from zero" in model.status_

@@ -10,7 +10,7 @@ import pytest
 from grid_tools import parts_in_memory
 from scipy import stats
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import Ridge
 
 from sklearn_dp._aggregate.shared.columns import Columns
 from sklearn_dp._aggregate.shared.table import Table
@@ -52,18 +52,6 @@ def test_coefficients_of_a_regression(aggregator):
     assert abs(model.estimator_.intercept_ - 0.5) < 0.5
     np.testing.assert_allclose(model.predict(X), model.estimator_.predict(X), rtol=1e-12)
     assert model.score(X, y) > 0.85
-
-
-def test_classifier():
-    X, y = linear_data()
-    labels = np.where(y > 0.5, "yes", "no")
-    model = SampleAndAggregate(
-        LogisticRegression(), classes=["no", "yes"], epsilon=4.0, n_blocks=150, **LINEAR
-    ).fit(X, labels)
-    assert model.status_ == "ok" and model.score(X, labels) > 0.95
-    assert model.predict_proba(X[:3]).shape == (3, 2)
-    with pytest.raises(ValueError, match="classes"):
-        SampleAndAggregate(LogisticRegression(), **LINEAR).privacy_plan(2)
 
 
 def test_intervals_where_they_are_honest():
@@ -155,29 +143,6 @@ def test_blocks_that_all_fail_are_no_error(aggregator, bounds):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UtilityWarning)
         assert np.isfinite(wild.fit(3 + X, y).output_).all()
-
-
-@pytest.mark.parametrize(
-    "options, error, word",
-    [
-        ({"output": ("weights_",)}, ValueError, "output"),
-        ({"output": ()}, ValueError, "output"),
-        ({"output": "coef_"}, TypeError, "output"),
-        ({"aggregator": "median"}, ValueError, "aggreg"),
-        ({"n_blocks": 1}, ValueError, "n_blocks"),
-        ({"n_blocks": "many"}, ValueError, "n_blocks"),
-        ({"agreement": 0.0}, ValueError, "agreement"),
-        ({"agreement": 1.5}, ValueError, "agreement"),
-        ({"output_bounds": -1.0}, ValueError, "output_bounds"),
-        ({"estimator": 3}, TypeError, "estim"),
-        ({"sampling": "bootstrap"}, ValueError, "sampling"),
-        ({"output_bounds": (2.0, 1.0)}, ValueError, "output_bounds"),
-    ],
-)
-def test_bad_parameters_are_named(options, error, word):
-    model = SampleAndAggregate(**{"estimator": Ridge(), **LINEAR, **options})
-    with pytest.raises(error, match=word):
-        model.privacy_plan(2)
 
 
 # -- one row, one output ----------------------------------------------------------------------
@@ -317,14 +282,6 @@ def test_replay_with_copies(options, one_copy):
     audit += replay_audit(SampleAndAggregate(**options), X, groups=groups, strangers=False)
     assert audit.violations == []
     assert audit.n_pairs - audit.n_voided >= 20 and "working blocks" in audit.ratios
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("options", COPIES, ids=str)
-def test_replay_of_a_thousand_pairs_with_copies(options, one_copy):
-    X = np.random.default_rng(0).normal(size=(30, 3))
-    audit = replay_audit(SampleAndAggregate(**options), X, repeats=100)
-    assert audit.violations == [] and audit.n_pairs - audit.n_voided >= 1000
 
 
 REGRESSION = {"estimator": LastColumn(), "output": ("coef_",)}

@@ -66,13 +66,6 @@ def test_variants_find_clusters(options):
     assert gap(fitted, means) < (3.0 if options.get("method") == "kmeans++" else 0.8)
 
 
-def test_without_server_data_it_works_all_the_same():
-    X, means, _, _ = mixture(d=3)
-    fitted = FederatedDPKMeans(4, epsilon=10.0, random_state=0).fit(X)
-    assert gap(fitted, means) < 0.3
-    assert fitted.server_weights_ is None and fitted.server_points_ is None
-
-
 def test_who_holds_a_row_has_no_effect_at_row_level():
     X, _, server, clients = mixture(n=800)
     model = FederatedDPKMeans(4, privacy_unit="row", random_state=3)
@@ -249,10 +242,3 @@ def test_the_number_of_clusters_is_found_on_server_points():
     plan = FederatedDPKMeans((4, 12), epsilon=5.0).privacy_plan(12, X_server=server)
     # Whether there is a moment follows from the largest number: 12 features, up to 12 clusters.
     assert {e.name for e in given.entries} - {e.name for e in plan.entries} <= {"second moment"}
-
-
-def test_a_public_start_needs_a_number():
-    X, _, server, _ = mixture(n=200)
-    for method in ("lloyd", "kmeans++", "sphere_packing"):
-        with pytest.raises(ValueError, match="n_clusters"):
-            FederatedDPKMeans("auto", method=method).fit(X, X_server=server)

@@ -9,10 +9,7 @@ from scipy.stats import norm
 
 from sklearn_dp.federated._prior import (
     blend_moment,
-    lift_points,
     posterior_weights,
-    shrink_counts,
-    shrink_moves,
 )
 
 # -- the subspace ----------------------------------------------------------------------------------
@@ -75,42 +72,3 @@ def test_weights_are_positive_and_finite(sd):
 
 
 # -- centers ---------------------------------------------------------------------------------------
-
-
-def test_lifted_points_as_computed_by_hand():
-    """Two points (0, 0) and (2, 4) of weight 1 next to the center 1 of the first axis.
-
-    Effective number 2, spread along the axis 1: variance 1 / (1 * 1) = 1. Across: mean 2, spread 4,
-    variance 4 / 1 = 4, excess 4 - 4 = 0: nothing shows beyond sampling, and the mean stays out.
-    """
-    lifted = lift_points(
-        np.array([[0.0, 0], [2, 4]]),
-        np.array([[0.0], [2]]),
-        np.ones(2),
-        np.array([[1.0]]),
-        np.array([[1.0, 0]]),
-    )
-    assert lifted.inside == pytest.approx([1]) and lifted.weights == pytest.approx([2])
-    assert lifted.centers == pytest.approx(np.array([[1, 0]]))
-    assert lifted.outside == pytest.approx([0])
-
-
-def test_counts_shrink_as_computed_by_hand():
-    """Counts 30 and 10, s = 6, expected 1 : 1. Prior 20, 20; variance 100 - 36 = 64, gain .64."""
-    found = shrink_counts(np.array([30.0, 10]), 6.0, np.array([5.0, 5]))
-    assert found == pytest.approx([26.4, 13.6])
-    # The least variance is a tenth of the mean count squared: (0.1 * 20)^2 = 4, gain 4 / (4 + 100).
-    found = shrink_counts(np.array([40.0, 0]), 10.0, np.array([8.0, 2]))
-    assert found == pytest.approx([32 + 8 * 4 / 104, 8 - 8 * 4 / 104])
-
-
-def test_moves_shrink_as_computed_by_hand():
-    """d = 32, noise 1, doubt 1 along each axis: squared movement 4 an axis, excess 4 - 2 = 2.
-
-    Its error sqrt(2 / 32) * 2 = .5; pooled 2 - .5 * .5 = 1.75, own 2 - .5 = 1.5: prior 1 + 1.75,
-    gain 2.75 / 3.75.
-    """
-    moved = np.full((1, 32), 2.0)
-    kept, gain = shrink_moves(moved, 32, np.ones(1), np.ones(1), np.ones(1), 1e9)
-    assert gain == pytest.approx([2.75 / 3.75])
-    assert kept == pytest.approx(gain[:, None] * moved)

@@ -15,7 +15,6 @@ from sklearn_dp.audit._plan_consistency import check_claims
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.exceptions import UtilityWarning
 from sklearn_dp.federated import (
-    FederatedOptions,
     _answers,
     _client,
     _engines,
@@ -175,21 +174,6 @@ def test_a_round_with_too_few_answers_ends_the_fit():
         model().fit_clients([], X_server=SERVER)
 
 
-@pytest.mark.parametrize(
-    ("options", "match"),
-    [
-        ({"n_honest": 0}, "n_honest"),
-        ({"n_honest": 2.5}, "n_honest"),
-        ({"n_honest": 2**40}, "n_honest"),
-        ({"options": FederatedOptions(count_noise="laplace")}, "laplace"),
-        ({"epsilon": 800.0}, "too large"),
-    ],
-)
-def test_bad_parameters(options, match):
-    with pytest.raises((ValueError, TypeError), match=match):
-        model(**options).fit(rows(9))
-
-
 def test_the_report_tells_the_relation_and_the_trust():
     report = model().fit_clients(parties(), X_server=SERVER).privacy_report_
     assert report.neighbors == "add or remove the rows of one group"
@@ -303,22 +287,6 @@ def test_some_neighbors_in_a_simulation(told):
     """There the number of clients may be private: shares of a public number."""
     result = replay_audit(next(setups()), rows(12), groups=np.arange(12) // 3 if told else None)
     assert result.passed, result
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("told", [False, True], ids=["rows", "clients"])
-def test_five_hundred_neighbors_in_a_simulation(told):
-    total, seed = None, 0
-    while total is None or total.n_pairs < 500:
-        for estimator in setups():
-            groups = np.random.default_rng(seed).integers(0, 8, 40) if told else None
-            found = replay_audit(
-                estimator, rows(40, seed), groups=groups, random_state=seed, repeats=2
-            )
-            total = found if total is None else total + found
-        seed += 1
-    assert total.violations == [] and total.n_voided == 0
-    assert max(total.ratios.values()) <= 1 + 1e-12
 
 
 def traces_of_clients(fits, **options):

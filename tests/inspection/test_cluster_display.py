@@ -46,21 +46,3 @@ def test_no_private_row_unless_it_is_said_by_name(ax, model, recwarn):
     with pytest.warns(PrivacyWarning, match="do not publish"):
         display = ClusterDisplay.from_estimator(model, private_rows=ROWS, ax=ax)
     assert "private rows: do not publish" in ax.get_legend_handles_labels()[1]
-
-
-@pytest.mark.parametrize(
-    "change, error, words",
-    [
-        ({"features": (0, 3)}, ValueError, "features must be"),
-        ({"features": (1, 1)}, ValueError, "features must be two"),
-        ({"features": 1}, TypeError, "features must be a pair"),
-        ({"level": 1}, ValueError, "level must be"),
-        ({"X_public": ROWS[:, :2]}, ValueError, "X_public must have as many"),
-        ({"X_public": ROWS, "private_rows": ROWS}, TypeError, "X_public and private_rows"),
-        ({"estimator": 3}, TypeError, "estimator must be"),
-        ({"estimator": DPKMeans()}, ValueError, "not fitted"),
-    ],
-)
-def test_wrong_parameters_are_refused_by_name(change, error, words, model):
-    with pytest.raises(error, match=words):
-        ClusterDisplay.from_estimator(**{"estimator": model} | change)

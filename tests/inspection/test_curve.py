@@ -1,7 +1,5 @@
 """Curves: what they are fitted with, what they say, and what they refuse."""
 
-import math
-
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
@@ -11,8 +9,6 @@ from sklearn_dp import (
     DPPCA,
     DPGaussianMixture,
     DPKMeans,
-    DPOneCluster,
-    FriendlyMean,
     PrivacyBudget,
     PrivacyLedger,
 )
@@ -52,15 +48,6 @@ def test_the_floor_is_its_formula(curve):
         assert floor == pytest.approx(1 + 1.4 * 3 * 3**2 / (50_000**2 * 2 * rho), rel=1e-14)
 
 
-def test_without_a_twin_there_is_no_reference():
-    """Noise that is not Gaussian, with as many public rows as private ones."""
-    curve = utility_curve(
-        DPOneCluster(n_points=200, bounds=20.0), X[:500], n_units=500, epsilons=[4], n_repeats=1,
-        metric=lambda model, _: model.radius_,
-    )  # fmt: skip
-    assert math.isnan(curve.reference) and curve.floor is None
-
-
 # -- synthetic rows -------------------------------------------------------------------------------
 
 
@@ -86,41 +73,6 @@ def test_a_seed_repeats_a_curve_and_another_shares_nothing(curve):
 
 
 # -- refusals -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "change, error, words",
-    [
-        ({"estimator": KMeans(3)}, TypeError, "estimator must be a private"),
-        ({"estimator": DPKMeans}, TypeError, "estimator must be a private"),
-        ({"estimator": DPOneCluster(n_points=9)}, ValueError, "X_public.*n_units rows instead"),
-        ({"n_units": 0}, ValueError, "n_units must be"),
-        ({"n_units": 10.0}, TypeError, "n_units must be"),
-        ({"n_units": 1, "epsilons": [0.001]}, ValueError, "n_units and epsilons"),
-        ({"epsilons": []}, ValueError, "epsilons must be"),
-        ({"epsilons": [1, 1]}, ValueError, "epsilons must be"),
-        ({"epsilons": [-1, 1]}, ValueError, "epsilons must be"),
-        ({"epsilons": 1.0}, TypeError, "epsilons must be"),
-        ({"epsilons": ["1"]}, TypeError, "epsilons must be"),
-        ({"n_repeats": 0}, ValueError, "n_repeats must be"),
-        ({"metric": "accuracy"}, TypeError, "metric must be"),
-        ({"metric": lambda model, rows: "good"}, TypeError, "metric must return"),
-        ({"estimator": DPKMeans("auto")}, TypeError, "n_clusters must be"),
-        ({"estimator": FriendlyMean(), "n_units": 1000}, TypeError, "metric must be given"),
-        ({"n_features": 3}, TypeError, "n_features is only for"),
-        ({"X_public": None}, TypeError, "X_public must be public rows.*n_features"),
-        ({"X_public": None, "n_features": 0}, ValueError, "n_features must be"),
-        ({"X_public": None, "n_features": 2, "n_clusters": 0}, ValueError, "n_clusters must be"),
-        ({"X_public": np.full((9, 2), np.nan)}, ValueError, "X_public"),
-        ({"X_public": np.zeros((9, 2))}, ValueError, "X_public: its cost without"),
-        ({"random_state": -1}, ValueError, "random_state"),
-    ],
-)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_wrong_parameters_are_refused_by_name(change, error, words):
-    options = {"estimator": DPKMeans(3), "X_public": X, **SHORT, **change}
-    with pytest.raises(error, match=words):
-        utility_curve(**options)
 
 
 # -- budgets that have the same effect on fewer rows ----------------------------------------------

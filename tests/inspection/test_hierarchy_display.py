@@ -41,16 +41,3 @@ def test_a_branch_for_each_merge_and_a_name_for_each_cluster(model):
     for i, name in enumerate(sorted(names)):
         assert name.startswith(f"cluster {i}:") and name.endswith(f" ± {half[i]:,.0f}")
     assert "ε = 4" in ax.get_title(loc="left") and ax.get_legend() is None
-
-
-def test_bad_input(model, rows):
-    for wrong in (1, 6):
-        with pytest.raises(ValueError, match="n_clusters"):
-            HierarchyDisplay.from_estimator(model, n_clusters=wrong)
-    one = DPKMeans(1, bounds=1.5, random_state=0).fit(rows)
-    with pytest.raises(ValueError, match="estimator: a dendrogram needs two clusters"):
-        HierarchyDisplay.from_estimator(one)
-    with pytest.raises(TypeError, match="estimator must be"):
-        HierarchyDisplay.from_estimator(rows)
-    with pytest.raises(TypeError, match="ax must be axes"):
-        HierarchyDisplay.from_estimator(model, ax=3)

@@ -6,7 +6,7 @@ import matplotlib
 import numpy as np
 import pytest
 
-from sklearn_dp import DPKMeans, DPTopics
+from sklearn_dp import DPTopics
 from sklearn_dp.inspection import (
     TopicDisplay,
 )
@@ -64,11 +64,3 @@ def test_topics_of_noise_are_not_shown_unless_they_are_asked_for():
     assert 0 < shown.n_hidden == 12 - len(shown.topics)
     page = TopicDisplay.from_estimator(model, n_topics=12).to_html()
     assert "size lost in noise" in page and 'class="sk-dp-lost"' in page
-
-
-def test_other_estimators_are_refused():
-    for wrong in (DPKMeans(2), DPTopics, None):
-        with pytest.raises(TypeError, match="fitted DPTopics"):
-            TopicDisplay.from_estimator(wrong)
-    with pytest.raises(ValueError, match="not fitted"):
-        TopicDisplay.from_estimator(DPTopics())

@@ -48,15 +48,3 @@ def test_from_an_estimator_to_a_new_figure():
     first = display.ax_
     assert display.plot().ax_ is not first
     pyplot.close("all")
-
-
-@pytest.mark.parametrize(
-    "call, words",
-    [
-        (lambda: PrivacyUtilityDisplay.from_curve([1, 2]), "curve must be"),
-        (lambda: PrivacyUtilityDisplay.from_curve(curve_of(), ax="here"), "ax must be"),
-    ],
-)
-def test_wrong_parameters_are_refused_by_name(call, words):
-    with pytest.raises(TypeError, match=words):
-        call()

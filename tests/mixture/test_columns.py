@@ -77,35 +77,6 @@ def test_variances_are_those_of_the_rows_with_nothing_added(name):
         assert abs(model.covariances_[j][0, 2] - covariance[0, 2]) < 0.2 * error
 
 
-@pytest.mark.parametrize("move", [1.0, -5.0, 2023.0])
-@pytest.mark.parametrize("name", ["0/1", "1..5", "95% zeros"])
-def test_an_offset_of_a_column_changes_nothing_in_a_box_that_shifts_along(name, move):
-    """But for the last bits of rows: bins and grids are relative to the box."""
-    X, _ = clusters(name, n=20_000)
-    X = np.rint(X * 2.0**16) / 2.0**16
-    low, high = box_of(X, 0.0)
-    here = DPGaussianMixture(3, bounds=(low, high), random_state=0).fit(X)
-    there = DPGaussianMixture(3, bounds=(low + move, high + move), random_state=0).fit(X + move)
-    assert np.allclose(there.means_, here.means_ + move, atol=1e-7)
-    assert np.allclose(there.covariances_, here.covariances_, rtol=1e-5, atol=1e-6)
-    assert np.allclose(there.weights_, here.weights_, atol=1e-6)
-    # Many rows at an end of a box are told, but for zeros.
-    assert there.status_.startswith("ok") and here.status_.startswith("ok")
-
-
-@pytest.mark.parametrize("times", [2.0**-20, 1000.0])
-@pytest.mark.parametrize("bounded", [False, True])
-def test_the_unit_of_a_column_changes_nothing_but_itself(times, bounded):
-    X, truth = clusters("1/2")
-    units = np.array([1.0, times, 1.0])
-    bounds = tuple(end * units for end in box_of(X, 0.5)) if bounded else None
-    model = DPGaussianMixture(3, bounds=bounds, random_state=0).fit(X * units)
-    assert adjusted_rand_score(truth, model.predict(X * units)) > 0.99
-    order = np.argsort(model.means_[:, 0] + 2 * model.means_[:, 1] / times)
-    centers = np.array([[0, 0, 1.5], [10, 0, 1.5], [0, 10, 1.5]])
-    assert np.allclose(model.means_[order] / units, centers, atol=0.1)
-
-
 def test_a_fit_that_is_right_raises_no_alarm():
     """Of 60 fits of a table with a column of zeros, a flag or whole numbers: it was all of them."""
     alarms = []

@@ -33,14 +33,6 @@ def test_bad_values_are_refused_by_name_before_anything_is_planned(options, erro
         model.privacy_plan(2)
 
 
-@pytest.mark.parametrize("kind", [KTupleOptions, PartitionOptions])
-def test_none_are_the_defaults_and_those_of_another_method_are_refused(kind):
-    assert options_of(METHOD[kind], None) == kind()
-    for other in ({KTupleOptions, PartitionOptions} - {kind}).pop()(), {}, "joint", 3:
-        with pytest.raises(TypeError, match="options"):
-            options_of(METHOD[kind], other)
-
-
 def test_they_survive_clone_set_params_and_pickle():
     inner = KMeans(3, n_init=1)
     model = DPGaussianMixture(3, method="k_tuples", options=KTupleOptions(20, inner=inner))

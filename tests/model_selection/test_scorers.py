@@ -33,18 +33,6 @@ pytestmark = [
 ]
 
 
-def test_mixtures_are_chosen_by_density():
-    X = corners(3000, sd=0.2)
-    found = DPGridSearch(
-        DPGaussianMixture(bounds=3.0), {"n_components": [1, 3]}, epsilon=5.0, random_state=0
-    ).fit(X)
-    assert found.best_params_ == {"n_components": 3}
-    mean = found.best_estimator_.score(X) + np.log(np.pi * 9.0)
-    assert found.best_score_ == pytest.approx(mean, abs=0.1)
-    assert found.score_samples(X[:3]).shape == (3,)
-    assert found.predict_proba(X[:3]).shape == (3, 3)
-
-
 @pytest.mark.parametrize("draw", [np.random.random, random.random], ids=["numpy", "python"])
 def test_a_score_that_is_drawn_is_a_function_of_its_row(draw):
     """With one stream for all rows, one row more changes the scores of those after it."""

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from search_tools import corners, pipeline, search, spending
+from search_tools import corners, pipeline, spending
 
 from sklearn_dp import DPKMeans, DPKTupleKMeans, FriendlyMean
-from sklearn_dp.exceptions import LedgerError
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 from sklearn_dp.model_selection import (
     BestOf,
@@ -103,9 +102,3 @@ def test_releases_have_to_be_gaussian_at_the_budget_of_a_run():
     assert best.set_params(epsilon=10.0).privacy_plan(2).one_step
     plan = best.set_params(epsilon=60.0, selection="all").privacy_plan(2)
     assert not plan.gaussian and 0 < plan.delta_failure <= 0.5e-12
-
-
-def test_best_does_not_fit_a_gaussian_ledger():
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5), composition="gaussian")
-    with pytest.raises((ValueError, LedgerError), match="selection='all'"):
-        search(selection="best", ledger=ledger).fit(corners(30))

@@ -104,21 +104,3 @@ def test_replays(unit):
     for options in ({}, {"bounds": ([0, 0, 0], [120, 1e5, 60])}):
         audit = replay_audit(DPQuantiles(epsilon=20.0, **options), X, groups=groups)
         assert audit.violations == [] and {"coarse ranks", "ranks"} <= set(audit.ratios)
-
-
-@pytest.mark.parametrize(
-    ("options", "error"),
-    [
-        ({"quantiles": 0.5}, TypeError),
-        ({"quantiles": ((0.5,), [[0.6]])}, TypeError),
-        ({"quantiles": []}, ValueError),
-        ({"quantiles": [0.0]}, ValueError),
-        ({"quantiles": [1.0]}, ValueError),
-        ({"quantiles": ["a"]}, TypeError),
-        ({"quantiles": [[0.5]]}, TypeError),
-        ({"quantiles": np.linspace(0.1, 0.9, 101)}, ValueError),
-    ],
-)
-def test_bad_parameters_are_named(options, error):
-    with pytest.raises(error, match="quantiles"):
-        DPQuantiles(**options).privacy_plan(2)

@@ -1,14 +1,12 @@
 """Mixed tables as rows of comparable numbers, by a public schema."""
 
 import warnings
-from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.pipeline import make_pipeline
 
-from sklearn_dp import DPKMeans, DPKTupleKMeans, FriendlyCovariance, FriendlyMean
+from sklearn_dp import DPKMeans
 from sklearn_dp.preprocessing import PublicEncoder
 
 pandas = pytest.importorskip("pandas")
@@ -107,30 +105,6 @@ def test_what_the_schema_does_not_know_shows_in_its_own_row_only(value):
     if not isinstance(value, float | int | str):
         assert unknown(encoder, found[-1:])["age_missing"] == 1
         assert unknown(encoder, found[-1:])["work_unlisted"] == 1
-
-
-def test_clusters_of_a_mixed_table():
-    """Three kinds of people, told apart by a number and two categories."""
-    rng = np.random.default_rng(0)
-    kind = np.arange(3000) % 3
-    table = pandas.DataFrame(
-        {
-            "age": np.array([25, 45, 75])[kind] + rng.normal(0, 4, 3000),
-            "work": np.array(["part", "full", "none"])[kind],
-            "code": np.where(rng.random(3000) < 0.9, np.array([1, 2, 2])[kind], 1),
-        }
-    )
-    encoder = PublicEncoder(SCHEMA)
-    bounds = encoder.output_bounds
-    model = make_pipeline(encoder, DPKMeans(3, epsilon=1.0, bounds=bounds, random_state=0))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model.fit(table)
-    centers = encoder.inverse_transform(model[-1].cluster_centers_).sort_values("age")
-    np.testing.assert_allclose(centers["age"], [25, 45, 75], atol=2)
-    assert centers[["work_part", "work_full", "work_none"]].to_numpy().argmax(axis=1).tolist() == [
-        0, 1, 2,
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -296,16 +270,6 @@ def test_a_schema_that_does_not_fit_is_told_from_what_was_released(changed, sche
         assert model.trustworthy_ == (words is None)
         if words is not None:
             assert model.status_.startswith(words)
-
-
-@pytest.mark.parametrize("made", [DPKMeans, FriendlyMean, FriendlyCovariance, DPKTupleKMeans])
-def test_any_estimator_within_the_bounds_of_a_schema_knows_it(made):
-    if made in (FriendlyMean, FriendlyCovariance):
-        made = partial(lambda cls, k, **options: cls(**options), made)
-    _, wrong = fitted(patients(job=spaced), made=made, epsilon=5.0)
-    assert wrong.status_.startswith("no row had a known value of job") and not wrong.trustworthy_
-    _, right = fitted(patients(), made=made, epsilon=5.0)
-    assert "known value" not in right.status_ and "unit" not in right.status_
 
 
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.1, 0.3, 0.49])

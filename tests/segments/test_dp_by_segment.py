@@ -1,13 +1,11 @@
 """One estimator for each segment, and one charge."""
 
 import pickle
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.cluster import KMeans
-from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
 from sklearn_dp import (
@@ -25,7 +23,7 @@ from sklearn_dp import (
 from sklearn_dp._privacy._groups import code_groups
 from sklearn_dp._privacy._randomness import AlgorithmicRandomness
 from sklearn_dp._privacy._units import Units
-from sklearn_dp.audit import neighboring_pairs, replay_audit
+from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._neighbors import Neighbor
 from sklearn_dp.exceptions import BudgetExceededError, UtilityWarning
 from sklearn_dp.model_selection import DPGridSearch
@@ -134,28 +132,6 @@ def test_replays_of_rows_and_groups(estimator):
     for options in ({}, {"groups": groups, "neighbors": other_groups(X, groups)}):
         result = replay_audit(model, X, **options)
         assert result.violations == [] and max(result.ratios.values()) > 0.5
-
-
-@pytest.mark.slow
-@of_each_segment
-@pytest.mark.parametrize("seed", range(4))
-def test_replays_of_five_hundred_pairs(estimator, seed):
-    """In each of the segments, and in none: 24 runs of 24 pairs or more."""
-    X, keys = near_and_far(), [0.0, 1.0, 2.0, 7.0, 9.0]
-    model = DPBySegment(estimator, values=keys[:4], by=0, epsilon=[5.0, 50.0][seed % 2])
-    sizes = seed >= 2 and not isinstance(estimator, DPGaussianMixture)  # which releases none
-    model.set_params(min_size=15 if sizes else None)
-
-    def neighbors():
-        for number, each in enumerate(neighboring_pairs(X, seed, repeats=2)):
-            rows = each.X.copy()
-            rows[each.units < 0, 0] = keys[number % 5]
-            yield replace(each, X=rows)
-
-    pairs = list(neighbors())
-    assert 24 * len(pairs) >= 500
-    result = replay_audit(model, X, neighbors=pairs)
-    assert result.violations == [] and max(result.ratios.values()) > 0.5
 
 
 def test_a_row_that_counts_in_two_segments_is_seen(monkeypatch):
@@ -276,16 +252,6 @@ def test_what_is_wrong_is_refused_before_the_charge(options, error, words):
     with pytest.raises(error, match=words):
         DPBySegment(ledger=ledger, **options).fit(np.zeros((4, 2)), by=list("abab"))
     assert not ledger.entries
-
-
-@pytest.mark.parametrize("estimator", [-0.0, "mean"])
-def test_what_is_no_estimator_is_refused_by_fit_alone(estimator):
-    """Its tags are asked for by other methods too, whose errors are about themselves."""
-    model = DPBySegment(estimator)
-    with pytest.raises(NotFittedError):
-        model.to_frame()
-    with pytest.raises(TypeError, match="estimator"):
-        model.fit(np.zeros((5, 2)))
 
 
 def test_searches_refuse_segments_before_the_charge():

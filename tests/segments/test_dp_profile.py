@@ -157,17 +157,6 @@ def test_a_schema_that_does_not_fit_is_told():
     assert abs(int(share) - true) < 3
 
 
-def test_a_table_without_structure_is_told():
-    rng = np.random.default_rng(0)
-    rows, schema = persons(), {name: SCHEMA[name] for name in ("age", "work", "sex")}
-    shuffled = pd.DataFrame({name: rng.permutation(rows[name].to_numpy()) for name in rows})
-    assert status(shuffled, schema, epsilon=5.0).startswith("no evidence of clusters")
-    assert status(pd.DataFrame(rng.uniform(size=(5000, 3))), [(0, 1)] * 3, 5).startswith(
-        "no evidence of clusters"
-    )
-    assert status(rows, schema, epsilon=5.0) == "ok"
-
-
 @pytest.mark.parametrize("n", [1, 2])
 def test_any_number_of_rows_gets_an_answer(n):
     rows = persons(10)[:n]

@@ -100,10 +100,3 @@ def test_what_noise_hides_has_an_upper_bound_and_rows_beyond_are_counted():
         seen += found.least[1] > 0
         assert found.beyond[0] == pytest.approx((X[:, 0] > 55).mean(), abs=5 * found.beyond_sd)
     assert seen <= 5
-
-
-def test_nothing_is_known_of_a_few_rows_without_bounds():
-    found, _ = fit(np.random.default_rng(0).normal(size=(40, 2)))
-    assert not found.known.any() and np.isinf(found.error).all() and (found.spread == 1).all()
-    inside, _ = fit(np.random.default_rng(0).uniform(-1, 1, size=(40, 2)), (-1, 1), rho=2.0)
-    np.testing.assert_allclose(inside.spread, 3**-0.5, rtol=0.5)

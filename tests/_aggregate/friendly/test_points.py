@@ -14,11 +14,9 @@ from sklearn_dp._aggregate.shared.table_units import open_units
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._queries import samples
 from sklearn_dp._queries.group_points import group_points, unit_points
-from sklearn_dp.exceptions import PartError
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -61,15 +59,6 @@ def test_samples_of_neighbors_are_neighbors():
     assert abs(len(whole.points) - most_pairs(2)) < 7 * np.sqrt(4096)
     everything = points_of(X[:4000]).sample(session(), 4000.0)
     assert everything.numbers is None and np.array_equal(everything.points, X[:4000])
-
-
-def test_an_audit_sees_the_draws_and_may_change_them():
-    recorder = Trace()
-    with trace(recorder):
-        seen = points_of(X[:9000], X[9000:]).sample(session(), 20_000.0)
-    (draws,) = (event.output for event in recorder.events if event.kind == "draws")
-    assert len(draws) == len(X)
-    assert np.array_equal(seen.numbers, points_of(X).sample(session(), 20_000.0).numbers)
 
 
 def test_only_the_sample_is_collected(monkeypatch):
@@ -140,24 +129,3 @@ def test_points_are_those_in_memory(weights, dtype, engine):
         assert np.array_equal(table.rows(weights_of), expected_weights)
         found = table.rows(read_points)
         assert found.tobytes() == expected.tobytes()
-
-
-@pytest.mark.parametrize("engine", [LocalEngine, Elsewhere])
-def test_groups_whose_rows_weigh_nothing_are_no_points(engine):
-    table = group_points(table_of(CUTS[1], np.zeros(N), engine))
-    assert table.rows(read_points).shape == (0, 3) and table.units.own_weights
-
-
-def test_a_part_that_cannot_be_read_ends_the_fit():
-    class Bad(Piece):
-        def read(self):
-            raise OSError("secret")
-
-        def n_rows(self):
-            return 2
-
-    table = Table(LocalEngine([Bad(0, None, [1, 2], None)]), 3, SPREAD.dtype, UnitFacts())
-    open_units(table, grouped=True)
-    with pytest.raises(PartError, match=r"^part 0 could not be read .*\(OSError\)") as caught:
-        group_points(table)
-    assert "secret" not in str(caught.value) and caught.value.__context__ is None

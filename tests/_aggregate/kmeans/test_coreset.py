@@ -3,7 +3,6 @@
 import warnings
 
 import numpy as np
-import pytest
 from grid_tools import grid_rows
 
 from sklearn_dp._aggregate.kmeans.coreset import build_coreset
@@ -47,9 +46,3 @@ def test_without_noise_leaves_are_the_means_of_their_rows():
     points, weights = coreset_of(rows, Size(6000.0, 1.0), 1e9).leaves
     assert weights.sum() == 6000
     assert np.allclose(weights @ points / 6000, rows.mean(axis=0), atol=1e-3 * LIMIT)
-
-
-@pytest.mark.parametrize("n", [0, 3])
-def test_without_leaves_there_are_guesses(n):
-    coreset = coreset_of(clusters(n), Size(10.0, 0.5), 1e-4)
-    assert coreset.n_leaves <= 3 and len(coreset.points) >= 200

@@ -26,14 +26,6 @@ def test_with_all_the_budget_the_answer_is_that_of_kmeans():
     assert cost(fit.cluster_centers_, X) < 1.02 * best
 
 
-@pytest.mark.parametrize("value", [0.0, 1.0, 0.37])
-def test_one_value(value):
-    """Also at an end of the box, where no bin is beyond it."""
-    fit = DPKMeans(3, bounds=(0, 1), epsilon=100, random_state=0).fit(np.full((2000, 1), value))
-    assert np.abs(fit.cluster_centers_ - value).min() < 1e-3
-    assert fit.size_ == pytest.approx(2000, abs=10)
-
-
 def test_hardly_any_rows_are_not_called_ok():
     for seed in range(20):
         fit = DPKMeans(3, bounds=(0, 1), random_state=seed).fit([[0.1], [0.5], [0.9]])

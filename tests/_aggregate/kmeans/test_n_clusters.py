@@ -1,8 +1,6 @@
 """The choice of the number of clusters inside the engine: its plan, its paths, its neighbors."""
 
 import math
-from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -17,10 +15,7 @@ from sklearn_dp._aggregate.kmeans.n_clusters import (
     SurplusCenters,
     Tree,
     bic_choice,
-    choice_entries,
-    reference_number,
     silhouette_choice,
-    surplus_entries,
 )
 from sklearn_dp._privacy._plan import PlanError
 from sklearn_dp.audit import replay_audit
@@ -34,13 +29,6 @@ pytestmark = pytest.mark.filterwarnings(
 def mixture(n, d, k=3, seed=0):
     rng = np.random.default_rng(seed)
     return 12 * np.eye(k, d)[rng.integers(0, k, n)] + rng.normal(size=(n, d))
-
-
-def test_a_given_number_chooses_nothing():
-    assert choice_entries(8, 20, 1.0, 1.0) == () and reference_number(8) == 8
-    assert engine_entries(1.0, 20, bounds_known=True) == engine_entries(
-        1.0, 20, bounds_known=True, n_clusters=30
-    )
 
 
 @pytest.mark.parametrize("d", [2, 20])
@@ -83,26 +71,11 @@ def spoiled(choose):
     return choice
 
 
-def nearly_exact(release_surplus):
-    def made(*others):
-        found = release_surplus(*others)
-        there = rows_in_memory(others[0].rows).n_rows / max(found.counts.sum(), 1e-300)
-        return replace(found, counts=found.counts * there)
-
-    return made
-
-
 @pytest.mark.parametrize("d", [2, 10])
 def test_a_choice_by_what_is_not_released_is_caught(d, monkeypatch):
     monkeypatch.setattr("sklearn_dp._aggregate.kmeans.engine.choose", spoiled(_n_clusters.choose))
     estimator = DPKMeans((1, 6), epsilon=100.0, bounds=8.0)
     assert replay_audit(estimator, mixture(120, d) / 4).violations != []
-
-
-def test_a_sketch_of_true_counts_is_caught(monkeypatch):
-    monkeypatch.setattr(_n_clusters, "release_surplus", nearly_exact(_n_clusters.release_surplus))
-    estimator = DPKMeans((1, 6), epsilon=100.0, bounds=8.0)
-    assert replay_audit(estimator, mixture(120, 10) / 4).violations != []
 
 
 def test_a_sketch_that_is_not_charged_is_refused(monkeypatch):
@@ -184,16 +157,6 @@ def surplus(n_clusters, each, d=20, seed=0, noise=0.1):
     centers = places + 0.25 * rng.normal(size=(m, d)) + math.sqrt(noise) * rng.normal(size=(m, d))
     counts = rng.uniform(300, 600, m)
     return SurplusCenters(centers, np.full(m, noise), counts, np.full(m, 20.0), counts * (d - 1.25))
-
-
-@pytest.mark.parametrize("rho", [0.016, 1 / 3, 7e-7])
-def test_entries_are_a_public_part_of_the_iterations(rho):
-    entries = surplus_entries(rho, 2 * rho, "part/")
-    assert sum(Fraction(entry.rho) for entry in entries) <= Fraction(0.6) * Fraction(rho)
-    assert all(entry.cap <= 1.2 * rho and entry.mechanism == "gaussian" for entry in entries)
-    assert {entry.name for entry in entries} == {
-        f"part/sketch/lloyd {what}" for what in ("distances", "errors", "counts", "sums")
-    }
 
 
 @pytest.mark.parametrize("choose", [bic_choice, silhouette_choice])

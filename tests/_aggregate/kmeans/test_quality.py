@@ -20,7 +20,6 @@ from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.clusters import CappedSquares
 from sklearn_dp._queries.handles import GridRows
-from sklearn_dp._rows import rows as shared_rows
 from sklearn_dp._rows.rows import ROWS
 from sklearn_dp._rows.table import Part, PartSource
 
@@ -80,19 +79,6 @@ def test_a_group_counts_once():
     assert measured(X, groups=groups).total == pytest.approx(np.square(X).sum() / 2, rel=1e-3)
 
 
-def test_groups_of_several_sizes_count_once_in_every_chunk(monkeypatch):
-    """200 rows alone, then 180 groups of ten, every other one far; in chunks of 20 rows."""
-    monkeypatch.setattr(shared_rows, "_CHUNK_ENTRIES", 64)
-    groups = np.append(np.arange(200), 200 + np.arange(1800) // 10)
-    weights, far = 1.0 / np.bincount(groups)[groups], groups % 2 * (groups >= 200)
-    found = measured(X + far[:, None] * [0.0, 4.0], groups=groups, limits=(2.0, 2.0))
-    assert found.far.count == pytest.approx(90, rel=1e-3)
-    exact = (weights * np.square(X).sum(axis=1))[far == 0].sum()
-    assert found.total == pytest.approx(exact, rel=1e-3)
-    exact = (weights * squares(X, CENTERS))[far == 0].sum()
-    assert found.near == pytest.approx(exact, rel=1e-3)
-
-
 @pytest.mark.parametrize("bounds", [5.0, (-3.0, 5.0), ([-9.0, -9.0], [9.0, 5.0])])
 def test_rows_beyond_the_bounds_are_counted(bounds):
     """Some 40 of 2,040 rows, in 20 groups beside 100 others; rows at a bound are not beyond it."""
@@ -118,20 +104,6 @@ def test_far_rows_are_counted_and_are_in_no_sum():
     everywhere = measured(X)
     assert everywhere.far.count == 0 and everywhere.far.cost == 0
     assert everywhere.inertia == everywhere.near and everywhere.inertia_sd == everywhere.near_sd
-
-
-def test_errors_are_those_of_the_noise():
-    """800 draws: false alarm below 1e-6; a factor of 1.2 in an error would show."""
-    exact = measured(X)
-    draws = [measured(X, rho=0.5, seed=seed, limits=(5.0, 5.0)) for seed in range(800)]
-    counts = np.array([one.far.count / one.far.sd for one in draws])
-    assert abs(counts.mean()) < 5 / np.sqrt(800) and abs(counts.std() - 1) < 5 / np.sqrt(1600)
-    for name in ("near", "total", "inertia"):
-        error = np.array([getattr(one, name) - getattr(exact, name) for one in draws])
-        ratio = error / [getattr(one, f"{name}_sd") for one in draws]
-        assert abs(ratio.mean()) < 5 / np.sqrt(800) and abs(ratio.std() - 1) < 5 / np.sqrt(1600)
-    share = np.array([one.explained for one in draws])
-    assert share.std() == pytest.approx(np.mean([one.explained_sd for one in draws]), rel=0.15)
 
 
 def test_fits_tell_how_good_they_are():

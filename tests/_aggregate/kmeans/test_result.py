@@ -6,53 +6,17 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
 
 from sklearn_dp import DPKMeans
 from sklearn_dp._aggregate.kmeans.lloyd_state import LloydResult
 from sklearn_dp._aggregate.kmeans.result import (
-    EngineResult,
     _centers_sd,
-    _for_each,
     build_result,
-    toward_one,
 )
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.centering import Size, Weights
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp.audit import replay_audit
-
-CENTERS = np.array([[-10.0, 0.0], [10.0, 0.0], [0.0, 10.0], [0.0, -10.0]])
-
-
-def released(variance, centers=CENTERS):
-    k = len(centers)
-    return SimpleNamespace(
-        centers=centers,
-        counts=np.full(k, 100.0),
-        counts_sd=np.ones(k),
-        variance=np.full(k, variance),
-    )
-
-
-def test_without_noise_nothing_moves():
-    centers, middle, kept = toward_one(released(0.0), 0, TUNING)
-    assert np.array_equal(centers, CENTERS) and not middle.any() and (kept == 1).all()
-
-
-@pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
-def test_all_that_is_left_is_spent_on_the_one_center():
-    """Nobody looks for axes or cells that could show nothing."""
-    X = load_digits().data / 128
-    model = DPKMeans(10, epsilon=0.1, bounds=1.0, random_state=0).fit(X)
-    report = model.privacy_report_
-    assert model.status_.startswith("only one center")
-    names = {release["release"] for release in report.releases}
-    assert "lloyd sums" in names and not names & {"second moment", "cells", "cell means"}
-    assert report.spent_rho > 0.999 * report.rho
 
 
 def result(centers, **changes):
@@ -110,26 +74,6 @@ def test_errors_of_centers_have_noise_and_sampling():
     # Of weights whose squares come to half of their sum: half of the sampling.
     even = replace(SIZE, weights=Weights(square=0.5))
     assert np.allclose(_centers_sd(final, 4000.0, 0.0, even, TUNING)[0], np.sqrt(4 + 10 / 400))
-
-
-@pytest.mark.parametrize("k", [1, 3])
-def test_one_center_stands_for_all_clusters(k):
-    alone = EngineResult(
-        np.array([[1.0, 2.0]]),
-        np.array([70.0]),
-        1.0,
-        "ok",
-        0,
-        0.0,
-        centers_sd=np.array([0.5]),
-        weights_sd=np.array([3.0]),
-        weights_since=np.array([0.0]),
-    )
-    found = _for_each(alone, k)
-    assert found.centers.tolist() == [[1.0, 2.0]] * k
-    assert found.weights.tolist() == [70.0] + [0.0] * (k - 1)
-    assert found.centers_sd.tolist() == [0.5] * k
-    assert found.weights_sd.tolist() == [3.0] + [0.0] * (k - 1)
 
 
 def rare_flag(n, d, seed):

@@ -85,27 +85,6 @@ def test_each_trouble_has_its_words(signs, words):
 
 
 @pytest.mark.parametrize(
-    "signs",
-    [
-        GOOD,
-        replace(GOOD, n_leaves=0),
-        replace(GOOD, light=0.5, uneven=0.12),
-        replace(GOOD, uneven=0.5),
-        replace(GOOD, signal=10.0),
-        replace(GOOD, n_leaves=None, noise_share=np.nan),
-        NOT_SHOWN,
-        replace(GOOD, signal=60.0, loss=0.12),
-        replace(GOOD, signal=60.0, explained=0.5),
-        replace(GOOD, signal=200.0, loss=0.12, explained=0.5),
-        replace(ALIKE, loss=0.4, light=0.35, noise_share=0.4, signal=10.0),
-        Signs(1e3, 0.1, 5, False, 0.1),
-    ],
-)
-def test_what_is_shown_to_be_good_is_called_ok(signs):
-    assert status(signs) == "ok"
-
-
-@pytest.mark.parametrize(
     ("signs", "remedy"),
     [
         # Noise of 0.5 is as much as the rest: three times the rows leave a tenth of that.

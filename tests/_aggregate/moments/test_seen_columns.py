@@ -11,8 +11,6 @@ from sklearn_dp import (
     FriendlyCovariance,
     FriendlyMean,
 )
-from sklearn_dp._aggregate.moments.codes import codes_of, status_of_joint
-from sklearn_dp._aggregate.moments.ellipsoid import Ellipsoid, Errors
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
@@ -73,41 +71,6 @@ def test_the_error_of_a_mean_allows_for_values_that_noise_hides(cls, name, optio
         assert not np.isnan([low, high]).any() and (low < X.mean(axis=0))[3] < high[3]
         seen += model.column_status_[3] == "constant"
     assert seen
-
-
-@pytest.mark.parametrize("cls", [DPPCA, DPGaussianMixture])
-@pytest.mark.parametrize("bounds", [BOX, None])
-def test_columns_of_other_estimators_have_codes_too(cls, bounds):
-    """Principal components clip whole rows once: in a box they do not look at single columns."""
-    model = cls(bounds=bounds, random_state=0).fit(persons(20_000, 0))
-    value = "ok" if cls is DPPCA and bounds else "constant"
-    assert model.trustworthy_ and model.column_status_.tolist() == ["ok", "ok", value]
-    (mean,) = np.atleast_2d(model.mean_ if cls is DPPCA else model.means_)
-    (error,) = np.atleast_2d(model.mean_std_error_ if cls is DPPCA else model.means_std_error_)
-    assert (np.abs(mean - persons(20_000, 0).mean(axis=0)) <= 6 * error + 1e-9).all()
-    if cls is DPGaussianMixture:
-        assert model.component_status_.tolist() == ["ok"]
-        assert model.status_.endswith("only a single value is visible in these columns: x2")
-    X = np.random.default_rng(0).normal(size=(60, 3)) * 1e3
-    lost = cls(bounds=bounds, random_state=0).fit(X)
-    assert not lost.trustworthy_ and "noise" in lost.column_status_
-
-
-def component(mean, second, scales=(100.0, 100.0), taken=None, hidden=0, weight=500.0, **more):
-    clipped = None if taken is None else (np.zeros(2), np.array(taken))
-    errors = Errors(np.array(mean), np.array(second), 20.0, clipped, **more)
-    scales = np.array(scales)
-    return Ellipsoid(np.zeros(2), np.eye(2), scales, 4.0, weight, errors, hidden)
-
-
-@pytest.mark.parametrize(
-    "unseen, start",
-    [(0.19, "ok"), (0.21, "ok, but the noise may hide"), (0.6, "the noise may hide")],
-)
-def test_the_status_tells_what_noise_may_hide_of_variances(unseen, start):
-    end = component([0.1, 0.1], [0.3, 0.3], unseen_second=np.array([0.0, unseen]))
-    status = status_of_joint(end, codes_of(end), range(2), 1.0)
-    assert status.startswith(start) and (status == "ok") == (start == "ok")
 
 
 @pytest.mark.parametrize("cls", [FriendlyCovariance, DPPCA, DPGaussianMixture])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import chdtr
 
-from sklearn_dp import DPGaussianMixture, FriendlyCovariance
+from sklearn_dp import FriendlyCovariance
 from sklearn_dp._aggregate.moments import tails
 from sklearn_dp._aggregate.moments.ellipsoid import (
     WEIGHT_STEPS,
@@ -74,14 +74,6 @@ def test_a_normal_law_of_any_scale_is_normal_and_its_tails_are_not(d, scale):
     assert not tails._normal(0.95 * near + 0.05 * far, edges, 25.0, d)
 
 
-def test_few_rows_are_not_counted():
-    """Their counts would tell nothing: the moments get what they would have cost."""
-    X = np.random.default_rng(0).normal(size=(500, 2))
-    model = FriendlyCovariance(bounds=4.0, random_state=0).fit(X)  # columns without ends are lost
-    made = [line["release"] for line in model.privacy_report_.releases]
-    assert "component distances" not in made and "component moments" in made
-
-
 def skewed(rng, n):
     """A normal column, a lognormal one, one with 80% zeros; their means and variances."""
     zeros = rng.exponential(size=n) * (rng.random(n) < 0.2)
@@ -110,27 +102,6 @@ def test_intervals_of_skewed_columns_hold(bounded):
         told += not model.status_.startswith("ok")
     assert held >= 103 and told <= 14
     assert (np.abs(np.median(off, axis=0)) < 1).all()
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        pytest.param(
-            FriendlyCovariance(),
-            marks=pytest.mark.xfail(
-                strict=True, reason="columns without bounds take a Pareto tail for a shorter one"
-            ),
-        ),
-        DPGaussianMixture(1),
-    ],
-)
-def test_tails_that_no_count_bounds_are_told(model):
-    """Pareto(2): there is no variance. Normal rows have nothing to tell."""
-    rng = np.random.default_rng(1)
-    fitted = model.set_params(random_state=0).fit(1 + rng.pareto(2.0, size=(20_000, 2)))
-    assert "long tails are clipped" in fitted.status_
-    fitted = model.fit(rng.normal(size=(20_000, 2)))
-    assert fitted.status_.startswith("ok") and "tails" not in fitted.status_
 
 
 @pytest.mark.parametrize(

@@ -130,22 +130,6 @@ def test_it_holds_at_all_radii_at_once(known):
     assert failed <= 27
 
 
-def test_bins_beyond_the_radius_add_no_noise_and_nobody_is_nowhere():
-    counts = np.zeros(401)
-    counts[200:210] = 1000.0
-    norms = NoisyNorms(counts, EDGES, 19.0)
-    assert upper_bound_outside(norms, EDGES[210], 10_000.0, 40.0) < 400
-    assert upper_bound_outside(norms, EDGES[100], 10_000.0, 40.0) == pytest.approx(10_148, abs=1)
-    assert upper_bound_outside(norms, 0.0, 10_000.0, 40.0) == pytest.approx(10_148, abs=1)
-    assert upper_bound_outside(norms, EDGES[210], 9000.0, 0.0) == 0.0
-    # Between two edges, the rows of that bin may be beyond.
-    between = math.sqrt(EDGES[208] * EDGES[209])
-    assert upper_bound_outside(norms, between, 10_000.0, 40.0) > 2000
-    # And those of the last bin beyond its end.
-    counts[[209, 400]] = 0.0, 1000.0
-    assert upper_bound_outside(norms, EDGES[401], 10_000.0, 40.0) > 1000
-
-
 def far(rng, epsilon_sd, n_far):
     counts = np.zeros(401)
     counts[205:212] = [400, 3000, 9000, 15_000, 12_000, 3000, 1000]

@@ -61,16 +61,6 @@ def make_tuples(rng, t=80, k=4, d=2, spread=0.01):
     return tuples + spread * rng.normal(size=tuples.shape), centers
 
 
-def unordered_error(found, centers):
-    return max(np.linalg.norm(found - c, axis=1).min() for c in centers)
-
-
-def test_the_average_finds_the_centers_in_any_order():
-    tuples, centers = make_tuples(np.random.default_rng(0))
-    found = averaged(session_of(), tuples, 1.0)
-    assert found.shape == centers.shape and unordered_error(found, centers) < 0.05
-
-
 @pytest.mark.parametrize(
     "tuples",
     [
@@ -253,27 +243,6 @@ def test_broken_aggregators_are_caught(mutant, monkeypatch):
     assert violations
 
 
-def test_a_regular_polygon_turned_six_times_shows_that_one_fifth_is_sharp():
-    """Neighbors in the chain match at sin(30/k) / sin(150/k) degrees, always above 1/5."""
-    for k, ratio in ((3, 0.22668), (10, 0.20221)):
-        angle = np.arange(k) * 2 * np.pi / k
-        turn = 2 * np.pi / k / 6
-        chain = [
-            np.stack([np.cos(angle + i * turn), np.sin(angle + i * turn)], axis=1) for i in range(7)
-        ]
-        for one, two in zip(chain[:-1], chain[1:], strict=True):
-            assert not match_gamma(one[None], two[None], 0.2)[0][0, 0]
-            assert match_gamma(one[None], two[None], ratio * 1.001)[0][0, 0]
-            assert not match_gamma(one[None], two[None], ratio * 0.999)[0][0, 0]
-        places = np.arange(k)
-        for i in (0, 2, 4):  # over two steps each time: once round, shifted by one
-            step = match_gamma(chain[i][None], chain[i + 2][None], 1.0)[1][0, 0]
-            places = step[places]
-        assert np.array_equal(np.sort(places), np.arange(k))
-        shift = np.linalg.norm(chain[6][places] - chain[0], axis=1)
-        assert (shift > 0.1).all()
-
-
 def test_how_far_balls_must_be_for_tuples_to_match():
     """4.6: centers Delta radii apart, points at opposite ends of their balls."""
     for separation, ratio, expected in (
@@ -285,18 +254,3 @@ def test_how_far_balls_must_be_for_tuples_to_match():
         one = np.array([[1.0], [1.0 + separation]])
         two = np.array([[-1.0], [separation - 1.0]])
         assert match_gamma(one[None], two[None], ratio)[0][0, 0] == expected
-
-
-def client_session(random_state=0):
-    entries = tuple_entries(8.0, 1e-6, relation="add or remove")
-    return PrivacySession(
-        PrivacyPlan(PrivacyBudget(rho=8.0, delta=1e-6), entries), random_state=random_state
-    )
-
-
-def test_clients_come_and_go():
-    tuples, centers = make_tuples(np.random.default_rng(9))
-    found = averaged(client_session(), tuples, 1.0, relation="add or remove")
-    assert unordered_error(found, centers) < 0.05
-    for few in (tuples[:0], tuples[:1], tuples[:3]):
-        assert averaged(client_session(), few, 1.0, relation="add or remove") is None

@@ -142,16 +142,6 @@ def test_replays_of_neighboring_databases(aggregator, sampling, relation, n_pair
     assert violations == [] and voided <= n_pairs // 4 and answers >= n_pairs // 4
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("aggregator", "sampling", "relation"), MODES)
-def test_replays_of_300_neighboring_databases(aggregator, sampling, relation):
-    for k in (2, 3):
-        violations, voided, answers = audit(
-            stage_of(aggregator, sampling, relation, k), 400, seed=k
-        )
-        assert violations == [] and voided < 100 and answers > 100
-
-
 def extreme_pair(stage, seed):
     """k = 2: the proposal as far out as it may be, and as far in, about tuples at one place."""
     t, place = stage.size, proposal_of(stage, seed)
@@ -444,15 +434,3 @@ def test_coincident_balls_would_be_seen(monkeypatch):
 
     assert lenient(tuples, tuples[-1], 7.0) < 100
     assert _partition.unpartitioned(tuples, tuples[-1], 7.0) == 100
-
-
-def test_blocks_of_the_copies_do_not_depend_on_the_number_of_units():
-    draws = np.random.default_rng(1).integers(2**64, size=500, dtype=np.uint64)
-    few, many = copied_rows(draws[:499], 7, 0.5), copied_rows(draws, 7, 0.5)
-
-    def changed(one, two):
-        return sum(set(a) != set(b) - {499} for a, b in zip(one, two, strict=True))
-
-    assert changed(few, many) == 0
-    # A rate that knows the number of units would be seen.
-    assert changed(copied_rows(draws[:499], 7, 250 / 400), copied_rows(draws, 7, 250 / 500)) > 3

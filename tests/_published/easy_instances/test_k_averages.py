@@ -209,30 +209,6 @@ def tuples_of(rng, t, spread, k=2, d=2):
     return np.stack([rng.permutation(each) for each in tuples]), centers
 
 
-@pytest.mark.parametrize("joint", [True, False])
-def test_averages_of_partitioned_tuples(joint):
-    rng = np.random.default_rng(6)
-    tuples, centers = tuples_of(rng, 6000, 1000.0)
-    tuples[:5] = np.nan
-    tuples[5:9] = 0.0
-    session = session_of()
-    found = k_averages(
-        session,
-        session.step("tuples", epsilon=1.0, delta=1e-6),
-        tuples,
-        tuples[99],
-        2**23,
-        3.0,
-        2**10,
-        epsilon=20.0,
-        delta=1e-6,
-        beta=0.05,
-        joint=joint,
-    )
-    worst = max(np.linalg.norm(found - c, axis=1).min() for c in centers)
-    assert worst < 300
-
-
 @pytest.mark.slow
 def test_joint_averages_are_less_noisy():
     """5.6: the Gaussian part gains the root of k."""

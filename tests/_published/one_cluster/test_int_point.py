@@ -44,12 +44,6 @@ def test_the_point_is_interior_and_near_the_median(law):
             assert interior_scores(values, np.array([point]))[0] >= 100
 
 
-def test_scores_are_positive_exactly_inside():
-    values = np.array([3.0, 5, 5, 9])
-    candidates = np.array([2.0, 3, 5, 8, 9, 10])
-    assert interior_scores(values, candidates).tolist() == [0, 1, 3, 1, 1, 0]
-
-
 def test_replay_of_neighbors():
     rng = np.random.default_rng(2)
     for seed in range(60):

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 from scipy.special import ndtr
-from scipy.stats import beta, binom
 
 from sklearn_dp import DPKMeans, DPOneCluster
 from sklearn_dp._privacy import _accounting as accounting
@@ -59,24 +58,6 @@ def test_randomized_response_is_known_exactly_in_both_directions():
     # Only the absence of an alarm is telling here.
     assert least_epsilon(0.999, 0.5, 0.0) == pytest.approx(math.log(500))
     assert least_epsilon(0.3, 0.6, 0.0) == 0.0
-
-
-def test_limits_are_those_of_clopper_and_pearson():
-    """Each fails with at most half the error, whatever the chance is: added up exactly."""
-    n, alpha = 40, 0.1
-    for chance in (0.01, 0.3, 0.5, 0.97):
-        counts = np.arange(n + 1)
-        weights = binom.pmf(counts, n, chance)
-        low, high = np.array([Rates(k, n, k, n).limits(alpha) for k in counts]).T
-        assert weights[low > chance].sum() <= alpha / 2
-        assert weights[high < chance].sum() <= alpha / 2
-    low, high = Rates(0, n, n, n).limits(alpha)
-    assert (low, high) == (0.0, 1.0)
-    assert Rates(n, n, 0, n).limits(alpha) == (
-        pytest.approx((alpha / 2) ** (1 / n)),
-        pytest.approx(1 - (alpha / 2) ** (1 / n)),
-    )
-    assert beta.cdf(Rates(9, n, 0, n).limits(alpha)[0], 9, 32) == pytest.approx(alpha / 2)
 
 
 def test_the_smallest_deficit_is_found_nine_times_in_ten():

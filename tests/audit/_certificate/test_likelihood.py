@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from sklearn_dp import DPOneCluster
 from sklearn_dp._privacy._trace import Event
 from sklearn_dp.audit._certificate import likelihood
 from sklearn_dp.audit._certificate.likelihood import log_likelihood_ratio
@@ -100,40 +99,3 @@ def test_control_flow_that_depends_on_data_tells_everything(make_toy, after_fit,
     finally:
         make_toy._SHARES = {k: v for k, v in make_toy._SHARES.items() if k != "extra"}
     assert found[0] == 1e3
-
-
-def test_the_comparison_ends_where_a_decision_is_no_release():
-    """A friendly core hides what it drops; nothing after it is looked at."""
-    X, other = np.zeros((5, 1)), np.zeros((6, 1))
-    witness = likelihood._Witness(
-        [
-            event(
-                "filter",
-                np.zeros(5, int),
-                1.0,
-                np.ones(5, bool),
-                fixed=True,
-                bad=-1,
-                threshold=0.0,
-                most=9,
-            ),
-            event("gaussian", np.array(0), np.array(1.0), np.array(0)),
-        ],
-        np.arange(5),
-    )
-    witness.record(
-        event(
-            "filter",
-            np.zeros(5, int),
-            1.0,
-            np.ones(5, bool),
-            fixed=True,
-            bad=-1,
-            threshold=0.0,
-            most=9,
-        )
-    )
-    witness.record(event("gaussian", np.array(9), np.array(1.0), np.array(3)))
-    assert not witness.open and witness.score == 0.0
-    found = ratios(DPOneCluster(1, bounds=1.0, epsilon=4.0), X, other, 2)
-    assert np.isfinite(found).all()
