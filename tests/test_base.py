@@ -85,14 +85,6 @@ def test_bad_parameters_cost_nothing(options, error):
     assert book.entries == ()
 
 
-@pytest.mark.parametrize("shapeless", [np.zeros((5, 0)), np.zeros((5, 4, 3)), 7, "text"])
-def test_what_has_no_features_is_not_charged(shapeless):
-    book = ledger()
-    with pytest.raises((TypeError, ValueError)):
-        Counter(ledger=book).fit(shapeless)
-    assert book.entries == ()
-
-
 def test_a_fit_that_fails_leaves_nothing_of_the_one_before():
     model = Counter().fit(X)
     with pytest.raises(ValueError, match="X"):

@@ -4,7 +4,6 @@ Ages in the place of incomes would be averaged without a word: what comes with n
 them, or refused before the charge.
 """
 
-import warnings
 from functools import partial
 
 import numpy as np
@@ -31,7 +30,6 @@ from sklearn_dp import (
     privatize,
 )
 from sklearn_dp.exceptions import UtilityWarning
-from sklearn_dp.federated import client_update
 from sklearn_dp.model_selection import DPGridSearch
 
 pytestmark = [
@@ -103,23 +101,6 @@ def test_bounds_are_taken_by_name(kind, make):
     assert book.state().charges == ()
     numbered = LOW.reset_index(drop=True), HIGH.reset_index(drop=True)
     assert same(kind(bounds=numbered, **options).fit(make()), expected)
-
-
-def test_bounds_of_an_output_for_each_column_are_taken_by_name():
-    """Medians 0 and 5 were moved to 1.3 and 3.1, and called ok."""
-    options = {"aggregator": "mean", "random_state": 0}
-    model = SampleAndAggregate(output_bounds=(LOW.to_numpy(), HIGH.to_numpy()), **options)
-    expected = model.fit(FRAME).output_
-    for bounds in ((LOW, HIGH), (LOW[MIXED], HIGH), (LOW[MIXED], HIGH[MIXED])):
-        found = SampleAndAggregate(output_bounds=bounds, **options).fit(FRAME)
-        assert np.array_equal(found.output_, expected)
-        assert found.estimator_.feature_names_in_.tolist() == NAMES
-        with pytest.raises(ValueError, match="feature names should match"):
-            found.estimator_.transform(FRAME[MIXED])
-        with pytest.raises(ValueError, match="^output_bounds names columns, and X has no names"):
-            SampleAndAggregate(output_bounds=bounds, **options).fit(FRAME.to_numpy())
-    refused(SampleAndAggregate(output_bounds=(LOW.rename({"bmi": "weight"}), HIGH)),
-            lambda model: model.fit(FRAME))  # fmt: skip
 
 
 def test_searches_segments_and_pipelines():
@@ -198,55 +179,7 @@ def test_clients_with_other_names_are_refused():
     assert same(late, FederatedDPKMeans(3, **OPTIONS).fit_clients(SITES))
 
 
-def test_a_message_names_its_columns():
-    model = FederatedDPKMeans(3, bounds=90.0, **OPTIONS)
-
-    class Site:
-        def __init__(self, rows):
-            self.rows = rows
-
-        def update(self, kind, message):
-            assert message["names"].tolist() == NAMES
-            return client_update(kind, message, self.rows)
-
-    found = model.fit_clients([SITES[0], *map(Site, SHUFFLED[1:])])
-    assert same(found, FederatedDPKMeans(3, bounds=90.0, **OPTIONS).fit_clients(SITES))
-    plain = FederatedDPKMeans(3, bounds=90.0, **OPTIONS).fit_clients([s.to_numpy() for s in SITES])
-    assert found.communication_ == plain.communication_
-
-
 # -- beside a fit ----------------------------------------------------------------------------------
 
 
-def test_later_days_have_the_columns_of_the_first():
-    model = FriendlyMean(bounds=(LOW, HIGH), random_state=0).partial_fit(FRAME)
-    for other in (FRAME[MIXED], FRAME.rename(columns={"bmi": "weight"})):
-        with pytest.raises(ValueError, match="feature names should match"):
-            model.partial_fit(other)
-    turned = FriendlyMean(bounds=(LOW[MIXED], HIGH), random_state=0).partial_fit(FRAME)
-    assert same(turned.partial_fit(FRAME[::-1]), model.partial_fit(FRAME[::-1]))
-
-
 # -- entries of rows -------------------------------------------------------------------------------
-
-
-def test_labels_of_rows_are_not_looked_at():
-    """Entries belong to rows by position, as in scikit-learn. A warning that the labels of both are
-    the same in another order went away with one label more, and labels have code of their own."""
-
-    class Label:
-        def __hash__(self):
-            raise ValueError("SECRET")
-
-    rows = np.arange(len(FRAME))
-    labels = pd.Index([Label() for _ in rows], dtype=object)
-    by_place = DPBySegment(FriendlyMean(), values=[0, 1], random_state=0)
-    sizes = by_place.fit(FRAME, by=rows % 2).sizes_
-    for index in (rows[::-1], [*rows[:0:-1], -1], labels):
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always")
-            found = by_place.fit(FRAME.set_axis(labels), by=pd.Series(rows % 2, index=index))
-        assert np.array_equal(found.sizes_, sizes)
-        assert not any(
-            "label" in str(each.message) or "order" in str(each.message) for each in told
-        )

@@ -4,14 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import norm
-from sklearn.exceptions import NotFittedError
 
 from sklearn_dp import (
     DPGaussianMixture,
     DPKMeans,
-    DPOneCluster,
-    DPOneClusterKMeans,
-    FederatedDPKMeans,
     FriendlyMean,
 )
 from sklearn_dp.covariance import FriendlyCovariance
@@ -196,20 +192,6 @@ def test_intervals_of_mixtures_hold_the_truth_in_two_hundred_fits(form):
     assert found["means_"] <= 0.995, found
 
 
-def test_numbers_of_points_in_balls_have_the_errors_of_their_noise():
-    """Of 20 intervals, 7 or more would miss with a probability of 3e-5 if 5% did; seeded."""
-    rng = np.random.default_rng(0)
-    X = np.vstack([rng.random((2000, 2)), [0.3, 0.7] + 0.02 * rng.normal(size=(1500, 2))])
-    missed = 0
-    for seed in range(20):
-        model = DPOneCluster(1200, bounds=(0.0, 1.0), sample_size=1024, random_state=seed).fit(X)
-        low, high = model.confidence_interval()
-        missed += not low <= model.predict(X).sum() <= high
-    assert missed < 7
-    model = DPOneClusterKMeans(2, bounds=(0.0, 1.0), random_state=0).fit(X)
-    assert "cluster_weights_[1]" in model.summary().to_frame().index
-
-
 @pytest.fixture(scope="module")
 def fitted():
     X = pd.DataFrame(easy(0), columns=["left", "up"])
@@ -240,15 +222,6 @@ def test_simultaneous_intervals_hold_all_numbers_at_once(fitted):
             method(simultaneous="yes")
 
 
-def test_standard_errors_follow_their_clusters():
-    """A cluster of a tenth of the rows comes last, with the largest errors."""
-    rng = np.random.default_rng(0)
-    X = CENTERS[rng.choice(4, 8000, p=[0.1, 0.3, 0.3, 0.3])] + 0.05 * rng.normal(size=(8000, 2))
-    model = DPKMeans(4, bounds=1.3, random_state=0).fit(X)
-    assert np.argmax(model.cluster_centers_std_error_[:, 0]) == 3
-    assert model.cluster_centers_std_error_[3, 0] > 1.5 * model.cluster_centers_std_error_[0, 0]
-
-
 def test_the_summary_is_a_table(fitted):
     summary = fitted.summary(0.9)
     frame = summary.to_frame()
@@ -277,15 +250,3 @@ def test_the_summary_is_a_table(fitted):
 def test_what_has_no_interval_is_refused(fitted, level, attribute, error):
     with pytest.raises(error, match="level" if attribute is None else "attribute"):
         fitted.confidence_interval(level, attribute)
-
-
-def test_a_fit_without_errors_is_told_by_the_name_of_the_argument():
-    model = FederatedDPKMeans(2, bounds=2.0, method="paper", random_state=0).fit(easy(0))
-    with pytest.raises(ValueError, match="attribute: no value"):
-        model.confidence_interval()
-
-
-@pytest.mark.parametrize("model", [DPKMeans(), FederatedDPKMeans(options=9)], ids=type)
-def test_nothing_before_a_fit(model):
-    with pytest.raises(NotFittedError):
-        model.summary()

@@ -184,16 +184,6 @@ def test_rows_that_change_are_paid_for():
         refused([lambda: X, changing], "^X, part 1: its rows have changed", paid=True, **beside)
 
 
-@pytest.mark.parametrize("name", {**BAD, **BAD_NAMES})
-def test_a_bad_part_is_named_by_what_answers_row_by_row(name):
-    bad, words = {**BAD, **BAD_NAMES}[name]
-    fitted, parts = centers(), [given(FRAME if name in BAD_NAMES else X), given(bad)]
-    for method in (fitted.predict, fitted.transform, fitted.score):
-        with pytest.raises(PartError, match=f"^X, part 1: .*{words}") as caught:
-            method(parts)
-        assert quotes_nothing(caught.value)
-
-
 class Bag:
     """A collection of another library, which is no table."""
 

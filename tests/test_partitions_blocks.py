@@ -1,24 +1,15 @@
 """Fits of tables in parts with random blocks of rows: tuples, friendly covariances, aggregates."""
 
-import warnings
-
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression, Ridge
 from test_partitions import (
-    ACROSS,
     FLAT,
-    WEIGHTS,
     WIDE,
-    WITHIN,
     audit,
-    cuts,
     fitted,
-    in_memory,
     neighbors,
-    released,
     violations,
 )
 
@@ -76,14 +67,6 @@ AGGREGATES = {  # and their targets
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("groups", "weights"), [(ACROSS, None), (WITHIN, WEIGHTS)])
-def test_covariances_of_groups(groups, weights):
-    """Each group draws one block, wherever its rows are."""
-    estimator, X = covariance(n_blocks=8, max_weight=1.5), WIDE[:, :2].astype(np.float32)
-    expected = in_memory(estimator, X, groups=groups, sample_weight=weights)
-    assert released(fitted(estimator, X, cuts(7), groups, weights)[0]) == released(expected)
-
-
 def test_rows_of_blocks_come_together_elsewhere():
     """To the place of the fit come k-tuples, numbers of rows, and sums of released shapes."""
     estimator, X, _ = MODELS["tuples"]
@@ -96,18 +79,6 @@ def test_rows_of_blocks_come_together_elsewhere():
         else:
             assert not sizes & set(np.shape(value))
     assert engine.passes <= 12
-
-
-def test_answers_and_other_names():
-    estimator, X, _ = MODELS["tuples"]
-    parts = np.split(X, [9, 9, 70])
-    found, expected = in_memory(estimator, parts), in_memory(estimator, X)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        again = clone(estimator).fit_blocks(iter(parts))
-    assert released(found) == released(again) == released(expected)
-    assert np.array_equal(found.predict(parts), expected.labels_)
-    assert np.array_equal(found.transform(parts), expected.transform(X))
 
 
 # --- audits ---------------------------------------------------------------------------------------

@@ -74,15 +74,3 @@ def test_samples_of_parts_have_the_bits_of_one_array(name, few_pairs):
     known = released(in_memory(model, X))
     for places in (cuts(2), cuts(50)):
         assert released(fitted(model, X, places, engine=LocalEngine)[0]) == known
-
-
-def test_labels_are_those_of_the_rows():
-    model, X = MODELS["balls"]
-    known = in_memory(model, X)
-    assert np.array_equal(fitted(model, X, cuts(7))[0].labels_, known.labels_)
-    assert np.array_equal(known.labels_, known.predict(X))
-    grouped = in_memory(model, X, groups=np.arange(N) // 2)
-    assert np.array_equal(grouped.labels_, grouped.predict(X))
-
-
-# --- audits ---------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ from test_partitions import (
     ACROSS,
     MEANS,
     WIDE,
-    audit,
     cuts,
     fitted,
     in_memory,
@@ -20,7 +19,6 @@ from test_partitions import (
     violations,
 )
 
-from sklearn_dp import DPOneCluster, FriendlyMean
 from sklearn_dp._aggregate.friendly import mean as friendly
 from sklearn_dp._aggregate.friendly import mean_facts, points
 from sklearn_dp._aggregate.shared.samples import ByPart
@@ -57,18 +55,6 @@ def test_groups_of_many_parts_in_any_order(name):
     for places in (cuts(1), cuts(50)):
         places = [order[place] for place in places]
         assert released(fitted(model, X, places, ACROSS, engine=LocalEngine)[0]) == known
-
-
-@pytest.mark.parametrize("kind", [FriendlyMean, DPOneCluster])
-def test_groups_of_a_list_of_parts(kind):
-    """As a user gives them: some parts are empty, ids are texts."""
-    groups = np.array([f"user {i}" for i in ACROSS])
-    model = kind(epsilon=20.0, random_state=0, bounds=4.0)
-    places = [place.tolist() for place in (*cuts(7), np.arange(0))]
-    cut = [WIDE[place] for place in places], [groups[place] for place in places]
-    found, known = in_memory(model, cut[0], groups=cut[1]), in_memory(model, WIDE, groups=groups)
-    assert released(found) == released(known)
-    assert found.privacy_report_.releases == known.privacy_report_.releases
 
 
 @pytest.mark.quick("mean: zcdp", "ball: screen")
@@ -121,11 +107,3 @@ def found_in(name, seeds=(0,), engine=LocalEngine):
 @pytest.mark.parametrize("name", SHORT)
 def test_replay_audit_of_groups_across_parts(name, few_pairs):
     assert list(found_in(name)) == [[], [], []]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", MODELS)
-def test_replay_audit_of_many_groups_across_parts(name, few_pairs):
-    """500 pairs of each that prove something."""
-    model, X = sampled(name)
-    audit(model, (neighbors(X[: 160 + seed], seed) for seed in range(170)))

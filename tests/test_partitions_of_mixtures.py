@@ -99,6 +99,3 @@ def test_weights_are_refused_before_the_charge():
             with pytest.raises(ValueError, match="^sample_weight: only method='coreset'"):
                 fit(parts, sample_weight=weights)
     assert ledger.remaining["epsilon"] == 1e4
-
-
-# --- audits ---------------------------------------------------------------------------------------

@@ -209,17 +209,3 @@ def test_refusals_say_what_to_take_instead(step):
 def test_bad_arguments_are_named(options, error, words):
     with pytest.raises(error, match=words):
         privatize(make_pipeline(PCA(2), KMeans(2)), **options)
-
-
-@pytest.mark.parametrize("steps", [None, "ab", [1, 2], [("a", KMeans)], [("a", 1), ("a", 2)]])
-def test_bad_compositions_are_named(steps):
-    for theirs in (Pipeline(steps), FeatureUnion(steps), ColumnTransformer(steps)):
-        with pytest.raises((TypeError, ValueError), match="^estimator: "):
-            privatize(theirs)
-
-
-def test_a_memory_that_keeps_rows_is_dropped(tmp_path):
-    theirs = make_pipeline(PCA(2), KMeans(2), memory=str(tmp_path))
-    with pytest.warns(ConversionWarning, match="memory"):
-        twin = privatize(theirs)
-    assert twin.memory is None and theirs.memory == str(tmp_path)

@@ -4,7 +4,6 @@
 """
 
 import itertools
-import re
 
 import numpy as np
 import pytest
@@ -102,9 +101,6 @@ settings = pytest.mark.parametrize(
         for case, name in zip(PLAIN, IDS, strict=True)
     ],
 )
-estimators = pytest.mark.parametrize(
-    "cls", [pytest.param(cls, marks=pytest.mark.slow if cls in LONG else ()) for cls in ONE_EACH]
-)
 
 
 def budgeted(options, epsilon):
@@ -148,34 +144,6 @@ def test_weights_without_a_largest_one_are_refused_before_the_charge(cls):
     assert not has_fit_parameter(model, "sample_weight") and has_fit_parameter(model, "X")
     assert has_fit_parameter(cls(max_weight=2.0), "sample_weight")
     assert has_fit_parameter(cls, "sample_weight")
-
-
-@estimators
-def test_one_number_for_all_rows_is_the_largest_weight(cls):
-    X, _ = table()
-    options = {"random_state": 0, "epsilon": 5.0}
-    one = cls(**options).fit(X, sample_weight=300.0)
-    each = cls(max_weight=300.0, **options).fit(X, sample_weight=np.full(len(X), 300.0))
-    alike = released(one).keys() - {"privacy_report_"}  # the note of a largest weight
-    assert all(released(one)[name] == released(each)[name] for name in alike)
-
-
-@pytest.mark.parametrize("cls", [DPKMeans, *ONE_EACH])
-def test_a_status_tells_what_the_largest_weight_cuts_off(cls):
-    """Weights of 100 and 300: at most 150 is 3/8 of the weight less, and at most 300 is nothing.
-
-    The share is three standard deviations of its noise below what was released: that is .375, +-.01
-    at most, and .001 by noise alone once in 700 times.
-    """
-    X = np.random.default_rng(0).normal(size=(20_000, 2))
-    weights, options = np.where(X[:, 0] > 0, 300.0, 100.0), {"random_state": 0}
-    if cls in (DPKMeans, DPKTupleKMeans):
-        options["n_clusters"] = 2
-    cut = cls(max_weight=150.0, **options).fit(X, sample_weight=weights)
-    told = r"weights are cut off: at least (3[4-7])% of the weight is above max_weight"
-    assert re.match(told, cut.status_)
-    whole = cls(max_weight=300.0, **options).fit(X, sample_weight=weights)
-    assert "cut off" not in whole.status_ and cut.size_ < 2.6e6 if hasattr(cut, "size_") else True
 
 
 # -- what weights do -------------------------------------------------------------------------------
@@ -238,64 +206,7 @@ def test_the_bound_is_the_unit_of_weight(cls, options):
     assert note in other.privacy_plan(3).notes and note in repr(other.privacy_report_)
 
 
-BAD = [np.ones(49), np.ones((50, 1)), np.full(50, np.nan), np.full(50, -7319.25), ["7319x"] * 50]
-
-
-@estimators
-def test_bad_weights_and_bounds_are_named_and_not_quoted(cls):
-    X, _ = table(50)
-    model = cls(random_state=0).fit(X)
-    for weights in (*BAD, np.inf, "7319", object()):
-        for call in (cls(max_weight=1.0).fit, model.score):
-            with pytest.raises(ValueError, match="sample_weight must be") as told:
-                call(X, sample_weight=weights)
-            assert "7319" not in str(told.value) and told.value.__context__ is None
-    for largest in (0, np.nan, True, "1"):
-        with pytest.raises((TypeError, ValueError), match="max_weight"):
-            cls(max_weight=largest).fit(X)
-
-
 # -- how good they are -----------------------------------------------------------------------------
-
-
-def moments(X, weights):
-    mean = np.average(X, axis=0, weights=weights)
-    return mean, np.average((X - mean)[:, :, None] * (X - mean)[:, None], axis=0, weights=weights)
-
-
-@settings
-def test_weights_count_in_proportion(cls, options):
-    rng = np.random.default_rng(1)
-    n = 1500 if cls is FriendlyMean else 4000  # which compares all pairs
-    X = rng.normal(size=(n, 3)) * [3, 1, 0.2]
-    weights = rng.uniform(size=len(X)) * np.where(X[:, 0] > 0, 0.1, 1.0)
-    if options.get("assume_centered"):
-        X[:, 0] *= np.sign(rng.normal(size=len(X)))
-    generous = {"rho": 1e5} if "rho" in options else {"epsilon": 2000.0}
-    options = {**options, **generous, "max_weight": 1.0, "random_state": 0}
-    model = cls(**options).fit(X, sample_weight=weights)
-    mean, covariance = moments(X, weights)
-    if cls is DPKTupleKMeans:
-        assert model.path_.startswith("tuples")
-        off = model.cluster_weights_ - np.bincount(model.predict(X), weights, model.n_clusters_)
-        assert np.all(np.abs(off) < 5 * model.cluster_weights_std_error_)
-        assert np.abs(off).max() < 0.05 * weights.sum()
-        return
-    assert model.size_ == pytest.approx(weights.sum(), rel=0.01)
-    if cls is DPGaussianMixture:
-        found = model.weights_ @ model.means_
-        np.testing.assert_allclose(found, mean, atol=0.05)
-        return
-    if cls is FriendlyMean:
-        np.testing.assert_allclose(model.mean_, mean, atol=0.1)
-        return
-    place = model.mean_ if cls is DPPCA else model.location_
-    if options.get("bounds") == 3.0:  # which clips
-        return
-    np.testing.assert_allclose(place, 0 if options.get("assume_centered") else mean, atol=0.1)
-    found = model.get_covariance() if cls is DPPCA else model.covariance_
-    scale = np.sqrt(np.outer(*2 * [np.diag(covariance)]))
-    np.testing.assert_allclose(found / scale, covariance / scale, atol=0.15)
 
 
 # -- the guarantee ---------------------------------------------------------------------------------

@@ -26,23 +26,10 @@ from sklearn_dp import (
 from sklearn_dp._sklearn_compat import (
     Progress,
     fits_around,
-    kmeans_of,
     with_callbacks,
 )
 from sklearn_dp.audit import all_estimators
 from sklearn_dp.model_selection import DPGridSearch
-
-CENTERS = np.array([[0.0, 0.0], [10.0, 0.0]])
-
-
-def test_a_kmeans_of_given_centers_works_as_a_fitted_one():
-    kmeans = kmeans_of(CENTERS, n_iter_=3, n_features_in_=2)
-    X = np.array([[1.0, 0.0], [9.0, 0.0], [5.1, 0.0]])
-    assert kmeans.predict(X).tolist() == [0, 1, 1]
-    assert kmeans.transform(X[:1]).tolist() == [[1.0, 9.0]]
-    assert kmeans.score(X[:2]) == -2.0 and kmeans.n_iter_ == 3 and kmeans.n_clusters == 2
-    kmeans.cluster_centers_[:] = 7
-    assert CENTERS[0, 0] == 0  # a copy
 
 
 def test_a_fit_with_callbacks_is_the_same_fit(monkeypatch):

@@ -182,6 +182,3 @@ def test_onnx_by_the_twin(fitted, name):
     told = np.asarray(session.run(None, {session.get_inputs()[0].name: rows})[0])
     expected = answer(twin)
     assert np.mean(np.isclose(told.reshape(expected.shape), expected, atol=1e-3)) > 0.99
-
-
-# -- libraries around clusterers -------------------------------------------------------------------

@@ -227,9 +227,6 @@ def test_uniform_integers_refuse_the_words_that_would_bias():
     assert NoiseSource(0).uniform_integers(1, 4).tolist() == [0] * 4
 
 
-# -- the tail of the Gaussian law ----------------------------------------------------------------
-
-
 # -- exponential mechanism -----------------------------------------------------------------------
 
 

@@ -30,25 +30,6 @@ def blobs():
     return centers[labels] + 0.05 * rng.normal(size=(8000, 2)), labels
 
 
-def test_it_finds_what_kmeans_finds(blobs):
-    X, labels = blobs
-    private = DPKMeans(4, epsilon=1.0, bounds=1.0, random_state=0).fit(X)
-    public = KMeans(4, n_init=5, random_state=0).fit(X)
-    assert private.score(X) >= -1.01 * public.inertia_
-    assert adjusted_rand_score(private.labels_, public.labels_) > 0.99
-    assert private.status_ == "ok"
-    assert np.array_equal(private.labels_, private.predict(X))
-    assert private.transform(X).shape == (8000, 4)
-
-
-def test_a_box_may_be_anywhere_and_rows_outside_are_clipped(blobs):
-    X, labels = blobs
-    X = np.vstack([X * 10 + 500, [[1e12, -1e12]]])
-    fitted = DPKMeans(4, bounds=([490, 490], 510), random_state=0).fit(X)
-    assert adjusted_rand_score(labels, fitted.labels_[:-1]) > 0.99
-    assert (fitted.cluster_centers_ >= 490).all() and (fitted.cluster_centers_ <= 510).all()
-
-
 def test_one_person_with_many_rows_moves_a_group_fit_little(blobs):
     """Weights of a group sum to one: 4,000 copies of a far row weigh as much as one."""
     X, labels = blobs
@@ -125,9 +106,6 @@ def test_callbacks_see_the_steps():
     X = np.random.default_rng(0).uniform(-1, 1, size=(2000, 2))
     DPKMeans(3, random_state=0).set_callbacks(Watch()).fit(X)
     assert seen[0] == "setup" and seen[-1] == "teardown" and len(seen) >= 5
-
-
-# -- private_score --------------------------------------------------------------------------------
 
 
 # -- the number of clusters ------------------------------------------------------------------------

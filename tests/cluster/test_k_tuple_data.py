@@ -48,6 +48,3 @@ def test_more_clusters_than_dimensions_and_more_dimensions_than_rows_of_a_cluste
 def test_duplicates(rows):
     fitted = model(4).fit(rows)
     assert fitted.path_ == "tuples" and farthest(CORNERS, fitted.cluster_centers_) < 0.012
-
-
-# -- Gaussian clusters far apart (easy_instances:B14) ---------------------------------------------

@@ -174,9 +174,6 @@ def test_broken_blocks_are_seen(mode, plant, monkeypatch):
     assert violations or voided > 4
 
 
-# -- inner clusterers -------------------------------------------------------------------------
-
-
 # -- data in pieces, on disk, elsewhere -------------------------------------------------------
 
 

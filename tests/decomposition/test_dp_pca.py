@@ -18,7 +18,6 @@ from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.decomposition import DPPCA, _dp_pca
-from sklearn_dp.exceptions import UtilityWarning
 from sklearn_dp.ledger import PrivacyLedger
 
 pytestmark = [
@@ -107,16 +106,6 @@ def test_second_moments_move_as_far_as_is_claimed():
         worst = np.maximum(worst, moved)
     assert worst[0] <= 1 and worst[1] <= np.sqrt(2)
     assert worst == pytest.approx([1, np.sqrt(2)], rel=3e-4)  # but for rounding toward zero
-
-
-def test_too_little_data_warns_from_releases():
-    with pytest.warns(UtilityWarning):
-        model = DPPCA(1, epsilon=0.1, random_state=0).fit(table(30))
-    assert model.components_.shape == (1, 6) and np.isfinite(model.components_).all()
-    with pytest.raises(ValueError, match="n_components"):
-        DPPCA(9).fit(table(30))
-    with pytest.raises(ValueError, match="columns"):
-        DPPCA(1).fit(table(30)).inverse_transform(np.zeros((3, 2)))
 
 
 @pytest.mark.parametrize("d", [1, 2, 10])
@@ -229,11 +218,3 @@ def test_wrong_numbers_of_components_are_named_before_the_charge(n_components):
 
 
 # -- means of columns ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("bounds", [([0, 0], [90, 400]), 400.0])
-def test_bounds_that_bite_are_told(bounds):
-    X = np.random.default_rng(0).normal(size=(20_000, 2)) * [9, 8000] + [45, 42_000]
-    status = DPPCA(1, bounds=bounds, random_state=0).fit(X).status_
-    assert "at a bound" in status or "at the bound" in status
-    assert DPPCA(1, bounds=([0, 0], [90, 1e5]), random_state=0).fit(X).status_ == "ok"

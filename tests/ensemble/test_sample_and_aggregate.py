@@ -54,22 +54,6 @@ def test_coefficients_of_a_regression(aggregator):
     assert model.score(X, y) > 0.85
 
 
-def test_intervals_where_they_are_honest():
-    """Of the outputs, for the noise."""
-    X = linear_data(600)[0]
-    options = {"n_blocks": 40, "output_bounds": 5.0, "epsilon": 4.0, "random_state": 0}
-    model = SampleAndAggregate(aggregator="mean", **options).fit(X)
-    low, high = model.confidence_interval()
-    assert np.allclose((low + high) / 2, model.output_)
-    assert np.allclose(high - low, 2 * 1.959964 * model.output_std_error_)
-    assert "output_[0]" in repr(model.summary()) and "n_working_" in repr(model.summary())
-    model.set_params(aggregator="friendly_core", epsilon=40.0).fit(X)
-    assert "output_[1]" in repr(model.summary()) and (model.output_std_error_ > 0).all()
-    model.set_params(aggregator="one_cluster", epsilon=4.0).fit(X)
-    assert model.confidence_interval().high.shape == model.output_.shape
-    assert "output_[1]" in repr(model.summary())
-
-
 @pytest.mark.parametrize("aggregator, most", [("one_cluster", 0.3), ("mean", 4.0)])
 def test_blocks_drawn_with_replacement(aggregator, most):
     X, y = linear_data(30000)

@@ -69,6 +69,3 @@ def test_weights_are_positive_and_finite(sd):
     for weights in (np.zeros(4), np.array([-1e9, 1e9, 0, 1]), np.full(4, -1e6)):
         used = posterior_weights(weights, sd)
         assert np.isfinite(used).all() and (used > 0).all()
-
-
-# -- centers ---------------------------------------------------------------------------------------

@@ -48,9 +48,6 @@ def test_the_floor_is_its_formula(curve):
         assert floor == pytest.approx(1 + 1.4 * 3 * 3**2 / (50_000**2 * 2 * rho), rel=1e-14)
 
 
-# -- synthetic rows -------------------------------------------------------------------------------
-
-
 # -- no charge, no trace --------------------------------------------------------------------------
 
 
@@ -70,9 +67,6 @@ def test_a_seed_repeats_a_curve_and_another_shares_nothing(curve):
     assert np.array_equal(again.values, curve.values)
     assert not set(other.values.ravel()) & set(curve.values.ravel())
     assert len(set(curve.values.ravel())) == curve.values.size
-
-
-# -- refusals -------------------------------------------------------------------------------------
 
 
 # -- budgets that have the same effect on fewer rows ----------------------------------------------

@@ -19,18 +19,6 @@ def test_a_mean_that_moves_is_followed():
     assert (np.abs(model.mean_ - 2.0) < 3 * model.mean_std_error_).all()
 
 
-@pytest.mark.parametrize("bounds", [None, 20.0])
-def test_days_whose_weights_are_cut_off_count(bounds):
-    """Rows that the noise hides are another matter: nothing is known of these."""
-    rng, errors = np.random.default_rng(0), []
-    model = FriendlyMean(bounds=bounds, max_weight=1.0, random_state=0)
-    for _ in range(4):
-        model.partial_fit(rng.normal(5.0, 1.0, (2000, 2)), sample_weight=rng.exponential(size=2000))
-        errors.append(model.mean_std_error_.max())
-    assert errors[3] < 0.9 * errors[0] and model.status_.startswith("weights are cut off")
-    assert (np.abs(model.mean_ - 5.0) < 4 * model.mean_std_error_).all()
-
-
 @pytest.mark.parametrize("bounds", [50.0, (-50.0, 50.0)])
 def test_noise_of_small_days_is_not_taken_for_rows(bounds):
     """What is wide is the bounds: a standard error of seven spreads was "ok"."""

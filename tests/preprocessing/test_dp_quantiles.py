@@ -36,20 +36,6 @@ def test_medians_of_a_plain_table(bounds):
     assert "quantiles_[1, 2]" in repr(model.summary())
 
 
-def test_weights_and_groups():
-    """Rows of weight 3 count three times; a group of ten rows counts once."""
-    X = np.concatenate([np.zeros((3000, 1)), np.ones((3000, 1))])
-    weights = np.repeat([3.0, 1.0], 3000)
-    options = {"quantiles": [0.5, 0.7, 0.8], "epsilon": 5.0, "bounds": (-1, 2), "random_state": 0}
-    model = DPQuantiles(max_weight=3.0, **options).fit(X, sample_weight=weights)
-    np.testing.assert_allclose(model.quantiles_[:, 0], [0, 0, 1], atol=0.01)
-    assert model.size_ == pytest.approx(12_000, abs=5 * model.size_std_error_)
-    groups = np.concatenate([np.arange(3000), 3000 + np.arange(3000) // 10])
-    model = DPQuantiles(**options).fit(X, groups=groups)
-    np.testing.assert_allclose(model.quantiles_[:, 0], [0, 0, 0], atol=0.01)
-    assert model.privacy_report_.unit == "group"
-
-
 def test_the_status_names_columns_and_remedies():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(people(), columns=["age", "salary", "hours"])

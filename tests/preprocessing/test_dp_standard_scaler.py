@@ -1,7 +1,5 @@
 """Columns scaled by private means and standard deviations."""
 
-import warnings
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix, issparse
@@ -78,18 +76,6 @@ def test_far_rows_move_a_scale_by_what_they_are_clipped_to():
     np.testing.assert_allclose(model.mean_, MEAN, rtol=0.1)
 
 
-def test_weights_count():
-    X = people(8000)
-    weights = np.where(X[:, 0] > 45, 3.0, 1.0)
-    model = DPStandardScaler(epsilon=4.0, max_weight=3.0, random_state=0)
-    model.fit(X, sample_weight=weights)
-    average = np.average(X, axis=0, weights=weights)
-    std = np.sqrt(np.average((X - average) ** 2, axis=0, weights=weights))
-    np.testing.assert_allclose((model.mean_ - average) / std, 0, atol=0.1)
-    np.testing.assert_allclose(model.scale_, std, rtol=0.1)
-    assert abs(model.size_ - weights.sum()) < 5 * model.size_std_error_
-
-
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_sparse_rows_are_scaled_and_stay_sparse(dtype):
     """The bits of the dense copy; centers would make them dense."""
@@ -121,20 +107,6 @@ def test_a_column_lost_in_the_noise_is_named():
     assert nothing.mean_.tolist() == [0] * 3 and np.isinf(nothing.scale_std_error_).all()
     with pytest.warns(UtilityWarning, match="noise|too few"):
         assert not DPStandardScaler(bounds=1.0, epsilon=0.1).fit(np.ones((3, 2))).trustworthy_
-
-
-@pytest.mark.parametrize("kind", ["quarter", "tenth", "percent"])
-def test_bounds_that_cut_rows_off_are_told(kind):
-    """From 2% of the rows on: their values are those of the bounds, whatever the interval says."""
-    X = people()
-    share = {"quarter": 0.25, "tenth": 0.09, "percent": 0.01}[kind]
-    box = [0, 0, -50], [120, np.quantile(X[:, 1], 1 - share), 150]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UtilityWarning)
-        model = DPStandardScaler(bounds=box, random_state=0).fit(X)
-    told = kind != "percent"
-    assert model.column_status_.tolist() == ["ok", "bound" if told else "ok", "ok"]
-    assert model.trustworthy_ != told and told == ("beyond the bounds" in model.status_)
 
 
 @pytest.mark.parametrize("bounds", [None, ([0, 0], [100, 20_000])])

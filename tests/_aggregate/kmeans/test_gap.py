@@ -42,6 +42,3 @@ def test_one_cluster_is_one(seed):
     m, widths = len(points), np.full((len(points), 2), 0.5)
     coreset = Coreset(points, counts, m, widths, 10.0, plain_axes(2, 9.0))
     assert gap_choice(coreset, Candidates(), np.random.default_rng(0)).n_clusters == 1
-
-
-# -- beside the likelihood -------------------------------------------------------------------------
