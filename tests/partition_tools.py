@@ -1,8 +1,6 @@
 """Passes over parts for tests of engines, and a table that is cut in several ways."""
 
-import contextlib
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -35,10 +33,6 @@ def sums(part, factor):
 
 def again(part):
     return part.having(first=part["first"] + 1), (part["first"].sum(),)
-
-
-def wide(part):
-    return part, (np.full(2, 2**62), 2**62)
 
 
 def signs(part):
@@ -173,23 +167,6 @@ LABELS = (np.rint(ROWS[:, 0] * 2**20) > 0).astype(np.int32)
 def quotes_nothing(error):
     """An error without values of the data, and without others that hang on to it."""
     return "7319" not in str(error) and error.__cause__ is None and error.__context__ is None
-
-
-def run_block(page, word, folder):
-    """Run the block of a page that imports a library, in a folder with a Parquet file."""
-    import pyarrow
-    import pyarrow.parquet
-
-    rows = np.concatenate([ROWS[:, :2] - 5, ROWS[:, :2] + 5])
-    table = pyarrow.table({"x": rows[:, 0], "y": rows[:, 1]})
-    pyarrow.parquet.write_table(table, folder / "visits.parquet", row_group_size=100)
-    blocks = re.findall(r"^```py\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    (block,) = (block for block in blocks if re.search(rf"^(import|from) {word}\b", block, re.M))
-    names = {}
-    with contextlib.chdir(folder):
-        exec(compile(block, str(page), "exec"), names)
-        assert names["model"].cluster_centers_.shape == (2, 2)
-    return names
 
 
 def run_example(name, *options):

@@ -46,11 +46,7 @@ from sklearn_dp._compositions import (
 )
 from sklearn_dp._privacy._prepaid import Part, paid_together
 from sklearn_dp._steps import follows_from_rows
-from sklearn_dp.exceptions import (
-    BudgetExceededError,
-    LedgerError,
-    PrivacyWarning,
-)
+from sklearn_dp.exceptions import BudgetExceededError, LedgerError, PrivacyWarning
 from sklearn_dp.model_selection import DPGridSearch, preflight
 
 X = np.random.default_rng(0).normal(size=(3000, 4))

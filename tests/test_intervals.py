@@ -5,11 +5,7 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 
-from sklearn_dp import (
-    DPGaussianMixture,
-    DPKMeans,
-    FriendlyMean,
-)
+from sklearn_dp import DPGaussianMixture, DPKMeans, FriendlyMean
 from sklearn_dp.covariance import FriendlyCovariance
 
 pytestmark = pytest.mark.filterwarnings(

@@ -4,14 +4,7 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression, Ridge
-from test_partitions import (
-    FLAT,
-    WIDE,
-    audit,
-    fitted,
-    neighbors,
-    violations,
-)
+from test_partitions import FLAT, WIDE, audit, fitted, neighbors, violations
 
 from sklearn_dp import DPKTupleKMeans, SampleAndAggregate
 from sklearn_dp._aggregate.shared.samples import ByPart

@@ -7,14 +7,7 @@ the rows where there are very many.
 import numpy as np
 import pytest
 from sklearn.base import clone
-from test_partitions import (
-    FLAT,
-    WIDE,
-    cuts,
-    fitted,
-    in_memory,
-    released,
-)
+from test_partitions import FLAT, WIDE, cuts, fitted, in_memory, released
 
 from sklearn_dp import DPOneCluster, DPOneClusterKMeans, DPOutlierScreen
 from sklearn_dp._aggregate.one_cluster import center

@@ -7,17 +7,7 @@ import numpy as np
 import pytest
 import test_partitions_of_balls as balls
 from sklearn.base import clone
-from test_partitions import (
-    ACROSS,
-    MEANS,
-    WIDE,
-    cuts,
-    fitted,
-    in_memory,
-    mean,
-    released,
-    violations,
-)
+from test_partitions import ACROSS, MEANS, WIDE, cuts, fitted, in_memory, mean, released, violations
 
 from sklearn_dp._aggregate.friendly import mean as friendly
 from sklearn_dp._aggregate.friendly import mean_facts, points

@@ -6,12 +6,7 @@ Halves, blocks and rows that stand for groups are drawn by numbers of units; bal
 import numpy as np
 import pytest
 from mixture_tools import FORMS, WAYS, audit_data
-from test_partitions import (
-    cuts,
-    fitted,
-    in_memory,
-    released,
-)
+from test_partitions import cuts, fitted, in_memory, released
 
 from sklearn_dp._aggregate.one_cluster import center, search
 from sklearn_dp._aggregate.shared.samples import ByPart, Coins

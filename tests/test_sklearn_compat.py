@@ -23,11 +23,7 @@ from sklearn_dp import (
     _sklearn_compat,
     privatize,
 )
-from sklearn_dp._sklearn_compat import (
-    Progress,
-    fits_around,
-    with_callbacks,
-)
+from sklearn_dp._sklearn_compat import Progress, fits_around, with_callbacks
 from sklearn_dp.audit import all_estimators
 from sklearn_dp.model_selection import DPGridSearch
 

@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from sklearn_dp import (
-    FriendlyCovariance,
-    SampleAndAggregate,
-)
+from sklearn_dp import FriendlyCovariance, SampleAndAggregate
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",

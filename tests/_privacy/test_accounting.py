@@ -9,12 +9,7 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
-from accounting_tools import (
-    exact_delta,
-    exact_zcdp_epsilon,
-    log_uniform,
-    refuses_bad_numbers,
-)
+from accounting_tools import exact_delta, exact_zcdp_epsilon, log_uniform, refuses_bad_numbers
 from hypothesis import given
 from hypothesis import strategies as st
 

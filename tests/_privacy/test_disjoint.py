@@ -9,14 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 from kernel_tools import make_plan
-from ledger_tools import (
-    BUDGET,
-    QUARTER,
-    Fit,
-    admitted,
-    cloudpickle,
-    fill,
-)
+from ledger_tools import BUDGET, QUARTER, Fit, admitted, cloudpickle, fill
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.pipeline import FeatureUnion, make_pipeline

@@ -9,12 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from sklearn_dp._privacy._entries import (
-    entries_of,
-    floats,
-    is_column,
-    kind_of,
-)
+from sklearn_dp._privacy._entries import entries_of, floats, is_column, kind_of
 
 KINDS = {
     "number": [

@@ -8,11 +8,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from sklearn_dp._privacy._exact_arithmetic import (
-    LazyUniform,
-    exp_bounds,
-    normal_tail_bounds,
-)
+from sklearn_dp._privacy._exact_arithmetic import LazyUniform, exp_bounds, normal_tail_bounds
 
 
 @pytest.fixture(autouse=True)

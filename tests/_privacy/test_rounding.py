@@ -9,13 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_dp._privacy import _rounding
-from sklearn_dp._privacy._rounding import (
-    bounded_integers,
-    float_down,
-    float_up,
-    sum_down,
-    sum_up,
-)
+from sklearn_dp._privacy._rounding import bounded_integers, float_down, float_up, sum_down, sum_up
 
 floats = st.floats(-1e300, 1e300)
 

@@ -8,13 +8,7 @@ from enum import Enum, IntEnum, StrEnum
 import numpy as np
 import pandas as pd
 
-from sklearn_dp._rows.categories import (
-    OTHER_TYPE,
-    UNKNOWN,
-    code_of,
-    finder,
-    keys_of,
-)
+from sklearn_dp._rows.categories import OTHER_TYPE, UNKNOWN, code_of, finder, keys_of
 
 
 class Color(StrEnum):

@@ -7,13 +7,7 @@ from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._units import UnitFacts
 from sklearn_dp._rows import rows as shared_rows
 from sklearn_dp._rows.rows import ROWS, GridGeometry, GridTable, Rows
-from sklearn_dp._rows.table import (
-    ArraySource,
-    LocalEngine,
-    PartSource,
-    Table,
-    opened,
-)
+from sklearn_dp._rows.table import ArraySource, LocalEngine, PartSource, Table, opened
 
 
 def test_points_are_moved_into_the_ball_of_the_first_origin():

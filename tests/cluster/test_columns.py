@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_dp import (
-    DPKMeans,
-    DPKTupleKMeans,
-)
+from sklearn_dp import DPKMeans, DPKTupleKMeans
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),

@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp._privacy._units import Units
-from sklearn_dp.cluster._keywords import (
-    counted_pairs,
-    described,
-    keywords_of,
-    status_of,
-)
+from sklearn_dp.cluster._keywords import counted_pairs, described, keywords_of, status_of
 
 
 @pytest.mark.parametrize(

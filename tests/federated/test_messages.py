@@ -9,11 +9,7 @@ from federated_states import CLIENT_STATES, ROW_STATES, D, K, all_kinds, data, s
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp.federated import client_update
 from sklearn_dp.federated._engines import total_of
-from sklearn_dp.federated._messages import (
-    _residual_limit,
-    empty_message,
-    message_of,
-)
+from sklearn_dp.federated._messages import _residual_limit, empty_message, message_of
 from sklearn_dp.federated._state import Sealed, Setup, State, begin
 
 FIELDS = {

@@ -7,10 +7,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from sklearn_dp.federated._prior import (
-    blend_moment,
-    posterior_weights,
-)
+from sklearn_dp.federated._prior import blend_moment, posterior_weights
 
 # -- the subspace ----------------------------------------------------------------------------------
 

@@ -9,11 +9,7 @@ from sklearn_dp._privacy._grid import Grid
 from sklearn_dp.federated import client_update
 from sklearn_dp.federated._answers import norm_of
 from sklearn_dp.federated._messages import empty_message
-from sklearn_dp.federated._statistics import (
-    STATISTICS,
-    coarse_step,
-    row_bounds,
-)
+from sklearn_dp.federated._statistics import STATISTICS, coarse_step, row_bounds
 
 
 @all_kinds(ROW_STATES)

@@ -5,13 +5,7 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
-from sklearn_dp import (
-    DPPCA,
-    DPGaussianMixture,
-    DPKMeans,
-    PrivacyBudget,
-    PrivacyLedger,
-)
+from sklearn_dp import DPPCA, DPGaussianMixture, DPKMeans, PrivacyBudget, PrivacyLedger
 from sklearn_dp.inspection import utility_curve
 from sklearn_dp.inspection._curve import seeds, settings
 from sklearn_dp.inspection._public_rows import synthetic_rows

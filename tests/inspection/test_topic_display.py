@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp import DPTopics
-from sklearn_dp.inspection import (
-    TopicDisplay,
-)
+from sklearn_dp.inspection import TopicDisplay
 
 matplotlib.use("Agg")
 from matplotlib.figure import Figure  # noqa: E402

@@ -8,13 +8,7 @@ from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, Normalizer, StandardScaler
 
-from sklearn_dp import (
-    DPPCA,
-    DPKMeans,
-    DPKTupleKMeans,
-    PublicScaler,
-    privatize,
-)
+from sklearn_dp import DPPCA, DPKMeans, DPKTupleKMeans, PublicScaler, privatize
 from sklearn_dp.exceptions import ConversionWarning
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 from sklearn_dp.model_selection import (

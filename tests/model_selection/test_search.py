@@ -8,10 +8,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from sklearn_dp import DPKMeans, FederatedDPKMeans, PrivacyBudget, PrivacyLedger
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.exceptions import SeededNoiseWarning
-from sklearn_dp.model_selection import (
-    BestOf,
-    DPGridSearch,
-)
+from sklearn_dp.model_selection import BestOf, DPGridSearch
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),

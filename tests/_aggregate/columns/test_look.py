@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 from kernel_tools import open_session
 
-from sklearn_dp._aggregate.columns.look import (
-    column_entries,
-    columns_of,
-    look_at_columns,
-)
+from sklearn_dp._aggregate.columns.look import column_entries, columns_of, look_at_columns
 from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._gaussian_dp import gaussian_mu

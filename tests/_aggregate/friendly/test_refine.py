@@ -8,12 +8,7 @@ from grid_tools import parts_in_memory
 
 from sklearn_dp._aggregate.friendly.mean_facts import Candidate, PublicFacts
 from sklearn_dp._aggregate.friendly.points import Points
-from sklearn_dp._aggregate.friendly.refine import (
-    _coarse,
-    ball_sum,
-    refine,
-    rows_about,
-)
+from sklearn_dp._aggregate.friendly.refine import _coarse, ball_sum, refine, rows_about
 from sklearn_dp._aggregate.shared.columns import Columns
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import Mechanism, PlanEntry, PrivacyPlan

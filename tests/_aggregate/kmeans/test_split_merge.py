@@ -5,10 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from sklearn_dp._aggregate.kmeans.lloyd_state import LloydState
-from sklearn_dp._aggregate.kmeans.split_merge import (
-    Gains,
-    merge_and_split,
-)
+from sklearn_dp._aggregate.kmeans.split_merge import Gains, merge_and_split
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 
 

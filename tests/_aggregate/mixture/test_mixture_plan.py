@@ -7,9 +7,7 @@ import pytest
 from mixture_tools import POINTS
 
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp.mixture import (
-    DPGaussianMixture,
-)
+from sklearn_dp.mixture import DPGaussianMixture
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),

@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from sklearn_dp._aggregate.moments.ellipsoid import (
-    WEIGHT_STEPS,
-    Ellipsoid,
-    component_weights,
-)
+from sklearn_dp._aggregate.moments.ellipsoid import WEIGHT_STEPS, Ellipsoid, component_weights
 from sklearn_dp._aggregate.shared.rows import Rows
 from sklearn_dp._privacy._domain import Domain
 

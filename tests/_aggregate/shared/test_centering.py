@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 from kernel_tools import open_session
 
-from sklearn_dp._aggregate.shared.centering import (
-    Weights,
-    center_and_count,
-    geometric_edges,
-)
+from sklearn_dp._aggregate.shared.centering import Weights, center_and_count, geometric_edges
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.places import SumAndTotals

@@ -9,12 +9,8 @@ import pytest
 from block_tools import copied_rows, tuples_in_memory
 from scipy import stats
 
-from sklearn_dp._aggregate.tuples import (
-    core_aggregation as _tuples,
-)
-from sklearn_dp._aggregate.tuples import (
-    stage as _tuple_stage,
-)
+from sklearn_dp._aggregate.tuples import core_aggregation as _tuples
+from sklearn_dp._aggregate.tuples import stage as _tuple_stage
 from sklearn_dp._aggregate.tuples.stage import TupleStage, amplified, before_sampling
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._composite_mechanism import CompositeMechanism
