@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -115,14 +116,14 @@ def _parameters(step: Any) -> str:
     """Names and values, which are public; long ones are cut. The ledger has a line of its own."""
     with np.printoptions(threshold=20, edgeitems=3):
         pairs = [
-            f"{name}={' '.join(repr(value).split())[:_LONGEST]}"
+            f"{name}={shorten(repr(value), _LONGEST, placeholder=' ... (cut)')}"
             for name, value in step.get_params(deep=False).items()
             if name not in ("ledger", "random_state")
         ]
     return ", ".join(pairs)
 
 
-_LONGEST = 400  # characters of a value
+_LONGEST = 2000  # characters of a value
 _NOTHING = PrivacyReport(
     epsilon=0.0, delta=0.0, rho=0.0, spent_rho=0.0, accounting="", unit="row", noise="system",
     releases=(),

@@ -55,8 +55,9 @@ class DPKMeans(BaseByDays, StandardErrors, BaseWeightedCenters):
         centers; if clusters are not round, the most likely number is larger than the range allows.
         "silhouette": how much closer rows are to their own center than to the next one, on the same
         iterations. "auto": "gap" with up to 5 features; with more features "bic", or "silhouette"
-        if "bic" asks for more clusters than the range allows. It has no effect if `n_clusters` is
-        an integer. With ``metric="cosine"`` and up to 5 features, pass "silhouette": the others
+        if "bic" asks for more clusters than the range allows. If two criteria differ, or the
+        largest number allowed was chosen, `status_` says that the number is unclear. It has no
+        effect if `n_clusters` is an integer. With ``metric="cosine"`` and up to 5 features, pass "silhouette": the others
         mistake the curvature of the sphere for clusters.
     metric : {"euclidean", "cosine"}, default="euclidean"
         "cosine": spherical k-means, for embeddings of texts and other rows whose length means

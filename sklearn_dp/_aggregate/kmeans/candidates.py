@@ -55,12 +55,12 @@ def nothing_seen(candidates: Candidates) -> Choice:
     return Choice(candidates.low, {}, "ok" if candidates.low == candidates.high else words)
 
 
-def with_status(best: int, values: dict[int, float], margin: float) -> Choice:
-    """A choice, and whether it is clear.
+def judged(best: int, values: dict[int, float], candidates: Candidates, margin: float) -> Choice:
+    """The choice of `best`, and whether it is clear. `values` are the criterion of each candidate.
 
-    Not clear where a number that differs by more than a quarter is as good as `best`, the chosen
-    one, up to the margin: what a criterion has to be better by to say something. `values` are the
-    criterion of each candidate.
+    Not clear where the largest candidate is the best one, since more clusters may be better still,
+    or where a number that differs by more than a quarter is as good up to the margin: what a
+    criterion has to be better by to say something.
     """
     rivals = [
         k
@@ -68,7 +68,9 @@ def with_status(best: int, values: dict[int, float], margin: float) -> Choice:
         if value > values[best] - margin and abs(k - best) > TUNING.choice_far * best
     ]
     status = "ok"
-    if rivals:
+    if candidates.low < candidates.high == best:
+        status = f"number of clusters unclear: {best} is the largest number allowed"
+    elif rivals:
         rival = max(rivals, key=lambda k: values[k])
         status = f"number of clusters unclear: {rival} would fit about as well"
     return Choice(best, values, status)

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import entr
 
 from ..shared.weighted_kmeans import weighted_kmeans
-from .candidates import Candidates, Choice, nothing_seen, with_status
+from .candidates import Candidates, Choice, judged, nothing_seen
 from .coreset import Coreset
 from .tuning import TUNING, Tuning
 
@@ -82,7 +82,7 @@ def gap_of_points(
     points, weights, lost = _fewer(points, weights, rng, _MOST_POINTS)
     values = gaps(points, weights, inner + lost, candidates, rng, tuning)
     best = best_gap(values, points.shape[1], tuning)
-    return with_status(best, values, tuning.choice_margin)
+    return judged(best, values, candidates, tuning.choice_margin)
 
 
 def _fewer(

@@ -32,7 +32,7 @@ import numpy as np
 from ..._privacy._plan import PlanEntry
 from ..._rows.rows import row_slices
 from ..shared.weighted_kmeans import weighted_kmeans
-from .candidates import Candidates, Choice, nothing_seen, with_status
+from .candidates import Candidates, Choice, judged, nothing_seen
 from .clipped_update import update
 from .coreset import Coreset
 from .fit_context import Context
@@ -203,16 +203,35 @@ def surplus_choice(
 ) -> Choice:
     """The number of clusters by the rule "bic" or "silhouette", and where they are."""
     tree = Tree(surplus, tuning)
-    choice = (bic_choice if rule == "bic" else silhouette_choice)(tree, candidates, tuning)
+    if len(tree.within) < candidates.low:
+        return nothing_seen(candidates)
+    choice = silhouette_choice(tree, candidates, tuning)
+    if rule == "bic":
+        choice = _of_two(*bic_choice(tree, candidates, tuning), choice, candidates, tuning)
     return replace(choice, start=tree.start(choice.n_clusters))
 
 
-def bic_choice(tree: Tree, candidates: Candidates, tuning: Tuning = TUNING) -> Choice:
-    """By the Bayesian information criterion of round clusters of one width; by the silhouette where
-    the best level is above the candidates, and the criterion was not asked for by name."""
+def _of_two(
+    choice: Choice, best: int, other: Choice, candidates: Candidates, tuning: Tuning
+) -> Choice:
+    """The choice by the criterion of round clusters, whose `best` number may be above the
+    candidates. Unless it was asked for by name, not clear where the silhouette differs, and the
+    choice by the silhouette where the best number is no candidate: clusters are not round then."""
+    if candidates.criterion != "auto":
+        return choice
+    suggested = f"{best}" if best <= candidates.high else f"more than {candidates.high}"
+    words = f"number of clusters unclear: two criteria suggest {other.n_clusters} and {suggested}"
+    if best > candidates.high:
+        return replace(other, status=words)
+    if abs(other.n_clusters - best) > max(1, tuning.choice_far * best):
+        return replace(choice, status=words)
+    return choice
+
+
+def bic_choice(tree: Tree, candidates: Candidates, tuning: Tuning = TUNING) -> tuple[Choice, int]:
+    """The candidate by the Bayesian information criterion of round clusters of one width, and the
+    best number of all."""
     surplus, d = tree.surplus, tree.surplus.centers.shape[1]
-    if len(surplus.counts) < candidates.low:
-        return nothing_seen(candidates)
     n = surplus.counts.sum()
     least = _LEAST * max(surplus.within.sum(), 1e-300)
     values, price = {}, tuning.surplus_penalty * (d + 1) * math.log(max(n, 2.0))
@@ -220,22 +239,18 @@ def bic_choice(tree: Tree, candidates: Candidates, tuning: Tuning = TUNING) -> C
         part = np.bincount(labels, surplus.counts) / n
         fit = n * d * math.log(max(within, least) / (n * d)) - 2 * n * float(part @ np.log(part))
         values[k] = -(fit + k * price)
-    best = max(values, key=lambda k: values[k])
-    if best > candidates.high and candidates.criterion == "auto":
-        return silhouette_choice(tree, candidates, tuning)
     asked = {k: values[k] for k in values if candidates.low <= k <= candidates.high}
-    return with_status(max(asked, key=lambda k: asked[k]), asked, price)
+    best = max(asked, key=asked.__getitem__)
+    return judged(best, asked, candidates, price), max(values, key=values.__getitem__)
 
 
 def silhouette_choice(tree: Tree, candidates: Candidates, tuning: Tuning = TUNING) -> Choice:
-    """By the mean simplified silhouette (0 of one cluster): how much nearer rows are to their
-    center."""
-    high = min(candidates.high, len(tree.within))
-    if high < candidates.low:
-        return nothing_seen(candidates)
-    levels = range(candidates.low, high + 1)
+    """The candidate by the mean simplified silhouette (0 of one cluster): how much nearer rows are
+    to their center."""
+    levels = range(candidates.low, min(candidates.high, len(tree.within)) + 1)
     values = {k: _silhouette(tree.surplus, tree.labels[k - 1], k) for k in levels}
-    return with_status(max(values, key=lambda k: values[k]), values, tuning.choice_margin)
+    best = max(values, key=values.__getitem__)
+    return judged(best, values, candidates, tuning.choice_margin)
 
 
 def _silhouette(surplus: SurplusCenters, labels: np.ndarray, k: int) -> float:

@@ -13,9 +13,7 @@ from sklearn_dp._aggregate.kmeans.candidates import Candidates
 from sklearn_dp._aggregate.kmeans.engine import engine_entries
 from sklearn_dp._aggregate.kmeans.n_clusters import (
     SurplusCenters,
-    Tree,
-    bic_choice,
-    silhouette_choice,
+    surplus_choice,
 )
 from sklearn_dp._privacy._plan import PlanError
 from sklearn_dp.audit import replay_audit
@@ -58,6 +56,14 @@ def test_neighbors_get_the_same_choice(d, criterion, groups):
     names = {"groups": np.arange(120) // 3} if groups else {}
     result = replay_audit(estimator, X, strangers=not groups, **names)
     assert result.violations == []
+
+
+def test_the_choice_is_made_and_the_audit_sees_it():
+    """Without this the audit above might be one of a fit that always ends with one cluster."""
+    for d in (2, 10):
+        model = DPKMeans((1, 6), epsilon=100.0, bounds=40.0, random_state=0).fit(mixture(600, d))
+        assert model.n_clusters_ == len(model.cluster_centers_) == 3
+        assert set(model.n_clusters_criterion_) <= set(range(1, 7))
 
 
 def spoiled(choose):
@@ -159,9 +165,31 @@ def surplus(n_clusters, each, d=20, seed=0, noise=0.1):
     return SurplusCenters(centers, np.full(m, noise), counts, np.full(m, 20.0), counts * (d - 1.25))
 
 
-@pytest.mark.parametrize("choose", [bic_choice, silhouette_choice])
+@pytest.mark.parametrize("criterion", ["auto", "bic", "silhouette"])
 @pytest.mark.parametrize("k", [2, 5, 12])
-def test_round_clusters_are_counted(k, choose):
-    choice = choose(Tree(surplus(k, 3)), Candidates())
+def test_round_clusters_are_counted(k, criterion):
+    choice = chosen(surplus(k, 3), Candidates(criterion=criterion))
     assert choice.n_clusters == k and choice.status == "ok"
     assert max(choice.criterion, key=choice.criterion.get) == k
+
+
+def chosen(surplus, candidates):
+    return surplus_choice(surplus, candidates, candidates.rule(20))
+
+
+def test_a_number_on_which_two_criteria_differ_is_not_clear():
+    """More clusters than the range has are not round, and long ones are several round ones."""
+    many = surplus(12, 3)
+    for high in (4, 8):
+        found = chosen(many, Candidates(2, high))
+        assert found.n_clusters == chosen(many, Candidates(2, high, "silhouette")).n_clusters
+        assert found.status.endswith(
+            f"two criteria suggest {found.n_clusters} and more than {high}"
+        )
+        assert chosen(many, Candidates(2, high, "bic")).n_clusters == high
+    assert chosen(many, Candidates(15, 30)).n_clusters == 15
+    long = surplus(3, 6)
+    long.centers[:, 19] += np.tile(np.linspace(-4, 4, 6), 3)
+    found = chosen(long, Candidates())
+    assert found.n_clusters > 5 and found.status.startswith("number of clusters unclear")
+    assert chosen(long, Candidates(criterion="silhouette")).n_clusters == 3
