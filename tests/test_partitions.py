@@ -11,7 +11,6 @@ from sklearn.base import clone
 from sklearn_dp import DPCoreset, DPKMeans
 from sklearn_dp._aggregate.friendly import mean as friendly
 from sklearn_dp._aggregate.friendly import mean_facts, points
-from sklearn_dp._aggregate.friendly.mean_routes import _Cells as CellsOfMeans
 from sklearn_dp._aggregate.shared.samples import ByPart
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import UnitFacts, unit_of
@@ -334,7 +333,6 @@ MEANS = {
     "zcdp": {"rho": 40.0, "delta": 1e-3, "locate": "zcdp"},
     "basic": {"rho": 40.0, "delta": 1e-3, "locate": "basic"},
 }
-CORES = ("zcdp", "basic")
 
 
 def mean(name):
@@ -363,35 +361,3 @@ def test_samples_of_parts_have_the_bits_of_one_array(name, few_pairs):
     assert released(found) == weighted
     threads = clone(mean(name)).set_params(n_jobs=3)
     assert released(in_memory(threads, WIDE)) == known
-
-
-def test_of_rows_only_the_sample_travels(few_pairs):
-    """Beside numbers of rows, counts of cells, and sums of released shapes."""
-    for name in MEANS:
-        _, engine = fitted(mean(name), WIDE, np.split(np.arange(N), [101, 204]))
-        sizes, gathered = {101, 103, 127}, 0
-        for value in (value for sums in engine.sent for value in sums):
-            if isinstance(value, ByPart):
-                (held,) = value.values.values()
-                gathered += 0 if isinstance(held, int) else len(held[0])
-            elif isinstance(value, CellsOfMeans):
-                assert sum(value.counts.values()) in sizes
-            else:
-                assert isinstance(value, int) or not sizes & set(np.shape(value))
-        assert engine.passes <= 9 and gathered < 230
-        assert (gathered > 100) == (name in CORES)
-
-
-class Twice(Elsewhere):
-    """A task that is retried counts again."""
-
-    def added(self, number, total, sums):
-        total = super().added(number, total, sums)
-        return super().added(number, total, sums) if number == self.n_parts - 1 else total
-
-
-class LeftOut(Elsewhere):
-    """A part that is lost counts as empty."""
-
-    def added(self, number, total, sums):
-        return total if number == 1 else super().added(number, total, sums)

@@ -11,9 +11,7 @@ from test_partitions import ACROSS, MEANS, WIDE, cuts, fitted, in_memory, mean, 
 
 from sklearn_dp._aggregate.friendly import mean as friendly
 from sklearn_dp._aggregate.friendly import mean_facts, points
-from sklearn_dp._aggregate.shared.samples import ByPart
 from sklearn_dp._rows.table import LocalEngine
-from sklearn_dp._rows.table_units import GroupSizes
 
 few_boxes = balls.few_pairs
 N = len(WIDE)
@@ -45,27 +43,6 @@ def test_groups_of_many_parts_in_any_order(name):
     for places in (cuts(1), cuts(50)):
         places = [order[place] for place in places]
         assert released(fitted(model, X, places, ACROSS, engine=LocalEngine)[0]) == known
-
-
-@pytest.mark.quick("mean: zcdp", "ball: screen")
-@pytest.mark.parametrize("name", SHORT)
-def test_no_row_and_no_group_travels_to_the_place_of_the_fit(name, few_pairs):
-    """But their ids and sizes, once, and a sample of the points."""
-    model, X = sampled(name)
-    groups = np.arange(N) % 130
-    _, engine = fitted(model, X, np.split(np.arange(N), [101, 204]), groups)
-    sizes, collected, ids = {101, 103, 127, 130, 43, 44}, 0, 0
-    assert engine.exchanged == [] and len(engine.sent) == 3 * engine.passes
-    for value in (value for sums in engine.sent for value in sums):
-        if isinstance(value, GroupSizes):
-            ids += len(value.found)
-        elif isinstance(value, ByPart):
-            (held,) = value.values.values()
-            sample = held[0] if isinstance(held, tuple) else held
-            collected += 0 if isinstance(sample, int) else len(sample)
-        else:
-            assert not sizes & set(np.shape(value))
-    assert ids == 101 + 103 + 127 and collected < 90 * getattr(model, "n_clusters", 1)
 
 
 # --- audits ---------------------------------------------------------------------------------------

@@ -9,9 +9,8 @@ from mixture_tools import FORMS, WAYS, audit_data
 from test_partitions import cuts, fitted, in_memory, released
 
 from sklearn_dp._aggregate.one_cluster import center, search
-from sklearn_dp._aggregate.shared.samples import ByPart, Coins
-from sklearn_dp._aggregate.shared.table import CellCounts, LocalEngine
-from sklearn_dp._aggregate.shared.table_units import GroupSizes
+from sklearn_dp._aggregate.shared.samples import Coins
+from sklearn_dp._aggregate.shared.table import LocalEngine
 from sklearn_dp._published.separated_gaussians import terrific_points
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 from sklearn_dp.mixture import DPGaussianMixture
@@ -49,40 +48,6 @@ def test_samples_of_points_are_those_of_one_array(name, monkeypatch):
         known = released(in_memory(SETTINGS[name], X, groups=groups))
         found, _ = fitted(SETTINGS[name], X, cuts(7, N), groups, engine=LocalEngine)
         assert released(found) == known and tossed
-
-
-@pytest.mark.parametrize("name", ["joint balls", "spherical", "tuples"])
-def test_no_value_of_a_row_travels(name):
-    """But for points that are compared, as in a search for a ball alone ("spherical")."""
-    places = np.split(np.arange(N), [101, 173])
-    sizes = {len(place) for place in places}
-    _, engine = fitted(SETTINGS[name], X, places)
-    gathered = 0
-    for value in (value for sums in engine.sent for value in sums):
-        if isinstance(value, ByPart):
-            (held,) = value.values.values()
-            gathered += 0 if isinstance(held, int) else len(held)
-        elif isinstance(value, CellCounts):
-            assert value.counts.sum() <= max(sizes)
-        else:
-            assert not sizes & set(np.shape(value))
-    assert (gathered > 0) == (name == "spherical")
-    assert all(np.shape(result)[1:] == (3, 4) for result in engine.exchanged)
-    assert bool(engine.exchanged) == (name == "tuples")
-
-
-def test_of_groups_ids_and_sizes_travel():
-    _, engine = fitted(SETTINGS["joint balls"], X, cuts(3, N), ACROSS)
-    held = [
-        value.values[part]
-        for value in (value for sums in engine.sent for value in sums)
-        if isinstance(value, ByPart)
-        for part in value.values
-    ]
-    assert any(isinstance(each, tuple) for each in held)
-    for ids, counts in (each for each in held if isinstance(each, tuple)):
-        assert len(ids) == len(counts) and set(ids) <= set(range(100))
-    assert any(isinstance(value, GroupSizes) for sums in engine.sent for value in sums)
 
 
 def test_weights_are_refused_before_the_charge():

@@ -11,19 +11,15 @@ import pandas as pd
 import pytest
 from partition_tools import (
     EXPECTED,
-    GROUPS,
     LABELS,
-    PAIRS,
     ROWS,
     SECRET,
     THIRD_SIGNS,
     exchanges,
     joined,
-    means_of_groups,
     passes,
     pieces,
     quotes_nothing,
-    quoting,
     run_example,
     shuffles,
     signs,
@@ -31,10 +27,8 @@ from partition_tools import (
     table_of,
     thirds,
 )
-from sklearn.base import clone
-from sklearn.linear_model import Ridge
 
-from sklearn_dp import DPKMeans, SampleAndAggregate
+from sklearn_dp import DPKMeans
 from sklearn_dp._partitions import engine_of
 from sklearn_dp._partitions._dask_tasks import OwnTasks
 from sklearn_dp._partitions._steps import Step
@@ -117,22 +111,6 @@ def test_rows_come_together_without_a_cluster(name):
         assert sorted(np.concatenate([rows for _, rows in found])[:, 0]) == sorted(2 * ROWS[:, 0])
 
 
-def grouped():
-    """An array with groups, and delayed parts."""
-    for X, ids in (
-        (da.from_array(PAIRS, chunks=(60, 2)), da.from_array(GROUPS, chunks=60)),
-        ([dask.delayed(PAIRS[:9]), dask.delayed(PAIRS[9:])],
-         [dask.delayed(GROUPS[:9]), dask.delayed(GROUPS[9:])]),
-    ):  # fmt: skip
-        labels, known = means_of_groups(X, ids)
-        assert np.array_equal(labels.compute(), known)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-def test_points_of_groups_without_a_cluster():
-    grouped()
-
-
 def test_rows_are_not_kept_in_the_state():
     engine = engine_of(COLLECTIONS["delayed"]()).engine
     engine.reduce(opened_and_counted)
@@ -169,12 +147,6 @@ def test_bad_parts(name):
     check_bad(name)
 
 
-def test_an_error_of_a_pass_quotes_nothing():
-    with pytest.raises(PartError, match=r"^X, part 0: .*\(KeyError\)") as caught:
-        table_of(engine_of(COLLECTIONS["delayed"]())).sums(quoting)
-    assert quotes_nothing(caught.value)
-
-
 @pytest.mark.parametrize(
     ("X", "words"),
     [
@@ -206,31 +178,6 @@ def test_groups_and_weights_of_other_types_are_refused_before_the_charge(name, v
         with pytest.raises(TypeError, match=words) as told:
             DPKMeans(2, ledger=ledger).fit(X, **{given: values})
         assert str(told.value).startswith(given) and ledger.remaining == before
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_targets_come_in_the_parts_of_the_table():
-    y, ids = ROWS @ [1.0, -2.0, 0.0], np.arange(200) // 2
-    options = {"n_blocks": 9, "aggregator": "mean", "output_bounds": 5.0, "random_state": 0}
-    model, ledger = SampleAndAggregate(Ridge(), output=("coef_",), **options), PrivacyLedger(BUDGET)
-    X = da.from_array(ROWS, chunks=(60, 3))
-    target, groups = (da.from_array(values, chunks=60) for values in (y, ids))
-    for given in ({}, {"groups": groups}):
-        known = clone(model).fit(ROWS, y, **{name: ids for name in given})
-        assert np.array_equal(clone(model).fit(X, target, **given).output_, known.output_)
-    lazy = [dask.delayed(y[i : i + 60]) for i in range(0, 200, 60)]
-    known = clone(model).fit(ROWS, y)
-    assert np.array_equal(clone(model).fit(X, lazy).output_, known.output_)
-    model.set_params(ledger=ledger)
-    with pytest.raises(TypeError, match="^y must be a one-dimensional Dask collection"):
-        model.fit(X, y)
-    assert ledger.remaining["epsilon"] == 3.0
-    with pytest.raises(TypeError, match="^y must be plain values"):
-        model.fit(X, da.full(200, f"no {SECRET}", chunks=60))
-    assert ledger.remaining["epsilon"] == 3.0
-    with pytest.raises(PartError, match="^y, part 0: it must be a vector of finite") as caught:
-        model.fit(X, da.full(200, f"no {SECRET}", chunks=60, dtype=object))
-    assert quotes_nothing(caught.value) and ledger.remaining["epsilon"] < 3.0
 
 
 @pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")

@@ -31,13 +31,6 @@ def test_tables_in_memory_are_no_parts(name):
     assert engine_of(IN_MEMORY[name]) is None
 
 
-def test_maps_of_floats_are_read_in_place_and_others_in_parts(tmp_path):
-    for dtype, expected in ((np.float64, None), (np.float32, None), (np.int32, "pieces")):
-        mapped = np.memmap(tmp_path / "rows", dtype=dtype, mode="w+", shape=(5, 2))
-        found = engine_of(mapped)
-        assert (found and found.kind) == expected
-
-
 def stranger(module, name="Stranger", *bases):
     """A type of another library."""
     return type(name, bases, {"__module__": module})

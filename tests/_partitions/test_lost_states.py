@@ -54,12 +54,6 @@ def totals(engine, monkeypatch, changing, names):
     return [[np.asarray(total).tolist() for total in table.sums(weighted_sums)] for _ in range(2)]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_state_that_is_made_again_changes_no_bit(engine, monkeypatch):
-    first, second = totals(engine, monkeypatch, None, OF[engine])
-    assert first == second and first[2] == 200
-
-
 @pytest.mark.parametrize(
     ("engine", "changing"), [(engine, name) for engine, names in OF.items() for name in names]
 )

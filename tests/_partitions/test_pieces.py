@@ -8,14 +8,11 @@ import polars as pl
 import pytest
 from partition_tools import (
     EXPECTED,
-    GROUPS,
     LABELS,
-    PAIRS,
     ROWS,
     SECRET,
     THIRD_SIGNS,
     exchanges,
-    means_of_groups,
     passes,
     pieces,
     quotes_nothing,
@@ -47,14 +44,6 @@ def check(found):
 
 
 @pytest.mark.parametrize("name", LISTS)
-def test_lists(name):
-    found = engine_of(LISTS[name]())
-    assert (found.kind, found.engine.n_parts) == ("pieces", 5)
-    assert (found.feature_names is None) == (name in ("arrays", "functions"))
-    check(found)
-
-
-@pytest.mark.parametrize("name", LISTS)
 def test_rows_of_several_pieces_come_together(name):
     """A task that fails tells its type: not a row, nor how many of them did not fit the memory."""
     assert exchanges(engine_of(LISTS[name]()))
@@ -66,12 +55,6 @@ def test_rows_come_to_new_parts(name, most, monkeypatch):
     """In memory, or in a file where there are many."""
     monkeypatch.setattr(kept_pieces, "_KEPT_BYTES", most)
     assert np.array_equal(shuffles(engine_of(LISTS[name]())), THIRD_SIGNS)
-
-
-def test_points_of_groups():
-    X, groups = np.split(PAIRS, [0, 30]), np.split(GROUPS, [0, 30])
-    for parts in (X, [lambda rows=rows: rows for rows in X]):
-        assert np.array_equal(*means_of_groups(parts, groups))
 
 
 @pytest.mark.parametrize("number", [0, 1])

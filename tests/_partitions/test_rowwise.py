@@ -8,13 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sklearn_dp import DPCoreset, DPKMeans, FriendlyMean
+from sklearn_dp import DPKMeans, FriendlyMean
 from sklearn_dp._partitions import _pieces, engine_of
 from sklearn_dp.audit import all_estimators
 from sklearn_dp.exceptions import BudgetExceededError, PartError
-from sklearn_dp.federated import FederatedDPKMeans
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
-from sklearn_dp.mixture import DPGaussianMixture
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -66,36 +64,6 @@ def test_rows_in_another_order_end_the_fit(n_reads):
     with pytest.raises(PartError, match="^X, part 1: its rows have changed .*, or been reordered"):
         model().fit([lambda: X[500:], shuffled], groups=[np.arange(2500), np.arange(500)])
     assert len(reads) == n_reads + 1
-
-
-PARTS = {
-    "list": lambda: parts_of(X, 7),
-    "arrays that come once": lambda: iter(parts_of(X, 7)),
-    "functions": lambda: (lambda rows=rows: rows for rows in parts_of(X, 7)),
-    "frames that come once": lambda: map(pl.DataFrame, parts_of(X, 7)),
-    "lazy frame": lambda: pl.DataFrame(X).lazy(),
-}
-
-
-@pytest.mark.parametrize("name", PARTS)
-def test_parts_without_a_type_have_the_bits_of_one_table(name):
-    found, expected = model(bounds=2.0).fit_partitions(PARTS[name]()), model(bounds=2.0).fit(X)
-    vars(found).pop("feature_names_in_", None)
-    assert same(found, expected) and np.array_equal(found.labels_, expected.labels_)
-
-
-def test_parts_are_for_estimators_that_take_them_and_for_what_has_parts():
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5))
-    before = ledger.remaining
-    assert not hasattr(FederatedDPKMeans(), "fit_partitions")
-    with pytest.raises(TypeError, match="^parts must be an iterable"):
-        model(ledger=ledger).fit_partitions(X)
-    with pytest.raises(TypeError, match="^sample_weight cannot be given to DPCoreset"):
-        DPCoreset(ledger=ledger).fit_partitions(parts_of(X, 2), sample_weight=parts_of(X[:, 0], 2))
-    by_tuples = DPGaussianMixture(2, method="k_tuples", ledger=ledger)
-    with pytest.raises((TypeError, ValueError), match="sample_weight"):
-        by_tuples.fit_partitions(parts_of(X, 2), sample_weight=parts_of(X[:, 0], 2))
-    assert ledger.remaining == before
 
 
 @pytest.mark.parametrize("grouped", [False, True])

@@ -100,15 +100,6 @@ def test_every_source_gives_the_same_bits(source, model, tmp_path):
         assert found.feature_names_in_.tolist() == NAMES
 
 
-def test_labels_of_a_stream_are_there_although_it_comes_once():
-    reader = TABLE.to_reader(max_chunksize=512)
-    model = DPKMeans(2, bounds=9.0, random_state=0).fit(reader)
-    assert (
-        model.labels_.tobytes() == DPKMeans(2, bounds=9.0, random_state=0).fit(X).labels_.tobytes()
-    )
-    assert (model.predict(Stream(TABLE)) == model.labels_).all()
-
-
 def test_wrong_streams_are_refused_before_the_charge():
     ledger = PrivacyLedger(PrivacyBudget(epsilon=1.5, delta=1e-5))
     wrong = [

@@ -69,17 +69,6 @@ def test_spending_inside_a_converted_budget_computes_to_at_most_the_target(
 # ---------------------------------------------------------------------------------------- zCDP
 
 
-@pytest.mark.parametrize(
-    "rho, at_1e6, at_1e8",
-    [(0.1, 2.14, 2.54), (0.5, 5.22, 6.09), (1, 7.77, 8.98), (2, 11.7, 13.4)],
-)
-def test_zcdp_regression_values(rho, at_1e6, at_1e8):
-    assert zcdp_epsilon(rho, 1e-6) == pytest.approx(at_1e6, rel=3e-3)
-    assert zcdp_epsilon(rho, 1e-8) == pytest.approx(at_1e8, rel=3e-3)
-    assert zcdp_epsilon(rho, 1e-6) < rho + 2 * math.sqrt(rho * math.log(1e6))
-    assert gaussian_epsilon(mu_from_rho(rho), 1e-6) < zcdp_epsilon(rho, 1e-6)
-
-
 # ----------------------------------------------------------------- pure and approximate DP
 
 ORDERS = [mp.mpf(1) + mp.mpf(10) ** exponent for exponent in np.linspace(-6, 3, 40)]

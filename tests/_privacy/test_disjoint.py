@@ -255,19 +255,6 @@ def test_a_value_that_nobody_listed(ledger, region):
     assert ledger.entries == ()
 
 
-def test_the_values_of_a_key_never_change(ledger, region):
-    region["north"].charge(QUARTER)
-    for values in (["north"], [*REGIONS, "west"], ["a", "b", "c"], ["North", "south", "east"]):
-        with pytest.raises(LedgerError, match="were listed once"):
-            ledger.disjoint("region", values)
-    assert ledger.disjoint("region", reversed(REGIONS)).values == tuple(REGIONS)
-    assert ledger.disjoint("region")["north"].spent["epsilon"] == 0.25
-    with pytest.raises(LedgerError, match="no key 'cohort'.*values="):
-        ledger.disjoint("cohort")
-    with pytest.raises(LedgerError, match="already.*pairs"):
-        region["north"].disjoint("cohort", ["a"])
-
-
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_neighbors_that_may_move_a_unit_are_refused(tmp_path, relation):
     """Replacing a northerner by a southerner removes a unit from the north: no fit covers that."""

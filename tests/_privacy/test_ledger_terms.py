@@ -13,7 +13,6 @@ from ledger_tools import (
     BUDGET,
     QUARTER,
     admitted,
-    fill,
     gaussian_fit,
 )
 from scipy.special import ndtr
@@ -81,13 +80,6 @@ def test_derived_caps_are_within_the_total(epsilon, delta):
     rho, failure = terms(budget, "gaussian").caps
     assert accounting.gaussian_epsilon(math.sqrt(2 * rho), delta - failure) <= epsilon
     assert accounting.gaussian_epsilon(math.sqrt(2 * rho) * (1 + 1e-9), delta - failure) > epsilon
-
-
-def test_gaussian_composition_admits_about_n_fits_of_budget_over_root_n():
-    ledger = PrivacyLedger(BUDGET, composition="gaussian")
-    assert 100 <= fill(ledger, gaussian_fit(0.1, 1e-7), 1000) <= 130
-    assert ledger.entries[0].epsilon * len(ledger.entries) > 10
-    assert not admitted(PrivacyLedger(BUDGET, composition="gaussian"), gaussian_fit(1.0, 1e-5))
 
 
 def test_gaussian_composition_bounds_failures_and_refuses_other_mechanisms():

@@ -57,15 +57,6 @@ def test_each_part_is_taken_once_by_what_it_covers():
     assert len(other.entries) == 1
 
 
-def test_a_cheap_fit_takes_no_part_of_another_estimator():
-    """Those that are paid for find theirs, whatever is fitted before them."""
-    ledger = book()
-    with paid_together([part(ledger), part(ledger)]):
-        for label, charges in (("B", 2), ("A", 2), ("A", 2)):
-            PrivacySession(plan_of(0.005), ledger=ledger, label=label)
-            assert len(ledger.entries) == charges
-
-
 @pytest.mark.parametrize(
     "plan",
     [

@@ -1,7 +1,6 @@
 """Where random words come from: streams, seeds, forks, threads and copies."""
 
 import copy
-import gc
 import hashlib
 import json
 import os
@@ -9,7 +8,6 @@ import pickle
 import subprocess
 import sys
 import threading
-import weakref
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +15,6 @@ import pytest
 from kernel_alone import KERNEL_ALONE
 
 import sklearn_dp
-from sklearn_dp._privacy import _random_words
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._random_words import BLOCK
 
@@ -176,23 +173,3 @@ def test_threads_of_a_forked_child_share_no_words():
 
 
 # -- the system's generator -----------------------------------------------------------------------
-
-
-def test_two_machines_with_one_state_of_the_systems_generator_draw_different_words(monkeypatch):
-    """What a cloned machine may see: `os.urandom` repeats itself, the clocks do not."""
-    monkeypatch.setattr(_random_words.os, "urandom", lambda size: b"\7" * size)
-    draws = [source.bits(BLOCK) for source in (NoiseSource(), NoiseSource())]
-    assert len(np.unique(np.concatenate(draws))) == 2 * BLOCK
-
-
-def test_no_words_are_kept():
-    """A seed that the fit drew is secret, and the bits that follow from it end with the fit."""
-    source = NoiseSource(5)
-    source.bits(3)
-    words = weakref.ref(source._stream.block.words)
-    del source
-    gc.collect()
-    assert words() is None
-    assert not [
-        name for name in vars(_random_words) if hasattr(vars(_random_words)[name], "cache_info")
-    ]

@@ -187,20 +187,6 @@ def test_ids_in_arrow():
         assert_same_parts(code_groups(pd.Series(groups).astype("category")), which)
 
 
-def test_ids_in_arrow_that_python_rounds_are_refused():
-    """Both arrays hold two ids, of which Python makes one."""
-    pa = pytest.importorskip("pyarrow", reason="optional: ids may come in columns of Arrow")
-    day = 86_400_000  # milliseconds
-    arrays = [pa.array([1, 2], pa.time64("ns")), pa.array([day, day + 1]).view(pa.date64())]
-    arrays += [array.dictionary_encode() for array in arrays]
-    for array in arrays:
-        assert len(set(array.to_pylist())) == 1
-        for groups in arrow_containers(array):
-            for refuse in (code_groups, unit_of):
-                with pytest.raises(TypeError, match="groups must not be of a type that loses"):
-                    refuse(groups)
-
-
 @pytest.mark.parametrize("name", MISSING)
 def test_missing_ids_are_refused(name):
     for others in ([7], ["a"], [(1,)], []):

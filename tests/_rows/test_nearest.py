@@ -20,13 +20,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoi
 CENTERS = np.array([[0.0, 0.0], [4.0, 0.0]])
 
 
-def test_the_nearest_point_of_each_row_and_none_of_no_rows():
-    rows = np.array([[1.0, 0.0], [3.0, 1.0], [-9.0, 0.0]])
-    assert nearest_point(rows, CENTERS).tolist() == [0, 1, 0]
-    assert nearest_point(rows.astype(np.float32), CENTERS).dtype == np.int32
-    assert nearest_point(rows[:0], CENTERS).shape == (0,)
-
-
 def tables():
     """Rows and points of which a matrix product alone would decide some wrong."""
     rng = np.random.default_rng(0)

@@ -94,14 +94,6 @@ def test_rows_beyond_bounds_are_those_of_the_dense_table(bounds, monkeypatch):
     assert len(set(expected)) == 2
 
 
-def test_entries_stored_several_times_add_up_in_their_order():
-    values = np.array([1.0, 1e16, -1e16, 5.0] * 20)
-    columns = np.array([1, 1, 1, 0] * 20)
-    held = sparse.csr_array((values, columns, np.arange(0, 81, 4)), shape=(20, 90))
-    assert np.array_equal(SparseRows(held)[:], held.toarray())
-    assert not held.has_canonical_format and held.nnz == 80
-
-
 def rows_of(X, origin, domain=DOMAINS["about a center"][0]):
     rows = Rows.quantize(as_rows(X), domain)
     rows.recenter(origin)

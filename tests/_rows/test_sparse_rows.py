@@ -9,7 +9,6 @@ from sklearn.base import clone
 
 from sklearn_dp import DPPCA, DPCoreset, DPKMeans, FriendlyMean
 from sklearn_dp._privacy._domain import Domain
-from sklearn_dp._rows import rows as shared_rows
 from sklearn_dp._rows.rows import Rows
 from sklearn_dp._rows.single_rows import LARGEST
 from sklearn_dp._rows.sparse_rows import SparseRows, as_rows
@@ -108,32 +107,3 @@ def test_no_more_memory_than_chunks(estimator):
 # -- as integers that have most entries in common ------------------------------------------------
 
 D = 400
-
-
-def sparse_table(n=900, density=0.01, **options):
-    return sparse.random_array((n, D), density=density, format="csr", random_state=0, **options)
-
-
-def all_of(rows, origin):
-    read = rows.about(origin).begin()
-    return np.concatenate([read(part) for part in (slice(0, 1), slice(1, 700), slice(700, 900))])
-
-
-@pytest.mark.parametrize("middle", [0.0, 0.3])
-def test_sparse_rows_are_kept_and_read_as_they_are(middle, monkeypatch):
-    """About any center of the domain; a few long rows, which differ everywhere, and empty ones."""
-    X = sparse_table().tolil()
-    X[5] = X[800] = 1e3
-    X[[0, 7, 899]] = 0
-    X, domain = X.tocsr(), Domain(np.full(D, middle), 8.0)
-    monkeypatch.setattr(shared_rows, "_STORED_SPARSE", 0)
-    anew = Rows.quantize(as_rows(X), domain)
-    monkeypatch.setattr(shared_rows, "_STORED_SPARSE", 9000)
-    kept = Rows.quantize(as_rows(X), domain)
-    assert anew._common is None and kept._common is not None and not len(kept._stored)
-    assert kept._common._few.nnz < 6000
-    origins = np.zeros(D), np.random.default_rng(1).integers(-(2**20), 2**20, size=D).astype(float)
-    for origin in origins:
-        found = all_of(kept, origin)
-        assert found.dtype == np.float64 and np.array_equal(found, all_of(anew, origin))
-    assert np.array_equal(kept.squares, anew.squares)

@@ -99,14 +99,6 @@ def test_categories_of_parts_are_compared_by_their_names():
     assert np.array_equal(table.rows(weighed), Units(6, names.tolist()).weights)
 
 
-def test_dates_of_several_types_end_the_fit():
-    days = GROUPS["dates"]
-    pieces = [Piece(X[:2], days[:2], None), Piece(X[2:4], days[2:4].astype("M8[s]"), None)]
-    table = Table(LocalEngine(pieces), 2, X.dtype, UnitFacts())
-    with pytest.raises(TypeError, match="^groups must be of the same type in all parts"):
-        open_units(table, grouped=True)
-
-
 def test_a_group_that_is_not_found_again_ends_the_fit():
     """It would weigh as much as if it had no rows in other parts."""
     part, _ = table_units._opened(Piece(X[:3], [1, 2, 2], None), True, None)

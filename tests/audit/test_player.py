@@ -56,15 +56,6 @@ def test_what_differs_is_a_violation(recorded, present, words):
     assert len(player.violations) == 1 and words in player.violations[0]
 
 
-def test_a_number_that_is_none_is_a_violation():
-    player = Replay([], np.arange(1))
-    player.account(event(), float("nan"), 0.0)
-    player.account(event(), 0.0, float("nan"))
-    assert len(player.violations) == 2
-    player.account(event(), 1.0, 0.5)
-    assert len(player.violations) == 2
-
-
 def test_a_unit_may_be_in_parts_within_each_other_only():
     def player_of(*parts):
         events = [event(public={"part": part}) for part in parts]

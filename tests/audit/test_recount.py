@@ -46,12 +46,6 @@ def test_noise_that_is_too_small_costs_more(toy, points):
     assert any("the releases are worth epsilon" in text for text in found)
 
 
-def test_what_is_not_gaussian_may_not_be_accounted_as_such(toy, points):
-    events, plan, report = told(toy, points)
-    next(event for event in events if event.kind == "gaussian").kind = "laplace"
-    assert "accounted as Gaussian, but it is not" in recount_problems(events, plan, report)
-
-
 def test_more_than_was_asked_for_is_found(toy, points):
     events, plan, report = told(toy, points)
     more = replace(report, epsilon=1.5)

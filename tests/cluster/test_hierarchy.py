@@ -95,20 +95,6 @@ def test_errors_by_simulation(metric):
     np.testing.assert_allclose(level.weights_std_error, noise * np.sqrt(2))
 
 
-def test_merge_small(rows, tree):
-    level = tree.merge_small(1000)
-    assert len(level.weights) == 4 and np.bincount(level.predict(rows)).min() >= 1000
-    far = np.argmin(np.abs(tree.centers - PLACES[4]).sum(axis=1))
-    near = np.argmin(np.abs(tree.centers - PLACES[3]).sum(axis=1))
-    assert level.labels[far] == level.labels[near]  # the others are as they were
-    assert len(tree.merge_small(10).weights) == 5
-    assert len(tree.merge_small(9000).weights) == 1
-    before = tree.cut(2).centers
-    with pytest.raises(ValueError, match="min_size: all clusters together have at least 10025"):
-        tree.merge_small(20_000)
-    np.testing.assert_array_equal(before, tree.cut(2).centers)
-
-
 @pytest.mark.parametrize(
     ("estimator", "has"),
     [

@@ -42,9 +42,3 @@ def test_the_bars_of_a_ledger_are_its_charges(ax):
     assert widths(display) == [1.25 / 4, 0.5 / 4, 2.25 / 4]
     assert names(display) == ["first (2 fits)", "without a label", "not spent"]
     assert ax.get_title(loc="left") == "Ledger: epsilon, 1.75 of 4 spent"
-
-
-@pytest.mark.parametrize("way", ["plan", "report", "ledger"])
-def test_a_budget_of_another_kind_is_refused_by_name(way):
-    with pytest.raises(TypeError, match=f"^{way} must be a Privacy"):
-        getattr(BudgetDisplay, f"from_{way}")(7)

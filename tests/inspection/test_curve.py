@@ -34,14 +34,6 @@ def test_values_are_costs_over_that_of_the_twin(curve):
     assert curve.values.shape == (2, 3) and not curve.synthetic
 
 
-def test_the_floor_is_its_formula(curve):
-    for epsilon, floor in zip(curve.epsilons, curve.floor, strict=True):
-        plan = DPKMeans(3, epsilon=epsilon).privacy_plan(3)
-        lloyd = sum(entry.rho for entry in plan.entries if entry.name.startswith("lloyd"))
-        rho = plan["lloyd sums"].rho * (1 + plan["columns of centers"].rho / lloyd)
-        assert floor == pytest.approx(1 + 1.4 * 3 * 3**2 / (50_000**2 * 2 * rho), rel=1e-14)
-
-
 # -- no charge, no trace --------------------------------------------------------------------------
 
 

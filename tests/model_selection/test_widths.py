@@ -55,12 +55,6 @@ def test_a_step_after_one_that_chooses_pays_for_the_dearest_number_of_columns(fi
         assert all(plan_of(run.steps[1].estimator, k, "row").rho <= paid for k in columns)
 
 
-def test_what_a_chosen_number_of_columns_would_make_wrong_is_refused_before_the_charge():
-    steps = steps_of(DPKMeans((2, 8)), DPPCA(5))
-    with pytest.raises(ValueError, match="n_components must be at least 0 and at most 2"):
-        run_of(steps, 0.04)
-
-
 def test_a_number_of_columns_that_only_a_release_tells_is_refused_before_the_charge():
     """It was taken for the number of columns that go in."""
     rows = np.zeros((100, 2))

@@ -26,7 +26,6 @@ from sklearn_dp._privacy._units import Units
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._neighbors import Neighbor
 from sklearn_dp.exceptions import BudgetExceededError, UtilityWarning
-from sklearn_dp.model_selection import DPGridSearch
 from sklearn_dp.segments._rows import UnitsBySegment
 
 pytestmark = pytest.mark.filterwarnings(
@@ -251,16 +250,4 @@ def test_what_is_wrong_is_refused_before_the_charge(options, error, words):
     options = {"values": ["a", "b"], **options}
     with pytest.raises(error, match=words):
         DPBySegment(ledger=ledger, **options).fit(np.zeros((4, 2)), by=list("abab"))
-    assert not ledger.entries
-
-
-def test_searches_refuse_segments_before_the_charge():
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-6))
-    search = DPGridSearch(
-        DPBySegment(DPKMeans(bounds=4.0), values=[0, 1], by=0),
-        {"estimator__n_clusters": [2, 3]},
-        ledger=ledger,
-    )
-    with pytest.raises(TypeError, match="DPBySegment.* cannot be searched over"):
-        search.fit(near_and_far())
     assert not ledger.entries

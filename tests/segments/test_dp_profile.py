@@ -117,23 +117,6 @@ def test_public_mistakes_are_found_before_the_charge():
     assert not ledger.entries
 
 
-def test_containers_give_the_same_bits():
-    polars = pytest.importorskip("polars")
-    rows = persons(500).drop(columns="name")
-    want = DPProfile(SCHEMA, 2, random_state=0).fit(rows)
-    listed = rows[list(SCHEMA)].astype(object).where(rows[list(SCHEMA)].notna(), None)
-    for other in (
-        polars.DataFrame({name: listed[name].tolist() for name in rows}),
-        listed.to_numpy(),
-        listed.to_numpy().tolist(),
-        rows.astype({"work": "category"}),
-    ):
-        got = DPProfile(SCHEMA, 2, random_state=0).fit(other)
-        for name in ("sizes_", "means_", "means_std_error_"):
-            assert getattr(got, name).tobytes() == getattr(want, name).tobytes()
-        assert (got.predict(other) == want.predict(rows)).all()
-
-
 # -- what the status says --------------------------------------------------------------------------
 
 

@@ -86,20 +86,6 @@ def test_a_group_is_in_the_segment_of_most_of_its_rows(groups, segment, own):
         assert few.tolist() == [own[i] for i in rest]
 
 
-def test_the_column_of_the_key_is_taken_out():
-    frame = pd.DataFrame({"a": [1.0, 2.0], "key": ["x", "y"], "b": [3.0, 4.0]})
-    for column in ("key", 1, -2):
-        X, key = without_column(frame, column, None)
-        assert list(X.columns) == ["a", "b"] and list(key) == ["x", "y"]
-    X, key = without_column(pytest.importorskip("polars").from_pandas(frame), "key", None)
-    assert X.columns == ["a", "b"] and key.to_list() == ["x", "y"]
-    X, key = without_column([[1.0, 7, 3.0], [2.0, 8, 4.0]], 1, None)
-    assert X == [[1.0, 3.0], [2.0, 4.0]] and key == [7, 8]
-    for table, column in ((frame, "c"), (frame, 3), (np.zeros((2, 2)), "a"), (np.zeros(3), 0)):
-        with pytest.raises(ValueError, match="^by must be a column"):
-            without_column(table, column, None)
-
-
 @pytest.mark.parametrize("odd", ["x", "nan", None, ["x"], 10**400, 1e300, b"x"], ids=repr)
 def test_an_odd_row_of_a_list_changes_no_other_row(odd):
     """An array of one type for all would turn the keys of the other rows into texts or floats."""

@@ -1,7 +1,6 @@
 """Noise in shares: the law of their sum, its scale, and what the session makes of it."""
 
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -91,15 +90,6 @@ def test_shares_add_up_to_the_noise_that_is_needed(sensitivity, n):
 
 
 # -- clients' sources ------------------------------------------------------------------------------
-
-
-def test_unseeded_shares_are_never_alike():
-    source = NoiseShares()
-    assert not source.seeded
-    first = source.draw("sums", 0, 1e9, (50,))
-    copy = pickle.loads(pickle.dumps(source))
-    for other in (source, copy, NoiseShares()):
-        assert not np.array_equal(other.draw("sums", 0, 1e9, (50,)), first)
 
 
 # -- releases --------------------------------------------------------------------------------------
