@@ -74,6 +74,7 @@ def test_a_far_value_in_one_column_costs_no_other_and_none_is_worse_than_plain()
     assert (ours[[0, 2, 3]] < np.maximum(1.7 * less, 0.02)).all(), (ours, less)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bounds", [BOX, None])
 @pytest.mark.parametrize("spreads", [True, False])
 def test_intervals_hold(bounds, spreads):

@@ -47,6 +47,7 @@ def true_mean(law):
     return LAWS[law][0](np.random.default_rng(10**6), 4_000_000).mean()
 
 
+@pytest.mark.slow
 @pytest.mark.quick("*-1000", "lognormal-*-10000")
 @pytest.mark.parametrize("n", [1000, 10_000])
 @pytest.mark.parametrize("bounded", [True, False])

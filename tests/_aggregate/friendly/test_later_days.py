@@ -26,8 +26,7 @@ def stream(make, bounds, days, seed, **options):
     return model
 
 
-@pytest.mark.parametrize("bounds", [12.0, (-5.0, 5.0)])
-@pytest.mark.parametrize("options", [{}, {"n_days": 4}])
+@pytest.mark.parametrize("bounds, options", [(12.0, {}), ((-5.0, 5.0), {"n_days": 4})])
 def test_days_of_few_rows_add_up(bounds, options):
     """Ninety days of 222 rows: one day shows neither the mean nor the radius of the rows."""
     models = [
@@ -41,6 +40,7 @@ def test_days_of_few_rows_add_up(bounds, options):
     assert options or all(model.trustworthy_ for model in models)
 
 
+@pytest.mark.slow
 def test_errors_of_skewed_days_hold_the_mean():
     """Days averaged by their own noisy precisions missed it by three errors, with "ok"."""
     models = [stream(lambda r: r.exponential(size=(50, 4)), (0.0, 30.0), 30, s) for s in range(6)]

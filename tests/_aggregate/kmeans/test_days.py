@@ -95,6 +95,7 @@ def test_what_is_forgotten_follows_a_drift():
     assert new[1].centers_sd.mean() > old[1].centers_sd.mean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sizes, spread, half_life",
     [

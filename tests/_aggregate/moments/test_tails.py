@@ -83,6 +83,7 @@ def skewed(rng, n):
     return np.column_stack(columns), means, np.array([225.0, (grown - 1) * means[1] ** 2, 0.36])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bounded", [False, True])
 def test_intervals_of_skewed_columns_hold(bounded):
     """Of 40 fits of 10,000 rows and three columns each, at least 103 of 120 intervals of 95%.
