@@ -177,9 +177,3 @@ def test_clients_with_other_names_are_refused():
     with pytest.warns(UtilityWarning, match="client 6: a client's columns must have the public"):
         late = FederatedDPKMeans(3, **OPTIONS).fit_clients([*SITES, lambda: wrong])
     assert same(late, FederatedDPKMeans(3, **OPTIONS).fit_clients(SITES))
-
-
-# -- beside a fit ----------------------------------------------------------------------------------
-
-
-# -- entries of rows -------------------------------------------------------------------------------

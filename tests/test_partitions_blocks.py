@@ -1,14 +1,12 @@
 """Fits of tables in parts with random blocks of rows: tuples, friendly covariances, aggregates."""
 
 import numpy as np
-import pytest
 from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression, Ridge
-from test_partitions import FLAT, WIDE, audit, fitted, neighbors, violations
+from test_partitions import FLAT, WIDE, fitted
 
 from sklearn_dp import DPKTupleKMeans, SampleAndAggregate
 from sklearn_dp._aggregate.shared.samples import ByPart
-from sklearn_dp._rows.table import LocalEngine
 from sklearn_dp.covariance import FriendlyCovariance
 
 ROWS = WIDE[:240, :2]  # of two features, so that it is quick
@@ -72,38 +70,3 @@ def test_rows_of_blocks_come_together_elsewhere():
         else:
             assert not sizes & set(np.shape(value))
     assert engine.passes <= 12
-
-
-# --- audits ---------------------------------------------------------------------------------------
-
-AUDITED = ("tuples", "no core", "any number", "coreset", "covariance")
-
-
-@pytest.mark.parametrize("name", ["tuples", "no core", "covariance"])
-def test_replay_audit_of_parts(name):
-    estimator, X, _ = MODELS[name]
-    for pair in neighbors(X[:200, :2], 0):
-        assert violations(estimator, *pair, engine=LocalEngine) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", AUDITED)
-def test_replay_audit_of_many_parts(name):
-    """500 pairs of each that prove something."""
-    estimator, X, _ = MODELS[name]
-    audit(estimator, (neighbors(X[: 130 + seed % 100, :2], seed) for seed in range(250)))
-
-
-def aggregate_violations(name, n, seed):
-    """Of three pairs; a row that comes along brings a target."""
-    estimator, X, *targets = AGGREGATES[name]
-    y = targets[0][: n + 1] if targets else None
-    return [
-        violations(estimator, *pair, engine=LocalEngine, targets=y)
-        for pair in neighbors(X[:n], seed)
-    ]
-
-
-@pytest.mark.parametrize("name", ["medians", "targets", "labels"])
-def test_replay_audit_of_aggregates_of_parts(name):
-    assert aggregate_violations(name, 150, 0) == [[], [], []]

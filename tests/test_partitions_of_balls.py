@@ -1,4 +1,4 @@
-"""Fits of balls to tables in parts: the bits of one array, what travels, and audits.
+"""Fits of balls to tables in parts: the bits of one array.
 
 Pairs of points are compared within a sample, which is collected; boxes are counted, in a sample of
 the rows where there are very many.

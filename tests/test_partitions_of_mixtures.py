@@ -1,4 +1,4 @@
-"""Mixtures of tables in parts, every way through a fit: the bits of one array, and audits.
+"""Mixtures of tables in parts, every way through a fit: the bits of one array.
 
 Halves, blocks and rows that stand for groups are drawn by numbers of units; balls are of counts.
 """

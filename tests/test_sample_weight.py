@@ -206,9 +206,6 @@ def test_the_bound_is_the_unit_of_weight(cls, options):
     assert note in other.privacy_plan(3).notes and note in repr(other.privacy_report_)
 
 
-# -- how good they are -----------------------------------------------------------------------------
-
-
 # -- the guarantee ---------------------------------------------------------------------------------
 
 

@@ -170,6 +170,3 @@ def test_threads_of_a_forked_child_share_no_words():
     theirs = np.frombuffer(os.read(read, 8 * 120), dtype=np.uint64)
     os.close(read), os.close(write)
     assert len(np.unique(np.concatenate([theirs, source.bits(20)]))) == 140
-
-
-# -- the system's generator -----------------------------------------------------------------------

@@ -215,6 +215,3 @@ def test_wrong_numbers_of_components_are_named_before_the_charge(n_components):
     with pytest.raises((TypeError, ValueError), match="n_components"):
         DPPCA(n_components, ledger=ledger).fit(X)
     assert ledger.entries == ()
-
-
-# -- means of columns ------------------------------------------------------------------------------

@@ -89,9 +89,6 @@ def test_shares_add_up_to_the_noise_that_is_needed(sensitivity, n):
     assert scale.bits == 0 or np.min(scale.sigma) < 2 * LEAST_SHARE  # no finer than needed
 
 
-# -- clients' sources ------------------------------------------------------------------------------
-
-
 # -- releases --------------------------------------------------------------------------------------
 
 
