@@ -82,8 +82,7 @@ BOUNDED = [
 
 
 @pytest.mark.parametrize("kind", BOUNDED, ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("make", [FRAME.copy, lambda: pl.DataFrame(FRAME), lambda: [FRAME, FRAME]],
-                         ids=["pandas", "polars", "parts"])  # fmt: skip
+@pytest.mark.parametrize("make", [FRAME.copy, lambda: [FRAME, FRAME]], ids=["pandas", "parts"])
 def test_bounds_are_taken_by_name(kind, make):
     options = {"random_state": 0, "epsilon": 5.0}
     expected = kind(bounds=(LOW.to_numpy(), HIGH.to_numpy()), **options).fit(make())

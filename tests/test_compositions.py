@@ -279,7 +279,7 @@ def inside(twin, name):
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["made", "set_params"])
-@pytest.mark.parametrize("threshold", [0.0, 1e-9, 0.3, 1.0])
+@pytest.mark.parametrize("threshold", [0.0, 0.3])
 @pytest.mark.parametrize("name", ["alone", "union", "columns", "deep"])
 def test_no_row_decides_whether_a_table_is_sparse(name, threshold, after):
     """One row of zeros more changed an attribute, the pickle, and whether the next step failed."""

@@ -139,8 +139,7 @@ def test_every_method_has_a_finite_answer_to_every_row(cls, options, trained_on_
             assert np.all(np.isfinite(value) | unknown), name
 
 
-@pytest.mark.parametrize("storage", ["C", "float32"])
-@pytest.mark.parametrize("d", [3, 40])
+@pytest.mark.parametrize(("d", "storage"), [(3, "C"), (40, "float32")])
 @pytest.mark.parametrize(("cls", "options"), SETTINGS)
 def test_every_method_is_a_function_of_single_rows(cls, options, d, storage):
     """Bit for bit, in any number and order: the next private step may rely on it. A matrix product
