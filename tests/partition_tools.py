@@ -7,9 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
-from sklearn_dp import DPOneClusterKMeans, FriendlyMean
 from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._rows.table import ArraySource, Part, Table, opened
 from sklearn_dp.exceptions import PartError
@@ -116,22 +114,6 @@ def shuffles(found):
 THIRD_SIGNS = np.concatenate(
     [(rows[:, 0] > 0).astype(np.int32) + 2 * i for i, rows in enumerate(THIRDS)]
 )
-
-
-GROUPS = np.random.default_rng(1).integers(0, 70, len(ROWS))  # each of several parts
-PAIRS = ROWS / 9 + np.where(GROUPS % 2, 2.0, -2.0)[:, None]
-
-
-def means_of_groups(X, groups):
-    """Fits to points of groups, beside those in memory; what labels are is for engines to say."""
-    options = {"epsilon": 50.0, "bounds": 5.0, "random_state": 0}
-    mean, balls = FriendlyMean(**options), DPOneClusterKMeans(2, **options)
-    for model, name in ((mean, "mean_"), (balls, "cluster_centers_")):
-        known = clone(model).fit(PAIRS, groups=GROUPS)
-        found = model.fit(X, groups=groups)
-        assert known.status_ == found.status_ == "ok"
-        assert np.array_equal(getattr(found, name), getattr(known, name))
-    return balls.labels_, known.labels_
 
 
 def again_and_first(part):
