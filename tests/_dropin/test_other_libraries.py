@@ -11,8 +11,11 @@ import joblib
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
+from sklearn.semi_supervised import SelfTrainingClassifier
 
 from sklearn_dp import (
     DPPCA,
@@ -23,6 +26,7 @@ from sklearn_dp import (
     FriendlyMean,
     SampleAndAggregate,
 )
+from sklearn_dp.accounting import deployment_entry
 from sklearn_dp.audit import all_estimators
 from sklearn_dp.exceptions import LedgerError
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
@@ -105,6 +109,17 @@ def test_a_classifier_learns_the_labels_of_a_private_clusterer(clusterer):
     assert np.mean(model.predict(X) == model.clusterer_.predict(X)) > 0.95
 
 
+def test_self_training_is_charged_for_each_fit_and_calibration_works():
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=500.0, delta=1e-3))
+    known = np.where(np.arange(len(Y)) % 2 == 0, Y, -1)
+    inner = private_classifier(ledger=ledger)
+    model = SelfTrainingClassifier(inner, max_iter=3).fit(X, known)
+    assert np.mean(model.predict(X) == Y) > 0.9
+    assert 1 < len(ledger.entries) <= 4
+    calibrated = CalibratedClassifierCV(private_classifier(), cv=2).fit(X, Y)
+    assert np.mean(calibrated.predict(X) == Y) > 0.7
+
+
 def test_a_cached_step_is_the_same_release_and_charged_once(tmp_path):
     """The cache holds transformed rows: the page says so, and `privatize` drops it."""
     path = tmp_path / "ledger.sqlite"
@@ -182,3 +197,70 @@ def test_onnx_by_the_twin(fitted, name):
     told = np.asarray(session.run(None, {session.get_inputs()[0].name: rows})[0])
     expected = answer(twin)
     assert np.mean(np.isclose(told.reshape(expected.shape), expected, atol=1e-3)) > 0.99
+
+
+def test_a_sacro_target_is_saved_loaded_and_attacked(fitted, tmp_path):
+    """It writes parameters into YAML that only plain values come back from: a twin has no other."""
+    targets = pytest.importorskip("sacroml.attacks.target")
+    from sacroml.attacks.worst_case_attack import WorstCaseAttack
+
+    model, half = fitted["SampleAndAggregate"], len(X) // 2
+    order = np.random.default_rng(2).permutation(len(X))
+    members, others = order[:half], order[half:]
+    target = targets.Target(
+        model=model.to_sklearn(), dataset_name="places",
+        X_train=X[members], y_train=Y[members], X_test=X[others], y_test=Y[others],
+    )  # fmt: skip
+    target.add_safemodel_results([deployment_entry(model.privacy_report_)])
+    target.save(str(tmp_path / "target"))
+    loaded = targets.Target()
+    loaded.load(str(tmp_path / "target"))
+    assert loaded.safemodel == target.safemodel != []
+    np.testing.assert_array_equal(loaded.model.predict(X), model.predict(X))
+    attack = WorstCaseAttack(n_reps=3, output_dir=str(tmp_path), write_report=False)
+    assert 0 <= attack.attack(loaded)["metadata"]["global_metrics"]["n_sig_auc_p_vals"] <= 3
+    direct = targets.Target(model=model)
+    direct.save(str(tmp_path / "direct"))
+    with pytest.raises(Exception, match="could not determine a constructor"):
+        targets.Target().load(str(tmp_path / "direct"))
+
+
+# -- libraries around clusterers -------------------------------------------------------------------
+
+BOTH = pytest.mark.parametrize("model", [KMeans(3, n_init=1), DPKMeans(3, epsilon=5.0)], ids=str)
+
+
+@pytest.fixture
+def yellowbrick():
+    """Its checks of types are older than scikit-learn 1.6, its colors than Matplotlib 3.9."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    cluster = pytest.importorskip("yellowbrick.cluster")
+    yield cluster
+    matplotlib.pyplot.close("all")
+
+
+@BOTH
+def test_yellowbrick_with_forced_models(yellowbrick, model):
+    elbow = yellowbrick.KElbowVisualizer(clone(model), k=(2, 5), timings=False, force_model=True)
+    assert np.all(np.diff(elbow.fit(X).k_scores_[:2]) < 0)
+    colors = ["C0", "C1", "C2"]
+    silhouette = yellowbrick.SilhouetteVisualizer(model, colors=colors, force_model=True)
+    assert 0 < silhouette.fit(X).silhouette_score_ <= 1
+    distances = yellowbrick.InterclusterDistance(model, force_model=True).fit(X)
+    assert distances.cluster_centers_.shape == (3, 2)
+
+
+@BOTH
+def test_imbalanced_learn(model):
+    over = pytest.importorskip("imblearn.over_sampling")
+    under = pytest.importorskip("imblearn.under_sampling")
+    rare = np.random.default_rng(1).normal(size=(200, 2)) + 9
+    rows = np.vstack([X[:1000], rare])
+    y = np.repeat([0, 1], [1000, 200])
+    _, more = over.KMeansSMOTE(kmeans_estimator=model, random_state=0).fit_resample(rows, y)
+    assert np.bincount(more)[1] >= 1000
+    fewer = under.ClusterCentroids(estimator=model, sampling_strategy={0: 9, 1: 9}, voting="soft")
+    centers, labels = fewer.fit_resample(rows, y)
+    assert list(np.bincount(labels)) == [9, 9] and centers.shape == (18, 2)
