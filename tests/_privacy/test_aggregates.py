@@ -180,3 +180,9 @@ def test_places_of_norms_are_those_of_safe_norms(side, dtype):
     for guess in (aggregates._octave_halves, lambda squares: np.arange(len(squares)) % 401):
         found = aggregates.norm_places(X, edges, side, guess)
         assert np.array_equal(found, np.searchsorted(edges, norms, side))
+
+
+def test_guessed_bins_of_norms_are_right_off_the_edges():
+    norms = 10.0 ** np.random.default_rng(0).uniform(-35, 35, size=10_000)
+    expected = np.searchsorted(aggregates._NORMS[1:-1], norms)
+    assert np.array_equal(aggregates._octave_halves(np.square(norms)), expected)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from sklearn_dp._privacy import _exact_arithmetic
 from sklearn_dp._privacy._exact_arithmetic import LazyUniform, exp_bounds, normal_tail_bounds
 
 
@@ -51,6 +52,15 @@ def test_exp_bounds_hold_and_are_tight(x, precision):
         exact = mpmath.exp(-mp(Fraction(min(x, 10**6)))) * mpmath.mpf(2) ** precision
     assert low <= exact <= high
     assert high - low <= 3
+
+
+@given(st.integers(0, 30), st.integers(-1, 1))
+def test_series_bounds_allow_for_the_error_of_the_first_term(x, direction):
+    error = 2**90
+    low, high = _exact_arithmetic._alternating_bounds(
+        lambda work: (1 << work) + direction * error, error, x, 1, 0, 64
+    )
+    assert low <= mpmath.exp(-x) * 2**64 <= high
 
 
 @given(st.integers(0, 2**64 - 1), st.lists(st.integers(0, 2**64 - 1), max_size=3), st.data())

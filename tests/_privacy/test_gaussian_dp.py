@@ -5,12 +5,13 @@ to the wrong side by a single part in 1e12 fails; every "tight" assertion bounds
 """
 
 import math
+import random
 
 import mpmath as mp
 import pytest
 from accounting_tools import DELTAS, TIGHT, exact_delta, log_uniform, pld_of, refuses_bad_numbers
 
-from sklearn_dp._privacy import _checks
+from sklearn_dp._privacy import _checks, _gaussian_dp
 from sklearn_dp._privacy._accounting import zcdp_epsilon, zcdp_rho
 from sklearn_dp._privacy._gaussian_dp import (
     gaussian_delta,
@@ -26,6 +27,17 @@ from sklearn_dp._privacy._gaussian_dp import (
 def _digits():
     with mp.workdps(80):
         yield
+
+
+def test_log_curve_error_is_a_tenth_of_its_margin():
+    rng = random.Random(1)
+    worst = 0
+    for mu in log_uniform(1, 1e-7, 3e3, 800):
+        low = -mu / 2
+        a = rng.uniform(max(low, -8), 38.5) if rng.random() < 0.8 else low * rng.random()
+        exact = mp.log(exact_delta(mu, mp.mpf(mu) * (mp.mpf(a) + mp.mpf(mu) / 2)))
+        worst = max(worst, abs(_gaussian_dp._log_curve(a, mu) - exact))
+    assert 0 < worst < _gaussian_dp.LOG_MARGIN / 10
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1e-4, 1e-2, 0.3, 1.0, 5.0, 30.0, 1e3, 1e4, 1e6])

@@ -43,6 +43,15 @@ def test_a_row_does_not_depend_on_the_others(X, order):
         assert np.array_equal(grid.quantize(X[i : i + 1], 1.0)[0], together[i])
 
 
+def test_rows_inside_are_kept_to_one_step_and_far_rows_keep_their_direction():
+    grid = Grid.for_radius(1.0)
+    inside = np.array([[0.3, -0.4], [0.0, 1.0]])
+    assert np.abs(grid.quantize(inside, 1.0) * grid.unit - inside).max() <= grid.unit
+    far = np.array([[3e200, 4e200], [-1e-3, 1e9]])
+    expected = np.array([[0.6, 0.8], [-1e-12, 1.0]])
+    assert np.abs(grid.quantize(far, 1.0) * grid.unit - expected).max() <= 2 * grid.unit
+
+
 @given(
     npst.arrays(np.int64, (5, 4), elements=st.integers(-(2**26), 2**26)), st.floats(0.25, 2.0**26)
 )
@@ -69,6 +78,13 @@ def test_columns_are_clipped_as_rows_are(rows, limit, smaller):
     clipped = clip_integer_columns(np.array(rows.T, order="C"), limit).T
     assert np.array_equal(clipped, Grid(1.0).quantize(rows, limit))
     assert (row_norms_squared(clipped) <= limit**2).all()
+
+
+def test_clip_accepts_a_limit_for_each_row():
+    rows = np.array([[30.0, 40.0], [30.0, 40.0]])
+    assert np.array_equal(
+        clip_integer_rows(rows, np.array([100.0, 10.0])), [[30.0, 40.0], [5.0, 7.0]]
+    )
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

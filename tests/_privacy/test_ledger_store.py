@@ -216,6 +216,14 @@ def test_a_changed_file_is_refused_by_every_use(path, change, capsys):
     assert capsys.readouterr().err.count("damaged") == 2
 
 
+@pytest.mark.parametrize("name", ["entries_follow", "entries_are_fixed", "entries_stay"])
+def test_a_file_without_a_trigger_is_refused(path, name):
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(f"DROP TRIGGER {name}")
+    with pytest.raises(LedgerError, match="damaged"):
+        PrivacyLedger(path=path)
+
+
 def test_bytes_that_no_ledger_has_written_are_an_error_without_them(path):
     """Every fourth byte, and cuts, zeros and junk: the ledger as it was, or what to do."""
     ledger = PrivacyLedger(path=path)
@@ -266,6 +274,16 @@ def test_another_file_in_its_place_is_another_ledger(path, name, tmp_path):
     assert [each.spent["epsilon"] for each in (ledger, whole, region["a"])] == [0.25] * 3
 
 
+def test_links_and_relative_paths_name_the_same_ledger(path, tmp_path, monkeypatch):
+    os.symlink(path, tmp_path / "link")
+    monkeypatch.chdir(tmp_path)
+    relative = open_ledger("team.ledger")
+    monkeypatch.chdir("/")
+    relative.charge(QUARTER)
+    open_ledger(tmp_path / "link").charge(QUARTER)
+    assert count(path) == 2
+
+
 RACER = """
 import json, sys, time
 from sklearn_dp._privacy._ledger import PrivacyLedger
@@ -312,6 +330,21 @@ def test_two_processes_racing_for_the_last_charge_never_overspend(tmp_path, roun
 
 
 # ------------------------------------------------------------------------------ other names
+
+
+@posix_only
+def test_hard_links_are_refused_under_each_name(path, tmp_path):
+    """A crash leaves its journal next to one name: under the other, its half would stay."""
+    PrivacyLedger(path=path).charge(QUARTER)
+    link = str(tmp_path / "link.ledger")
+    os.link(path, link)
+    for name in (path, link):
+        for use in (open_ledger, lambda name: Fit(name).fit(X)):
+            with pytest.raises(LedgerError, match="2 names.*hard links"):
+                use(name)
+    os.unlink(link)
+    PrivacyLedger(path=path).charge(QUARTER)
+    assert count(path) == 2
 
 
 CHARGE = "PrivacyLedger(path=path).charge(LedgerCharge(0.25, 1e-6))"

@@ -9,12 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ledger_tools import (
-    BUDGET,
-    QUARTER,
-    admitted,
-    gaussian_fit,
-)
+from ledger_tools import BUDGET, QUARTER, admitted, gaussian_fit
 from scipy.special import ndtr
 
 from sklearn_dp._privacy import _accounting as accounting

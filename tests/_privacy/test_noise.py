@@ -224,6 +224,12 @@ def test_uniform_integers_refuse_the_words_that_would_bias():
     assert NoiseSource(0).uniform_integers(1, 4).tolist() == [0] * 4
 
 
+@pytest.mark.parametrize("high", [0, -3, 2**63 + 1])
+def test_uniform_integers_check_high(high):
+    with pytest.raises(ValueError, match="high"):
+        NoiseSource(0).uniform_integers(high, 3)
+
+
 # -- exponential mechanism -----------------------------------------------------------------------
 
 
@@ -272,6 +278,18 @@ def test_acceptance_next_to_its_probability_is_decided_right(exponent):
     source._next_word = lambda: next(supply)
     source.bits = lambda size: np.array([word], dtype=np.uint64)
     assert source._accept(np.array([1]), rate).tolist() == [False]
+
+
+@pytest.mark.parametrize("gaps", [[], [[1]], [0.5], [-1, 0]])
+def test_exponential_choice_checks_gaps(gaps):
+    with pytest.raises(ValueError, match="gaps"):
+        NoiseSource(0).exponential_choice(gaps, 1.0)
+
+
+@pytest.mark.parametrize("rate", [0.0, -1.0, np.nan, np.inf])
+def test_exponential_choice_checks_rate(rate):
+    with pytest.raises(ValueError, match="rate"):
+        NoiseSource(0).exponential_choice([0, 1], rate)
 
 
 # -- whole blocks and seeds ---------------------------------------------------------------------

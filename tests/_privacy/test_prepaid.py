@@ -9,7 +9,7 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._ledger import PrivacyLedger
 from sklearn_dp._privacy._ledger_terms import LedgerCharge
 from sklearn_dp._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
-from sklearn_dp._privacy._prepaid import Part, charges_together, is_paid, paid_together
+from sklearn_dp._privacy._prepaid import Part, charges_together, identity, is_paid, paid_together
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp.exceptions import BudgetExceededError
 
@@ -57,6 +57,15 @@ def test_each_part_is_taken_once_by_what_it_covers():
     assert len(other.entries) == 1
 
 
+def test_a_cheap_fit_takes_no_part_of_another_estimator():
+    """Those that are paid for find theirs, whatever is fitted before them."""
+    ledger = book()
+    with paid_together([part(ledger), part(ledger)]):
+        for label, charges in (("B", 2), ("A", 2), ("A", 2)):
+            PrivacySession(plan_of(0.005), ledger=ledger, label=label)
+            assert len(ledger.entries) == charges
+
+
 @pytest.mark.parametrize(
     "plan",
     [
@@ -97,6 +106,13 @@ def test_blocks_inside_charge_nothing_and_lone_parts_pay_by_themselves():
         assert len(ledger.entries) == 1
     with paid_together([part(ledger)]):
         assert len(ledger.entries) == 1
+
+
+def test_a_file_is_one_ledger_under_all_of_its_names(tmp_path):
+    first = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-5), path=tmp_path / "a.json")
+    (tmp_path / "b.json").symlink_to(tmp_path / "a.json")
+    second = PrivacyLedger(path=tmp_path / "b.json")
+    assert identity(first) == identity(second) != identity(book())
 
 
 def test_a_forked_child_takes_no_part(monkeypatch):

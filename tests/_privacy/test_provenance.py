@@ -47,6 +47,11 @@ def test_a_stream_costs_what_its_dearest_day_does(cheap, dear, mechanisms):
         assert [line["rho"] for line in found.releases] == [dear]
 
 
+def test_a_gaussian_day_is_not_told_by_its_curve_where_another_is_not_gaussian():
+    found = worst_of(report(0.05), report(0.01, mechanism=Mechanism.LAPLACE))
+    assert found.rho == 0.05 and found.accounting == "zCDP (worst of all days)"
+
+
 @pytest.mark.parametrize("payers", ["", "region = 'n'"])
 def test_the_first_day_pays(payers):
     who = ("name", "head", ("region", "n"), "")

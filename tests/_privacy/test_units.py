@@ -98,6 +98,10 @@ MISSING = {
 }
 
 
+class Person:
+    """Equal to nothing but itself, so two objects for one person would be two units."""
+
+
 def shuffled(values, seed=0, copies=7):
     """Each value several times, and which of them stands where."""
     which = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(values)), copies))
@@ -187,6 +191,28 @@ def test_ids_in_arrow():
         assert_same_parts(code_groups(pd.Series(groups).astype("category")), which)
 
 
+def test_missing_ids_in_arrow_are_refused():
+    pa = pytest.importorskip("pyarrow", reason="optional: ids may come in columns of Arrow")
+    for array in (pa.array([1, None]), pa.array(["a", None]), pa.array([1.0, np.nan]), pa.nulls(2)):
+        for groups in arrow_containers(array):
+            with pytest.raises(ValueError, match="groups must not contain missing"):
+                code_groups(groups)
+
+
+def test_ids_in_arrow_that_python_rounds_are_refused():
+    """Both arrays hold two ids, of which Python makes one."""
+    pa = pytest.importorskip("pyarrow", reason="optional: ids may come in columns of Arrow")
+    day = 86_400_000  # milliseconds
+    arrays = [pa.array([1, 2], pa.time64("ns")), pa.array([day, day + 1]).view(pa.date64())]
+    arrays += [array.dictionary_encode() for array in arrays]
+    for array in arrays:
+        assert len(set(array.to_pylist())) == 1
+        for groups in arrow_containers(array):
+            for refuse in (code_groups, unit_of):
+                with pytest.raises(TypeError, match="groups must not be of a type that loses"):
+                    refuse(groups)
+
+
 @pytest.mark.parametrize("name", MISSING)
 def test_missing_ids_are_refused(name):
     for others in ([7], ["a"], [(1,)], []):
@@ -199,6 +225,46 @@ def test_missing_ids_are_refused(name):
         ):
             with pytest.raises(ValueError, match="groups must not contain missing"):
                 code_groups(groups)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        [1],
+        [],
+        {},
+        {1},
+        Person(),
+        object(),
+        print,
+        np.ones(2),
+        len,
+        np.array([(1, 2)], "i4,i4")[0],
+        slice(1),
+    ],
+    ids=lambda bad: type(bad).__name__,
+)
+def test_ids_without_an_equality_are_refused(bad):
+    for groups in ([bad, bad], [1, bad], as_object([bad, "a"]), [("a", bad)]):
+        with pytest.raises((TypeError, ValueError), match="groups must"):
+            code_groups(groups)
+
+
+@pytest.mark.parametrize(
+    "mixed",
+    [
+        [np.datetime64("2020-01-01"), NS],
+        [np.datetime64(1, "s"), np.timedelta64(1, "s")],
+        [NS, 1],
+        [NS, pd.Timestamp(NS)],
+        [(NS,), (NS,)],
+        [np.clongdouble(1)],
+    ],
+    ids=str,
+)
+def test_numpy_scalars_that_compare_unlike_python_are_refused(mixed):
+    with pytest.raises(TypeError, match="groups must"):
+        code_groups(mixed)
 
 
 @pytest.mark.parametrize("groups", [[1, 2], np.arange(4), pl.Series([1] * 4)])

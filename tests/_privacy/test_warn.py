@@ -13,11 +13,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
 import sklearn_dp
-from sklearn_dp import (
-    DPBySegment,
-    DPKMeans,
-    FederatedDPKMeans,
-)
+from sklearn_dp import DPBySegment, DPKMeans, FederatedDPKMeans
 from sklearn_dp.model_selection import DPGridSearch
 
 X = np.random.default_rng(0).normal(size=(40, 2)).clip(-2, 2)

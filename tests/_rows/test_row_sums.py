@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp._aggregate.shared.centering import geometric_edges
+from sklearn_dp._privacy._grid import sum_type
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._rows.row_sums import (
     ERROR_STEPS,
@@ -16,6 +17,7 @@ from sklearn_dp._rows.row_sums import (
     nearest,
     nearest_in,
     square_sums,
+    to_centers,
 )
 from sklearn_dp._rows.rows import Rows
 
@@ -45,6 +47,15 @@ def test_nearest_is_exact_and_takes_the_first_of_equals(scale):
         expected = [exact_nearest(row, centers) for row in rows]
         assert labels.tolist() == [label for label, _ in expected]
         assert [int(value) for value in squared] == [value for _, value in expected]
+
+
+@pytest.mark.parametrize("cap", [0.0, 5e-324, 1e-301, -1.0, np.inf, np.nan])
+def test_sums_of_squares_refuse_a_cap_that_they_cannot_divide_by(cap):
+    labels, squared = np.zeros(3, dtype=int), np.array([0.0, 1.0, 2.0])
+    with pytest.raises(ValueError, match="a cap of squares"):
+        square_sums(labels, squared, cap, 1, Units(3))
+    with pytest.raises(ValueError, match="a cap of squares"):
+        square_sums(labels, squared, np.array([1.0, cap]), 2, Units(3))
 
 
 def test_decisions_about_a_row_ignore_the_other_rows():
@@ -110,6 +121,20 @@ def test_sums_are_the_sums_of_the_rows():
     assert np.array_equal(whole, parts)
 
 
+def test_sums_of_the_largest_rows_are_exact():
+    n = 2**16
+    rows = np.full((n, 1), 2.0**25 - 1)
+    sums = clipped_sums(
+        Rows.of(rows, 2**25),
+        np.full((1, 1), -(2.0**25)),
+        np.zeros(n, int),
+        np.full(n, (2.0**26 - 1) ** 2),
+        np.array([2.0**27]),
+        Units(n),
+    )
+    assert int(sums[0, 0]) == n * 2**WEIGHT_BITS * (2**26 - 1)
+
+
 def test_a_group_adds_no_more_than_a_row():
     rng = np.random.default_rng(5)
     for rows, centers, limit in residual_cases(rng):
@@ -124,6 +149,22 @@ def test_a_group_adds_no_more_than_a_row():
             assert sum(int(v) ** 2 for v in sums.ravel()) <= (limit * 2**WEIGHT_BITS) ** 2
             errors = square_sums(labels, squared, limit**2, len(centers), units.take(mine))
             assert 0 <= errors.sum() <= ERROR_STEPS
+
+
+def test_residuals_need_no_known_squares():
+    """Rows that are left out, and weighted ones, too."""
+    rng = np.random.default_rng(6)
+    for rows, centers, limit in residual_cases(rng):
+        every, limits = Rows.of(rows, 2**25), np.full(len(centers), limit)
+        labels = rng.integers(-1, len(centers), size=len(rows))
+        squared = to_centers(every, centers, labels)
+        assert [int(value) for value in squared] == [
+            0 if j < 0 else sum(int(v) ** 2 for v in row - centers[j])
+            for row, j in zip(rows, labels, strict=True)
+        ]
+        for units in (Units(len(rows)), Units(len(rows), np.arange(len(rows)) // 3)):
+            known = clipped_sums(every, centers, labels, squared, limits, units)
+            assert np.array_equal(clipped_sums(every, centers, labels, None, limits, units), known)
 
 
 @pytest.mark.parametrize(
@@ -143,6 +184,20 @@ def test_scores_that_are_no_numbers_have_a_label_that_exists(scores, label):
     others = np.linspace(0.0, 1.0, len(scores))
     labels, _ = nearest_in(np.stack([others, scores, others], axis=1))
     assert labels.tolist() == [0, label, 0] and labels.dtype == np.int32
+
+
+def test_errors_are_capped_and_never_rounded_up():
+    cap = 12345.678
+    for squared in (0.0, 1.0, 12345.0, 12346.0, 1e15):
+        steps = square_sums(np.zeros(1, int), np.array([squared]), cap, 1, Units(1))
+        assert steps[0] <= ERROR_STEPS * min(squared, cap) / cap < steps[0] + 1 + 1e-6
+
+
+@pytest.mark.parametrize("bits", [24, 36])
+def test_sums_have_a_type_that_holds_them(bits):
+    least = 2 ** (62 - bits)  # rows
+    assert sum_type(least - 1, bits) is np.int64 and sum_type(least, bits) is object
+    assert (least - 1) * 2**bits < 2**62
 
 
 def test_sums_of_more_rows_than_int64_holds_do_not_wrap():

@@ -35,6 +35,11 @@ def test_every_cell_of_a_sparse_histogram_gets_noise_of_its_own():
     assert len(cells) > 10**5  # nearly all of them empty
 
 
+def test_more_cells_than_can_get_noise_of_their_own_are_refused():
+    with pytest.raises(PlanError, match="2\\*\\*20 candidates"):
+        histograms.sparse(**{**SPARSE, "n_candidates": 2**20 + 1})
+
+
 def test_stability_threshold_is_the_smallest_that_hides_a_single_unit():
     for sigma in (0.3, 1.0, 7.5, 1e4):
         for delta in (1e-3, 1e-9):
@@ -115,6 +120,11 @@ def test_a_stability_histogram_without_its_premises_is_refused(change, premise):
             "cells", np.array(options.pop("codes")), np.array(options.pop("counts")), **options
         )
     assert session.spent == 0
+
+
+def test_two_codes_of_bytes_that_are_one():
+    with pytest.raises(PlanError, match="distinct"):
+        histograms.stability(np.array([b"ab", b"ab"]), np.array([1, 1]), 0.1, 1e-6)
 
 
 @pytest.mark.parametrize("cells", [1, 2, 8, 1000])

@@ -55,6 +55,14 @@ def test_the_end_values_dominate():
         assert float(renyi(order, inside, eta, d)) <= outer * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("d", [1, 7])
+def test_the_cells_of_the_gaussians_are_paid(d):
+    """Two equal matrices: the ideal divergence is zero, and what cells may add is left."""
+    for order in (1.02, 2.0, 1e4):
+        cells = (2 * order - 1) / (order - 1) * d**2 * 2.0**-44
+        assert cells <= float(renyi(order, 0.0, 0.1, d)) <= 1.01 * cells
+
+
 def test_the_smallest_sufficient_noise():
     for distance, d, rho in ((0.005, 2, 0.05), (0.01, 10, 0.2), (0.002, 30, 0.02)):
         eta = least_eta(distance, d, rho, 1e-7)

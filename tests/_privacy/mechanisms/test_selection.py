@@ -5,6 +5,7 @@ import pytest
 from kernel_tools import open_session
 
 from sklearn_dp._privacy._plan import PlanEntry, PlanError
+from sklearn_dp._privacy.mechanisms import selection
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -41,6 +42,13 @@ def test_a_choice_without_its_premises_is_refused(kind, change, premise):
         choose(kind, **change)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("scores", [[0.5, 1], [np.nan, 1], ["a", "b"]])
+def test_scores_are_integers(kind, scores):
+    with pytest.raises(TypeError, match="integers"):
+        choose(kind, scores=scores)
+
+
 @pytest.mark.parametrize(
     "kind, change, premise",
     [
@@ -63,3 +71,13 @@ def test_scores_farther_apart_than_63_bits_are_no_overflow(kind):
     scores = np.array([-(2**63), 2**63 - 1, 0])
     assert choose(kind, scores=scores) == 1
     assert choose(kind, scores=np.array([-(10**30), 10**30, 0], dtype=object)) == 1
+
+
+def test_sensitivities_above_2_to_the_53_make_choices_no_sharper():
+    claim = 2**53 + 1
+    assert selection.exponential([0, 1], claim, 0.5).scale * 2 * claim <= 0.5
+    for release in (
+        selection.above_threshold([0, 1], 5, claim, 0.5),
+        selection.lead([0, 1], claim, 0.5, 1e-3),
+    ):
+        assert int(release.scale) >= 4 * claim
