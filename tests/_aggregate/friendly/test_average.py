@@ -16,6 +16,7 @@ from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._rounding import sum_up
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._queries.averages import average_lattice
 from sklearn_dp.audit._player import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -242,3 +243,10 @@ def test_basic_budget_composes_to_its_target(epsilon):
     total = 4 * delta_inner * math.exp(inner + whole)
     assert 0.99 * delta < total <= delta
     assert cost >= epsilon * math.tanh(epsilon / 2)
+
+
+def test_the_sensitivity_is_that_of_a_mean_and_of_its_rounding():
+    """Two radii over the size, in fine steps; nearly all of it is that."""
+    unit, fine, sensitivity = average_lattice(4, 1.0, 100.0)
+    needed = 2 / 100 / math.ldexp(unit, -fine)
+    assert needed < sensitivity < needed * (1 + 2.0**-13)

@@ -69,7 +69,33 @@ def test_a_fifth_is_the_sharp_limit(k, ratio):
     assert not core.match_gamma(*pair, ratio * 0.9999)[0][0, 0]
 
 
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 1e6, 1e12]))
+def test_predicate_is_a_function_of_the_pair(seed, far):
+    """The same bits whatever the tile, the order of the rows and the order of the pair."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 13)) + far
+    whole = core.cdist(X, X, "sqeuclidean")
+    order = rng.permutation(40)
+    assert np.array_equal(core.cdist(X[order], X[order], "sqeuclidean"), whole[order][:, order])
+    assert np.array_equal(core.cdist(X[7:9], X[3:20], "sqeuclidean"), whole[7:9, 3:20])
+    assert np.array_equal(whole, whole.T)
+
+
 # -- counts -----------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 10**6), st.integers(0, 25), st.integers(1, 30))
+def test_counts_do_not_depend_on_tiles(seed, n, tile):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    friends = np.array([[np.sum((x - y) ** 2) <= 4 for y in X] for x in X]).reshape(n, n)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(core, "_TILE", tile)
+        assert np.array_equal(core.friend_counts(X, 2.0), friends.sum(axis=1))
+        radii = np.array([0.5, 2.0, 100.0])
+        pairs = core.non_friend_pairs(X, radii)
+    far = np.linalg.norm(X[:, None] - X[None], axis=2)
+    assert pairs.tolist() == [int((far > r).sum()) for r in radii]
 
 
 @given(st.integers(0, 10**6), st.integers(1, 14))

@@ -8,11 +8,19 @@ from grid_tools import parts_in_memory
 
 from sklearn_dp._aggregate.friendly.mean_facts import Candidate, PublicFacts
 from sklearn_dp._aggregate.friendly.points import Points
-from sklearn_dp._aggregate.friendly.refine import _coarse, ball_sum, refine, rows_about
+from sklearn_dp._aggregate.friendly.refine import (
+    Spending,
+    _coarse,
+    ball_sum,
+    refine,
+    released_mean,
+    rows_about,
+)
 from sklearn_dp._aggregate.shared.columns import Columns
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._rows import rows as _rows
 from sklearn_dp._rows.rows import ROWS
@@ -123,3 +131,26 @@ def test_a_row_moves_all_powers_by_their_claims_together(clip):
             assert powers[0] > 0.99 * longest
             assert clip < 2**12 or powers[2] > 0.99 * (longest / 2**15) ** 2
     assert np.array_equal(powers[:2], ball_sum(rows, 2.0**23, clip, Units(1))[1])
+
+
+@pytest.mark.parametrize("powers", [(), (0.05,), (0.05, 0.05), (0.3, 0.05)])
+def test_a_row_on_an_axis_at_the_clip_moves_a_release_by_all_of_its_claim(powers):
+    """And no row by more: the sum, the powers and the number over their claims, squared, add up
+    to one."""
+    candidate = Candidate(np.zeros(2), 2.0**23, 2.0**22, 1.0)
+    facts = PublicFacts(1.0, 2, 12.0, 2.0, 1e-6, None)
+    entries = (PlanEntry("mean", Mechanism.GAUSSIAN, 1.0),)
+
+    def moved(row):
+        rows, sums = rows_about(points_of(2.0**22 * np.array([row])), candidate), Trace()
+        plan = PrivacyPlan(PrivacyBudget(rho=1.0, delta=1e-6), entries)
+        with trace(sums):
+            session, spending = PrivacySession(plan, random_state=0), Spending(0.9, 0.1, powers)
+            released_mean(session, "mean", rows, candidate, facts, spending)
+        (event,) = (e for e in sums.events if e.entry == "mean")
+        # Without the row all of these sums are zero.
+        return np.square(event.value.astype(float) / event.sensitivity).sum()
+
+    assert 0.999 < moved([1.0, 0.0]) <= 1 and moved([0.0, 7.0]) <= 1
+    for row in np.random.default_rng(0).normal(size=(100, 2)):
+        assert moved(row) <= 1

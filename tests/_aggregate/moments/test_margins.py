@@ -47,6 +47,20 @@ def test_one_row_more_moves_the_margins_by_their_claim():
         assert math.hypot(*moved) == pytest.approx(1)
 
 
+def test_equal_values_share_a_bin_and_others_fill_all_of_them():
+    zeros = _margins._hashes(np.array([0.0, -0.0, 1.0, 1.0, np.nextafter(1.0, 2.0)]))
+    assert zeros[0] == zeros[1] and zeros[2] == zeros[3] != zeros[4]
+    rng = np.random.default_rng(0)
+    for values in (
+        rng.normal(size=64_000),
+        np.arange(64_000.0),
+        2.0 ** rng.uniform(-99, 99, 64_000),
+    ):
+        counts = np.bincount(_margins._hashes(values), minlength=64)
+        # 63 degrees of freedom: beyond 150 with a probability below 1e-8.
+        assert np.sum(np.square(counts - 1000) / 1000) < 150
+
+
 SHAPES = {
     "normal": (lambda rng, n: rng.normal(size=n), False, False),
     "two clusters": (lambda rng, n: rng.normal(size=n) + 30 * (rng.random(n) < 0.3), False, False),

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
+from sklearn_dp._queries.balls import counts_within
 from sklearn_dp._queries.pairs import LinearRadii, LogRadii, neighbor_counts, radius_scores
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -77,3 +78,8 @@ def test_squared_distances_are_exact(d):
     radii = Squares(np.unique(exact)[::7].astype(float))
     found = neighbor_counts(points, radii, tile=(9, 16))
     assert np.array_equal(found, (exact[:, :, None] <= radii.squares).sum(axis=1))
+
+
+def test_counts_within_are_exact():
+    squared = np.array([0.0, 1, 4, 4, 9, math.inf])
+    assert counts_within(squared, np.array([0.0, 3, 4, 100])).tolist() == [1, 2, 4, 5]

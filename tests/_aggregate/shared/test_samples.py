@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from grid_tools import parts_in_memory
 from kernel_tools import open_session
 from test_partitions import Piece
 
@@ -11,7 +12,7 @@ from sklearn_dp._privacy._randomness import UnitDraws
 from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._queries import samples
 from sklearn_dp._queries.samples import ByPart, Coins, UnitNumbers
-from sklearn_dp._rows.table import ArraySource, LocalEngine, Part, Table
+from sklearn_dp._rows.table import ArraySource, LocalEngine, Part, Table, add_sums
 from sklearn_dp._rows.table_units import open_units
 
 DRAWS = UnitDraws(3, "coins")
@@ -91,3 +92,19 @@ def test_numbers_are_those_in_memory(groups, weights):
         draws = session.addressed_draws(numbers.size)
         assert np.array_equal(table.rows(drawn, numbers, draws), expected)
     assert repr(numbers) == "UnitNumbers"  # no sizes
+
+
+def test_numbers_of_groups_follow_their_first_rows_whatever_order_parts_answer_in():
+    class Backward(LocalEngine):
+        def reduce(self, function, *broadcast):
+            total = None
+            for number in reversed(range(self.n_parts)):
+                self.states[number], sums = function(self.states[number], *broadcast)
+                total = sums if total is None else add_sums(total, sums)
+            return total
+
+    pieces = [Piece(i, X[i : i + 1], GROUPS[i : i + 1], None) for i in range(N)]
+    table = Table(Backward(pieces), 2, X.dtype, UnitFacts())
+    open_units(table, grouped=True)
+    numbers = [int(part.units.numbers[0]) for part in parts_in_memory(table)]
+    assert numbers == Units(N, GROUPS).index.tolist()
