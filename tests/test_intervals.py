@@ -218,21 +218,6 @@ def test_simultaneous_intervals_hold_all_numbers_at_once(fitted):
             method(simultaneous="yes")
 
 
-def test_the_summary_is_a_table(fitted):
-    summary = fitted.summary(0.9)
-    frame = summary.to_frame()
-    assert frame.shape == (4 * 2 + 4 + 3, 4)
-    assert frame.loc["inertia_", "value"] == fitted.inertia_
-    assert (
-        frame.loc["cluster_centers_[2, up]", "std_error"]
-        == (fitted.cluster_centers_std_error_[2, 1])
-    )
-    assert ((frame["low"] <= frame["value"]) & (frame["value"] <= frame["high"])).all()
-    text, html = repr(summary), summary._repr_html_()
-    for words in ("90% low", "cluster_weights_[3]", "status: ok", "-DP when"):
-        assert words in text and words in html
-
-
 @pytest.mark.parametrize(
     ("level", "attribute", "error"),
     [

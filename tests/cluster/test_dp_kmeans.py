@@ -3,14 +3,10 @@
 import pickle
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_dp import DPKMeans, PrivacyLedger
 from sklearn_dp._privacy._budget import PrivacyBudget
@@ -41,22 +37,6 @@ def test_one_person_with_many_rows_moves_a_group_fit_little(blobs):
     assert fitted.cluster_weights_.sum() == pytest.approx(8001, rel=0.05)
     by_row = DPKMeans(4, bounds=1.0, random_state=0).fit(X)
     assert by_row.cluster_weights_.sum() == pytest.approx(12000, rel=0.05)
-
-
-def test_pipeline_search_and_frames(blobs):
-    X, labels = blobs
-    X = pd.DataFrame(X, columns=["east", "north"])
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=40.0, delta=1e-4))
-    pipeline = make_pipeline(
-        FunctionTransformer(lambda frame: frame / 2, feature_names_out="one-to-one"),
-        DPKMeans(4, bounds=1.0, ledger=ledger),
-    )
-    search = GridSearchCV(pipeline, {"dpkmeans__epsilon": [0.5, 2.0]}, cv=2).fit(X)
-    assert search.best_params_["dpkmeans__epsilon"] in (0.5, 2.0)
-    assert len(ledger.entries) == 5  # two folds of two budgets, and the refit
-    best = search.best_estimator_[-1].set_output(transform="pandas")
-    assert list(best.transform(X / 2).columns) == [f"dpkmeans{i}" for i in range(4)]
-    assert list(best.feature_names_in_) == ["east", "north"]
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 20])

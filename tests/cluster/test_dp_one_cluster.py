@@ -50,21 +50,6 @@ def test_a_planted_ball_in_the_plane():
     assert min(shares) >= 0.75
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"center_method": "clip"},
-        {"radius_method": "binary_search"},
-        {"radius_method": "above_threshold"},
-        {"radius_grid": "linear", "min_radius": 0.002},
-    ],
-)
-def test_other_methods_find_it_as_well(options):
-    X, centers, radius = planted(2500, 1000)
-    model, miss, ratio = found(X, centers, radius, n_points=900, random_state=0, **options)
-    assert model.status_ == "ok" and miss < 0.5 and ratio < 1.3
-
-
 def test_a_majority_is_found_by_the_mean():
     """A fraction of at least one half of many features; no number of points, and no smaller one."""
 

@@ -50,23 +50,6 @@ def test_the_attributes_are_those_of_agglomerative_clustering():
     assert sorted(dendrogram(tree.linkage_, no_plot=True)["leaves"]) == list(range(20))
 
 
-def test_levels_are_nested_and_the_lowest_is_the_fit(model, tree):
-    finest = tree.cut(5)
-    np.testing.assert_array_equal(finest.labels, np.arange(5))
-    np.testing.assert_allclose(finest.centers, model.cluster_centers_, rtol=1e-12)
-    for name in ("centers", "weights"):
-        attribute = getattr(model, f"cluster_{name}_std_error_")
-        np.testing.assert_allclose(getattr(finest, f"{name}_std_error"), attribute, rtol=1e-12)
-    assert finest.loss == finest.loss_std_error == 0
-    losses = [tree.cut(n).loss for n in range(1, 6)]
-    assert (np.diff(losses) < 0).all()
-    for n in range(1, 5):
-        pairs = set(zip(tree.cut(n + 1).labels.tolist(), tree.cut(n).labels.tolist(), strict=True))
-        assert len(pairs) == n + 1  # of each finer cluster, one coarser
-    added = np.square(tree.distances_) / 2
-    assert losses[0] == pytest.approx(added.sum(), rel=0.01)
-
-
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_errors_by_simulation(metric):
     """Clusters of a sample of a million, with noise: the mean squared error of merged centers is

@@ -18,33 +18,6 @@ def database(t, spread, seed=0):
     return np.stack([rng.permutation(each) for each in tuples])
 
 
-def error(found):
-    return max(np.linalg.norm(found - c, axis=1).min() for c in CENTERS)
-
-
-@pytest.mark.parametrize(
-    ("aggregator", "relation", "t", "spread", "limit"),
-    [
-        ("auto", "replace", 300, 0.01, 0.01),
-        ("friendly_core", "add or remove", 300, 0.01, 0.01),
-        ("noisy_centers", "replace", 400, 1e-4, 0.4),
-    ],
-)
-def test_aggregators_on_tuples(aggregator, relation, t, spread, limit):
-    found = aggregate_k_tuples(
-        database(t, spread),
-        bounds=1.0,
-        epsilon=6.0,
-        aggregator=aggregator,
-        relation=relation,
-        random_state=1,
-    )
-    assert found.status == "ok" and error(found.centers) < limit
-    report = found.privacy_report
-    assert report.epsilon <= 6.0 and report.spent_rho <= report.rho * (1 + 1e-12)
-    assert report.neighbors == f"{relation} one group"
-
-
 def test_disagreement_is_an_answer():
     rng = np.random.default_rng(2)
     with pytest.warns(UtilityWarning, match="do not agree"):

@@ -37,9 +37,3 @@ def test_sums_and_their_errors_by_hand(fitted):
     # Once more, and at once: the same.
     again = merged.merge([0, 1, 0])
     np.testing.assert_allclose(again.sizes_, model.merge((labels == 2).astype(int)).sizes_)
-
-
-@pytest.mark.parametrize("labels", [[0, 1], np.zeros(8), np.zeros((8, 1), dtype=int), ["a"] * 8])
-def test_labels_are_one_integer_for_each_topic(fitted, labels):
-    with pytest.raises(ValueError, match="labels must hold one integer for each topic"):
-        fitted[0].merge(labels)

@@ -2,28 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy.cluster.hierarchy import linkage
 
-from sklearn_dp.cluster._merging import added_loss, least_size, total, ward
-
-
-@pytest.mark.parametrize(("k", "d"), [(2, 1), (7, 2), (60, 3), (300, 12)])
-def test_equal_weights_give_the_tree_of_scipy(k, d):
-    points = np.random.default_rng(k).normal(size=(k, d))
-    merges, costs = ward(points, np.ones(k))
-    expected = linkage(points, "ward")
-    np.testing.assert_array_equal(merges, expected[:, :2])
-    np.testing.assert_allclose(np.sqrt(2 * costs), expected[:, 2], rtol=1e-9)
-
-
-def test_a_weight_is_so_many_rows():
-    rng = np.random.default_rng(0)
-    points, weights = rng.normal(size=(50, 3)), rng.integers(1, 9, size=50)
-    repeated = linkage(np.repeat(points, weights, axis=0), "ward")
-    first = weights.sum() - 50  # merges of equal rows
-    np.testing.assert_allclose(repeated[:first, 2], 0, atol=1e-12)
-    _, costs = ward(points, weights.astype(float))
-    np.testing.assert_allclose(np.sqrt(2 * costs), repeated[first:, 2], rtol=1e-9)
+from sklearn_dp.cluster._merging import added_loss, least_size, total
 
 
 @pytest.mark.parametrize(("error", "sd", "d"), [(0.2, 0.0, 4), (0.02, 25.0, 4), (1.4, 0.0, 60)])

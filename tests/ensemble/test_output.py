@@ -3,11 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator
-from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.linear_model import Ridge
-from sklearn.preprocessing import RobustScaler
 
 from sklearn_dp.ensemble._output import WithTarget, probe, target_column
 
@@ -58,39 +55,3 @@ def test_signs_are_fixed_by_a_public_direction():
     assert np.array_equal(output.read(fitted), vector)
     plain = probe(PCA(2), 3, ("components_",), ())
     assert np.array_equal(plain.read(fitted), fitted.components_.ravel())
-
-
-class Nothing(BaseEstimator):
-    """Learns nothing, and has a property that asks for what is not there."""
-
-    def fit(self, rows):
-        return self
-
-    @property
-    def lost_(self):
-        raise RuntimeError(f"my rows are {self.rows}")
-
-
-class Refuses(BaseEstimator):
-    """Says what its rows are."""
-
-    def fit(self, rows):
-        raise RuntimeError(f"my rows are {rows}")
-
-
-@pytest.mark.parametrize(
-    "estimator, names, words",
-    [
-        (Refuses(), ("center_",), "^estimator: it could not be fitted to dummy data.$"),
-        (WithTarget(Ridge()), ("center_",), "not center_ as numbers, but has coef_, intercept_"),
-        (RobustScaler(with_centering=False), ("center_",), "not center_ .*but has scale_.$"),
-        (PCA(2), None, "none of the usual attributes as numbers, but has components_, "),
-        (Nothing(), None, "but has none at all.$"),
-        (KMeans(2), None, "cluster_centers_, .*order: use DPKTupleKMeans.$"),
-    ],
-    ids=str,
-)
-def test_an_estimator_without_these_numbers_is_refused_in_our_words(estimator, names, words):
-    with pytest.raises(ValueError, match=words) as error:
-        probe(estimator, 3, names, ())
-    assert error.value.__cause__ is None

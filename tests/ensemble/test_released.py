@@ -58,27 +58,6 @@ def test_answers_are_those_of_the_released_estimator_and_finite_for_huge_rows():
     assert np.isfinite(model.predict(np.array([[1e300, -1e300]]))).all()
 
 
-@pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning",
-)
-@pytest.mark.parametrize(
-    "inner, output, method, missing",
-    [
-        (RobustScaler(), "center_", "transform", "scale_"),
-        (PCA(1), "components_", "score", "mean_"),
-        (Ridge(), "coef_", "predict", "intercept_"),
-    ],
-)
-def test_what_the_output_lacks_for_a_method_is_named(inner, output, method, missing):
-    X = np.random.default_rng(0).normal(size=(60, 2))
-    model = SampleAndAggregate(inner, output=(output,), n_blocks=4, output_bounds=3.0)
-    model.set_params(random_state=0).fit(X, X[:, 0])
-    with pytest.raises(ValueError, match=f"output must also name {missing}") as caught:
-        getattr(model, method)(X)
-    assert caught.value.__context__ is None
-
-
 ROWS = np.random.default_rng(0).normal(size=(90, 2))
 PARTS = [ROWS[:7], ROWS[7:7], ROWS[7:40], ROWS[40:]]
 IN_PARTS = {

@@ -50,13 +50,6 @@ def test_errors_are_of_the_centers_and_in_their_order(server):
     assert "cluster_centers_[3, 5]" in model.summary().to_frame().index
 
 
-def test_centers_that_are_noise_are_not_called_ok():
-    for server in (True, False):
-        for seed in range(4):
-            _, model = fitted(seed, n=100, server=server, epsilon=0.05)
-            assert model.status_ != "ok"
-
-
 def test_errors_of_counts_allow_for_what_the_clip_of_clients_may_have_taken():
     """Counts of norm up to one, clipped to .8: up to a quarter more, 1.9 standard errors."""
     state = replace(

@@ -1,14 +1,11 @@
 """What the server learns from releases."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from federated_states import mixture
 from sklearn.metrics import pairwise_distances_argmin_min
 
 from sklearn_dp import FederatedDPKMeans
-from sklearn_dp.federated import _learn
 from sklearn_dp.federated._starts import server_lloyds
 
 pytestmark = pytest.mark.filterwarnings(
@@ -18,18 +15,6 @@ pytestmark = pytest.mark.filterwarnings(
 
 
 # -- what the status says --------------------------------------------------------------------------
-
-
-def test_the_status_tells_how_much_more_is_needed():
-    """A gain of 1 / 5 is a half at a quarter of the variance: twice the clients. Not above 1/2."""
-    state = SimpleNamespace(status="ok")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_learn, "replace", lambda state, status: status)
-        assert "points; 2 times as many rows" in _learn._judged(state, 0.2)
-        assert "points; 100 times" in _learn._judged(state, 0.0)
-    assert _learn._judged(state, 0.5) is state
-    worse = SimpleNamespace(status="no bound found: the unit ball is used")
-    assert _learn._judged(worse, 0.1) is worse
 
 
 @pytest.mark.quick("0.02")

@@ -1,11 +1,9 @@
 """Estimates of several segments, moved toward their mean."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
-from sklearn_dp.segments._shrinkage import share_centers, shrunk
+from sklearn_dp.segments._shrinkage import shrunk
 
 
 def test_by_hand():
@@ -29,28 +27,3 @@ def test_errors_are_smaller_and_intervals_hold(between):
     held = (np.abs(moved - truth) < 1.96 * errors).mean()
     assert held > 0.93 - 0.013  # and more where all are alike, as that is not known
     assert np.square(moved - truth).mean() < np.square(seen - truth).mean()
-
-
-def test_centers_are_matched_before_they_are_moved():
-    """Five segments with the same two clusters, in either order, and no more than noise between."""
-    rng = np.random.default_rng(2)
-    places, models = np.array([[0.0, 0.0], [9.0, 9.0]]), []
-    for number in range(5):
-        centers = places + rng.normal(size=(2, 2))
-        order = [1, 0] if number % 2 else [0, 1]
-        models.append(
-            SimpleNamespace(
-                cluster_centers_=centers[order], cluster_centers_std_error_=np.ones((2, 2))
-            )
-        )
-    before = [model.cluster_centers_.copy() for model in models]
-    share_centers(models, places)
-    for number, (model, old) in enumerate(zip(models, before, strict=True)):
-        truth = places[::-1] if number % 2 else places
-        assert np.abs(model.cluster_centers_ - truth).max() < 3
-        assert not np.array_equal(model.cluster_centers_, old)
-    firsts = [m.cluster_centers_[number % 2] for number, m in enumerate(models)]
-    assert (
-        np.std(firsts, axis=0).max()
-        < np.std([o[i % 2] for i, o in enumerate(before)], axis=0).max()
-    )

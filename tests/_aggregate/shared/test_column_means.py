@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from kernel_tools import open_session
 
-from sklearn_dp import DPPCA, DPKMeans
 from sklearn_dp._aggregate.shared.column_means import (
     refined_centers,
     refinement_entry,
@@ -52,25 +51,3 @@ def test_each_column_is_as_good_as_its_own_unit_allows(released):
     assert np.all(found.std_error < [2.0, 310, 2.0])
     within = np.sqrt(np.mean(np.square(X - means[labels]), axis=0))
     assert np.all(np.abs(found.within / within - 1)[[0, 2]] < 0.3)  # of salaries it is noise
-
-
-def test_columns_lost_in_the_noise_are_named():
-    X = persons(60, np.random.default_rng(0))
-    model = DPKMeans(4, epsilon=0.1, bounds=(BOX.low, BOX.high), random_state=0).fit(X)
-    assert not model.trustworthy_ and not model.status_.startswith("ok")
-
-
-@pytest.mark.parametrize("bounded", [True, False])
-def test_ages_of_a_table_are_known(bounded):
-    """The age of each center to a year or five; without this, to 300 years."""
-    X = persons(20_000, np.random.default_rng(1))
-    bounds = (BOX.low, BOX.high) if bounded else None
-    mean = DPPCA(2, bounds=bounds, random_state=0).fit(X).mean_
-    assert np.all(np.abs(mean - X.mean(axis=0)) < [1.5, 1500, 1.5])
-    model = DPKMeans(4, bounds=bounds, random_state=0).fit(X)
-    means = np.array([X[model.labels_ == j].mean(axis=0) for j in range(4)])
-    off, error = np.abs(model.cluster_centers_ - means), model.cluster_centers_std_error_
-    most = 1.0 if bounded else 5.0
-    assert model.trustworthy_ and np.all(error[:, [0, 2]] < most)
-    assert np.all(off[:, [0, 2]] < 5.5 * error[:, [0, 2]])
-    assert abs(model.size_ - 20_000) < 5.5 * model.size_std_error_
