@@ -124,9 +124,8 @@ METHODS = (
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
-@pytest.mark.parametrize("named", [False, True])
-def test_the_twin_answers_as_the_released_estimator(model, named, tmp_path):
-    rows = pd.DataFrame(X, columns=["a", "b", "c"]) if named else X
+def test_the_twin_answers_as_the_released_estimator(model, tmp_path):
+    rows = pd.DataFrame(X, columns=["a", "b", "c"])
     model = model.set_params(epsilon=80.0, random_state=0).fit(rows)
     twin = model.to_sklearn()
     assert type(twin).__module__.startswith("sklearn.")

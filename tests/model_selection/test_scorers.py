@@ -83,8 +83,6 @@ def test_ranges_that_cannot_be_scaled_are_refused(low, high):
     [
         (DPKMeans, {"n_clusters": [2, 3]}),
         (partial(DPGaussianMixture, covariance_type="full"), {"n_components": [1, 3]}),
-        (partial(DPGaussianMixture, covariance_type="diag"), {"n_components": [1, 3]}),
-        (partial(DPGaussianMixture, covariance_type="tied"), {"n_components": [1, 3]}),
     ],
 )
 def test_scores_of_single_precision_are_those_of_double(made, grid, scale):
