@@ -118,6 +118,14 @@ def test_a_counted_source_notices_what_changes():
         source.read_weights()
 
 
+@pytest.mark.parametrize("values", [[1, 2, 3], [1, 2, 3, 4, 5]], ids=["fewer", "more"])
+def test_groups_and_weights_of_another_length_are_refused_when_rows_are_counted(values):
+    with pytest.raises(PartError, match="^groups, part 2: it must have one entry for each row"):
+        CheckedSource(2, ARRAY, lambda: ROWS, lambda: values).counted()
+    with pytest.raises(PartError, match="^y, part 2: it must have one entry for each row"):
+        CheckedSource(2, ARRAY, lambda: ROWS, None, lambda: values).counted("y")
+
+
 def test_a_part_has_to_be_what_it_was_in_the_first_pass():
     """Also if its state has been made again, with digests of other values."""
     read = lambda values: lambda: values  # noqa: E731

@@ -20,6 +20,7 @@ from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._queries import blocks as _blocks
 from sklearn_dp._queries.balls import BallSum
 from sklearn_dp.audit import replay_audit
+from sklearn_dp.audit._certificate.cases import Detector
 from sklearn_dp.ensemble import SampleAndAggregate
 from sklearn_dp.ensemble import _sample_and_aggregate as module
 from sklearn_dp.ensemble._aggregation import Aggregation
@@ -306,6 +307,24 @@ def test_replay_of_a_thousand_pairs(options):
     X = np.random.default_rng(0).normal(size=(30, 3))
     audit = replay_audit(SampleAndAggregate(**options), X, repeats=100)
     assert audit.violations == [] and audit.n_pairs - audit.n_voided >= 1000
+
+
+@pytest.mark.parametrize(
+    ("options", "entry"),
+    [
+        ({"agreement": 0.3}, "box"),
+        ({"agreement": 0.6}, "center"),
+        ({"aggregator": "mean"}, "mean"),
+    ],
+    ids=str,
+)
+def test_a_row_that_moves_its_block_from_one_place_to_another(options, entry):
+    """Both places have other blocks: one count goes down and one up, by all that is claimed."""
+    rows = np.repeat([[-1.0], [1.0]], (40, 6), axis=0)
+    settings = {"n_blocks": 12, "epsilon": 50.0, "output_bounds": 1.0, **options}
+    model = SampleAndAggregate(Detector(), output=("cluster_centers_",), **settings)
+    audit = replay_audit(model, rows, strangers=False)
+    assert audit.violations == [] and audit.ratios[entry] > 0.99
 
 
 def as_added(original):
