@@ -57,7 +57,9 @@ class Ends:
         *released, beyond = seen.ends(session.remaining() / 2)
         low, high = np.maximum(self.outer[0], released[0]), np.minimum(self.outer[1], released[1])
         found = where & ~seen.unseen
-        found &= ~self.closed | (high - low < narrow * (self.outer[1] - self.outer[0]))
+        # A box is kept where no spread is seen: rows may be anywhere in it.
+        width = self.outer[1] - self.outer[0]
+        found &= ~self.closed | (seen.told & (high - low < narrow * width))
         single = where & seen.single
         return replace(
             self,
