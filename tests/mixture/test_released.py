@@ -52,8 +52,8 @@ def test_it_behaves_like_scikit_learns(form):
     assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
-@pytest.mark.parametrize("form", ["diag", "full", "tied"])
-@pytest.mark.parametrize("value", [1.0, 2023.0, -5.0, 1e6, (1.0, 7.0), "rare"])
+@pytest.mark.parametrize("form", ["diag", "full"])
+@pytest.mark.parametrize("value", [-5.0, 1e6, (1.0, 7.0), "rare"])
 @pytest.mark.parametrize("width", [None, 2.0])
 def test_a_column_of_one_value_does_not_decide_where_rows_belong(form, value, width):
     """Nor where scikit-learn evaluates the mixture. Squares less squares, of a deviation that is no

@@ -206,6 +206,7 @@ def test_a_replay_notices_scales_that_are_not_released(numbers, monkeypatch):
     assert not replay_audit(model, X).passed
 
 
+@pytest.mark.slow
 def test_a_replay_notices_a_group_in_two_segments(numbers, monkeypatch):
     X, model = numbers
     groups = np.arange(60) // 4
