@@ -43,7 +43,6 @@ _BEYOND = 0.06  # of a release, in squared sensitivity, for which rows are beyon
 _ABSOLUTE, _TYPICAL = 0.5, 0.8  # weight of mean deviations; what they are, in standard ones
 _FEW = 8  # columns
 _FOURTHS = 0.3  # weight of fourth powers beside squares
-_SINGLE = 1.1  # the longest that a row is that is far out in one column
 _DIGITS = 1e-9  # of half a box: less is no spread
 _HIDDEN = 2.0  # standard deviations of noise that a variance has to exceed
 FEWEST = 3.0
@@ -286,7 +285,6 @@ def _mean(
         "mean",
         rho=(1 - _COUNTS) * rho,
         counts=_COUNTS * rho,
-        most=math.inf,
         likely=_LIKELY / math.sqrt(len(at)),
     )
     half, offset = vectors.half, np.clip(found.parts[0], -1.0, 1.0)
@@ -319,9 +317,6 @@ def _squares(
     typical = np.minimum(1 / wide**2, 0.5) if len(at) > 1 else np.full(1, 0.5)
     shifts = typical, np.minimum(3 * typical**2, typical)
     vectors = replace(vectors, shifts=shifts)
-    # A row that is far out in one column is no longer than this, but for the other columns.
-    parts = [w * np.maximum(s, 1 - s) for (_, w), s in zip(powers, shifts, strict=True)]
-    longest = float(np.linalg.norm(parts, axis=0).max()) * (_SINGLE if len(at) > 1 else 1.0)
     found = clipped_mean(
         session,
         table,
@@ -330,7 +325,6 @@ def _squares(
         SQUARES,
         rho=(1 - _COUNTS) * rho,
         counts=_COUNTS * rho,
-        most=longest,
         likely=_LIKELY,
     )
     return _Squares(vectors, found)

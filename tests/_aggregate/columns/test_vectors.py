@@ -1,7 +1,5 @@
 """Noisy means of bounded vectors: what a row becomes, the clip, and what one row may add."""
 
-import math
-
 import numpy as np
 import pytest
 from kernel_tools import open_session
@@ -22,11 +20,11 @@ def of_box(**options):
     return Vectors(np.arange(3), low, high, np.array([2.0, 0.0, 2.0]), **options)
 
 
-def clipped(X, vectors, rho=1e6, seed=0, units=None, most=math.inf, likely=1.0):
+def clipped(X, vectors, rho=1e6, seed=0, units=None, likely=1.0):
     entries = PlanEntry.gaussian("distances", rho, ""), PlanEntry.gaussian("mean", rho, "")
     session = open_session(*entries, rho=2 * rho, random_state=seed)
     table = Table.in_memory(X, Units(len(X)) if units is None else units)
-    rest = {"counts": rho, "most": most, "likely": likely}
+    rest = {"counts": rho, "likely": likely}
     return clipped_mean(session, table, vectors, float(len(X)), "mean", rho=rho, **rest)
 
 
@@ -78,7 +76,6 @@ def test_the_radius_is_where_noise_and_loss_are_least_together():
     assert np.median(small) < 0.6
     # What noise adds to sampling next to nothing, no row pays for.
     assert clipped(X, vectors, rho=1e3).radius == pytest.approx(vectors.most)
-    assert clipped(X, vectors, most=0.5, rho=1e3).radius <= 0.5
 
 
 def test_noise_is_what_it_says():
@@ -107,6 +104,6 @@ def test_groups_weigh_one_and_parts_add_up():
         Part(ArraySource(X[299:], 1), units.take(slice(299, 900))),
     ]
     table = Table(LocalEngine(parts), 3, np.float64, units.facts)
-    rest = {"counts": 1e6, "most": math.inf, "likely": 1.0}
+    rest = {"counts": 1e6, "likely": 1.0}
     found = clipped_mean(session, table, of_box(), 900.0, "mean", rho=1e6, **rest)
     assert np.array_equal(found.parts[0], whole.parts[0])
