@@ -107,8 +107,8 @@ def test_intervals_hold_of_rare_values_that_noise_hides(spreads):
 
 def test_intervals_hold_of_encoded_categories():
     """Five categories in sixteen columns, where nearly every row is far out in several: 192
-    standard deviations and as many means. One in 100 misses; 10 of either has probability 1e-7. Were
-    rows that are longer than a limit left out of what clips take, 90 in 100 would."""
+    standard deviations and as many means. One in 100 misses; 10 of either has probability 1e-7.
+    Were rows that are longer than a limit left out of what clips take, 90 in 100 would."""
     laws = (
         [0.6, 0.2, 0.1, 0.07, 0.03],
         [0.85, 0.1, 0.03, 0.02],
