@@ -11,7 +11,7 @@ from partition_tools import SECRET, quotes_nothing
 from scipy.sparse import csr_array
 from sklearn.utils import check_array
 
-from sklearn_dp._partitions._check_part import CheckedSource, Columns, Reason, columns_of
+from sklearn_dp._partitions._check_part import MOST_ROWS, CheckedSource, Columns, Reason, columns_of
 from sklearn_dp.exceptions import PartError
 
 ROWS = np.full((4, 2), SECRET)
@@ -105,6 +105,28 @@ def test_columns_of_a_part_are_taken_by_name(make):
         ARRAY.check(make(part))  # nothing tells which is which
 
 
+def test_types_of_parts_follow_that_of_the_table():
+    single = Columns(2, None, np.dtype(np.float32))
+    assert ARRAY.check(ROWS.astype(np.float32)).dtype == np.float64
+    with pytest.raises(Reason, match="contains float64 where X contains float32"):
+        single.check(ROWS)
+    # A part without rows has no numbers that could be changed.
+    assert single.check(ROWS[:0]).dtype == np.float32
+
+
+def test_rows_of_a_part_are_limited(monkeypatch):
+    monkeypatch.setattr("sklearn_dp._partitions._check_part.MOST_ROWS", 3)
+    assert len(ARRAY.check(ROWS[:3])) == 3
+    with pytest.raises(Reason, match="more than 3 rows"):
+        ARRAY.check(ROWS)
+    # 2**27 terms of at most 2**36, the largest that a pass adds up, are below 2**63.
+    assert MOST_ROWS * 2**36 <= 2**63
+
+
+def test_far_entries_are_moved_to_the_largest():
+    assert np.abs(ARRAY.check(np.array([[1e300, -1e300]]))).max() == 1e150
+
+
 def test_a_counted_source_notices_what_changes():
     rows, groups, weights = [ROWS, ROWS[:3]], [[1, 2, 3, 4], [1, 2, 4, 3]], [[1.0] * 4, [1, 2, 3]]
     readers = [partial(values.pop, 0) for values in (rows, groups, weights)]
@@ -161,3 +183,20 @@ def test_no_value_of_a_list_of_rows_is_asked_for_its_columns(kind):
     for rows in (kind([1.0, 2.0]), kind(["ab", "cd"]), kind([{1: 2, 3: 4}])):
         with pytest.raises(Reason, match="X|2D"):
             columns_of(rows)
+
+
+@pytest.mark.parametrize("change", ["order", "value", "sign of zero"])
+def test_a_counted_source_notices_other_rows(change):
+    """A shuffle without an order, for example, comes out in another one when it is read again."""
+    first = np.array([[0.0, 1.0], [2.0, 3.0], [SECRET, 5.0]])
+    other = {
+        "order": first[[1, 0, 2]],
+        "value": np.nextafter(first, 9e9),
+        "sign of zero": first * [[-1.0, 1.0]],
+    }[change]
+    rows = [first, first.copy(order="F"), other]
+    source = CheckedSource(4, ARRAY, lambda: rows.pop(0)).counted()
+    assert np.array_equal(source.read(), first)
+    with pytest.raises(PartError, match="^X, part 4: its rows .* reordered") as caught:
+        source.read()
+    assert quotes_nothing(caught.value)

@@ -22,6 +22,11 @@ APPROX = PrivacyBudget(epsilon=1.0, delta=1e-6)
 CONCENTRATED = PrivacyBudget(rho=0.5, delta=1e-6)
 
 
+def test_repr_shows_only_what_was_given():
+    assert repr(APPROX) == "PrivacyBudget(epsilon=1.0, delta=1e-06)"
+    assert repr(PrivacyBudget(rho=0.5)) == "PrivacyBudget(rho=0.5, delta=0.0)"
+
+
 @pytest.mark.parametrize("name", ["epsilon", "rho"])
 @pytest.mark.parametrize("bad", [0, 0.0, -0.0, -1.0, math.nan, math.inf, -math.inf, 10**400])
 def test_size_out_of_range_is_refused_by_name(name, bad):
