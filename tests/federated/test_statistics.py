@@ -7,7 +7,7 @@ from federated_states import NASTY, ROW_STATES, D, all_kinds, data, states
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._grid import Grid
 from sklearn_dp.federated import client_update
-from sklearn_dp.federated._answers import norm_of
+from sklearn_dp.federated._answers import NORM_EDGES, norm_of
 from sklearn_dp.federated._messages import empty_message
 from sklearn_dp.federated._statistics import STATISTICS, coarse_step, row_bounds
 
@@ -50,6 +50,18 @@ def test_the_margin_counts_rows_that_are_clearly_next_to_one_center():
     assert client_update("margin", message, X)["margin counts"].tolist() == [2, 1]
 
 
+@all_kinds(ROW_STATES)
+def test_statistics_of_blocks_add_up_to_that_of_all_rows(state):
+    """Whatever is in the other block: integers, and each row's part is its own."""
+    X = np.vstack([data(3, 30, scale=2.0), *NASTY.values()])
+    statistic, message = STATISTICS[state.kind], state.message
+    whole = statistic(message, X)
+    rows = [statistic(message, X[i : i + 1]) for i in range(len(X))]
+    for name, value in whole.items():
+        assert np.issubdtype(value.dtype, np.integer)
+        assert np.array_equal(sum(row[name] for row in rows), value)
+
+
 def test_a_moment_is_the_upper_triangle_of_the_sum_of_products():
     """On the grid, in coarse steps: within the rounding of two entries of norm 2**15."""
     (state,) = [state for state in ROW_STATES if state.kind == "moment"][:1]
@@ -70,6 +82,16 @@ def test_a_row_of_a_moment_has_a_norm_that_leaves_room_for_four_billion_rows(lim
     assert limit / coarse <= 2**15 and np.log2(coarse) % 1 == 0
     assert coarse == 1 or limit / coarse > 2**14  # no coarser than needed
     assert 2**32 * (limit / coarse) ** 2 < 2**63
+
+
+def test_norms_are_binned_before_any_bound_is_known():
+    """A row in one bin, the last one for whatever is beyond the edges."""
+    message = empty_message(2, None)
+    X = np.array([[3.0, 4.0], [0.0, 0.0], [5e-324, 0.0], [1e308, 1e308]])
+    found = STATISTICS["bound"](message, X)["bound"]
+    assert found.sum() == 4 and found[0] == 2 and found[-1] == 1
+    (middle,) = np.flatnonzero(found[1:-1]) + 1
+    assert NORM_EDGES[middle] <= 5.0 < NORM_EDGES[middle + 1]
 
 
 def test_every_kind_of_round_has_bounds_for_the_vectors_of_its_answer():
