@@ -21,7 +21,6 @@ def rows_of(day, n=300):
     return CENTERS[rng.integers(4, size=n)] + 0.05 * rng.normal(size=(n, 3))
 
 
-RELEASES_OF_MOMENTS = {f"component {name}" for name in ("counts", "sums", "moments", "distances")}
 STREAMS = {"one day each": {}, "two days each": {"n_days": 2}, "forgetting": {"half_life": 2.0}}
 
 

@@ -19,7 +19,6 @@ from sklearn_dp import (
     DPKMeans,
     DPKTupleKMeans,
     DPOneClusterKMeans,
-    DPOneHotEncoder,
     DPQuantiles,
     DPRobustScaler,
     DPStandardScaler,
@@ -171,7 +170,7 @@ def fitted(model, X):
     return model.fit(X)
 
 
-@pytest.mark.quick("mean-*-none", "mean-skewed-b*", "*-skewed-box", "*-tails-none", "*-blobs-box")
+@pytest.mark.quick("mean-*-none", "*-skewed-box", "*-blobs-box")
 @pytest.mark.parametrize(("name", "kind", "bounds"), CASES)
 def test_errors_fall_or_stay(name, kind, bounds):
     """The median of three fits at each budget: at most 1.5 times the best before, or nothing."""
@@ -194,13 +193,3 @@ def test_errors_fall_or_stay(name, kind, bounds):
         now <= max(1.5 * before, nothing) for now, before in zip(found[1:], best, strict=False)
     ), found
     assert found[-1] <= nothing, found
-
-
-def test_with_a_large_budget_every_category_is_found():
-    rng = np.random.default_rng(0)
-    X = rng.choice(list("abcde"), p=[0.5, 0.3, 0.1, 0.09, 0.01], size=(N, 2)).astype(object)
-    missing = [
-        10 - sum(map(len, DPOneHotEncoder(epsilon=budget, random_state=0).fit(X).categories_))
-        for budget in (0.1, *BUDGETS)
-    ]
-    assert missing == sorted(missing, reverse=True) and missing[-1] == 0 < missing[0]

@@ -81,25 +81,6 @@ def test_a_release_is_paid_for_and_noted_and_an_exhausted_plan_refuses_it(name):
     assert len(session.report().releases) == 1
 
 
-def test_lengths_are_steps_times_the_unit():
-    plan = PlanEntry("a", "gaussian", 0.5, uses=None)
-    steps = open_session(plan).gaussian("a", [[1, 2], [3, 4]], sensitivity=2.0, rho=0.1)
-    unit = np.array([0.25, 4.0])
-    lengths = open_session(plan).gaussian(
-        "a", [[1, 2], [3, 4]], sensitivity=2.0, rho=0.1, unit=unit
-    )
-    assert np.array_equal(lengths, steps * unit) and lengths.dtype == np.float64
-
-
-def test_a_search_that_finds_nothing_says_none():
-    plan = PlanEntry("a", "friendly core", 0.5, delta=0.01, uses=None)
-    session = open_session(plan, delta=0.1)
-    assert session.above_threshold("a", [0], 10**9, sensitivity=1.0, epsilon=0.1) is None
-    assert (
-        session.report_leader_if_stable("a", [5, 5], sensitivity=1, epsilon=0.1, delta=1e-6) is None
-    )
-
-
 def test_the_threshold_of_a_stability_histogram_is_where_values_begin():
     session = open_session(PlanEntry("a", "stability histogram", 0.5, 1e-9))
     codes, counts = np.arange(2000), np.full(2000, 7)

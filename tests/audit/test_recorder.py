@@ -10,7 +10,6 @@ from sklearn_dp import DPKMeans, FriendlyMean
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._plan import Mechanism, PlanEntry
 from sklearn_dp.audit import neighboring_pairs, record_releases, replay_releases
-from sklearn_dp.exceptions import ExactStatisticsWarning
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.ExactStatisticsWarning"),
@@ -63,15 +62,6 @@ def test_every_sampler_tells_its_law_and_scale():
     ]
 
 
-def test_outputs_can_be_forced():
-    def force(event):
-        return np.array([7, 7]) if event.entry == "sum" else event.output
-
-    with record_releases(force) as events:
-        output = release()
-    assert output.tolist() == [7, 7] == events[1].output.tolist()
-
-
 def test_a_replay_goes_the_way_of_the_recording_on_all_neighbors():
     with record_releases() as recorded:
         first = DPKMeans(3, epsilon=50.0).fit(X)
@@ -99,33 +89,6 @@ def test_what_concerns_single_units_follows_them():
         for es in (recorded, events)
     ]
     assert decided[0] and len(decided[1][0]) == len(decided[0][0]) - 1
-
-
-def test_a_release_that_was_not_recorded_keeps_its_own_output():
-    with record_releases() as recorded:
-        before = release()
-    with replay_releases(recorded[:1], [0]) as events:
-        after = release((500_000, 500_000))
-    assert len(events) == 2 and np.all(after > 100_000 + before)
-
-
-def test_forced_outputs_are_told_and_a_recording_forces_none():
-    """Even where what is forced is what was drawn: nobody can tell."""
-    forced = {"force": lambda event: event.output}
-    for options, noise in (({}, "system"), (forced, "forced")):
-        with record_releases(**options) as recorded:
-            assert FriendlyMean().fit(X).privacy_report_.noise == noise
-        with replay_releases(recorded, np.arange(len(X))):
-            assert FriendlyMean().fit(X).privacy_report_.noise == "forced"
-            assert FriendlyMean(random_state=0).fit(X).privacy_report_.noise == "forced"
-    assert FriendlyMean().fit(X).privacy_report_.noise == "system"
-
-
-@pytest.mark.parametrize("context", [record_releases, lambda: replay_releases([], [0])])
-def test_a_warning_says_that_nothing_recorded_is_private(context):
-    with pytest.warns(ExactStatisticsWarning, match="not private") as caught, context():
-        pass
-    assert caught[0].filename == __file__
 
 
 def test_nothing_is_recorded_outside_the_context():

@@ -45,12 +45,3 @@ def test_mutants_of_the_rounds_are_killed(monkeypatch, attribute, change):
     except PlanError as error:  # no plan, no fit
         found = [str(error)]
     assert found != []
-
-
-def test_a_ball_whose_number_is_lost_in_the_noise_is_no_success():
-    for n, status in ((400, "few points in the ball: noise could explain"), (3000, "ok")):
-        rng = np.random.default_rng(8)
-        X = rng.choice([-0.7, 0.7], size=(n, 1)) + 0.03 * rng.normal(size=(n, 2))
-        model = DPOneClusterKMeans(2, epsilon=1.0, bounds=(-1, 1), random_state=8).fit(X)
-        lost = model.cluster_weights_.min() < 2 * model.cluster_weights_std_error_.max()
-        assert model.status_.startswith(status) and lost == (status != "ok")

@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp._privacy._units import Units
-from sklearn_dp.cluster._keywords import (
-    counted_pairs,
-    described,
-    keywords_of,
-    listed_texts,
-    status_of,
-)
+from sklearn_dp.cluster._keywords import counted_pairs, described, keywords_of, status_of
 
 
 @pytest.mark.parametrize(
@@ -37,13 +31,6 @@ def test_of_a_vocabulary_only_its_words_count():
     known = frozenset(["late", "the"])
     assert keywords_of("The parcel is late", 5, known, frozenset(["the"])) == ["the", "late"]
     assert keywords_of("The parcel is late", 1, known, frozenset()) == ["the"]
-
-
-def test_texts_are_read_one_by_one():
-    pandas = pytest.importorskip("pandas")
-    values = ["a", None, 3, ["b"]]
-    for texts in (values, tuple(values), pandas.Series(values), np.array(values, dtype=object)):
-        assert listed_texts(texts, 4) == values
 
 
 def test_a_unit_is_in_so_many_pairs_and_in_each_once():
@@ -73,14 +60,3 @@ def test_a_word_that_all_topics_use_is_no_keyword():
         "1 of 3 topics (2): the size is lost in noise; use fewer topics or more budget; "
         "1 of 3 topics (1): no keyword stands out from the noise; clusters: few rows"
     )
-
-
-def test_noise_alone_seldom_makes_a_keyword():
-    """Topics of noise have a keyword in 5%, by a union bound; of 2,000 topics, at most 7.5%.
-
-    A false alarm has probability 2e-7 (binomial); a threshold that is lower by a tenth is seen.
-    """
-    counts = 10.0 * np.random.default_rng(0).normal(size=(2000, 50))
-    words, noise = [f"w{i}" for i in range(50)], np.full(2000, 10.0)
-    found = described(counts, noise, np.zeros(2000), np.ones(2000), words, 5)
-    assert 40 <= sum(bool(topic.keywords) for topic in found) <= 150

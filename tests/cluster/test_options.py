@@ -45,19 +45,6 @@ def test_bad_values_are_refused_by_name_before_anything_is_planned(options, erro
             model.privacy_plan(2)
 
 
-@pytest.mark.parametrize("aggregator", KIND)
-def test_options_of_another_aggregator_are_refused(aggregator):
-    for other in ({*KIND.values()} - {KIND[aggregator]}).pop()(), {}, "core", 3:
-        with pytest.raises(TypeError, match="options"):
-            aggregator_settings(aggregator, other)
-
-
-def test_auto_has_none():
-    assert aggregator_settings("auto", None) == {}
-    with pytest.raises(ValueError, match="options"):
-        DPKTupleKMeans(3, options=FriendlyCoreOptions()).privacy_plan(2)
-
-
 def test_they_reach_the_stage_and_survive_clone_and_pickle():
     model = DPKTupleKMeans(3, aggregator="noisy_centers", options=FarBallsOptions(9.0), rho=40.0)
     stage, _ = model._stage(model._target(), 2)

@@ -2,7 +2,6 @@
 
 import contextlib
 import threading
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -298,27 +297,6 @@ def _states():
     yield _server.first_message(setup, None)
 
 
-def test_a_message_is_nobodys_but_the_readers():
-    state = next(_states())
-    one, other = state.message, state.message
-    rewrite(one, np.random.default_rng(0))
-    assert all(np.array_equal(other[name], value) for name, value in state.message.items())
-    assert not any(value.flags.writeable for value in other.values())
-    with pytest.raises(ValueError, match="WRITEABLE"):
-        other["limit"].flags.writeable = True
-
-
-def test_an_answer_that_hangs_when_it_is_read_is_given_up():
-    class Slow:
-        def __array__(self, *arguments, **options):
-            time.sleep(30)
-
-    state = next(_states())
-    engine = LocalEngine([Honest(rows(3)), Keeps({"second moment": Slow()})], seconds=1.0, n_jobs=2)
-    (good, _), (_, error) = engine.ask(state.kind, state.message)
-    assert good is not None and isinstance(error, TimeoutError)
-
-
 def test_operators_are_told_no_words_of_clients():
     state, deaths = next(_states()), [kind(SECRET) for kind in DEATHS]
     _, failed = _engines.total_of(state.kind, state.message, [(None, error) for error in deaths])
@@ -372,23 +350,6 @@ def test_the_same_rows_are_not_two_clients(clients):
     with pytest.raises(ValueError, match="clients: "):
         FederatedDPKMeans(2, ledger=ledger).fit_clients(clients, n_features=D)
     assert ledger.entries == ()
-
-
-@pytest.mark.parametrize(
-    "clients",
-    [
-        [X[:10], X[10:]],
-        [X[j::5] for j in range(5)],
-        [X, X.copy()],
-        [X, X[:0], X[:0]],
-        [X[:, :2], X[:, 2:]],
-        [Site().read, Site().read],
-        [],
-        np.array_split(X, 30),
-    ],
-)
-def test_rows_that_lie_apart_are(clients):
-    check_distinct(clients)
 
 
 def test_a_client_id_is_no_number_in_the_line():

@@ -92,19 +92,6 @@ def test_releases_add_up_to_the_plan_and_the_plan_to_the_target(
     )
 
 
-def test_a_step_of_epsilon_one_has_the_noise_that_the_released_code_lacks():
-    """A budget that is all step 1: sigma = radius^2 * 4.2247 = 511.2, not 46.47."""
-    model = FederatedDPKMeans(3, bounds=11.0)
-    setup = Setup(3, 6, model._domain(6), np.eye(6))
-    budget = PrivacyBudget(epsilon=1.0, delta=1e-6)
-    plan = PrivacyPlan(budget, (PlanEntry("second moment", "gaussian", budget.to_rho()),))
-    session = PrivacySession(plan, random_state=0)
-    state = first_message(setup, session)
-    server_update(state, {"second moment": np.zeros(21, dtype=np.int64)}, session)
-    (row,) = session.report().releases
-    assert row["sigma"] == pytest.approx(121 * 4.2247, rel=1e-4)
-
-
 def test_the_noise_of_a_moment_is_isometric():
     """d = 100: diagonal s, off it s / sqrt 2, spectral norm (13.8 +- 0.8) s, four seeds."""
     setup = Setup(3, 100, FederatedDPKMeans(bounds=1.0)._domain(100), np.eye(100))

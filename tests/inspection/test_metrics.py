@@ -25,15 +25,6 @@ def test_costs_are_compared_by_ratio_and_densities_by_difference():
     assert not density.is_cost
 
 
-def test_the_metric_of_a_user_is_asked_of_the_twin_too():
-    given = yardstick(DPKMeans(3), X, lambda model, rows: len(rows) + model.n_clusters, 0)
-    assert given.reference == 303 and not given.is_cost
-    with pytest.raises(TypeError, match="metric must return a number, got str"):
-        yardstick(DPKMeans(3), X, lambda model, rows: "good", 0)
-    with pytest.raises(TypeError, match="metric must be None or a function"):
-        yardstick(DPKMeans(3), X, "accuracy", 0)
-
-
 def test_without_a_twin_or_lloyd_sums_there_is_no_floor():
     assert math.isnan(yardstick(DPOneCluster(n_points=9), X, len, 0).reference)
     estimator = DPPCA(2)

@@ -8,12 +8,8 @@ import pytest
 from grid_tools import parts_in_memory, rows_in_memory
 from mixture_tools import WAYS, Mixture, audit_data
 
-from sklearn_dp._aggregate.mixture import (
-    fit as _mixture,
-)
-from sklearn_dp._aggregate.mixture import (
-    start as _start,
-)
+from sklearn_dp._aggregate.mixture import fit as _mixture
+from sklearn_dp._aggregate.mixture import start as _start
 from sklearn_dp._aggregate.moments import estimates as _estimates
 from sklearn_dp._aggregate.moments import margins as _margins
 from sklearn_dp._aggregate.moments import moment_releases

@@ -33,12 +33,6 @@ def maker(score_share=0.25):
     )
 
 
-@pytest.mark.parametrize("estimator, gaussian", [(DPKMeans, True), (DPKTupleKMeans, False)])
-def test_whether_releases_are_gaussian_is_read_from_the_plan(estimator, gaussian):
-    step = steps_of(2, estimator(3, bounds=3.0))[1]
-    assert releases_are_gaussian(step, 1e-6, (2,), "row") is gaussian
-
-
 def test_a_gaussian_release_that_may_fail_is_not_one_of_the_theorem():
     """A random number of runs would each fail with a probability that nobody pays for."""
     step = candidate(FriendlyMean(locate="cells"), {}, ()).steps[0]

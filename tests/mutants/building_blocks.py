@@ -7,15 +7,9 @@ import numpy as np
 from grid_tools import parts_in_memory, rows_in_memory
 
 from sklearn_dp._aggregate.columns import moments as _moments
-from sklearn_dp._aggregate.friendly import (
-    average as _averages,
-)
-from sklearn_dp._aggregate.friendly import (
-    core as _friendly_core,
-)
-from sklearn_dp._aggregate.friendly import (
-    refine as _refine,
-)
+from sklearn_dp._aggregate.friendly import average as _averages
+from sklearn_dp._aggregate.friendly import core as _friendly_core
+from sklearn_dp._aggregate.friendly import refine as _refine
 from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
 from sklearn_dp._aggregate.kmeans import location as _location
 from sklearn_dp._aggregate.kmeans import quality as _quality

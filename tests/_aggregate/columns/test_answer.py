@@ -49,12 +49,6 @@ def told(found, codes):
     return status_of(found, codes, NAMES, lambda times: f"epsilon = {times:.2g}")
 
 
-def test_what_is_known_is_ok():
-    found = moments()
-    assert set(codes_of_means(found)) == set(codes_of_scales(found)) == {"ok"}
-    assert told(found, codes_of_means(found)) == "ok"
-
-
 def test_errors_are_compared_with_the_spread_that_is_seen():
     """Never with a box: of a hidden spread it is not known whether an error is large."""
     found = moments(error=[1.5, 0.2, 6.0], least=[2.0, 0.0, 9.0], spread_error=[0.5, 10.0, 0.5])
@@ -95,13 +89,3 @@ def test_rows_beyond_bounds_are_told_from_two_percent_on():
         "(wider bounds would help)"
     )
     assert beyond_bounds(replace(found, beyond_sd=0.02)).tolist() == [0.25, 0, 0]
-
-
-def test_public_values_are_known():
-    found = moments(low=[7.0, 0.0, 0.0], high=[7.0, 100.0, 100.0], least=[0.0, 9.0, 9.0])
-    assert codes_of_means(found)[0] == codes_of_scales(found)[0] == "ok"
-
-
-def test_weights_above_the_cap_are_told():
-    found = replace(moments(), weights=Weights(above=0.3))
-    assert told(found, codes_of_means(found)).startswith("weights are cut off: at least 30%")

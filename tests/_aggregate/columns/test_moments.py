@@ -74,26 +74,7 @@ def test_a_far_value_in_one_column_costs_no_other_and_none_is_worse_than_plain()
     assert (ours[[0, 2, 3]] < np.maximum(1.7 * less, 0.02)).all(), (ours, less)
 
 
-@pytest.mark.parametrize("kind", ["wide", "half", "none"])
-def test_other_bounds_are_nearly_as_good_as_a_box(kind):
-    """Column by column: most that a box of common sense tells is found by itself."""
-    low, high = BOX
-    bounds = {
-        "wide": (low, np.array([100, 1e8, 16, 1e6])),
-        "half": (low, np.array([np.inf, np.inf, 16, np.inf])),
-        "none": None,
-    }[kind]
-    off = []
-    for seed in range(9):
-        X = spiky(np.random.default_rng(seed), 20_000)
-        found, _ = fit(X, bounds, seed=seed)
-        off.append(
-            [np.log(found.spread / X.std(axis=0)), (found.mean - X.mean(axis=0)) / X.std(axis=0)]
-        )
-    scale, mean = np.median(np.abs(off), axis=0)
-    assert (scale < [0.03, 0.15, 0.02, 0.1]).all() and (mean < [0.01, 0.05, 0.01, 0.03]).all()
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("bounds", [BOX, None])
 @pytest.mark.parametrize("spreads", [True, False])
 def test_intervals_hold(bounds, spreads):
@@ -126,8 +107,8 @@ def test_intervals_hold_of_rare_values_that_noise_hides(spreads):
 
 def test_intervals_hold_of_encoded_categories():
     """Five categories in sixteen columns, where nearly every row is far out in several: 192
-    standard deviations and as many means. One in 100 misses; 10 of either has probability 1e-7. Were
-    rows that are longer than a limit left out of what clips take, 90 in 100 would."""
+    standard deviations and as many means. One in 100 misses; 10 of either has probability 1e-7.
+    Were rows that are longer than a limit left out of what clips take, 90 in 100 would."""
     laws = (
         [0.6, 0.2, 0.1, 0.07, 0.03],
         [0.85, 0.1, 0.03, 0.02],
@@ -145,16 +126,6 @@ def test_intervals_hold_of_encoded_categories():
     assert np.sum(missed, axis=(0, 2)).max() < 10, np.sum(missed, axis=(0, 2))
 
 
-def test_errors_of_standard_deviations_are_those_of_their_laws():
-    """Without noise to speak of: sqrt((kurtosis - 1) / n) / 2 of the standard deviation."""
-    rng = np.random.default_rng(0)
-    X = np.column_stack([rng.uniform(size=4000), rng.normal(size=4000), rng.exponential(size=4000)])
-    found, _ = fit(X, ([0, -6, 0], [2, 6, 12]), rho=1e9)
-    laws = np.sqrt((np.array([1.8, 3.0, 9.0]) - 1) / 4000) / 2
-    np.testing.assert_allclose(found.spread_error / found.spread, laws, rtol=0.2)
-    np.testing.assert_allclose(found.error, X.std(axis=0) / np.sqrt(4000), rtol=0.05)
-
-
 def test_what_noise_hides_has_an_upper_bound_and_rows_beyond_are_counted():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(50, 10, 3000), (rng.random(3000) < 0.001) * 30.0])
@@ -165,19 +136,3 @@ def test_what_noise_hides_has_an_upper_bound_and_rows_beyond_are_counted():
         seen += found.least[1] > 0
         assert found.beyond[0] == pytest.approx((X[:, 0] > 55).mean(), abs=5 * found.beyond_sd)
     assert seen <= 5
-
-
-def test_nothing_is_known_of_a_few_rows_without_bounds():
-    found, _ = fit(np.random.default_rng(0).normal(size=(40, 2)))
-    assert not found.known.any() and np.isinf(found.error).all() and (found.spread == 1).all()
-    inside, _ = fit(np.random.default_rng(0).uniform(-1, 1, size=(40, 2)), (-1, 1), rho=2.0)
-    np.testing.assert_allclose(inside.spread, 3**-0.5, rtol=0.5)
-
-
-def test_sides_without_length_and_single_columns():
-    rng = np.random.default_rng(0)
-    X = np.column_stack([np.full(2000, 7.0), rng.uniform(0, 9, 2000)])
-    found, _ = fit(X, ([7, 0], [7, 9]))
-    assert found.mean[0] == 7 and found.error[0] < 1 and found.known.all()
-    alone, _ = fit(X[:, 1:], (0, 9))
-    assert abs(np.log(alone.spread[0] / X[:, 1].std())) < 0.1

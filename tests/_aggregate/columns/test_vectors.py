@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from kernel_tools import open_session
 
-from sklearn_dp._aggregate.columns.vectors import clipped_mean, summed
+from sklearn_dp._aggregate.columns.vectors import clipped_mean
 from sklearn_dp._aggregate.shared.table import ArraySource, LocalEngine, Part, Table
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._units import Units
@@ -53,24 +53,6 @@ def test_what_a_row_becomes():
         outer=np.array([[-np.inf], [10.0]]),
     )
     assert inner.outside(np.array([[1.0], [10.0], [1e9]])).tolist() == [[1023, 0], [0, 0], [0, 0]]
-
-
-def test_means_are_those_of_the_vectors_where_nothing_is_clipped():
-    X = np.random.default_rng(0).uniform(-2, 12, size=(3000, 3))
-    vectors = of_box(powers=((1, 0.5), (4, 0.3)), shifts=(0.1, 0.0), beyond=0.2)
-    found = clipped(X, vectors)
-    exact = vectors(X).mean(axis=0).reshape(3, 3)
-    assert found.radius == pytest.approx(vectors.most) and found.lost == 0
-    np.testing.assert_allclose(found.parts[0], exact[0], atol=1e-3)
-    np.testing.assert_allclose(found.parts[1], exact[1] / 0.5 + 0.1, atol=1e-3)
-    np.testing.assert_allclose(found.parts[2], exact[2] / 0.3, atol=1e-3)
-    off = np.hstack([BOX[0] > X, BOX[1] < X])
-    whole = off / np.sqrt(np.maximum(off.sum(axis=1), 1))[:, None]
-    np.testing.assert_allclose(found.beyond.ravel(), whole.mean(axis=0), atol=2e-3)
-    plan = PlanEntry.gaussian("mean", 1e6, "")
-    session, table = open_session(plan, rho=1e6), Table.in_memory(X, Units(3000))
-    whole = summed(session, table, vectors, 3000.0, "mean", 1e6)
-    np.testing.assert_allclose(whole.parts, found.parts, atol=1e-3)
 
 
 def test_where_a_row_is_beyond_the_ends_changes_no_sum():

@@ -16,7 +16,7 @@ from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._rounding import sum_up
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._queries.averages import average_lattice, average_unit, rounded_mean
+from sklearn_dp._queries.averages import average_lattice
 from sklearn_dp.audit._player import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -51,26 +51,6 @@ def recorded(run, *arguments):
 
 
 # -- the average in exact integers ------------------------------------------------------------
-
-
-@given(st.integers(0, 10**6), st.integers(1, 40), st.sampled_from([0.0, 1.0, 1e6, 1e15 / 3]))
-def test_exact_average_is_the_rounded_real_one(seed, m, location):
-    """Whatever the order of the rows and their location: the nearest integers, exactly."""
-    rng = np.random.default_rng(seed)
-    steps = np.rint(location) + rng.integers(-50, 50, size=(m, 3)).astype(float)
-    value = averages._exact_average(steps, 5)
-    exact = [sum(int(x) for x in column) * 2**5 for column in steps.T]
-    assert all(abs(2 * (v * m - e)) <= m for v, e in zip(value, exact, strict=True))
-    again = averages._exact_average(steps[rng.permutation(m)], 5)
-    assert value.tolist() == again.tolist()
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 7, 800])
-@pytest.mark.parametrize("location", [0.0, 1.0, 1e15 / 3, -1e140])
-def test_identical_rows_have_their_own_average(n, location):
-    """The noise-free offset is exactly zero: a plain mean of far rows is not so exact."""
-    steps = np.rint(np.full((n, 4), location))
-    assert averages._exact_average(steps, 20).tolist() == [int(steps[0, 0]) * 2**20] * 4
 
 
 def test_the_release_is_one_of_a_public_lattice():
@@ -165,13 +145,6 @@ def test_size_is_a_lower_bound_but_for_delta():
             assert gaussian_tail(sd, math.floor(shift - 1) - 1) > delta
 
 
-def test_few_rows_have_no_average():
-    for m in (0, 1):
-        for seed in range(50):
-            assert average(np.zeros((m, 2)), 1.0, seed) is None
-    assert average(np.zeros((200, 2)), 1.0) is not None
-
-
 def test_noise_has_the_stated_size():
     """800 identical points far away: sd of the output as stated: friendly_core:13."""
     X = np.full((800, 500), 1e6 / 3)
@@ -233,24 +206,6 @@ def test_grid_and_number_of_steps(low, high, size, calls):
     assert calls - 1 <= worst <= max(1, (size - 1).bit_length())
 
 
-def test_radius_is_that_of_nearly_all_pairs():
-    rng = np.random.default_rng(2)
-    X = rng.normal(size=(1000, 50)) + 1000
-    distances = np.linalg.norm(X[:300, None] - X[None, 300:600], axis=2)
-    found, _, radii = radius_of(X, 0.1, slack=averages_slack)
-    at_98 = np.quantile(distances, 0.9)
-    cell = np.searchsorted(radii, at_98)
-    assert found in radii[cell : cell + 2]
-
-
-def averages_slack(share):
-    return math.sqrt(4 * math.log(1 / 0.01) / share)
-
-
-def test_no_radius_is_found_for_scattered_points():
-    assert radius_of(np.arange(50.0)[:, None] * 1e14, 10.0, high=1e6)[0] is None
-
-
 def test_replay_of_the_radius_search():
     rng = np.random.default_rng(0)
     largest = 0.0
@@ -290,33 +245,8 @@ def test_basic_budget_composes_to_its_target(epsilon):
     assert cost >= epsilon * math.tanh(epsilon / 2)
 
 
-@pytest.mark.parametrize("radius", [1.0, 3e-7, 4e12])
-def test_sums_of_parts_have_the_average_of_the_rows(radius):
-    rng = np.random.default_rng(0)
-    rows = radius * (rng.random((40, 3)) + [5.0, -7.0, 0.0])
-    steps = np.rint(rows / average_unit(radius)).astype(np.int64)
-    total = steps[:13].sum(axis=0) + steps[13:].sum(axis=0)
-    known = averages._rounded_average(rows, radius, 31.5)
-    for each in (total, total.astype(object)):
-        unit, fine, sensitivity = average_lattice(3, radius, 31.5)
-        value, unit = rounded_mean(each.astype(object), len(rows), fine), math.ldexp(unit, -fine)
-        assert value.tolist() == known[0].tolist() and (unit, sensitivity) == known[1:]
-    assert np.abs(value * unit - rows.mean(axis=0)).max() < radius * 2.0**-21
-
-
-@pytest.mark.parametrize("radius", [1.0, 1.999, 2.0, 3e-7, 4e12])
-def test_steps_are_powers_of_two(radius):
-    unit = average_unit(radius)
-    assert math.frexp(unit)[0] == 0.5 and radius / 2**23 < unit <= radius / 2**22
-
-
 def test_the_sensitivity_is_that_of_a_mean_and_of_its_rounding():
     """Two radii over the size, in fine steps; nearly all of it is that."""
     unit, fine, sensitivity = average_lattice(4, 1.0, 100.0)
     needed = 2 / 100 / math.ldexp(unit, -fine)
     assert needed < sensitivity < needed * (1 + 2.0**-13)
-
-
-def test_nothing_has_a_mean_of_zero():
-    assert rounded_mean(np.zeros(2, dtype=object), 0, 7).tolist() == [0, 0]
-    assert rounded_mean(np.array([5, -5], dtype=object), 2, 0).tolist() == [3, -2]

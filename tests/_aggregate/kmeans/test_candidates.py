@@ -12,10 +12,6 @@ def test_the_rule_follows_from_public_numbers(d, criterion):
     assert Candidates(2, 9, criterion).rule(d) == (usual if criterion == "auto" else criterion)
 
 
-def test_releases_before_the_choice_are_made_for_a_public_number():
-    assert Candidates(2, 9).reference == 9 and Candidates(1, 100).reference == 20
-
-
 def test_a_choice_is_unclear_where_a_different_number_is_as_good():
     every = Candidates(1, 30)
     values = {k: 0.0 for k in range(1, 31)} | {20: 1.0, 24: 0.995, 27: 0.97}

@@ -109,14 +109,6 @@ def test_no_smaller_threshold_would_do(delta):
         assert hockey_stick(p, q, 20.0) > delta
 
 
-def test_thresholds_of_the_specification():
-    """tau(1, 1e-6) for Laplace noise: the rounding and the Gaussian law only move it a little."""
-    for scale, tau in ((2.0, 27.24), (1.0, 14.12)):
-        assert 1 + scale * math.log(1 / 2e-6) == pytest.approx(tau, abs=0.01)
-    sigma = float(sigma_of(1.0, accounting.zcdp_rho(1.0, 1e-6)))
-    assert stability_threshold(sigma, 1e-6) == math.ceil(1.5 + sigma * stats.norm.isf(1e-6))
-
-
 @pytest.mark.parametrize("delta", [1e-2, 1e-3])
 def test_single_units_show_with_probability_delta(delta):
     """one_cluster:19: 200 000 cells of one unit each."""

@@ -9,12 +9,8 @@ import pytest
 from block_tools import copied_rows, tuples_in_memory
 from scipy import stats
 
-from sklearn_dp._aggregate.tuples import (
-    core_aggregation as _tuples,
-)
-from sklearn_dp._aggregate.tuples import (
-    stage as _tuple_stage,
-)
+from sklearn_dp._aggregate.tuples import core_aggregation as _tuples
+from sklearn_dp._aggregate.tuples import stage as _tuple_stage
 from sklearn_dp._aggregate.tuples.stage import TupleStage, amplified, before_sampling
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._composite_mechanism import CompositeMechanism
@@ -142,16 +138,6 @@ def test_replays_of_neighboring_databases(aggregator, sampling, relation, n_pair
     assert violations == [] and voided <= n_pairs // 4 and answers >= n_pairs // 4
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("aggregator", "sampling", "relation"), MODES)
-def test_replays_of_300_neighboring_databases(aggregator, sampling, relation):
-    for k in (2, 3):
-        violations, voided, answers = audit(
-            stage_of(aggregator, sampling, relation, k), 400, seed=k
-        )
-        assert violations == [] and voided < 100 and answers > 100
-
-
 def extreme_pair(stage, seed):
     """k = 2: the proposal as far out as it may be, and as far in, about tuples at one place."""
     t, place = stage.size, proposal_of(stage, seed)
@@ -235,25 +221,6 @@ def test_a_stage_costs_what_it_may(rho):
             if sampling == "with_replacement":
                 epsilon, delta = amplified(*stage.inner, 0.5)
                 assert epsilon <= stage.cost[0] and delta <= stage.cost[1]
-
-
-def test_the_public_rule(monkeypatch):
-    monkeypatch.setattr(_tuple_stage, "_RESOLUTION", 1e-4)
-    kinds = {t: TupleStage(2.0, 1e-6, 2, 1, "auto", t).kind for t in (100, 5000, 6000, 10**6)}
-    assert kinds == {
-        100: "friendly_core",
-        5000: "friendly_core",
-        6000: "noisy_centers",
-        10**6: "k_averages",
-    }
-    assert TupleStage(1e-4, 1e-6, 2, 1, "auto", 6000).kind == "friendly_core"
-    assert TupleStage(1e-3, 1e-6, 2, 1).size == 0
-    least = TupleStage(1.0, 1e-6, 2, 1, "noisy_centers").size
-    assert TupleStage(1.0, 1e-6, 2, 1, "noisy_centers", least).check() is None
-    with pytest.raises(ValueError, match="n_tuples must be at least"):
-        TupleStage(1.0, 1e-6, 2, 1, "noisy_centers", least // 2).check()
-    with pytest.raises(ValueError, match="n_clusters"):
-        TupleStage(1.0, 1e-6, 1, 1, "k_averages").check()
 
 
 # -- broken copies ----------------------------------------------------------------------------
@@ -463,23 +430,3 @@ def test_coincident_balls_would_be_seen(monkeypatch):
 
     assert lenient(tuples, tuples[-1], 7.0) < 100
     assert _partition.unpartitioned(tuples, tuples[-1], 7.0) == 100
-
-
-def test_a_cost_without_amplification_would_be_seen(monkeypatch):
-    monkeypatch.setattr(
-        _tuple_stage, "before_sampling", lambda epsilon, delta, rate: (2 * epsilon, delta)
-    )
-    stage = TupleStage(0.5, 1e-6, 3, 2, "noisy_centers", 100, "with_replacement")
-    assert amplified(*stage.inner, 0.5)[0] > stage.cost[0]
-
-
-def test_blocks_of_the_copies_do_not_depend_on_the_number_of_units():
-    draws = np.random.default_rng(1).integers(2**64, size=500, dtype=np.uint64)
-    few, many = copied_rows(draws[:499], 7, 0.5), copied_rows(draws, 7, 0.5)
-
-    def changed(one, two):
-        return sum(set(a) != set(b) - {499} for a, b in zip(one, two, strict=True))
-
-    assert changed(few, many) == 0
-    # A rate that knows the number of units would be seen.
-    assert changed(copied_rows(draws[:499], 7, 250 / 400), copied_rows(draws, 7, 250 / 500)) > 3

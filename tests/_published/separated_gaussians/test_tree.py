@@ -111,18 +111,3 @@ def test_what_is_spent_is_the_dearest_chain(X, depths):
     every = math.fsum(row["rho"] for row in rows)
     # Nothing is saved along a chain, and the second of two like nodes is free.
     assert session.spent == pytest.approx(every) if depths[0] == 1 else session.spent < 0.9 * every
-
-
-def test_projection_finds_what_the_whole_space_hides():
-    """In 40 dimensions the clusters overlap in distance; in 2 principal ones they do not."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(4000, 40))
-    X[:2000, 3] += 10.0
-    parts, root, session = partition(X, 2, rho=10.0)
-    assert root.view.basis is not None and parts.path == "partition"
-    labels = labels_of(parts)
-    first = labels[:2000].mean().round()
-    assert (labels == np.repeat([first, 1 - first], 2000)).mean() > 0.99
-    assert {"level 0/projected ball/ball", "level 0/principal axes"} <= {
-        row["release"] for row in session.report().releases
-    }

@@ -34,18 +34,6 @@ def test_above_threshold_needs_twice_the_sensitivity(scale, wrong):
     assert len(list(law_of(each).claims(each))) == wrong
 
 
-def test_numbers_of_a_choice_are_its_part_of_the_chances():
-    """Chances 1 : e, as the scores are two apart and the rate is one half."""
-    each = choice([0, 2], 1)
-    low, high = law_of(each).numbers(each)
-    assert low == pytest.approx(1 / (1 + np.e)) and high == pytest.approx(1)
-    low, high = law_of(each).numbers(choice([5], 0))
-    assert (low, high) == (0, 1)
-    # No query at all: none is told, for sure.
-    low, high = law_of(each).numbers(choice([], -1, 2.0, threshold=1))
-    assert low == 0 and high == pytest.approx(1)
-
-
 def test_the_largest_move_of_a_score_counts():
     player = Replay([choice([0, 0], 1)], np.arange(1))
     assert player.record(choice([1, -1], 0)) == 1
