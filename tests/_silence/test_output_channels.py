@@ -3,7 +3,7 @@
 import logging
 
 from sklearn_dp._silence import suppress_output as silence
-from sklearn_dp._silence.output_channels import CHANNELS
+from sklearn_dp._silence.suppress_output import CHANNELS
 
 SECRET = "row 17 holds 123.456"
 

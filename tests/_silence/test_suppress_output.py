@@ -25,7 +25,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_dp import DPKTupleKMeans, SampleAndAggregate
 from sklearn_dp._rows.threads import ask_all
-from sklearn_dp._silence import output_interception as interception
+from sklearn_dp._silence import suppress_output as interception
 from sklearn_dp._silence import suppress_output as silence
 
 try:
