@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ._aggregate.kmeans.candidates import CRITERIA, MOST_CHOICES, Candidates
+from ._aggregate.kmeans.fit_context import CRITERIA, MOST_CHOICES, Candidates
 from ._aggregate.one_cluster import MOST_POINTS
 from ._privacy._budget import PrivacyBudget
 from ._privacy._checks import check_choice, check_delta, check_number, is_integer, is_real

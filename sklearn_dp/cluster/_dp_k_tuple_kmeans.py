@@ -17,11 +17,10 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
-from .._aggregate.kmeans.block_kmeans import BlockKMeans
-from .._aggregate.kmeans.candidates import Candidates
 from .._aggregate.kmeans.engine import engine_entries, last_entries
+from .._aggregate.kmeans.fit_context import Candidates
 from .._aggregate.kmeans.n_clusters import reference_number
-from .._aggregate.kmeans.private_coreset import separate_entries
+from .._aggregate.kmeans.private_coreset import BlockKMeans, separate_entries
 from .._aggregate.shared.centering import Weights, noise_sd
 from .._aggregate.tuples.stage import AGGREGATORS, COPY_RATE, TupleStage
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer

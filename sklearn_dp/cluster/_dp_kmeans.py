@@ -8,9 +8,9 @@ from functools import partial
 
 from numpy.typing import ArrayLike
 
-from .._aggregate.kmeans.communication_cost import KMeansPasses
 from .._aggregate.kmeans.days import Stream, day_entries, fit_day
 from .._aggregate.kmeans.engine import Start, engine_entries, fit_engine, started_entries
+from .._aggregate.kmeans.private_coreset import KMeansPasses
 from .._base import Bounds, LedgerLike, RandomStateLike, read_table
 from .._days import BaseByDays
 from .._intervals import StandardErrors

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from .._aggregate.kmeans.candidates import Candidates
 from .._aggregate.kmeans.engine import fit_engine
-from .._aggregate.kmeans.fit_context import Context
+from .._aggregate.kmeans.fit_context import Candidates, Context
 from .._aggregate.kmeans.lloyd import lloyd, lloyd_budget
 from .._aggregate.kmeans.private_coreset import choose_separately
 from .._aggregate.kmeans.result import build_result

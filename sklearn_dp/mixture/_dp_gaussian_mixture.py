@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.kmeans.candidates import Candidates
+from .._aggregate.kmeans.fit_context import Candidates
 from .._aggregate.mixture.days import MixtureDays
 from .._aggregate.mixture.fit import fit_day, fit_from_others, fit_mixture
 from .._aggregate.mixture.mixture_plan import failure_delta, mixture_entries

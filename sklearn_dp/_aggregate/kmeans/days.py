@@ -36,15 +36,20 @@ from ..._privacy._session import PrivacySession
 from ..._queries.handles import GridRows, TableRows
 from ..shared.bounds import is_ok
 from ..shared.centering import Size
-from .clipped_update import Observation, update
 from .engine import last_entries
-from .fit_context import Context
-from .lloyd import ERRORS, lloyd_context, observe
-from .lloyd_state import Distances, LloydContext, LloydResult, LloydState, changed_sides
+from .fit_context import TUNING, Context
+from .lloyd import ERRORS, lloyd_context, move_clusters, observe
+from .lloyd_state import (
+    Distances,
+    LloydContext,
+    LloydResult,
+    LloydState,
+    Observation,
+    changed_sides,
+    update,
+)
 from .quality import FarRows, Quality
 from .result import EngineResult, assembled, measured
-from .split_merge import move_clusters
-from .tuning import TUNING
 
 _WINDOW = 2.5  # noise of a count that the rows of a typical cluster have to exceed in a window ...
 _LONGER = 0.1  # ... and the part of all days so far that a window has at the least
@@ -229,7 +234,7 @@ def fit_day(
 
 
 def _likely(n: float, variance: float, before: float) -> float:
-    """The number of units of a day, from a noisy one and that of a day before, half of it off.
+    """The number of units of a day, from a noisy one and that of a day before, accurate to 50%.
 
     >>> _likely(300.0, 1.0, 200.0) > 299, round(_likely(300.0, 1e9, 200.0))
     (True, 200)

@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 
-from sklearn_dp._aggregate.kmeans.block_kmeans import BlockKMeans
+from sklearn_dp._aggregate.kmeans.private_coreset import BlockKMeans
 from sklearn_dp._queries.blocks import uniforms
 
 

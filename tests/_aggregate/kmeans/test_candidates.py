@@ -2,7 +2,7 @@
 
 import pytest
 
-from sklearn_dp._aggregate.kmeans.candidates import Candidates, nothing_seen, with_status
+from sklearn_dp._aggregate.kmeans.fit_context import Candidates, nothing_seen, with_status
 
 
 @pytest.mark.parametrize("d", [1, 5, 6, 50])

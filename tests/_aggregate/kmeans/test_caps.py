@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sklearn_dp import DPKMeans
-from sklearn_dp._aggregate.kmeans.caps import beyond_cap, rows_at_ends, seen_beyond
-from sklearn_dp._aggregate.kmeans.tuning import TUNING
+from sklearn_dp._aggregate.kmeans.fit_context import TUNING
+from sklearn_dp._aggregate.kmeans.quality import beyond_cap, rows_at_ends, seen_beyond
 from sklearn_dp._privacy._aggregates import NoisyNorms
 from sklearn_dp._privacy._domain import Domain
 

@@ -4,8 +4,8 @@ import pickle
 
 import numpy as np
 
-from sklearn_dp._aggregate.kmeans.cell_grid import CellGrid, tail_cells
-from sklearn_dp._aggregate.kmeans.tuning import TUNING
+from sklearn_dp._aggregate.kmeans.coreset import CellGrid, tail_cells
+from sklearn_dp._aggregate.kmeans.fit_context import TUNING
 from sklearn_dp._aggregate.shared.axes import Axes, plain_axes
 from sklearn_dp._aggregate.shared.centering import Size
 

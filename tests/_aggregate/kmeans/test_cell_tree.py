@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from grid_tools import grid_rows, raw_table
 
-from sklearn_dp._aggregate.kmeans import cell_tree as _cell_tree
-from sklearn_dp._aggregate.kmeans.cell_tree import Tree, depths_of_levels, grow
-from sklearn_dp._aggregate.kmeans.fit_context import Context
-from sklearn_dp._aggregate.kmeans.tuning import TUNING
+from sklearn_dp._aggregate.kmeans import coreset as _coreset
+from sklearn_dp._aggregate.kmeans.coreset import Tree, depths_of_levels, grow
+from sklearn_dp._aggregate.kmeans.fit_context import TUNING, Context
 from sklearn_dp._aggregate.shared.centering import Size
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
@@ -148,7 +147,7 @@ def test_no_level_has_more_cells_than_noise_is_drawn_for():
         for n in (1.0, 1e4, 1e9):
             depths = depths_of_levels(q, Size(n, 3.0), 7, TUNING)
             assert depths == sorted(set(depths))
-            assert 1 <= depths[0] <= _cell_tree.MOST_BITS_A_LEVEL and depths[-1] <= 44
+            assert 1 <= depths[0] <= _coreset.MOST_BITS_A_LEVEL and depths[-1] <= 44
 
 
 def test_clusters_of_few_rows_have_fewer_levels():
@@ -178,7 +177,7 @@ def test_leaves_that_are_measured_again_leave_no_room_for_more(monkeypatch):
         values[: 1 if len(asked) > 1 else asked[-1] - answer.n_shown] = 100 * threshold
         return cells, values
 
-    monkeypatch.setattr(_cell_tree, "MOST_BITS_A_LEVEL", 3)
+    monkeypatch.setattr(_coreset, "MOST_BITS_A_LEVEL", 3)
     monkeypatch.setattr(Context, "released_cells", released_cells)
     context, grid = context_of(session(1.0), Size(1e6, 1.0)), CellGrid(np.full(2, LIMIT), 12)
     grow(context, grid, [2, 6, 9, 12], 0.1)

@@ -5,15 +5,16 @@ import pytest
 from grid_tools import grid_rows
 from kernel_tools import open_session
 
-from sklearn_dp._aggregate.kmeans.clipped_update import (
+from sklearn_dp._aggregate.kmeans.fit_context import TUNING
+from sklearn_dp._aggregate.kmeans.lloyd_state import (
     Clip,
+    LloydContext,
+    LloydState,
     Observation,
     clip_radius,
     distance_edges,
     update,
 )
-from sklearn_dp._aggregate.kmeans.lloyd_state import LloydContext, LloydState
-from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.centering import Size
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._sealed import Claim, Sealed

@@ -9,8 +9,7 @@ from grid_tools import grid_rows
 
 from sklearn_dp._aggregate.kmeans import coreset as _coreset
 from sklearn_dp._aggregate.kmeans.coreset import build_coreset
-from sklearn_dp._aggregate.kmeans.fit_context import Context
-from sklearn_dp._aggregate.kmeans.tuning import TUNING
+from sklearn_dp._aggregate.kmeans.fit_context import TUNING, Context
 from sklearn_dp._aggregate.shared.axes import plain_axes
 from sklearn_dp._aggregate.shared.centering import Size
 from sklearn_dp._privacy._budget import PrivacyBudget

@@ -10,9 +10,8 @@ from grid_tools import table_rows
 
 from sklearn_dp import DPKMeans
 from sklearn_dp._aggregate.kmeans import days
-from sklearn_dp._aggregate.kmeans.clipped_update import Clip, Observation
 from sklearn_dp._aggregate.kmeans.days import Stream, day_entries, fit_day
-from sklearn_dp._aggregate.kmeans.lloyd_state import Distances
+from sklearn_dp._aggregate.kmeans.lloyd_state import Clip, Distances, Observation
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PrivacyPlan

@@ -10,11 +10,9 @@ import pytest
 from grid_tools import rows_in_memory, table_rows
 from sklearn.cluster import KMeans
 
-from sklearn_dp._aggregate.kmeans import cell_tree as _cell_tree
 from sklearn_dp._aggregate.kmeans import coreset as _coreset
 from sklearn_dp._aggregate.kmeans import engine as _engine
 from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
-from sklearn_dp._aggregate.kmeans import location as _location
 from sklearn_dp._aggregate.kmeans.engine import engine_entries, fit_engine
 from sklearn_dp._aggregate.kmeans.fit_context import Context
 from sklearn_dp._aggregate.shared import centering as _centering
@@ -215,7 +213,7 @@ def _raw_threshold(monkeypatch):
 
     def mutant(context, *rest):
         n_rows = 1.0 * rows_in_memory(context.rows).n_rows
-        monkeypatch.setattr(_cell_tree, "detection_threshold", lambda *_: n_rows)
+        monkeypatch.setattr(_coreset, "detection_threshold", lambda *_: n_rows)
         return build(context, *rest)
 
     monkeypatch.setattr(_engine, "build_coreset", mutant)
@@ -236,13 +234,13 @@ def _raw_depth(monkeypatch):
 
 def _raw_size(monkeypatch):
     """The size is the true number of rows."""
-    radius = _location.mean_radius
+    radius = _coreset.mean_radius
 
     def mutant(context, count, variance, mu):
         found, _ = radius(context, count, variance, mu)
         return found, Size(rows_in_memory(context.rows).n_rows + 1.0, mu)
 
-    monkeypatch.setattr(_location, "mean_radius", mutant)
+    monkeypatch.setattr(_coreset, "mean_radius", mutant)
 
 
 def _raw_origin(monkeypatch):
@@ -337,9 +335,9 @@ def test_groups_whose_rows_count_in_full_are_caught(monkeypatch):
 
 
 def test_a_share_above_its_cap_is_refused(monkeypatch):
-    release = _location.principal_axes
+    release = _coreset.principal_axes
     twice = lambda context, rho: release(context, 2 * rho)  # noqa: E731
-    monkeypatch.setattr(_location, "principal_axes", twice)
+    monkeypatch.setattr(_coreset, "principal_axes", twice)
     with pytest.raises(PlanError):
         Case(separated(2000, 20, 3, 0)[0], 3).fit()
 

@@ -9,13 +9,13 @@ from grid_tools import grid_rows
 from kernel_tools import open_session
 
 from sklearn_dp._aggregate.kmeans.fit_context import (
+    TUNING,
     Context,
     Run,
     lost_in_noise,
     only_last,
     only_one,
 )
-from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.centering import Size
 from sklearn_dp._privacy._plan import PlanEntry
 

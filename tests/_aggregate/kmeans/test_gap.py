@@ -8,9 +8,9 @@ from scipy.cluster.hierarchy import cut_tree, linkage
 from sklearn.metrics import adjusted_rand_score
 
 from sklearn_dp import DPKMeans
-from sklearn_dp._aggregate.kmeans.candidates import Candidates
 from sklearn_dp._aggregate.kmeans.coreset import Coreset
-from sklearn_dp._aggregate.kmeans.gap import best_gap, gap_choice, gaps, ward_labels
+from sklearn_dp._aggregate.kmeans.fit_context import Candidates
+from sklearn_dp._aggregate.kmeans.n_clusters import best_gap, gap_choice, gaps, ward_labels
 from sklearn_dp._aggregate.shared.axes import plain_axes
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp._aggregate.kmeans.coreset import Coreset
+from sklearn_dp._aggregate.kmeans.fit_context import TUNING
 from sklearn_dp._aggregate.kmeans.lloyd_state import (
     LloydContext,
     LloydState,
@@ -16,7 +17,6 @@ from sklearn_dp._aggregate.kmeans.lloyd_state import (
     likely_counts,
     seen_width,
 )
-from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.axes import plain_axes
 from sklearn_dp._aggregate.shared.centering import Size
 

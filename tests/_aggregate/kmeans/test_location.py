@@ -5,9 +5,8 @@ import pytest
 from grid_tools import grid_rows
 from kernel_tools import open_session
 
-from sklearn_dp._aggregate.kmeans.fit_context import Context, Run
-from sklearn_dp._aggregate.kmeans.location import _n_axes, mean_radius, principal_axes
-from sklearn_dp._aggregate.kmeans.tuning import TUNING
+from sklearn_dp._aggregate.kmeans.coreset import _n_axes, mean_radius, principal_axes
+from sklearn_dp._aggregate.kmeans.fit_context import TUNING, Context, Run
 from sklearn_dp._aggregate.shared.centering import Size
 from sklearn_dp._privacy._plan import PlanEntry
 

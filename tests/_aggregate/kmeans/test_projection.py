@@ -7,10 +7,9 @@ import pytest
 from grid_tools import parts_in_memory, rows_in_memory
 
 from sklearn_dp import DPKMeans
-from sklearn_dp._aggregate.kmeans import engine, projection
-from sklearn_dp._aggregate.kmeans.engine import engine_entries
-from sklearn_dp._aggregate.kmeans.projection import _in_common, may_project
-from sklearn_dp._aggregate.kmeans.tuning import TUNING
+from sklearn_dp._aggregate.kmeans import engine
+from sklearn_dp._aggregate.kmeans.engine import _in_common, engine_entries, may_project
+from sklearn_dp._aggregate.kmeans.fit_context import TUNING
 from sklearn_dp.audit import neighboring_pairs, replay_audit
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -79,7 +78,7 @@ def test_it_finds_clusters_that_are_missed_otherwise(monkeypatch):
         return np.mean([-fitted.score(X) / best - 1 for fitted in fits])
 
     found = excess()
-    monkeypatch.setattr(projection, "_in_common", lambda *_: False)
+    monkeypatch.setattr(engine, "_in_common", lambda *_: False)
     assert found < 0.1 and 3 * found < excess()
 
 
@@ -97,12 +96,12 @@ def test_fits_and_their_neighbors_release_the_same_within_the_claims(grouped, ta
 
 def test_a_projection_that_depends_on_the_rows_is_seen(monkeypatch):
     """That of another number of rows is another one."""
-    projected = projection._projected
+    projected = engine._projected
 
     def mutant(rows, basis):
         return projected(rows, np.roll(basis, rows_in_memory(rows).n_rows, axis=0))
 
-    monkeypatch.setattr(projection, "_projected", mutant)
+    monkeypatch.setattr(engine, "_projected", mutant)
     X = unit_rows(2000, 2.0)[0]
     pairs = [*neighboring_pairs(X, 0, kinds=("random",))]
     assert replay_audit(model(epsilon=30.0), X, pairs, strangers=False).violations

@@ -8,7 +8,7 @@ import pytest
 from grid_tools import table_rows
 
 from sklearn_dp import DPKMeans
-from sklearn_dp._aggregate.kmeans.fit_context import Run
+from sklearn_dp._aggregate.kmeans.fit_context import TUNING, Run
 from sklearn_dp._aggregate.kmeans.lloyd_state import LloydResult
 from sklearn_dp._aggregate.kmeans.quality import (
     FarRows,
@@ -19,7 +19,6 @@ from sklearn_dp._aggregate.kmeans.quality import (
     quality_entry,
     told_of_inertia,
 )
-from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PrivacyPlan

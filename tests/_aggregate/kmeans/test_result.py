@@ -9,6 +9,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from sklearn_dp import DPKMeans
+from sklearn_dp._aggregate.kmeans.fit_context import TUNING
 from sklearn_dp._aggregate.kmeans.lloyd_state import LloydResult
 from sklearn_dp._aggregate.kmeans.result import (
     EngineResult,
@@ -18,7 +19,6 @@ from sklearn_dp._aggregate.kmeans.result import (
     build_result,
     toward_one,
 )
-from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.centering import Size, Weights
 from sklearn_dp._privacy._domain import Domain, unit_rows
 from sklearn_dp.audit import replay_audit

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from sklearn_dp._aggregate.kmeans.coreset import Coreset
-from sklearn_dp._aggregate.kmeans.lloyd_state import LloydState
-from sklearn_dp._aggregate.kmeans.split_merge import (
+from sklearn_dp._aggregate.kmeans.fit_context import TUNING
+from sklearn_dp._aggregate.kmeans.lloyd import (
     Gains,
     _Halves,
     _Mergers,
@@ -18,7 +18,7 @@ from sklearn_dp._aggregate.kmeans.split_merge import (
     reduce_centers,
     split_direction,
 )
-from sklearn_dp._aggregate.kmeans.tuning import TUNING
+from sklearn_dp._aggregate.kmeans.lloyd_state import LloydState
 from sklearn_dp._aggregate.shared.axes import BASIS_BITS, plain_axes
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from sklearn_dp import DPKMeans
-from sklearn_dp._aggregate.kmeans.status import Signs, coreset_in_words, in_words
-from sklearn_dp._aggregate.kmeans.tuning import TUNING
+from sklearn_dp._aggregate.kmeans.fit_context import TUNING
+from sklearn_dp._aggregate.kmeans.result import Signs, coreset_in_words, in_words
 from sklearn_dp._aggregate.shared.advice import plain
 
 pytestmark = pytest.mark.filterwarnings(
