@@ -203,7 +203,7 @@ def wide(context, *others):
 def whole(context, exact, scales, *others):
     """Rows clipped to the radius of all the data: not paid for again, nothing local."""
     everything = np.full(len(scales), context.radius)
-    return lloyd_state.Clip(everything, 1.0, everything)
+    return lloyd_state.ClipRadii(everything, 1.0, everything)
 
 
 def one_width(context, centers):

@@ -26,7 +26,7 @@ from sklearn_dp._rows.table import (
 )
 from sklearn_dp._rows.table_units import GroupSizes, open_units
 from sklearn_dp._sklearn_compat import Progress
-from sklearn_dp.audit._player import Replay
+from sklearn_dp.audit._replay import Replay
 from sklearn_dp.covariance import FriendlyCovariance
 from sklearn_dp.decomposition import DPPCA
 from sklearn_dp.ensemble._targets import with_targets

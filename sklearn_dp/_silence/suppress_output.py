@@ -256,7 +256,8 @@ def _exit_catch(original: Callable[..., Any], interception: Any) -> Callable[...
 
 
 class _Redirected:
-    """What a silent thread had redirected a stream to: on the redirection's own stack."""
+    """The earlier target of a stream that a silent thread redirects: on the redirection's own
+    stack."""
 
     def __init__(self, context: SilencedContext, name: str) -> None:
         self.context, self.name, self.target = context, name, context.targets.get(name)
@@ -314,8 +315,8 @@ def _start(original: Callable[..., Any], interception: Any) -> Callable[..., Any
 
 
 def _silent_run(context: SilencedContext, run: Callable[[], None]) -> Callable[[], None]:
-    """What a thread runs inside the context of the thread that started it. An error that ends it
-    would be printed by ``threading.excepthook``, so it is swallowed while the context is in use."""
+    """Run a thread inside the context of the thread that started it. An error that ends it would
+    be printed by ``threading.excepthook``, so it is swallowed while the context is in use."""
 
     def silent_run() -> None:
         with inside(context):
@@ -362,7 +363,7 @@ class _InSilence:
     pattern = "(?!)"
 
     def match(self, text: str) -> bool:
-        """What `warnings` asks of a pattern; the text of the warning does not matter."""
+        """Match in silent threads; the text of the warning does not matter."""
         return context_of_thread() is not None
 
 

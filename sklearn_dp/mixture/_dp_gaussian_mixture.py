@@ -16,11 +16,11 @@ from .._aggregate.moments.ellipsoid import FORMS
 from .._aggregate.moments.moment_releases import MOMENTS, moment_entries
 from .._base import Bounds, LedgerLike, RandomStateLike, check_number_of_clusters
 from .._days import WITHOUT_BOUNDS, BaseByDays
-from .._dropin.replacing import Replacing
+from .._dropin import Replacing
 from .._intervals import StandardErrors
 from .._privacy._checks import check_choice, is_real
 from .._sklearn_compat import with_callbacks
-from .._weights import with_max_weight
+from .._validation import with_max_weight
 from ._options import KTupleOptions, PartitionOptions, options_of
 from ._released import BaseReleasedMixture
 

@@ -23,7 +23,7 @@ from sklearn_dp import (
     FriendlyCovariance,
     FriendlyMean,
 )
-from sklearn_dp._dropin.attributes import ABSENT
+from sklearn_dp._dropin import ABSENT
 
 X = np.vstack([np.random.default_rng(0).normal(size=(300, 2)) + shift for shift in (0, 9)])
 PAIRS = [

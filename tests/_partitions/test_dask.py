@@ -39,8 +39,7 @@ from sklearn.linear_model import Ridge
 
 from sklearn_dp import DPKMeans, DPKTupleKMeans, FriendlyMean, SampleAndAggregate
 from sklearn_dp._partitions import engine_of
-from sklearn_dp._partitions._dask import _readers
-from sklearn_dp._partitions._dask_tasks import OwnTasks
+from sklearn_dp._partitions._dask import OwnTasks, _readers
 from sklearn_dp._partitions._steps import FAN_IN, Step
 from sklearn_dp._privacy._units import UnitFacts
 from sklearn_dp._rows.table import Table

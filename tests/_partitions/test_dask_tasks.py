@@ -19,7 +19,7 @@ from partition_tools import (
 
 from sklearn_dp import DPKMeans
 from sklearn_dp._partitions import engine_of
-from sklearn_dp._partitions._dask_tasks import (
+from sklearn_dp._partitions._dask import (
     NO_SIZES,
     check_clients,
     futures,

@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from sklearn_dp._partitions._digests import digest, digest_of_values
+from sklearn_dp._partitions._steps import digest, digest_of_values
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

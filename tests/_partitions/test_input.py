@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from sklearn_dp._partitions._check_part import Columns
-from sklearn_dp._partitions._input import EngineInput
+from sklearn_dp._partitions._steps import Columns, EngineInput
 
 
 def test_nothing_starts_before_the_engine_is_asked_for():

@@ -25,7 +25,7 @@ from partition_tools import ROOT, quotes_nothing
 from sklearn.linear_model import Ridge
 
 from sklearn_dp import DPKMeans, SampleAndAggregate, _base
-from sklearn_dp._partitions import _rowwise, engine_of, open_parts
+from sklearn_dp._partitions import _dispatch, engine_of, open_parts
 from sklearn_dp._partitions._ray import from_references
 from sklearn_dp._rows.table import Table
 from sklearn_dp.exceptions import PartError
@@ -100,14 +100,14 @@ def test_a_fit_without_any_memory_has_the_same_bits(engine, monkeypatch):
 def test_digests_stay_where_the_fit_is(monkeypatch):
     """They are in no attribute, no pickle and no text of what has been fitted, nor in errors."""
     digests = []
-    counted = _rowwise._counted
+    counted = _dispatch._counted
 
     def seen(source, *given):
         source, sums = counted(source, *given)
         digests.extend(source.digests)
         return source, sums
 
-    monkeypatch.setattr(_rowwise, "_counted", seen)
+    monkeypatch.setattr(_dispatch, "_counted", seen)
     pieces = [np.split(values, N_PARTS) for values in TABLE.values()]
     model = DPKMeans(2, bounds=4.0, max_weight=1.0)
     model.fit(pieces[0], groups=pieces[1], sample_weight=pieces[2])

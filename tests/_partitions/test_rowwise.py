@@ -13,7 +13,7 @@ from partition_tools import SECRET, quotes_nothing
 
 from sklearn_dp import DPCoreset, DPKMeans, DPOneCluster, FriendlyMean
 from sklearn_dp._partitions import _pieces, engine_of, engine_of_parts, opened_table
-from sklearn_dp._partitions._rowwise import _released
+from sklearn_dp._partitions._dispatch import _released
 from sklearn_dp.audit import all_estimators
 from sklearn_dp.exceptions import BudgetExceededError, PartError
 from sklearn_dp.federated import FederatedDPKMeans

@@ -202,7 +202,7 @@ def sums_of_rows(part):
 
 
 def test_pieces_of_a_partition():
-    from sklearn_dp._partitions._check_part import Columns, Reason
+    from sklearn_dp._partitions._steps import Columns, Reason
 
     columns = Columns(3, None, np.dtype(float))
     (joined,) = _joined(columns, iter([ROWS[:2], ROWS[2]]))

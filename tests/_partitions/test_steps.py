@@ -13,13 +13,14 @@ from partition_tools import (
     thirds,
 )
 
-from sklearn_dp._partitions._check_part import CheckedSource, columns_of
 from sklearn_dp._partitions._steps import (
+    CheckedSource,
     Failure,
     Message,
     Split,
     Step,
     all_raised,
+    columns_of,
     name_of,
     pieces_of,
     raised,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sklearn_dp._privacy._ledger import LedgerCharge, PrivacyLedger
-from sklearn_dp.audit import _charges
-from sklearn_dp.audit._charges import charge_problems
+from sklearn_dp.audit import _loss_checks
+from sklearn_dp.audit._loss_checks import charge_problems
 
 CHANGES = {
     "epsilon": 0.5,
@@ -60,7 +60,7 @@ def test_no_charge_and_two_are_found(toy, points, monkeypatch, times):
 
 def test_a_field_that_the_audit_does_not_know_is_a_problem(toy, points, monkeypatch):
     wider = make_dataclass("Wider", [("region", str, "here")], bases=(LedgerCharge,), frozen=True)
-    monkeypatch.setattr(_charges, "LedgerCharge", wider)
+    monkeypatch.setattr(_loss_checks, "LedgerCharge", wider)
     monkeypatch.setattr(LedgerCharge, "region", "here", raising=False)
     assert any("does not know the field 'region'" in text for text in charge_problems(toy, points))
 

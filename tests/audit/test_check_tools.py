@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp._privacy._trace import Event
-from sklearn_dp.audit._check_tools import (
+from sklearn_dp.audit._loss_checks import (
     Bomb,
     Watched,
     assert_none,
@@ -17,9 +17,8 @@ from sklearn_dp.audit._check_tools import (
     released_state,
     succeed,
 )
-from sklearn_dp.audit._crashes import Explosion
-from sklearn_dp.audit._groups import unit_numbers
-from sklearn_dp.audit._observe import prepared, run_fit
+from sklearn_dp.audit._neighbors import unit_numbers
+from sklearn_dp.audit._observe import Explosion, prepared, run_fit
 
 
 @pytest.mark.parametrize(("n", "d"), [(0, 3), (1, 3), (40, 3), (40, 1), (40, 8)])

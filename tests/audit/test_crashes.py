@@ -5,9 +5,9 @@ import pytest
 
 from sklearn_dp._privacy import _aggregates
 from sklearn_dp.audit import _mutation, killer
-from sklearn_dp.audit._check_tools import check_data
+from sklearn_dp.audit._loss_checks import check_data
 from sklearn_dp.audit._mutation import Mutant
-from sklearn_dp.audit._player import Replay
+from sklearn_dp.audit._replay import Replay
 
 
 def breaking(change, attribute="count", check="check_replay"):
@@ -49,6 +49,6 @@ def test_a_mistake_of_a_check_is_no_kill(toy, monkeypatch):
 def test_a_mistake_of_the_comparison_inside_a_fit_is_no_kill(toy, monkeypatch):
     """A fit hid it, and the replay blamed the fit for it."""
     monkeypatch.setattr(Replay, "_played", lambda self, event: self.no_such_attribute)
-    monkeypatch.setitem(globals(), "__name__", "sklearn_dp.audit._player")
+    monkeypatch.setitem(globals(), "__name__", "sklearn_dp.audit._replay")
     with pytest.raises(AttributeError, match="no_such_attribute"):
         killer(breaking(lambda original: original), toy)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
-from sklearn_dp.audit._distribution import (
+from sklearn_dp.audit._noise_law import (
     between_tests,
     law_tests,
     lean_test,

@@ -13,7 +13,7 @@ from sklearn_dp.audit._drawn import (
     MOST_ROWS,
     PERIOD,
     SMALL,
-    case_strategy,
+    Case,
     drawn_audit,
     drawn_cases,
 )
@@ -110,7 +110,11 @@ def test_noise_that_is_missing_once_is_met(toy, make_toy, monkeypatch):
 @pytest.mark.parametrize(
     "estimator", [pytest.param(DPKMeans(), marks=pytest.mark.slow), DPPCA()], ids=str
 )
-@given(case=case_strategy())
+@given(
+    case=st.builds(
+        Case, st.integers(0, SMALL - 1), st.integers(1, MOST_COLUMNS), st.integers(0, 2**31 - 1)
+    )
+)
 @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 def test_whatever_hypothesis_draws(estimator, case):
     """Searched and shrunk by hypothesis; a trigger on one n of 49 is met with 1 - (46/49)^25 = 0.79

@@ -5,7 +5,7 @@ from datetime import date
 import numpy as np
 import pytest
 
-from sklearn_dp.audit._groups import fresh_id, ids, refilled, unit_numbers
+from sklearn_dp.audit._neighbors import fresh_id, ids, refilled, unit_numbers
 
 
 def test_units_are_numbered_as_they_come():

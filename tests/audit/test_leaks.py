@@ -8,7 +8,7 @@ import pytest
 
 from sklearn_dp._base import BaseDPEstimator
 from sklearn_dp.audit import scan_for_leaks
-from sklearn_dp.audit._leaks import needles, search
+from sklearn_dp.audit._observe import needles, search
 from sklearn_dp.exceptions import UtilityWarning
 
 VALUE = -0.6180339887498949

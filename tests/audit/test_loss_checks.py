@@ -15,7 +15,7 @@ from sklearn_dp._privacy import _session
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
 from sklearn_dp.audit import _loss_checks, all_estimators, killer
-from sklearn_dp.audit._repeats import FINGERPRINT_BITS, fingerprint
+from sklearn_dp.audit._noise_law import FINGERPRINT_BITS, fingerprint
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",

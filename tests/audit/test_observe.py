@@ -9,8 +9,8 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LinearRegression
 
 from sklearn_dp import SampleAndAggregate
-from sklearn_dp.audit._check_tools import check_data
 from sklearn_dp.audit._checks import check_numpy_error_state_has_no_effect
+from sklearn_dp.audit._loss_checks import check_data
 from sklearn_dp.audit._observe import run_fit, target_of
 from sklearn_dp.exceptions import SeededNoiseWarning, UtilityWarning
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_dp.audit._refit import refit_problems
+from sklearn_dp.audit._loss_checks import refit_problems
 
 
 def test_an_estimator_that_forgets_is_not_blamed(toy, points):

@@ -1,7 +1,7 @@
 """What a replay audit has found adds up, and is printed."""
 
 from sklearn_dp.audit import replay_audit
-from sklearn_dp.audit._replay_result import ReplayResult
+from sklearn_dp.audit._replay import ReplayResult
 
 
 def test_results_add_up_and_print(toy, points):

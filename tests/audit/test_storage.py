@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp.audit import replay_audit
-from sklearn_dp.audit._storage import STORAGES, stored
+from sklearn_dp.audit._replay import STORAGES, stored
 
 LARGEST32 = float(np.finfo(np.float32).max)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.cluster.hierarchy import is_valid_linkage, linkage
 
-from sklearn_dp.cluster._merging import added_loss, least_size, total, variances, ward
+from sklearn_dp.cluster._hierarchy import added_loss, least_size, total, variances, ward
 
 
 @pytest.mark.parametrize(("k", "d"), [(2, 1), (7, 2), (60, 3), (300, 12)])

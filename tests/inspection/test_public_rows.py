@@ -6,7 +6,7 @@ from scipy.spatial.distance import pdist
 from sklearn.cluster import KMeans
 
 from sklearn_dp import DPGaussianMixture, DPKMeans, FriendlyMean
-from sklearn_dp.inspection._public_rows import clusters_of, inside_bounds, synthetic_rows
+from sklearn_dp.inspection._curve import clusters_of, inside_bounds, synthetic_rows
 
 
 def test_clusters_of_an_estimator_are_its_own_word_for_them():

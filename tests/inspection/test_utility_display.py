@@ -44,7 +44,7 @@ def test_axes_speak(ax):
     assert ax.get_xscale() == "log" and ax.get_yscale() == "linear"
     assert [text.get_text() for text in ax.get_xticklabels()] == ["0.1", "1", "5"]
     assert ax.get_xlabel() and "cost" in ax.get_ylabel()
-    assert all(text.get_text().endswith(" %") for text in ax.get_yticklabels())
+    assert all(text.get_text().endswith("%") for text in ax.get_yticklabels())
     assert "12,000 rows, synthetic" in ax.get_title(loc="left")
 
 

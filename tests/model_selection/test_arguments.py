@@ -8,7 +8,7 @@ from sklearn.model_selection import ParameterGrid
 
 from sklearn_dp import DPPCA, DPKMeans
 from sklearn_dp.model_selection import DPGridSearch, DPRandomizedSearch
-from sklearn_dp.model_selection._arguments import check_final, listed, same, set_values
+from sklearn_dp.model_selection._candidates import check_final, listed, same, set_values
 
 
 @pytest.mark.parametrize(

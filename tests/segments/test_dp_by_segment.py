@@ -27,7 +27,7 @@ from sklearn_dp._privacy._groups import code_groups
 from sklearn_dp._privacy._randomness import AlgorithmicRandomness
 from sklearn_dp._privacy._units import Units
 from sklearn_dp.audit import neighboring_pairs, replay_audit
-from sklearn_dp.audit._charges import charge_problems
+from sklearn_dp.audit._loss_checks import charge_problems
 from sklearn_dp.audit._neighbors import Neighbor
 from sklearn_dp.exceptions import BudgetExceededError, UtilityWarning
 from sklearn_dp.model_selection import DPGridSearch

@@ -315,7 +315,9 @@ def with_guesses(
     noise: float,
 ) -> Coreset:
     """The coreset of such leaves, with public guesses of next to no weight."""
-    guesses = _public_guesses(context, axes)
+    # Points of a Gaussian with the released spread: what to go by where no cell was seen.
+    n_guesses = max(2 * context.n_clusters, context.tuning.guesses)
+    guesses = normal_points(context.session.rng("guesses"), n_guesses, axes.spread)
     weight = _guess_weight(weights, context) * noise / len(guesses)
     return Coreset(
         np.concatenate([points, guesses]),
@@ -366,12 +368,6 @@ def _leaf_means(context: Context, leaves: Leaves) -> np.ndarray:
     return leaves.centers + residual / counts * prior / (prior + error)
 
 
-def _public_guesses(context: Context, axes: Axes) -> np.ndarray:
-    """Points of a Gaussian with the released spread: what to go by where no cell was seen."""
-    n_guesses = max(2 * context.n_clusters, context.tuning.guesses)
-    return normal_points(context.session.rng("guesses"), n_guesses, axes.spread)
-
-
 def nearest_centers(points: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Nearest center of each released point, and the squared distance to it, in plain floats."""
     square = np.einsum("ij,ij->i", centers, centers) - 2 * points @ centers.T
@@ -413,7 +409,7 @@ def solved_start(context: Context, coreset: Coreset) -> np.ndarray:
 CENTER, RADIUS, MOMENT = "sum and count", "radius", "second moment"
 
 
-def located(run: Run, mu: float) -> Context:
+def release_location(run: Run, mu: float) -> Context:
     """The rows of a run, moved to a released center, with their released number and radius. `mu` is
     the GDP parameter of all that is still to come, by which the signal (`Size`) goes."""
     entry = run.name(CENTER)
@@ -431,7 +427,11 @@ def mean_radius(context: Run, count: float, count_variance: float, mu: float) ->
     n_bins, sd = tuning.radius_bins, noise_sd(rho)
     edges = geometric_edges(rows.limit, n_bins, 2**0.25)
     counts = context.released(RADIUS, rows.ask(LengthCounts(edges)), rho)
-    size = _pooled_size(count, count_variance, counts.sum(), n_bins * sd**2, mu)
+    # The inverse-variance mean of both numbers, at least two of its standard deviations.
+    sum_variance = n_bins * sd**2
+    variance = 1 / (1 / count_variance + 1 / sum_variance)
+    n, n_sd = variance * (count / count_variance + counts.sum() / sum_variance), math.sqrt(variance)
+    size = Size(max(n, 2 * n_sd), mu, sd=n_sd)
     tail, median = _tail(counts, edges, sd, size.n, tuning)
     size = replace(size, tail=tail, median=median, lengths=NoisyNorms(counts, edges, sd))
     if size.small:
@@ -464,17 +464,6 @@ def _outside(facts: Facts, size: Size) -> float:
     if coarse_pays(facts, size):
         return tuning.small_outside
     return tuning.outside if size.small or facts.rows.n_features > 3 else 0.0
-
-
-def _pooled_size(a: float, a_variance: float, b: float, b_variance: float, mu: float) -> Size:
-    """Inverse-variance mean of two numbers, at least two of its standard deviations.
-
-    >>> round(_pooled_size(100.0, 4.0, 110.0, 1.0, 0.5).n, 6)
-    108.0
-    """
-    variance = 1 / (1 / a_variance + 1 / b_variance)
-    n, sd = variance * (a / a_variance + b / b_variance), math.sqrt(variance)
-    return Size(max(n, 2 * sd), mu, sd=sd)
 
 
 def axes_of(context: Context, fraction: float = 1.0) -> Axes:
@@ -513,14 +502,11 @@ def principal_axes(context: Context, rho: float) -> Axes:
 
 
 def _n_axes(values: np.ndarray, noise: float, n_clusters: int, tuning: Tuning) -> int:
-    """How many eigenvalues (d,), falling, stand out from the noise.
-
-    `noise` is the standard deviation of the diagonal of the noise matrix; off it, it is
-    noise / sqrt 2. The means of k clusters span k - 1 directions.
+    """How many eigenvalues (d,), falling, stand out from the noise, of which k - 1 are of means.
 
     The largest eigenvalue of a symmetric d x d matrix of independent normal numbers of standard
-    deviation s off the diagonal is about 2 s sqrt(d) (Wigner). The cut is just below that, on top
-    of the median eigenvalue: what all directions share says nothing about clusters.
+    deviation s off the diagonal, where it is `noise` on it, is about 2 s sqrt(d) (Wigner). The cut
+    is just below that, on top of the median eigenvalue.
     """
     edge = tuning.axes_edge * noise * math.sqrt(len(values) / 2)
     edge += max(0.0, float(np.median(values)))
@@ -588,8 +574,8 @@ def ruling_column(context: Context, domain: Domain, axes: Axes) -> tuple[Axes, t
 
 
 def _ends(rows: GridRows, half: float, column: int = 0) -> tuple[float, float]:
-    """Of a column in a box about the first origin of the rows. A noisy center may be outside: the
-    box then reaches to it."""
+    """Return the ends of a column in a box about the first origin, extended to a noisy center
+    outside of it."""
     return min(-half - rows.origin[column], 0.0), max(half - rows.origin[column], 0.0)
 
 

@@ -61,8 +61,8 @@ from .coreset import (
     axis_coreset,
     build_coreset,
     column_coreset,
-    located,
     nearest_centers,
+    release_location,
     ruling_column,
     solved_start,
 )
@@ -119,7 +119,8 @@ def many_features(n_features: int, tuning: Tuning) -> bool:
 
 
 def may_project(n_features: int, n_clusters: int, tuning: Tuning) -> bool:
-    """The same, and more clusters than the axes of a cell tree could tell apart."""
+    """Whether there are many features, and more clusters than the axes of a cell tree could tell
+    apart."""
     return many_features(n_features, tuning) and n_clusters > tuning.most_axes + 1
 
 
@@ -335,7 +336,7 @@ def fit_engine(
     prefix: str = "",
     callback: Callable[[str], object] | None = None,
     rows: GridRows | None = None,
-    once_sized: Callable[[float], object] | None = None,
+    on_size_released: Callable[[float], object] | None = None,
 ) -> EngineResult:
     """Release the centers of k clusters, where k may be chosen here; the table may have no rows.
 
@@ -343,8 +344,8 @@ def fit_engine(
     releases left is spent too, up to the caps.
 
     `rows` are those of the table on the grid of `domain`. `callback` is called with the name of
-    each Lloyd iteration when it is done; `once_sized` with the released number of units, once it is
-    known: it may release and waive entries that follow in the plan.
+    each Lloyd iteration when it is done; `on_size_released` with the released number of units, once
+    it is known: it may release and waive entries that follow in the plan.
     """
     domain, status, norms = known_or_paid(session, prefix + BOUND, table, domain)
     run = Run(
@@ -356,12 +357,16 @@ def fit_engine(
         callback=callback,
     )
     left = lloyd_budget(session, prefix)
-    context = located(run, math.sqrt(2 * left))
-    if once_sized is not None:
-        once_sized(context.size.n)
+    context = release_location(run, math.sqrt(2 * left))
+    if on_size_released is not None:
+        on_size_released(context.size.n)
         left = lloyd_budget(session, prefix)
     if start is not None and not _misleads(context, start):
-        found = _from_start(context, start, domain)
+        # Lloyd's iterations from centers that are given.
+        points = (domain.clip_points(start.centers) - domain.center) / context.rows.unit
+        final = lloyd(without_moves(context), points - context.rows.origin)
+        # Treat given centers as found by the cells.
+        found = StartOutcome(context, final, len(start.centers))
     else:
         found = _from_coreset(context, n_clusters, left, domain)
     # Rows of one length are not beyond it.
@@ -378,7 +383,7 @@ def fit_engine(
     return result.chosen(found.choice).bounded(norms, domain, context.size.n, context.size.sd)
 
 
-class _Found(NamedTuple):
+class StartOutcome(NamedTuple):
     """Centers, and what they were found with."""
 
     context: Context  # of their number
@@ -388,22 +393,14 @@ class _Found(NamedTuple):
     line: Line | None = None  # along a single axis, if that is where they were found
 
 
-def _from_start(context: Context, start: Start, domain: Domain) -> _Found:
-    """Lloyd's iterations from centers that are given."""
-    points = (domain.clip_points(start.centers) - domain.center) / context.rows.unit
-    final = lloyd(without_moves(context), points - context.rows.origin)
-    # Treat given centers as found by the cells.
-    return _Found(context, final, len(start.centers))
-
-
 def _from_coreset(
     context: Context, n_clusters: int | Candidates, left: float, domain: Domain
-) -> _Found:
+) -> StartOutcome:
     """Lloyd's iterations, which have `left`, from where the coreset shows clusters; about one
     center where noise would hide what several gain."""
     given, quality = not isinstance(n_clusters, Candidates), context.pays(QUALITY)
     if quality and given and lost_in_noise(context, left / 2):
-        return _Found(context, _about_one(context), None)
+        return StartOutcome(context, _about_one(context), None)
     sketch = projected(context) if given else None
     if sketch is None:
         coreset = _coreset(context, domain=domain if given else None)
@@ -420,10 +417,10 @@ def _from_coreset(
         final = lloyd(context, *choice.start, coreset=coreset)
     elif isinstance(coreset, Line):
         final = lloyd(without_moves(context), solved_start(context, coreset), coreset=coreset)
-        return _Found(context, final, coreset.n_leaves, choice, coreset)
+        return StartOutcome(context, final, coreset.n_leaves, choice, coreset)
     else:
         final = lloyd(context, solved_start(context, coreset), coreset=coreset)
-    return _Found(context, final, coreset.n_leaves, choice)
+    return StartOutcome(context, final, coreset.n_leaves, choice)
 
 
 def _about_one(context: Context, coreset: Coreset | None = None) -> LloydResult:

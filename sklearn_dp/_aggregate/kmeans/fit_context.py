@@ -189,7 +189,7 @@ class Candidates:
         return min(self.high, TUNING.choice_reference)
 
     def rule(self, n_features: int) -> str:
-        """What "auto" stands for."""
+        """The criterion, with "auto" resolved."""
         if self.criterion != "auto":
             return self.criterion
         return "gap" if n_features <= TUNING.choice_features else "bic"
@@ -238,7 +238,7 @@ def with_status(best: int, values: dict[int, float], margin: float) -> Choice:
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What is asked for, and the public geometry of the rows."""
+    """The parameters of a fit, and the public geometry of the rows."""
 
     rows: GridGeometry
     n_clusters: int
@@ -247,7 +247,7 @@ class Facts:
 
 @dataclass(frozen=True, kw_only=True)
 class SizedFacts(Facts):
-    """The same, with the released size and radius of the rows."""
+    """Facts with the released size and radius of the rows."""
 
     size: Size  # released number of units, and what it means at this budget
     # released distance from the origin that nearly all rows are within, in grid steps
@@ -290,7 +290,7 @@ class Run(Facts):
         return self.name(entry) in self.session.plan
 
     def left(self, entry: str) -> float:
-        """What an entry may still spend, in rho."""
+        """Return the remaining budget of an entry, in rho."""
         return self.session.remaining(self.name(entry))
 
     def released(self, entry: str, answer: Sealed, rho: float) -> np.ndarray:
@@ -337,17 +337,9 @@ def lost_in_noise(facts: SizedFacts, budget: float) -> bool:
     """
     k, d, tuning = facts.n_clusters, facts.rows.n_features, facts.tuning
     loss = d * (k * noise_sd(budget) / facts.size.n) ** 2
-    gain = tuning.spread_gain * k * _nearest_of(k) ** 2 / d
+    # About the expected largest of k standard normal numbers (Blom 1958).
+    gain = tuning.spread_gain * k * float(ndtri((k - 0.375) / (k + 0.25))) ** 2 / d
     return k > 1 and loss > tuning.one_center_noise + gain
-
-
-def _nearest_of(k: int) -> float:
-    """About the expected largest of k standard normal numbers (Blom 1958).
-
-    >>> round(_nearest_of(10), 2)
-    1.55
-    """
-    return float(ndtri((k - 0.375) / (k + 0.25)))
 
 
 def only_one(context: Context) -> Context:

@@ -9,7 +9,7 @@ An iteration
 4. releases the count of each cluster, and averages it with earlier ones (:mod:`.lloyd_state`);
 5. releases the sum of the clipped residuals of each cluster, and moves the centers by as much of it
    as is no noise (:mod:`.lloyd_state`);
-6. with the sums of squares, merges and splits clusters (:func:`split_merge`); from more centers
+6. with the sums of squares, merges and splits clusters (:func:`merge_and_split`); from more centers
    than asked for, comes down to that number (:func:`reduce_centers`).
 
 Each but the last spends the same part of the budget, and the last one all that is left. The
@@ -80,9 +80,11 @@ def move_clusters(
     state.unseen = ~seen & (state.count < state.count_sd) if fine else ~seen
     excess = state.spread - np.median(state.spread)
     sd = n * np.sqrt(state.spread_variance)
-    half = _half_a_cluster(state, n, d)
+    # About what dividing a typical round cluster in two would save; a pair that costs less shares
+    # one. With n rows of mean squared distance v it saves (2 / pi) n v / d.
+    half = float(np.median(n * state.spread)) * min(1.0, 2.0 / d) / 2
     noisy = state.noise_share > tuning.noisy  # then the smallest merger says nothing
-    # Dividing a round cluster moves each half by sqrt(2 v / (pi d)), see `_half_a_cluster`.
+    # Dividing a round cluster moves each half by sqrt(2 v / (pi d)).
     halves = 2 / (np.pi * d) * state.spread
     round_part = 0.0 if noisy else 2 / (np.pi * d)
     gain = Gains(
@@ -110,17 +112,6 @@ def move_clusters(
     gains = gain.mean > tuning.evidence * gain.sd
     state.blocked = bool(state.precise and unsure.any() and gains.any())
     return n_moves
-
-
-def _half_a_cluster(state: LloydState, n: np.ndarray, d: int) -> float:
-    """About what dividing a typical round cluster in two would save; a pair that costs less shares
-    one.
-
-    A normal cluster of n rows and mean squared distance v has the variance v / d along each axis.
-    The means of its halves are sqrt(2 v / (pi d)) from its own, so dividing it saves (2 / pi) n v /
-    d. Returned is n v / d.
-    """
-    return float(np.median(n * state.spread)) * min(1.0, 2.0 / d) / 2
 
 
 # Merge and split moves between noisy Lloyd iterations: post-processing of released statistics.
@@ -183,7 +174,7 @@ class _Halves:
 
 @dataclass(frozen=True)
 class Gains:
-    """What splitting each cluster saves."""
+    """The savings from splitting each cluster."""
 
     mean: np.ndarray  # (k,), by its spread beyond the typical one ...
     sd: np.ndarray  # ... and the standard deviation of that
@@ -376,8 +367,8 @@ def lloyd_entries(
 
 
 def lloyd_budget(session: PrivacySession, prefix: str = "") -> float:
-    """What `lloyd` would spend if it started now: what earlier releases have left, up to its cap.
-    Later entries on the same path keep their shares; other paths are paid for by their own."""
+    """Return the budget of `lloyd` if it started now: the rest of earlier releases, up to its
+    cap. Later entries on the same path keep their shares; other paths are paid for by their own."""
     entries = session.plan.entries
     place = [entry.name for entry in entries].index(prefix + _SUMS)
     paths = set(entries[place].paths)
@@ -391,7 +382,7 @@ def lloyd_budget(session: PrivacySession, prefix: str = "") -> float:
 
 
 def _left(context: Context) -> float:
-    """What the iterations may still spend: all but what is for later steps."""
+    """Return the remaining budget of the iterations: all but that of later steps."""
     left = lloyd_budget(context.session, context.prefix)
     return sum_down([left, -context.reserve]) if context.reserve else left
 

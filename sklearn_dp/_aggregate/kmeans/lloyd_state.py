@@ -62,7 +62,7 @@ class Distances:
 
 @dataclass(frozen=True, kw_only=True)
 class LloydFacts(SizedFacts):
-    """What Lloyd's iterations start from, beside released size and radius."""
+    """Inputs of Lloyd's iterations, beside released size and radius."""
 
     # tells widths of clusters, empty centers, and directions to split in; None where the start is
     # not from one
@@ -102,7 +102,7 @@ class LloydContext(Context, LloydFacts):
 
 @dataclass(frozen=True)
 class LloydResult:
-    """What the iterations release, in grid steps about the origin of the rows."""
+    """The releases of the iterations, in grid steps about the origin of the rows."""
 
     centers: np.ndarray  # (k, d)
     variance: np.ndarray  # (k,), of the noise in each coordinate of a center
@@ -175,7 +175,7 @@ class LloydState:
         return certain_counts(self.count, self.count_sd, sure), self.count > sure * self.count_sd
 
     def result(self, n_iterations: int, part: float = 1.0) -> LloydResult:
-        """What is released after so many iterations, with a part of the counts."""
+        """Return the result after so many iterations, with a part of the counts."""
         counts = part * self.count, part * self.count_sd, self.counted
         spread = self.farthest, self.spread, self.spread_variance
         known = n_iterations, self.error, self.noise_share
@@ -199,7 +199,8 @@ class LloydState:
         self.old_count_variance = variance
 
     def update_spread(self, spread: np.ndarray, sd: np.ndarray, memory: float) -> None:
-        """The same for the spread of the clusters, whose noise differs from one to the other."""
+        """Average a release of the spread of the clusters, whose noise differs from one to the
+        other."""
         old = self.spread_variance + np.square(memory * self.spread)
         weight = 1 / (1 / np.square(sd) + 1 / old)
         self.spread = weight * (spread / np.square(sd) + self.spread / old)
@@ -298,8 +299,8 @@ DISTANCES = "lloyd distances"
 
 
 @dataclass(frozen=True)
-class Clip:
-    """What one histogram of distances says about all clusters."""
+class ClipRadii:
+    """Clip radii of all clusters, from one histogram of distances."""
 
     radius: np.ndarray  # (k,), residuals of each cluster are clipped to it, in grid steps
     gain: float  # how far a clipped mean moves when all rows move by one; at most 1
@@ -317,9 +318,9 @@ class Clip:
 
 @dataclass(frozen=True)
 class Observation:
-    """What one iteration releases about the clusters of some centers."""
+    """The releases of one iteration about the clusters of some centers."""
 
-    clip: Clip  # from the histogram of distances
+    clip: ClipRadii  # from the histogram of distances
     # capped sums (k,) of squared distances and their noise, in squared steps; where asked for
     errors: tuple[np.ndarray, np.ndarray] | None
     counts: np.ndarray  # (k,)
@@ -341,7 +342,7 @@ def clip_radius(
     scales: np.ndarray,
     rho: float,
     width: float | None = None,
-) -> Clip:
+) -> ClipRadii:
     """Radius of each cluster that most rows (few, where noise rules) are within, and its effect.
 
     One histogram of distance over scale for all clusters: the weights in the bins of
@@ -372,7 +373,7 @@ def clip_radius(
     last = None if last == half else last
     reach = np.minimum(tuning.spread_cap * (last or context.radius) * scales, context.radius)
     gain = _gain(counts, edges, radius, context.rows.n_features, min(tuning.inside))
-    return Clip(radius * scales, gain, reach, seen)
+    return ClipRadii(radius * scales, gain, reach, seen)
 
 
 def _gain(counts: np.ndarray, edges: np.ndarray, radius: float, d: int, least: float) -> float:

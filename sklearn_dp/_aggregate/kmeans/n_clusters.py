@@ -272,7 +272,8 @@ def _trees(centers: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _mergers(centers: np.ndarray, mass: np.ndarray, alive: np.ndarray) -> np.ndarray:
-    """What merging each pair costs, of shape (b, m, m); infinite where there is no pair."""
+    """Return the costs of merging each pair, of shape (b, m, m); infinite where there is no
+    pair."""
     square = np.where(alive, np.einsum("bij,bij->bi", centers, centers), np.inf)
     cost = (-2 * centers) @ centers.transpose(0, 2, 1)
     cost += square[:, :, None]
@@ -301,7 +302,7 @@ def _costs(
 def _costs_at_once(
     points: np.ndarray, weights: np.ndarray, labels: np.ndarray, n_iterations: int
 ) -> np.ndarray:
-    """The same for a few clusterings."""
+    """Return the costs of a few clusterings."""
     shape, k = labels.shape[:2], int(labels.max()) + 1
     cells = shape[0] * shape[1] * k
     offset = np.arange(cells // k).reshape(*shape, 1) * k
@@ -382,7 +383,7 @@ def surplus_entries(
 
 @dataclass(frozen=True)
 class SurplusCenters:
-    """What the iterations have released, in grid steps about the origin of the rows."""
+    """The releases of the iterations, in grid steps about the origin of the rows."""
 
     centers: np.ndarray  # (m, d), of those centers that hold rows
     variance: np.ndarray  # (m,), of the noise in each coordinate of a center
@@ -479,7 +480,7 @@ class Tree:
 
 
 def _merge_prices(centers: np.ndarray, counts: np.ndarray, noise: np.ndarray) -> np.ndarray:
-    """What merging each pair costs, infinite on the diagonal."""
+    """Return the costs of merging each pair, infinite on the diagonal."""
     square = np.einsum("ij,ij->i", centers, centers)
     distance = square[:, None] + square - 2 * centers @ centers.T - noise[:, None] - noise
     price = counts[:, None] * counts / (counts[:, None] + counts) * np.maximum(distance, 0.0)

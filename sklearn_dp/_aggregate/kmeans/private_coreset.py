@@ -39,13 +39,13 @@ from .coreset import (
     build_coreset,
     column_coreset,
     depths_of_levels,
-    located,
+    release_location,
 )
 from .engine import BOUND, far_look_pays, first_entries, may_project
 from .fit_context import TUNING, Candidates, Choice, Context, Run, SizedFacts, Tuning
 from .lloyd import lloyd_entries
 from .n_clusters import PREFIX, gap_choice, release_surplus, surplus_choice
-from .result import Signs, coreset_in_words
+from .result import Diagnostics, coreset_in_words
 
 _SAFE = 1 - 2.0**-40  # for the rounding of the parts of these entries
 
@@ -101,7 +101,7 @@ def build_private_coreset(
         n_clusters=n_clusters,
         tuning=private_coreset_tuning(table.n_features),
     )
-    context = located(run, math.sqrt(2 * session.remaining()))
+    context = release_location(run, math.sqrt(2 * session.remaining()))
     coreset: Coreset
     if context.pays(LINE):
         coreset = column_coreset(context, 1.0)
@@ -111,7 +111,7 @@ def build_private_coreset(
         coreset = build_coreset(context, axes, *_cell_shares(context, axes))
     callback("cells")
     noise = math.sqrt(table.n_features) * n_clusters / context.size.signal
-    signs = Signs(
+    signs = Diagnostics(
         context.size.signal, noise, coreset.n_leaves, False, math.nan, n_clusters=n_clusters
     )
     status = coreset_in_words(signs, status, n_clusters, context.tuning, session.budget_for)
@@ -194,7 +194,7 @@ def choose_separately(
         prefix=prefix,
         tuning=tuning,
     )
-    context = located(run, math.sqrt(2 * rho))
+    context = release_location(run, math.sqrt(2 * rho))
     coreset: Coreset
     if context.pays(LINE):
         coreset = column_coreset(context, 1.0)
@@ -221,7 +221,7 @@ _NORMS = 402  # bins of norms; see `norm_counts`
 
 @dataclass(frozen=True)
 class KMeansPasses:
-    """What is public of a fit before there is a table."""
+    """Public facts of a fit before there is a table."""
 
     n_features: int
     n_clusters: int
@@ -232,7 +232,7 @@ class KMeansPasses:
     started: bool  # whether there are centers to start from
 
     def cost(self, work: Workload) -> CommunicationCost:
-        """What the passes take, without the look at far rows that a long tail asks for.
+        """Return the cost of the passes, without the look at far rows that a long tail asks for.
 
         The parts are assumed to be alike. Where a fit may look for its clusters in a projection,
         what it needs there is added to what it needs without.
@@ -258,7 +258,7 @@ class KMeansPasses:
         return CommunicationCost(tuple(found), work.n_parts, work.n_rows, work.n_workers, row_bytes)
 
     def _located(self, work: Workload) -> list[Pass]:
-        """What opens the table, and finds where its rows are."""
+        """Return the passes that open the table and find where its rows are."""
         d, digests = self.n_features, _DIGESTS * work.n_parts
         found, ids = [Pass("rows", _WORDS, _WORDS + _DIGESTS, _WORDS + digests)], 0
         if self.grouped:

@@ -45,7 +45,7 @@ class FarRows:
 
     @property
     def cost(self) -> float:
-        """What they cost at the least, if the count is right."""
+        """A lower bound of their cost, if the count is right."""
         return self.count * self.distance**2 if self.count > 0 else 0.0
 
 
@@ -210,8 +210,8 @@ def missed_in_words(
     tuning: Tuning,
     lost: float | None = None,
 ) -> str | None:
-    """What is said of far rows where they are few, seen, and cost a part of what the others do; or
-    of rows at least `lost` from the middle, in reach of no center.
+    """Say where far rows are few, seen, and cost a part of what the others do; or where rows at
+    least `lost` from the middle are in reach of no center.
 
     `near` is the released sum of the squares of all others, and its standard deviation; `n` the
     released number of units. `light`: whether some of the clusters that were found are light: then
@@ -263,8 +263,11 @@ class AtEnds:
 def rows_at_ends(
     facts: SizedFacts, steps: np.ndarray, reach: np.ndarray, domain: Domain, bounds: Domain | None
 ) -> AtEnds | None:
-    """Of rows about the center of a domain, with centers at `steps` (k, d) that rows are known
-    within `reach` (k,) of; None where there are no such columns."""
+    """Return rows that may be at the far ends of a box, or None without such columns.
+
+    Rows are about the center of the domain, and known within `reach` (k,) of the centers `steps`
+    (k, d).
+    """
     rows, lengths, middle = facts.rows, facts.size.lengths, facts.size.middle
     ends = ends_of(bounds, domain.center + rows.origin * rows.unit, rows.unit)
     if lengths is None or ends is None:
@@ -383,16 +386,9 @@ def taken_by_caps(
     rare = 0.0 if at_ends is None else at_ends.hidden * at_ends.square
     if final.distances is None:
         return rare
-    cap, heavy = float(np.median(caps)), _one_is_wide(final, tuning)
-    return rare + beyond_cap(final.distances, cap, limit, heavy=heavy)
-
-
-def _one_is_wide(final: LloydResult, tuning: Tuning) -> bool:
-    """Whether a cluster is seen to be wider than the mean of all, by more than scales may differ.
-
-    Columns of incomes have such clusters, and beyond the last of them few rows, very far out.
-    """
+    # Whether a cluster is seen to be wider than the mean of all, by more than scales may differ.
     known, sure = np.isfinite(final.spread_variance), tuning.certain_count_sd
     n, spread = certain_counts(final.counts, final.counts_sd, sure)[known], final.spread[known]
     least = spread - sure * np.sqrt(final.spread_variance[known])
-    return bool(np.any(least * n.sum() > tuning.scale_dead**2 * max(float(n @ spread), 0.0)))
+    heavy = bool(np.any(least * n.sum() > tuning.scale_dead**2 * max(float(n @ spread), 0.0)))
+    return rare + beyond_cap(final.distances, float(np.median(caps)), limit, heavy=heavy)

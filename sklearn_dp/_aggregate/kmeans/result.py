@@ -2,11 +2,12 @@
 
 Where the plan has an entry for the quality of the answer,
 
-1. centers are shrunk toward one, where noise rules (:func:`toward_one`), and put into the domain;
+1. centers are shrunk to their mean, where noise rules (:func:`shrink_to_mean`), and put into the
+   domain;
 2. how far the rows are from them is released (:mod:`.quality`);
 3. standard errors of centers and weights follow from the noise of the releases; those of centers
    also have the part of drawing the rows;
-4. all of it together becomes the status in words (:func:`status`).
+4. all of it together becomes the status in words (:func:`in_words`).
 
 Elsewhere the centers are taken as they are, and the status says what the iterations have shown.
 """
@@ -46,7 +47,7 @@ _NARROW = "mostly noise: the clusters are narrower than the noise of their cente
 
 
 @dataclass(frozen=True)
-class Signs:
+class Diagnostics:
     """Released values that tell good answers from useless ones."""
 
     signal: float  # number of rows in noise units
@@ -74,13 +75,13 @@ class Signs:
 
 
 class _Trouble(NamedTuple):
-    """What is wrong, and what else than less noise would help."""
+    """A problem of the answer, and remedies other than less noise."""
 
     words: str
     other: tuple[str, ...] = (_FEWER,)
     figure: str = "about"  # what the releases know of how much less noise is enough: or "none"
 
-    def with_remedy(self, signs: Signs, tuning: Tuning, budget: Budget) -> str:
+    def with_remedy(self, signs: Diagnostics, tuning: Tuning, budget: Budget) -> str:
         """The status."""
         times = _times_less_noise(signs, tuning)
         other = () if signs.n_clusters == 1 else self.other
@@ -90,7 +91,7 @@ class _Trouble(NamedTuple):
         return self.words + advice(times, budget, size, "rows", *other)
 
 
-def in_words(signs: Signs, status: str, tuning: Tuning, budget: Budget) -> str:
+def in_words(signs: Diagnostics, status: str, tuning: Tuning, budget: Budget) -> str:
     """The status: what was missing before (`status`), what is now and what would help, or "ok"."""
     if status != "ok":
         return status
@@ -99,7 +100,7 @@ def in_words(signs: Signs, status: str, tuning: Tuning, budget: Budget) -> str:
 
 
 def coreset_in_words(
-    signs: Signs, status: str, n_clusters: int, tuning: Tuning, budget: Budget
+    signs: Diagnostics, status: str, n_clusters: int, tuning: Tuning, budget: Budget
 ) -> str:
     """The status of released points that are the answer themselves, without centers."""
     if status != "ok":
@@ -116,14 +117,14 @@ def coreset_in_words(
     return _Trouble(found).with_remedy(signs, tuning, budget)
 
 
-def _points_of_noise(signs: Signs, n_leaves: int, n_clusters: int, tuning: Tuning) -> bool:
+def _points_of_noise(signs: Diagnostics, n_leaves: int, n_clusters: int, tuning: Tuning) -> bool:
     """Whether released points are where noise is: of very few rows, or of few in many features."""
     faint = signs.signal < tuning.faint_signal and signs.noise > tuning.points_noise
     lone = signs.signal < tuning.faint_signal and n_leaves < 2 * n_clusters
     return signs.signal < tuning.useless_signal or faint or lone
 
 
-def _early_trouble(signs: Signs, tuning: Tuning) -> _Trouble | None:
+def _early_trouble(signs: Diagnostics, tuning: Tuning) -> _Trouble | None:
     """Without a released quality: what the start and the iterations show."""
     if signs.signal < tuning.useless_signal:
         return _Trouble(_FEW_ROWS)
@@ -134,7 +135,7 @@ def _early_trouble(signs: Signs, tuning: Tuning) -> _Trouble | None:
     return None
 
 
-def _trouble(signs: Signs, tuning: Tuning) -> _Trouble | None:
+def _trouble(signs: Diagnostics, tuning: Tuning) -> _Trouble | None:
     """With a released quality: what is wrong, or None.
 
     Where clusters are known to explain next to nothing, the answer is about as good as one center,
@@ -161,8 +162,9 @@ def _trouble(signs: Signs, tuning: Tuning) -> _Trouble | None:
     return _trouble_of_clusters(signs, tuning, shown)
 
 
-def _trouble_of_clusters(signs: Signs, tuning: Tuning, shown: bool) -> _Trouble | None:
-    """The same where clusters may be `shown`: what is known does not say that there are none."""
+def _trouble_of_clusters(signs: Diagnostics, tuning: Tuning, shown: bool) -> _Trouble | None:
+    """Return what is wrong where clusters may be `shown`: nothing known says that
+    there are none."""
     assert signs.loss is not None
     if signs.noise_share > tuning.useless_noise:
         return _Trouble(_NARROW)
@@ -190,7 +192,7 @@ def _trouble_of_clusters(signs: Signs, tuning: Tuning, shown: bool) -> _Trouble 
     return None
 
 
-def _empty(trouble: str, signs: Signs, more: str = "") -> _Trouble:
+def _empty(trouble: str, signs: Diagnostics, more: str = "") -> _Trouble:
     """How many clusters may be empty. More rows help if these are too few for so many
     clusters, even of the same size."""
     k = signs.n_clusters
@@ -210,7 +212,7 @@ def _part(part: float) -> str:
     return f"about {100 * part:.0f}%" if part < _NEARLY_ALL else "nearly all"
 
 
-def _times_less_noise(signs: Signs, tuning: Tuning) -> float:
+def _times_less_noise(signs: Diagnostics, tuning: Tuning) -> float:
     """How many times less noise leaves none of the signs of too much.
 
     All of them fall with the number of units and with the budget: the noise of a number of units,
@@ -244,7 +246,7 @@ _SURELY = 7.0
 
 @dataclass(frozen=True)
 class EngineResult:
-    """What the engine releases."""
+    """The releases of the engine."""
 
     centers: np.ndarray  # (k, d)
     weights: np.ndarray  # (k,), noisy numbers of units
@@ -260,7 +262,7 @@ class EngineResult:
     weights_sd: np.ndarray | None = None  # (k,), standard deviation of the noise of a weight
     # (k,), about how many counted units have since moved to other centers; over days,
     # also by how many the days that were counted may differ from all days
-    weights_since: np.ndarray | None = None
+    weights_drift: np.ndarray | None = None
     choice: Choice | None = None  # of k; None where it was given
     # radius about the origin that rows were clipped to, where it was paid for
     bound: float | None = None
@@ -366,7 +368,7 @@ def assembled(
         quality=found.quality,
         centers_sd=centers_sd,
         weights_sd=final.counts_sd,
-        weights_since=since,
+        weights_drift=since,
     )
     return _for_each(known, context.n_clusters)
 
@@ -377,45 +379,39 @@ def _signs(
     points: np.ndarray,
     n_leaves: int | None,
     found: Measured | None,
-) -> Signs:
-    """What tells whether the answer `points` (k, d) is of use."""
+) -> Diagnostics:
+    """Return the diagnostics of the answer `points` (k, d)."""
     k, tuning, signal = facts.n_clusters, facts.tuning, facts.size.signal
     noise = math.sqrt(final.centers.shape[1]) * k / max(signal, 1e-300)
     # Where noise may be all that is between them, the centers are shrunk to one point.
     one_center = len(final.centers) < k or (k > 1 and not np.ptp(points, 0).any())
     size = facts.size.n if is_known(facts.size.n, facts.size.sd) else None
-    signs = Signs(signal, noise, n_leaves, one_center, final.noise_share, n_clusters=k, size=size)
+    signs = Diagnostics(
+        signal, noise, n_leaves, one_center, final.noise_share, n_clusters=k, size=size
+    )
     if found is None:
         return signs
     seen, loss = found.quality, found.loss * facts.rows.unit**2
     light = bool(np.any(final.counts < tuning.sure_count_sd * final.counts_sd))
     near = (seen.near, seen.near_sd)
+    # How many times the units there should be for k clusters of the same size to stand out of the
+    # noise of their counts.
+    least = _SURELY * float(np.max(final.counts_sd))
+    # Whether the rows fill next to nothing of the radius that was found for them, as in bounds
+    # far wider than the data: they are close together, or their spread is lost beside it.
+    square = (facts.radius * facts.rows.unit / _LOOSE) ** 2
+    lost = seen.total < facts.tuning.certain_count_sd * seen.total_sd
     return replace(
         signs,
         loss=loss / max(seen.inertia, seen.inertia_sd),
-        even=_even(final, facts),
-        loose=_loose(seen, facts),
+        even=least * facts.n_clusters / facts.size.n,
+        loose=lost or seen.total < facts.size.n * square,
         light=float(np.mean(final.counts < tuning.certain_count_sd * final.counts_sd)),
         uneven=_uneven(final, tuning),
         explained=seen.explained,
         explained_sd=seen.explained_sd,
         missed=missed_in_words(seen.far, near, facts.size.n, light, tuning, found.lost),
     )
-
-
-def _even(final: LloydResult, facts: SizedFacts) -> float:
-    """How many times the units there should be for k clusters of the same size to stand out of the
-    noise of their counts."""
-    least = _SURELY * float(np.max(final.counts_sd))
-    return least * facts.n_clusters / facts.size.n
-
-
-def _loose(quality: Quality, facts: SizedFacts) -> bool:
-    """Whether the rows fill next to nothing of the radius that was found for them, as in bounds far
-    wider than the data: they are close together, or their spread is lost beside it."""
-    square = (facts.radius * facts.rows.unit / _LOOSE) ** 2
-    lost = quality.total < facts.tuning.certain_count_sd * quality.total_sd
-    return lost or quality.total < facts.size.n * square
 
 
 def _errors(
@@ -444,7 +440,7 @@ def measured(
 ) -> Measured:
     """Release the quality of centers."""
     rows, tuning = context.rows, context.tuning
-    centers, middle, _ = toward_one(final, n_leaves, tuning)
+    centers, middle, _ = shrink_to_mean(final, n_leaves, tuning)
     points = _points(centers, rows, domain)
     # Rounded to the grid: what is measured is what is released, up to half a step.
     steps = np.rint((points - domain.center) / rows.unit) - rows.origin
@@ -468,17 +464,14 @@ def measured(
     if line is not None:  # which shows rows at any distance
         taken = max(taken, line.beyond(steps, caps))
     found = replace(found, taken=taken * rows.unit**2)
-    return Measured(points, found, _loss(final, tuning), lost)
-
-
-def _loss(final: LloydResult, tuning: Tuning) -> float:
-    """What noise is expected to have added to the sum of squares: where it moves the mean of n rows
-    by e, n |e|^2, which is n d times the variance of a coordinate."""
+    # What noise is expected to have added to the sum of squares: where it moves the mean of n
+    # rows by e, n |e|^2, which is n d times the variance of a coordinate.
     counts = certain_counts(final.counts, final.counts_sd, tuning.certain_count_sd)
-    return final.centers.shape[1] * float(counts @ final.variance)
+    loss = final.centers.shape[1] * float(counts @ final.variance)
+    return Measured(points, found, loss, lost)
 
 
-def toward_one(
+def shrink_to_mean(
     final: LloydResult, n_leaves: int | None, tuning: Tuning
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Centers shrunk toward their weighted mean, by what of their distance may be noise.
@@ -597,12 +590,12 @@ def _for_each(result: EngineResult, n_clusters: int) -> EngineResult:
     if not missing:
         return result
     assert result.centers_sd is not None
-    assert result.weights_sd is not None and result.weights_since is not None
+    assert result.weights_sd is not None and result.weights_drift is not None
     return replace(
         result,
         centers=np.repeat(result.centers, n_clusters, axis=0),
         centers_sd=np.repeat(result.centers_sd, n_clusters, axis=0),
         weights=np.append(result.weights, np.zeros(missing)),
         weights_sd=np.append(result.weights_sd, np.zeros(missing)),
-        weights_since=np.append(result.weights_since, np.zeros(missing)),
+        weights_drift=np.append(result.weights_drift, np.zeros(missing)),
     )

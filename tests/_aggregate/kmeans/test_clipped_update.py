@@ -7,7 +7,7 @@ from kernel_tools import open_session
 
 from sklearn_dp._aggregate.kmeans.fit_context import TUNING
 from sklearn_dp._aggregate.kmeans.lloyd_state import (
-    Clip,
+    ClipRadii,
     LloydContext,
     LloydState,
     Observation,
@@ -96,7 +96,7 @@ def test_the_radius_is_no_less_than_the_width_that_cells_show(width):
     assert np.allclose(wide.radius, np.maximum(plain.radius, width))
 
 
-CLIP = Clip(radius=10.0, gain=1.0, reach=10.0)  # the same for all clusters
+CLIP = ClipRadii(radius=10.0, gain=1.0, reach=10.0)  # the same for all clusters
 
 
 def seen(sums, sums_sd):

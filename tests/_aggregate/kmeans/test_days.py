@@ -10,8 +10,8 @@ from grid_tools import table_rows
 
 from sklearn_dp import DPKMeans
 from sklearn_dp._aggregate.kmeans import days
-from sklearn_dp._aggregate.kmeans.days import Stream, day_entries, fit_day
-from sklearn_dp._aggregate.kmeans.lloyd_state import Clip, Distances, Observation
+from sklearn_dp._aggregate.kmeans.days import StreamState, day_entries, fit_day
+from sklearn_dp._aggregate.kmeans.lloyd_state import ClipRadii, Distances, Observation
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PrivacyPlan
@@ -48,7 +48,7 @@ def followed(n_days, seed=0, n=200, keep=1.0, drift=0.0, epsilon=1.0, moves=True
     rng, centers = np.random.default_rng(seed), truth(seed)
     way = rng.normal(size=centers.shape)
     way *= drift / np.linalg.norm(way, axis=1, keepdims=True)
-    stream, target = Stream.of(one_center(), DOMAIN, 1.0), PrivacyBudget(epsilon, 1e-6)
+    stream, target = StreamState.of(one_center(), DOMAIN, 1.0), PrivacyBudget(epsilon, 1e-6)
     plan = PrivacyPlan(target, day_entries(target.to_rho(), moves=moves))
     for day in range(n_days):
         centers = centers + way
@@ -129,7 +129,7 @@ def test_a_day_leaves_what_was_known_before_as_it_was():
 
 def test_days_of_a_window_add_up_and_so_do_their_noises():
     def seen(gain, sd):
-        one, clip = np.ones(2), Clip(np.ones(2), gain, np.ones(2))
+        one, clip = np.ones(2), ClipRadii(np.ones(2), gain, np.ones(2))
         return Observation(clip, (one, sd * one), one, sd, np.ones((2, 1)), sd * one)
 
     day, other = seen(0.5, 3.0), seen(1.0, 4.0)
@@ -154,7 +154,7 @@ def test_noise_of_the_first_day_fades_by_cluster_and_what_changed_sides_is_no_no
     """A cluster whose count is known well stays so, beside one whose count is not."""
     first = one_center()
     first._weights_errors = np.array(noise), np.full(K, 1000.0)
-    stream, target = Stream.of(first, DOMAIN, 1.0), PrivacyBudget(1.0, 1e-6)
+    stream, target = StreamState.of(first, DOMAIN, 1.0), PrivacyBudget(1.0, 1e-6)
     plan = PrivacyPlan(target, day_entries(target.to_rho(), moves=False))
     table = table_rows(np.zeros((400, D)))
     session = PrivacySession(plan, random_state=0)
@@ -164,7 +164,7 @@ def test_noise_of_the_first_day_fades_by_cluster_and_what_changed_sides_is_no_no
     np.testing.assert_allclose(seen, seen[0])  # the noise of a day, the same for all
     scale = result.weights_sd / errors  # to the units of all days
     np.testing.assert_allclose(scale, scale[0])
-    assert np.all(result.weights_since >= keep / 4 * 1000 * scale)
+    assert np.all(result.weights_drift >= keep / 4 * 1000 * scale)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from sklearn_dp._aggregate.kmeans.result import (
     _directions_sd,
     _for_each,
     build_result,
-    toward_one,
+    shrink_to_mean,
 )
 from sklearn_dp._aggregate.shared.centering import Size, Weights
 from sklearn_dp._privacy._domain import Domain, unit_rows
@@ -37,57 +37,57 @@ def released(variance, centers=CENTERS):
 
 
 def test_without_noise_nothing_moves():
-    centers, middle, kept = toward_one(released(0.0), 0, TUNING)
+    centers, middle, kept = shrink_to_mean(released(0.0), 0, TUNING)
     assert np.array_equal(centers, CENTERS) and not middle.any() and (kept == 1).all()
 
 
 def test_centers_shrink_by_the_part_that_may_be_noise():
     """Squared distance 100, of which half of 2 * 25 may be noise: three parts of four stay."""
-    centers, _, kept = toward_one(released(25.0), 0, TUNING)
+    centers, _, kept = shrink_to_mean(released(25.0), 0, TUNING)
     assert np.allclose(kept, 0.75) and np.allclose(centers, 0.75 * CENTERS)
-    centers, _, kept = toward_one(released(1e4), 0, TUNING)
+    centers, _, kept = shrink_to_mean(released(1e4), 0, TUNING)
     assert not centers.any() and not kept.any()
 
 
 @pytest.mark.parametrize("n_leaves", [None, 4])
 def test_what_the_cells_have_shown_stays(n_leaves):
-    assert np.array_equal(toward_one(released(25.0), n_leaves, TUNING)[0], CENTERS)
+    assert np.array_equal(shrink_to_mean(released(25.0), n_leaves, TUNING)[0], CENTERS)
 
 
 def test_a_center_far_out_keeps_its_place():
     far = np.vstack([CENTERS / 10, [[100.0, 0.0]]])
-    _, _, kept = toward_one(released(4.0, far), 0, TUNING)
+    _, _, kept = shrink_to_mean(released(4.0, far), 0, TUNING)
     assert kept[-1] > 0.99
 
 
 def test_in_many_features_they_shrink_all_the_same():
     """Cells are cut along a few axes: what they show is not where a center is in the others."""
     wide = np.hstack([CENTERS, np.zeros((4, 9))])
-    _, _, kept = toward_one(released(75.0 / 11, wide), 4, TUNING)  # 25 of 75 is believed
+    _, _, kept = shrink_to_mean(released(75.0 / 11, wide), 4, TUNING)  # 25 of 75 is believed
     assert np.allclose(kept, 0.75)
-    _, _, kept = toward_one(released(25.0 / 11, wide), 4, TUNING)
+    _, _, kept = shrink_to_mean(released(25.0 / 11, wide), 4, TUNING)
     assert (kept == 1).all()
 
 
 def test_their_mean_shrinks_too_where_they_are_not_believed():
     """13 features, four centers of variance 12 about a mean 20 off: 39 of its 400 are noise."""
     wide = np.hstack([np.zeros((4, 11)), CENTERS]) + 20.0 * np.eye(13)[0]
-    _, middle, kept = toward_one(released(12.0, wide), 0, TUNING)
+    _, middle, kept = shrink_to_mean(released(12.0, wide), 0, TUNING)
     assert np.allclose(kept, 1 - 0.78)
     assert np.allclose(middle, 20.0 * np.eye(13)[0] * (1 - 0.78 * 39 / 400))
-    centers, middle, kept = toward_one(released(1.0, wide), 0, TUNING)
+    centers, middle, kept = shrink_to_mean(released(1.0, wide), 0, TUNING)
     assert np.allclose(kept, 1 - 0.065)
     assert np.allclose(middle, 20.0 * np.eye(13)[0] * (1 - 0.065 * 3.25 / 400))
     assert np.allclose(centers.mean(axis=0), middle)
     # All of its way, and no more.
-    assert not toward_one(released(1e3, wide), 0, TUNING)[1].any()
+    assert not shrink_to_mean(released(1e3, wide), 0, TUNING)[1].any()
 
 
 def test_in_few_features_or_alone_the_mean_stays():
     moved = CENTERS + [20.0, 0.0]
-    assert np.allclose(toward_one(released(25.0, moved), 0, TUNING)[1], [20.0, 0.0])
+    assert np.allclose(shrink_to_mean(released(25.0, moved), 0, TUNING)[1], [20.0, 0.0])
     alone = np.full((1, 13), 5.0)
-    assert np.array_equal(toward_one(released(25.0, alone), 0, TUNING)[0], alone)
+    assert np.array_equal(shrink_to_mean(released(25.0, alone), 0, TUNING)[0], alone)
 
 
 @pytest.mark.filterwarnings(
@@ -232,7 +232,7 @@ def test_one_center_stands_for_all_clusters(k):
         0.0,
         centers_sd=np.array([0.5]),
         weights_sd=np.array([3.0]),
-        weights_since=np.array([0.0]),
+        weights_drift=np.array([0.0]),
     )
     found = _for_each(alone, k)
     assert found.centers.tolist() == [[1.0, 2.0]] * k

@@ -8,7 +8,7 @@ import pytest
 
 from sklearn_dp import DPKMeans
 from sklearn_dp._aggregate.kmeans.fit_context import TUNING
-from sklearn_dp._aggregate.kmeans.result import Signs, coreset_in_words, in_words
+from sklearn_dp._aggregate.kmeans.result import Diagnostics, coreset_in_words, in_words
 from sklearn_dp._aggregate.shared.advice import plain
 
 pytestmark = pytest.mark.filterwarnings(
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.UtilityWarning",
 )
 
-GOOD = Signs(
+GOOD = Diagnostics(
     signal=1000.0,
     noise=0.1,
     n_leaves=5,
@@ -74,9 +74,9 @@ def status(signs, known="ok"):
             "clusters may be missing; use more rows, a",
         ),
         (replace(ALIKE, missed="clusters may be missing"), "clusters may be missing"),
-        (Signs(10.0, 1.0, 5, False, 0.0), "too few rows for this budget"),
-        (Signs(1000.0, 1.0, 0, False, 0.0), "no structure found"),
-        (Signs(1000.0, 1.0, 5, False, 0.5), "mostly noise: the clusters are narrower"),
+        (Diagnostics(10.0, 1.0, 5, False, 0.0), "too few rows for this budget"),
+        (Diagnostics(1000.0, 1.0, 0, False, 0.0), "no structure found"),
+        (Diagnostics(1000.0, 1.0, 5, False, 0.5), "mostly noise: the clusters are narrower"),
     ],
 )
 def test_each_trouble_has_its_words(signs, words):
@@ -98,7 +98,7 @@ def test_each_trouble_has_its_words(signs, words):
         replace(GOOD, signal=60.0, explained=0.5),
         replace(GOOD, signal=200.0, loss=0.12, explained=0.5),
         replace(ALIKE, loss=0.4, light=0.35, noise_share=0.4, signal=10.0),
-        Signs(1e3, 0.1, 5, False, 0.1),
+        Diagnostics(1e3, 0.1, 5, False, 0.1),
     ],
 )
 def test_what_is_shown_to_be_good_is_called_ok(signs):
@@ -120,7 +120,7 @@ def test_what_is_shown_to_be_good_is_called_ok(signs):
         (replace(NOT_SHOWN, light=0.4, even=0.9), "fewer clusters"),
         (replace(NOT_SHOWN, light=0.4, even=0.9, loose=True), "tighter bounds or fewer clusters"),
         (replace(GOOD, missed="some are missing"), "more rows, a larger epsilon or more clusters"),
-        (Signs(10.0, 0.1, 5, False, 0.0), "at least 3 times as many rows or epsilon = 3"),
+        (Diagnostics(10.0, 0.1, 5, False, 0.0), "at least 3 times as many rows or epsilon = 3"),
     ],
 )
 def test_remedies_are_computed_or_not_in_numbers(signs, remedy):
@@ -177,7 +177,7 @@ def test_points_of_few_rows_are_where_the_noise_is():
     """In many features, or where there are hardly more of them than clusters."""
 
     def words(signal, noise, n_leaves):
-        signs = Signs(signal, noise, n_leaves, False, 0.0)
+        signs = Diagnostics(signal, noise, n_leaves, False, 0.0)
         return coreset_in_words(signs, "ok", 2, TUNING, budget).split(":")[0]
 
     few = "too few rows for this budget"

@@ -6,8 +6,8 @@ from configurations import ESTIMATORS
 
 from sklearn_dp import DPKMeans, DPOneCluster, DPOneHotEncoder
 from sklearn_dp.audit import Neighbor, replay_audit
-from sklearn_dp.audit._certificate.cases import CASES, Detector, Pair, equal_rows, pairs_of
-from sklearn_dp.audit._certificate.likelihood import log_likelihood_ratio
+from sklearn_dp.audit._certify import CASES, Detector, Pair, equal_rows, pairs_of
+from sklearn_dp.audit._distinguishers import log_likelihood_ratio
 
 
 def test_every_estimator_has_a_case():

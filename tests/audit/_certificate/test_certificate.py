@@ -10,10 +10,9 @@ from configurations import ESTIMATORS
 from sklearn.base import BaseEstimator
 
 from sklearn_dp import DPKMeans, FriendlyMean, PrivacyBudget, PrivacyLedger
-from sklearn_dp.audit import Certificate, Finding, Pair, certify
-from sklearn_dp.audit._certificate import certificate as module
-from sklearn_dp.audit._certificate.cases import CASES
-from sklearn_dp.audit._certificate.epsilon_bounds import GAUSSIAN, Claim, Rates
+from sklearn_dp.audit import Certificate, Finding, Pair, _certify, certify
+from sklearn_dp.audit._certify import CASES
+from sklearn_dp.audit._epsilon_bounds import GAUSSIAN, Claim, Rates
 
 PAIR = Pair("zeros and a one", np.zeros((4, 1)), [1.0])
 
@@ -119,8 +118,8 @@ def remembered(run_pair):
 @pytest.mark.slow
 def test_a_pilot_chooses_between_pairs(monkeypatch):
     """300 fits: .969 and .873 with standard deviations of .006 and .017, five of both apart."""
-    monkeypatch.setattr(module, "_PILOT", 300)
-    monkeypatch.setattr(module, "run_pair", remembered(module.run_pair))
+    monkeypatch.setattr(_certify, "_PILOT", 300)
+    monkeypatch.setattr(_certify, "run_pair", remembered(_certify.run_pair))
     dull = Pair("nothing new", np.zeros((4, 1)), [0.0])
     for order in ((PAIR, dull), (dull, PAIR)):
         assert (
@@ -130,13 +129,13 @@ def test_a_pilot_chooses_between_pairs(monkeypatch):
 
 
 def test_the_fits_that_are_counted_had_no_part_in_the_choice():
-    for ends in (module._SHOWN, module._RELEASED, module._KNOWN):
-        learn, choose, count = module._parts(1000, ends)
+    for ends in (_certify._MOST_SHOWN, _certify._RELEASED, _certify._KNOWN):
+        learn, choose, count = _certify._parts(1000, ends)
         assert np.array_equal(learn.astype(int) + choose + count, np.ones(1000))
         for part in (learn, choose, count):
             assert part[::2].sum() == part[1::2].sum()
     assert count[0]
-    assert module._parts(1000, module._SHOWN)[2].sum() == 500
+    assert _certify._parts(1000, _certify._MOST_SHOWN)[2].sum() == 500
 
 
 def certificate(value, epsilon=0.5, planted=None):

@@ -9,7 +9,7 @@ from scipy.stats import beta, binom
 
 from sklearn_dp import DPKMeans, DPOneCluster, FriendlyMean
 from sklearn_dp._privacy import _accounting as accounting
-from sklearn_dp.audit._certificate.epsilon_bounds import (
+from sklearn_dp.audit._epsilon_bounds import (
     APPROXIMATE,
     GAUSSIAN,
     ZCDP,

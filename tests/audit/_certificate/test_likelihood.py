@@ -6,8 +6,8 @@ from scipy.special import ndtr
 
 from sklearn_dp import DPOneCluster
 from sklearn_dp._privacy._trace import Event
-from sklearn_dp.audit._certificate import likelihood
-from sklearn_dp.audit._certificate.likelihood import log_likelihood_ratio
+from sklearn_dp.audit import _distinguishers
+from sklearn_dp.audit._distinguishers import log_likelihood_ratio
 
 
 def event(kind, value, scale, output, **public):
@@ -15,7 +15,7 @@ def event(kind, value, scale, output, **public):
 
 
 def ratio(kind, before, after, scale, output, **public):
-    return likelihood._RATIOS[kind](
+    return _distinguishers._RATIOS[kind](
         event(kind, before, scale, output, **public), event(kind, after, scale, None, **public)
     )
 
@@ -127,7 +127,7 @@ def test_control_flow_that_depends_on_data_tells_everything(make_toy, after_fit,
 def test_the_comparison_ends_where_a_decision_is_no_release():
     """A friendly core hides what it drops; nothing after it is looked at."""
     X, other = np.zeros((5, 1)), np.zeros((6, 1))
-    witness = likelihood._Witness(
+    witness = _distinguishers._Witness(
         [
             event(
                 "filter",

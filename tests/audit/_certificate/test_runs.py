@@ -6,8 +6,7 @@ from sklearn.base import BaseEstimator
 
 from sklearn_dp import DPKMeans
 from sklearn_dp._privacy._noise import NoiseSource
-from sklearn_dp.audit._certificate.cases import equal_rows
-from sklearn_dp.audit._certificate.runs import less_noise, run_pair, sees_releases
+from sklearn_dp.audit._certify import equal_rows, less_noise, run_pair, sees_releases
 
 PAIR = equal_rows(3)
 

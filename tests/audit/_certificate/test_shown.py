@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp import DPKMeans
-from sklearn_dp.audit._certificate.shown import Table, shown
+from sklearn_dp.audit._distinguishers import Table, shown
 from sklearn_dp.audit._observe import Outcome, run_fit
 
 

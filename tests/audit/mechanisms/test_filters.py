@@ -7,7 +7,7 @@ import pytest
 from scipy.special import ndtr
 
 from sklearn_dp._privacy._trace import Event
-from sklearn_dp.audit._player import Replay
+from sklearn_dp.audit._replay import Replay
 from sklearn_dp.audit.mechanisms import law_of
 from sklearn_dp.audit.mechanisms.filters import kept
 

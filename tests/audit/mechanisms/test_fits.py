@@ -6,7 +6,7 @@ import pytest
 from sklearn_dp import DPKMeans
 from sklearn_dp._privacy._trace import Event, Trace, trace
 from sklearn_dp.audit import _recount
-from sklearn_dp.audit._plan_consistency import paid
+from sklearn_dp.audit._recount import paid
 from sklearn_dp.audit.mechanisms import law_of
 from sklearn_dp.model_selection import DPGridSearch
 

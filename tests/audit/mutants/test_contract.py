@@ -5,8 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-
-from sklearn_dp.audit import MUTANTS
+from mutants import MUTANTS
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from mutants import MUTANTS
 
 from sklearn_dp._privacy import _session
 from sklearn_dp._privacy._noise import NoiseSource
-from sklearn_dp.audit import MUTANTS
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 BUGS = {bug.name: bug for bug in MUTANTS}

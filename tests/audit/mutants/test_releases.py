@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from kernel_tools import open_session
+from mutants import MUTANTS
 
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._privacy.mechanisms import gaussian
-from sklearn_dp.audit import MUTANTS
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 BUGS = {bug.name: bug for bug in MUTANTS}

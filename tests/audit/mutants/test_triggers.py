@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-
-from sklearn_dp.audit import MUTANTS
+from mutants import MUTANTS
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
