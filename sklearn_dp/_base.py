@@ -60,13 +60,16 @@ from ._sklearn_compat import CallbackSupportMixin, ParameterNames, Progress, Ver
 from ._validation import (
     MOST_CLUSTERS,
     MOST_FEATURES,
+    NO_WEIGHT,
     budget_of,
     check_integer,
     check_number_of_clusters,
     check_real,
     check_sklearn_seed,
+    check_weights,
+    largest_weight,
+    weighted_mean,
 )
-from ._weights import NO_WEIGHT, check_weights, largest_weight, weighted_mean
 from .exceptions import UtilityWarning
 
 __all__ = [
@@ -218,7 +221,7 @@ class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, Para
     # -- plan -----------------------------------------------------------------------------------
 
     def _plan_entries(self, target: PrivacyBudget, n_features: int) -> tuple[PlanEntry, ...]:
-        """What a fit releases: a function of parameters and public facts.
+        """Return the plan entries: a function of parameters and public facts.
 
         The shares of the entries sum to at most `target.to_rho(...)`.
         """
@@ -317,7 +320,7 @@ class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, Para
         return given
 
     def _schema(self, X: Any) -> Schema:
-        """What the type of a table in memory tells; an error where it cannot be fitted."""
+        """Return the schema of a table in memory; an error where it cannot be fitted."""
         given = in_memory(X, self._requires_in_memory())
         check_numbers(given, sparse=self._takes_sparse)
         return given
@@ -427,7 +430,7 @@ class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, Para
     # -- leaving memory ---------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a pickle, a copy and a worker process get: released values and the version."""
+        """Return the state for pickles, copies and workers: released values and the version."""
         state = super().__getstate__()
         for name in self._not_released:
             state.pop(name, None)

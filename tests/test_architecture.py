@@ -28,7 +28,6 @@ LAYERS = (
     {"_aggregate"},
     {"_steps"},
     {"_guarantee", "_validation"},
-    {"_weights", "_pipeline_report"},
     {"_partitions"},
     {"_base"},
     {"_days", "_dry_run"},

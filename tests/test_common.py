@@ -16,8 +16,8 @@ from sklearn.utils.estimator_checks import estimator_checks_generator, parametri
 import sklearn_dp
 from sklearn_dp._base import BaseDPEstimator
 from sklearn_dp.audit import _loss_checks, check_dp_estimator, killer, replay_audit
-from sklearn_dp.audit._check_tools import check_groups
 from sklearn_dp.audit._checks import CHECKS
+from sklearn_dp.audit._loss_checks import check_groups
 from sklearn_dp.audit._mutation import Mutant, _visits
 from sklearn_dp.audit._noise_law import kernel_problems
 

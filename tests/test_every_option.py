@@ -17,9 +17,8 @@ from threadpoolctl import threadpool_limits
 
 from sklearn_dp import DPPCA, DPKMeans, DPKTupleKMeans
 from sklearn_dp.audit import neighboring_pairs
-from sklearn_dp.audit._plan_consistency import paid
-from sklearn_dp.audit._replay import record_for_replay, replay_recording
-from sklearn_dp.audit._replay_result import ReplayResult
+from sklearn_dp.audit._recount import paid
+from sklearn_dp.audit._replay import ReplayResult, record_for_replay, replay_recording
 from sklearn_dp.model_selection import BestOf, DPGridSearch, DPRandomizedSearch, Shares
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")

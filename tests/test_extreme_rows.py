@@ -18,8 +18,7 @@ from sklearn_dp import DPPCA, DPKMeans, DPOutlierScreen, FriendlyMean, SampleAnd
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit import all_estimators, neighboring_pairs, replay_audit
 from sklearn_dp.audit._neighbors import KINDS
-from sklearn_dp.audit._player import Replay
-from sklearn_dp.audit._storage import STORAGES, stored
+from sklearn_dp.audit._replay import STORAGES, Replay, stored
 from sklearn_dp.exceptions import PrivacyWarning, UtilityWarning
 
 M, TINY = 1.7e308, 5e-324

@@ -11,9 +11,9 @@ from sklearn.base import clone
 from sklearn_dp import DPCoreset, DPKMeans
 from sklearn_dp._aggregate.friendly import mean as friendly
 from sklearn_dp._aggregate.friendly import mean_facts, points
-from sklearn_dp._aggregate.shared.samples import ByPart
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import UnitFacts, unit_of
+from sklearn_dp._queries.samples import ByPart
 from sklearn_dp._rows.nearest import labels_of
 from sklearn_dp._rows.table import (
     CellCounts,
@@ -24,7 +24,7 @@ from sklearn_dp._rows.table import (
 )
 from sklearn_dp._rows.table_units import open_units
 from sklearn_dp._sklearn_compat import Progress
-from sklearn_dp.audit._player import Replay
+from sklearn_dp.audit._replay import Replay
 from sklearn_dp.covariance import FriendlyCovariance
 from sklearn_dp.decomposition import DPPCA
 from sklearn_dp.ensemble._targets import with_targets

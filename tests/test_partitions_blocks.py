@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from test_partitions import FLAT, WIDE, fitted
 
 from sklearn_dp import DPKTupleKMeans, SampleAndAggregate
-from sklearn_dp._aggregate.shared.samples import ByPart
+from sklearn_dp._queries.samples import ByPart
 from sklearn_dp.covariance import FriendlyCovariance
 
 ROWS = WIDE[:240, :2]  # of two features, so that it is quick

@@ -11,7 +11,7 @@ OPTION_HOLDERS = {
     "_aggregate.one_cluster.search",
     "_aggregate.tuples.stage",
     "cluster._interior",
-    "cluster._options",
+    "cluster._k_tuples",
     "federated._learn",
     "federated._federated_plan",
     "mean._friendly_mean",

@@ -25,8 +25,10 @@ from .._rows.nearest import nearest_point
 from .._rows.single_rows import row_guard
 from .._silence.suppress_output import suppress_output
 from .._sklearn_compat import with_callbacks
+from ._centers import UnitRows
 from ._dp_kmeans import DPKMeans
 from ._keywords import (
+    MergedTopics,
     check_texts,
     checked_words,
     counted_pairs,
@@ -38,10 +40,6 @@ from ._keywords import (
     released_counts,
     status_of,
 )
-from ._merged_topics import MergedTopics
-from ._metric import UnitRows
-
-__all__ = ["DPTopics"]
 
 _CLUSTERS, _SIZES, _KEYWORDS = "clusters", "sizes", "keywords"
 _SIZES_SHARE, _KEYWORDS_SHARE = 0.05, 0.35
@@ -325,7 +323,13 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
         progress(_CLUSTERS)
         # Of a row alone, and of released centers.
         topics = nearest_point(UnitRows(X), model.cluster_centers_)
-        self._release_sizes(session, topics, units, len(model.cluster_centers_))
+        n_topics = len(model.cluster_centers_)
+        sizes, weights = np.zeros(n_topics, dtype=np.int64), units.weights
+        np.add.at(sizes, topics, 1 if weights is None else weights)
+        # The rows of a unit have weights of sum at most `scale`, so one more adds at most that.
+        sizes = session.gaussian(_SIZES, sizes, sensitivity=units.scale, unit=units.step)
+        self.sizes_, error = sizes, float(sigma_of(1.0, session.plan[_SIZES].rho))
+        self.sizes_std_error_ = np.full(n_topics, error)
         progress(_SIZES)
         most, listed = self.keywords_per_text, self._listed()
         known, left_out = None if listed is None else frozenset(listed), self._left_out()
@@ -353,15 +357,6 @@ class DPTopics(MergedTopics, StandardErrors, BaseDPEstimator):
 
     def _released_parts(self) -> Any:
         return [((), self.estimator_)]
-
-    def _release_sizes(self, session: Any, topics: np.ndarray, units: Any, n_topics: int) -> None:
-        """How many units each topic has."""
-        sizes, weights = np.zeros(n_topics, dtype=np.int64), units.weights
-        np.add.at(sizes, topics, 1 if weights is None else weights)
-        # The rows of a unit have weights of sum at most `scale`, so one more adds at most that.
-        sizes = session.gaussian(_SIZES, sizes, sensitivity=units.scale, unit=units.step)
-        self.sizes_, error = sizes, float(sigma_of(1.0, session.plan[_SIZES].rho))
-        self.sizes_std_error_ = np.full(n_topics, error)
 
     @row_guard
     def predict(self, X: ArrayLike) -> np.ndarray:

@@ -17,8 +17,6 @@ from .._published.one_cluster import int_point as _int_point
 from .._rows.rows import Rows
 from .._rows.single_rows import row_guard, saturated
 
-__all__ = ["IntPointResult", "int_point"]
-
 _SEARCH = Search(center_method="clip", replace=True)
 
 

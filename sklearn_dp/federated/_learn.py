@@ -30,7 +30,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .._aggregate.kmeans.gap import gap_of_points
+from .._aggregate.kmeans.n_clusters import gap_of_points
 from .._aggregate.shared.advice import plain
 from .._aggregate.shared.axes import normal_points
 from .._aggregate.shared.bounds import ball_of

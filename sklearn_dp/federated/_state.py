@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._aggregate.kmeans.candidates import Choice
+from .._aggregate.kmeans.fit_context import Choice
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid
 from ._answers import Arrays

@@ -20,13 +20,13 @@ from .._aggregate.shared.columns import Columns
 from .._aggregate.shared.single_rows import for_rows, narrowed, row_guard
 from .._aggregate.shared.table import Table
 from .._base import Bounds, LedgerLike, RandomStateLike, check_real, weighted_mean
-from .._dropin.replacing import Replacing
+from .._dropin import Replacing
 from .._intervals import StandardErrors
 from .._privacy._checks import check_choice, is_real
 from .._privacy._domain import column_ends
 from .._published.friendly_core import fit_published_mean
 from .._sklearn_compat import with_callbacks
-from .._weights import with_max_weight
+from .._validation import with_max_weight
 from ._by_days import BaseMean
 
 __all__ = ["FriendlyMean"]

@@ -16,9 +16,7 @@ from sklearn_dp import (
     FriendlyCovariance,
     FriendlyMean,
 )
-from sklearn_dp._dropin.attributes import ABSENT
-from sklearn_dp._dropin.replacing import REPLACED
-from sklearn_dp._dropin.words import WORDS
+from sklearn_dp._dropin import ABSENT, REPLACED, WORDS
 
 CLASSES = [
     DPKMeans,

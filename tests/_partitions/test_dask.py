@@ -30,7 +30,7 @@ from partition_tools import (
 
 from sklearn_dp import DPKMeans
 from sklearn_dp._partitions import engine_of
-from sklearn_dp._partitions._dask_tasks import OwnTasks
+from sklearn_dp._partitions._dask import OwnTasks
 from sklearn_dp._partitions._steps import Step
 from sklearn_dp.exceptions import PartError
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger

@@ -15,7 +15,7 @@ from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.handles import TableRows
 from sklearn_dp._queries.places import NormCounts
 from sklearn_dp._rows.table import Table
-from sklearn_dp.audit._player import Replay
+from sklearn_dp.audit._replay import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 RHO = 0.5

@@ -1,6 +1,6 @@
 """The output channels of Python that are guarded: that they exist, and what a closed patch does."""
 
-from sklearn_dp._silence.output_channels import CHANNELS
+from sklearn_dp._silence.suppress_output import CHANNELS
 
 
 def test_every_way_out_that_is_guarded_exists():

@@ -5,7 +5,7 @@ import warnings
 
 import pytest
 
-from sklearn_dp._silence.silenced_context import SilencedContext, context_of_thread, inside
+from sklearn_dp._silence.suppress_output import SilencedContext, context_of_thread, inside
 
 
 def message(text="secret", category=UserWarning):

@@ -22,7 +22,7 @@ from sklearn.cluster import KMeans
 
 from sklearn_dp import DPKTupleKMeans, SampleAndAggregate
 from sklearn_dp._rows.threads import ask_all
-from sklearn_dp._silence import output_interception as interception
+from sklearn_dp._silence import suppress_output as interception
 from sklearn_dp._silence import suppress_output as silence
 
 try:

@@ -15,8 +15,8 @@ from scipy.special import ndtri
 
 from sklearn_dp import FriendlyMean, SampleAndAggregate
 from sklearn_dp._privacy._noise import NoiseSource
-from sklearn_dp.audit._certificate.cases import Detector
-from sklearn_dp.audit._certificate.epsilon_bounds import Rates
+from sklearn_dp.audit._certify import Detector
+from sklearn_dp.audit._epsilon_bounds import Rates
 from sklearn_dp.cluster import FarBallsOptions, aggregate_k_tuples
 from sklearn_dp.mixture import DPGaussianMixture
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp.audit import scan_for_leaks
-from sklearn_dp.audit._leaks import needles, search
+from sklearn_dp.audit._observe import needles, search
 from sklearn_dp.exceptions import UtilityWarning
 
 VALUE = -0.6180339887498949

@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from sklearn_dp.audit.__main__ import main
-from sklearn_dp.audit._certificate.cases import CASES
+from sklearn_dp.audit._certify import CASES
 
 
 class Leaky(BaseEstimator):

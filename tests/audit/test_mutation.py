@@ -21,8 +21,7 @@ from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import altering
 from sklearn_dp.audit import certify, killer
-from sklearn_dp.audit._certificate.cases import equal_rows
-from sklearn_dp.audit._certificate.runs import less_noise
+from sklearn_dp.audit._certify import equal_rows, less_noise
 from sklearn_dp.audit._mutation import Mutant
 from sklearn_dp.audit._observe import run_fit
 from sklearn_dp.exceptions import UtilityWarning

@@ -8,7 +8,7 @@ import pytest
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp.audit._plan_consistency import check_claims, paid, rho_of
+from sklearn_dp.audit._recount import check_claims, paid, rho_of
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._trace import Event
 from sklearn_dp.audit._loss_checks import telling_fit
-from sklearn_dp.audit._repeats import (
+from sklearn_dp.audit._noise_law import (
     FINGERPRINT_BITS,
     entropy_problems,
     fingerprint,

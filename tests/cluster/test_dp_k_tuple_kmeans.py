@@ -15,7 +15,7 @@ from sklearn_dp import DPKTupleKMeans
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._queries import blocks
 from sklearn_dp.audit import replay_audit
-from sklearn_dp.audit._player import Replay
+from sklearn_dp.audit._replay import Replay
 from sklearn_dp.cluster import _dp_k_tuple_kmeans as module
 
 pytestmark = pytest.mark.filterwarnings(

@@ -6,7 +6,7 @@ import pytest
 from sklearn_dp import PrivacyLedger
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp.audit._player import Replay
+from sklearn_dp.audit._replay import Replay
 from sklearn_dp.cluster import int_point as public_int_point
 from sklearn_dp.exceptions import BudgetExceededError
 

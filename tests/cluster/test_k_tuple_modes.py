@@ -15,7 +15,7 @@ from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._queries import blocks
 from sklearn_dp._rows import pieces as _pieces
-from sklearn_dp.audit._player import Replay
+from sklearn_dp.audit._replay import Replay
 from sklearn_dp.cluster import FarBallsOptions
 from sklearn_dp.exceptions import BudgetExceededError, PartError
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_dp.cluster._merging import added_loss, least_size, total
+from sklearn_dp.cluster._hierarchy import added_loss, least_size, total
 
 
 @pytest.mark.parametrize(("error", "sd", "d"), [(0.2, 0.0, 4), (0.02, 25.0, 4), (1.4, 0.0, 60)])

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn_dp import DPKTupleKMeans
 from sklearn_dp._aggregate.tuples.stage import AGGREGATORS, TupleStage
 from sklearn_dp.cluster import FarBallsOptions, FriendlyCoreOptions
-from sklearn_dp.cluster._options import aggregator_settings
+from sklearn_dp.cluster._k_tuples import aggregator_settings
 
 KIND = {
     "friendly_core": FriendlyCoreOptions,

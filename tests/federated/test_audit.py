@@ -13,8 +13,7 @@ from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit import neighboring_pairs, replay_audit
 from sklearn_dp.audit._noise_law import noise_audit
-from sklearn_dp.audit._player import Replay
-from sklearn_dp.audit._replay_result import ReplayResult
+from sklearn_dp.audit._replay import Replay, ReplayResult
 from sklearn_dp.federated import (
     FederatedOptions,
     _answers,

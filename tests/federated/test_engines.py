@@ -10,7 +10,7 @@ import pytest
 from sklearn_dp import FederatedDPKMeans, PrivacyLedger
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp.audit._player import Replay
+from sklearn_dp.audit._replay import Replay
 from sklearn_dp.federated import (
     _answers,
     _engines,

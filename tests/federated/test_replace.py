@@ -8,8 +8,8 @@ import pytest
 from sklearn_dp import FederatedDPKMeans, PrivacyBudget, PrivacyLedger
 from sklearn_dp._privacy._neighbors import RELATIONS
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp.audit._plan_consistency import check_claims
-from sklearn_dp.audit._player import Replay
+from sklearn_dp.audit._recount import check_claims
+from sklearn_dp.audit._replay import Replay
 from sklearn_dp.exceptions import LedgerError
 from sklearn_dp.federated import FederatedOptions, _round_sensitivities
 

@@ -11,8 +11,8 @@ from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy.mechanisms import shares as _shares
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._noise_law import noise_audit, noise_problems
-from sklearn_dp.audit._plan_consistency import check_claims
-from sklearn_dp.audit._player import Replay
+from sklearn_dp.audit._recount import check_claims
+from sklearn_dp.audit._replay import Replay
 from sklearn_dp.exceptions import UtilityWarning
 from sklearn_dp.federated import (
     _answers,

@@ -7,8 +7,7 @@ from sklearn.datasets import make_blobs
 
 from sklearn_dp import DPPCA, DPGaussianMixture, DPKMeans, PrivacyBudget, PrivacyLedger
 from sklearn_dp.inspection import utility_curve
-from sklearn_dp.inspection._curve import seeds, settings
-from sklearn_dp.inspection._public_rows import synthetic_rows
+from sklearn_dp.inspection._curve import seeds, settings, synthetic_rows
 
 X, _ = make_blobs(1000, centers=np.eye(3) * 12, random_state=0)
 SHORT = {"n_units": 50_000, "epsilons": [0.2, 2.0], "n_repeats": 3, "random_state": 0}

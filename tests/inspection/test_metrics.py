@@ -8,7 +8,7 @@ from sklearn.cluster import KMeans
 from sklearn.mixture import GaussianMixture
 
 from sklearn_dp import DPPCA, DPGaussianMixture, DPKMeans, DPOneCluster
-from sklearn_dp.inspection._metrics import cost_floor, yardstick
+from sklearn_dp.inspection._curve import cost_floor, yardstick
 
 X = np.random.default_rng(0).normal(size=(300, 2)) + np.arange(300)[:, None] % 3 * 9.0
 

@@ -5,7 +5,7 @@ from sklearn.model_selection import ParameterGrid
 
 from sklearn_dp import DPKMeans
 from sklearn_dp.model_selection import DPRandomizedSearch
-from sklearn_dp.model_selection._arguments import listed
+from sklearn_dp.model_selection._candidates import listed
 
 
 @pytest.mark.parametrize(

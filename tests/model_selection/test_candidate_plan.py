@@ -9,9 +9,9 @@ from sklearn_dp import DPPCA, DPKMeans, DPKTupleKMeans, FriendlyMean
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import Mechanism
 from sklearn_dp._privacy.mechanisms.fits import lump
-from sklearn_dp.model_selection._budget_split import BudgetSplit
 from sklearn_dp.model_selection._candidate_plan import (
     SCORE,
+    BudgetSplit,
     Maker,
     only_gaussian,
     releases_are_gaussian,

@@ -9,7 +9,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn_dp import DPGaussianMixture, DPKMeans, SampleAndAggregate
 from sklearn_dp.audit import neighboring_pairs, replay_audit
 from sklearn_dp.model_selection import DPGridSearch, PrivateScorer
-from sklearn_dp.model_selection._fitted import Fitted, transformed
+from sklearn_dp.model_selection._candidates import Fitted, transformed
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),

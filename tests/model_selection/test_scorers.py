@@ -24,8 +24,8 @@ from sklearn_dp.model_selection import (
     DPGridSearch,
     PrivateScorer,
 )
-from sklearn_dp.model_selection._base_search import _target
 from sklearn_dp.model_selection._scorers import scorer_of
+from sklearn_dp.model_selection._search import _target
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),

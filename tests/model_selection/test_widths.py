@@ -7,10 +7,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn_dp import DPPCA, DPKMeans, DPOneHotEncoder, PrivacyLedger
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp.model_selection import DPGridSearch, preflight
-from sklearn_dp.model_selection._budget_split import BudgetSplit
-from sklearn_dp.model_selection._candidate_plan import Maker
-from sklearn_dp.model_selection._candidates import candidate, plan_of
-from sklearn_dp.model_selection._widths import widths
+from sklearn_dp.model_selection._candidate_plan import BudgetSplit, Maker
+from sklearn_dp.model_selection._candidates import candidate, plan_of, widths
 
 N_FEATURES = 4
 CHOOSING = [

@@ -7,11 +7,17 @@ import numpy as np
 from grid_tools import parts_in_memory, rows_in_memory
 
 from sklearn_dp._aggregate.columns import moments as _moments
-from sklearn_dp._aggregate.friendly import average as _averages
-from sklearn_dp._aggregate.friendly import core as _friendly_core
-from sklearn_dp._aggregate.friendly import refine as _refine
+from sklearn_dp._aggregate.friendly import (
+    average as _averages,
+)
+from sklearn_dp._aggregate.friendly import (
+    core as _friendly_core,
+)
+from sklearn_dp._aggregate.friendly import (
+    refine as _refine,
+)
+from sklearn_dp._aggregate.kmeans import coreset as _coreset
 from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
-from sklearn_dp._aggregate.kmeans import location as _location
 from sklearn_dp._aggregate.kmeans import quality as _quality
 from sklearn_dp._aggregate.kmeans.fit_context import Run
 from sklearn_dp._aggregate.shared import quantiles as _quantiles
@@ -202,7 +208,7 @@ def _(original):
     return released_cells
 
 
-@mutant("radius of the data without noise", "check_replay", _location, "mean_radius")
+@mutant("radius of the data without noise", "check_replay", _coreset, "mean_radius")
 def _(original):
     def mean_radius(context, *others):
         _, size = original(context, *others)
@@ -211,7 +217,7 @@ def _(original):
     return mean_radius
 
 
-@mutant("number of rows without noise", "check_replay", _location, "mean_radius")
+@mutant("number of rows without noise", "check_replay", _coreset, "mean_radius")
 def _(original):
     def mean_radius(context, *others):
         radius, size = original(context, *others)

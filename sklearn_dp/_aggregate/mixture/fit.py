@@ -27,7 +27,7 @@ from ..._privacy._session import PrivacySession
 from ..._published.easy_instances.k_tuple_mixture import enough_rows, tuple_parts
 from ..._published.separated_gaussians.partition import partition_parts
 from ..._published.separated_gaussians.spherical import spherical_parts
-from ..kmeans.candidates import Choice
+from ..kmeans.fit_context import Choice
 from ..moments.codes import codes_of, is_lost
 from ..moments.days import EarlierDays
 from ..moments.ellipsoid import Ellipsoid, Errors

@@ -5,10 +5,10 @@ import pytest
 from kernel_tools import open_session
 
 from sklearn_dp._aggregate.columns.look import column_entries, columns_of, look_at_columns
-from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._gaussian_dp import gaussian_mu
 from sklearn_dp._privacy._units import Units
+from sklearn_dp.audit._distinguishers import Table
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sklearn_dp._aggregate.kmeans.candidates import Candidates, judged, nothing_seen
+from sklearn_dp._aggregate.kmeans.fit_context import Candidates, judged, nothing_seen
 
 
 @pytest.mark.parametrize("d", [1, 5, 6, 50])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sklearn_dp._aggregate.kmeans.cell_grid import CellGrid
+from sklearn_dp._aggregate.kmeans.coreset import CellGrid
 
 
 def test_a_cell_holds_its_points_and_its_children():

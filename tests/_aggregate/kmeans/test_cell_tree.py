@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from grid_tools import grid_rows, raw_table
 
-from sklearn_dp._aggregate.kmeans import cell_tree as _cell_tree
-from sklearn_dp._aggregate.kmeans.cell_tree import Tree, depths_of_levels, grow
-from sklearn_dp._aggregate.kmeans.fit_context import Context
-from sklearn_dp._aggregate.kmeans.tuning import TUNING
+from sklearn_dp._aggregate.kmeans import coreset as _coreset
+from sklearn_dp._aggregate.kmeans.coreset import Tree, depths_of_levels, grow
+from sklearn_dp._aggregate.kmeans.fit_context import TUNING, Context
 from sklearn_dp._aggregate.shared.centering import Size
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
@@ -122,4 +121,4 @@ def test_no_level_has_more_cells_than_noise_is_drawn_for():
         for n in (1.0, 1e4, 1e9):
             depths = depths_of_levels(q, Size(n, 3.0), 7, TUNING)
             assert depths == sorted(set(depths))
-            assert 1 <= depths[0] <= _cell_tree.MOST_BITS_A_LEVEL and depths[-1] <= 44
+            assert 1 <= depths[0] <= _coreset.MOST_BITS_A_LEVEL and depths[-1] <= 44

@@ -8,7 +8,7 @@ import pytest
 from grid_tools import table_rows
 
 from sklearn_dp import DPKMeans
-from sklearn_dp._aggregate.kmeans.days import Stream, day_entries, fit_day
+from sklearn_dp._aggregate.kmeans.days import StreamState, day_entries, fit_day
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PrivacyPlan
@@ -45,7 +45,7 @@ def followed(n_days, seed=0, n=200, keep=1.0, drift=0.0, epsilon=1.0, moves=True
     rng, centers = np.random.default_rng(seed), truth(seed)
     way = rng.normal(size=centers.shape)
     way *= drift / np.linalg.norm(way, axis=1, keepdims=True)
-    stream, target = Stream.of(one_center(), DOMAIN, 1.0), PrivacyBudget(epsilon, 1e-6)
+    stream, target = StreamState.of(one_center(), DOMAIN, 1.0), PrivacyBudget(epsilon, 1e-6)
     plan = PrivacyPlan(target, day_entries(target.to_rho(), moves=moves))
     for day in range(n_days):
         centers = centers + way

@@ -16,7 +16,7 @@ from sklearn_dp._privacy._plan import PlanError, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
-from sklearn_dp.audit._player import Replay
+from sklearn_dp.audit._replay import Replay
 
 # --- data sets, neighbors, replays ---------------------------------------------------------------
 

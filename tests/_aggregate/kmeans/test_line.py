@@ -5,7 +5,7 @@ import pytest
 from sklearn.cluster import KMeans
 
 from sklearn_dp import DPKMeans
-from sklearn_dp._aggregate.kmeans.line import Line
+from sklearn_dp._aggregate.kmeans.coreset import Line
 from sklearn_dp.audit import replay_audit
 
 

@@ -5,8 +5,8 @@ import pytest
 from grid_tools import grid_rows
 from kernel_tools import open_session
 
+from sklearn_dp._aggregate.kmeans.coreset import mean_radius
 from sklearn_dp._aggregate.kmeans.fit_context import Run
-from sklearn_dp._aggregate.kmeans.location import mean_radius
 from sklearn_dp._privacy._plan import PlanEntry
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")

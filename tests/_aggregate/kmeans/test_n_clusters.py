@@ -9,9 +9,12 @@ from scipy.spatial.distance import pdist
 
 from sklearn_dp import DPKMeans
 from sklearn_dp._aggregate.kmeans import n_clusters as _n_clusters
-from sklearn_dp._aggregate.kmeans.candidates import Candidates
 from sklearn_dp._aggregate.kmeans.engine import engine_entries
-from sklearn_dp._aggregate.kmeans.n_clusters import SurplusCenters, surplus_choice
+from sklearn_dp._aggregate.kmeans.fit_context import Candidates
+from sklearn_dp._aggregate.kmeans.n_clusters import (
+    SurplusCenters,
+    surplus_choice,
+)
 from sklearn_dp._privacy._plan import PlanError
 from sklearn_dp.audit import replay_audit
 

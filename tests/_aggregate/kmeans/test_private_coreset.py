@@ -7,7 +7,7 @@ import pytest
 from grid_tools import table_rows
 
 from sklearn_dp import DPCoreset
-from sklearn_dp._aggregate.kmeans.candidates import Candidates
+from sklearn_dp._aggregate.kmeans.fit_context import Candidates
 from sklearn_dp._aggregate.kmeans.private_coreset import (
     choose_separately,
     private_coreset_entries,

@@ -5,9 +5,9 @@ import pytest
 from grid_tools import rows_in_memory
 
 from sklearn_dp import DPKMeans
-from sklearn_dp._aggregate.kmeans import engine, projection
+from sklearn_dp._aggregate.kmeans import engine
 from sklearn_dp._aggregate.kmeans.engine import engine_entries
-from sklearn_dp._aggregate.kmeans.tuning import TUNING
+from sklearn_dp._aggregate.kmeans.fit_context import TUNING
 from sklearn_dp.audit import neighboring_pairs, replay_audit
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -57,12 +57,12 @@ def test_fits_and_their_neighbors_release_the_same_within_the_claims(grouped, ta
 
 def test_a_projection_that_depends_on_the_rows_is_seen(monkeypatch):
     """That of another number of rows is another one."""
-    projected = projection._projected
+    projected = engine._projected
 
     def mutant(rows, basis):
         return projected(rows, np.roll(basis, rows_in_memory(rows).n_rows, axis=0))
 
-    monkeypatch.setattr(projection, "_projected", mutant)
+    monkeypatch.setattr(engine, "_projected", mutant)
     X = unit_rows(2000, 2.0)[0]
     pairs = [*neighboring_pairs(X, 0, kinds=("random",))]
     assert replay_audit(model(epsilon=30.0), X, pairs, strangers=False).violations

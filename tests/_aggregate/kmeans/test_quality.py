@@ -5,14 +5,13 @@ import pytest
 from grid_tools import table_rows
 
 from sklearn_dp import DPKMeans
-from sklearn_dp._aggregate.kmeans.fit_context import Run
+from sklearn_dp._aggregate.kmeans.fit_context import TUNING, Run
 from sklearn_dp._aggregate.kmeans.quality import (
     FarRows,
     measure_quality,
     missed_in_words,
     quality_entry,
 )
-from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PrivacyPlan

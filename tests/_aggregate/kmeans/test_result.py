@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 from sklearn_dp import DPKMeans
+from sklearn_dp._aggregate.kmeans.fit_context import TUNING
 from sklearn_dp._aggregate.kmeans.lloyd_state import LloydResult
-from sklearn_dp._aggregate.kmeans.result import _centers_sd, build_result
-from sklearn_dp._aggregate.kmeans.tuning import TUNING
+from sklearn_dp._aggregate.kmeans.result import (
+    _centers_sd,
+    build_result,
+)
 from sklearn_dp._aggregate.shared.centering import Size, Weights
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp.audit import replay_audit

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from sklearn_dp import DPKMeans
-from sklearn_dp._aggregate.kmeans.status import Signs, in_words
-from sklearn_dp._aggregate.kmeans.tuning import TUNING
+from sklearn_dp._aggregate.kmeans.fit_context import TUNING
+from sklearn_dp._aggregate.kmeans.result import Diagnostics, in_words
 from sklearn_dp._aggregate.shared.advice import plain
 
 pytestmark = pytest.mark.filterwarnings(
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.UtilityWarning",
 )
 
-GOOD = Signs(
+GOOD = Diagnostics(
     signal=1000.0,
     noise=0.1,
     n_leaves=5,
@@ -74,9 +74,9 @@ def status(signs, known="ok"):
             "clusters may be missing; use more rows, a",
         ),
         (replace(ALIKE, missed="clusters may be missing"), "clusters may be missing"),
-        (Signs(10.0, 1.0, 5, False, 0.0), "too few rows for this budget"),
-        (Signs(1000.0, 1.0, 0, False, 0.0), "no structure found"),
-        (Signs(1000.0, 1.0, 5, False, 0.5), "mostly noise: the clusters are narrower"),
+        (Diagnostics(10.0, 1.0, 5, False, 0.0), "too few rows for this budget"),
+        (Diagnostics(1000.0, 1.0, 0, False, 0.0), "no structure found"),
+        (Diagnostics(1000.0, 1.0, 5, False, 0.5), "mostly noise: the clusters are narrower"),
     ],
 )
 def test_each_trouble_has_its_words(signs, words):
@@ -99,7 +99,7 @@ def test_each_trouble_has_its_words(signs, words):
         (replace(NOT_SHOWN, light=0.4, even=0.9), "fewer clusters"),
         (replace(NOT_SHOWN, light=0.4, even=0.9, loose=True), "tighter bounds or fewer clusters"),
         (replace(GOOD, missed="some are missing"), "more rows, a larger epsilon or more clusters"),
-        (Signs(10.0, 0.1, 5, False, 0.0), "at least 3 times as many rows or epsilon = 3"),
+        (Diagnostics(10.0, 0.1, 5, False, 0.0), "at least 3 times as many rows or epsilon = 3"),
     ],
 )
 def test_remedies_are_computed_or_not_in_numbers(signs, remedy):

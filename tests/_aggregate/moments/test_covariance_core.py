@@ -11,10 +11,10 @@ from sklearn_dp._aggregate.moments.covariance_core import (
     core_stage,
     friend_counts,
 )
-from sklearn_dp._aggregate.shared.rows import Rows
-from sklearn_dp._aggregate.shared.table import add_sums
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._rows.rows import Rows
+from sklearn_dp._rows.table import add_sums
 
 
 def matrix_distance(one, other):

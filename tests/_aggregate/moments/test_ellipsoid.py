@@ -6,8 +6,8 @@ from scipy.stats import multivariate_normal
 
 from sklearn_dp._aggregate.moments import ellipsoid
 from sklearn_dp._aggregate.moments.ellipsoid import WEIGHT_STEPS, Ellipsoid, component_weights
-from sklearn_dp._aggregate.shared.rows import Rows
 from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._rows.rows import Rows
 
 
 class Whitened:

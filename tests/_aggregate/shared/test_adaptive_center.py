@@ -10,8 +10,8 @@ from sklearn_dp._aggregate.shared.adaptive_center import (
     adaptive_center_radius,
     center_radius_entries,
 )
-from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._units import Units
+from sklearn_dp.audit._distinguishers import Table
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 

@@ -20,13 +20,13 @@ from sklearn_dp._aggregate.shared.bounds import (
     known_or_paid,
     upper_bound_outside,
 )
-from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._aggregates import NoisyNorms
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
+from sklearn_dp.audit._distinguishers import Table
 from sklearn_dp.preprocessing import DPStandardScaler
 
 pytestmark = pytest.mark.filterwarnings(

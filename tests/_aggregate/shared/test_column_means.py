@@ -10,9 +10,9 @@ from sklearn_dp._aggregate.shared.column_means import (
     unrefined_centers,
 )
 from sklearn_dp._aggregate.shared.columns import Columns
-from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._units import Units
+from sklearn_dp.audit._distinguishers import Table
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),

@@ -22,8 +22,8 @@ from sklearn_dp._published.easy_instances import k_averages as _box_mean
 from sklearn_dp._published.easy_instances import noisy_centers as _noisy_centers
 from sklearn_dp._published.easy_instances import separated_balls as _partition
 from sklearn_dp.audit._noise_law import noise_problems
-from sklearn_dp.audit._plan_consistency import check_claims
-from sklearn_dp.audit._player import Replay
+from sklearn_dp.audit._recount import check_claims
+from sklearn_dp.audit._replay import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 

@@ -18,7 +18,7 @@ from sklearn_dp._privacy.mechanisms.shares import (
     NoiseShares,
     share_scale,
 )
-from sklearn_dp.audit._player import Replay
+from sklearn_dp.audit._replay import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 

@@ -19,7 +19,7 @@ from sklearn_dp._published.feddp_kmeans.theory import (
     private_average,
 )
 from sklearn_dp.audit import neighboring_pairs
-from sklearn_dp.audit._player import Replay
+from sklearn_dp.audit._replay import Replay
 from sklearn_dp.federated._engines import LocalEngine
 
 pytestmark = pytest.mark.filterwarnings(

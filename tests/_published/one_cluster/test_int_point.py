@@ -13,7 +13,7 @@ from sklearn_dp._published.one_cluster.int_point import (
     int_point_entries,
     interior_scores,
 )
-from sklearn_dp.audit._player import Replay
+from sklearn_dp.audit._replay import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 SEARCH = Search(center_method="clip", replace=True)

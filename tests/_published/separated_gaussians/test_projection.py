@@ -5,13 +5,13 @@ import pytest
 from grid_tools import parts_in_memory, points_table
 from kernel_tools import open_session
 
-from sklearn_dp._aggregate.shared.rows import ROWS, Rows
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._published.separated_gaussians.projection import (
     BASIS_STEPS,
     chosen_points,
     top_axes,
 )
+from sklearn_dp._rows.rows import ROWS, Rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 

@@ -7,10 +7,10 @@ import pytest
 from mixture_tools import labels_of, partition
 
 from sklearn_dp._aggregate.mixture.parts import Settings
-from sklearn_dp._aggregate.shared.rows import Rows
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._published.separated_gaussians.partition import partition_entries
 from sklearn_dp._published.separated_gaussians.tree import leaf_labels
+from sklearn_dp._rows.rows import Rows
 from sklearn_dp.mixture import PartitionOptions
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")

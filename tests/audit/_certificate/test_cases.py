@@ -6,8 +6,8 @@ from configurations import ESTIMATORS
 
 from sklearn_dp import DPOneCluster, DPOneHotEncoder
 from sklearn_dp.audit import Neighbor, replay_audit
-from sklearn_dp.audit._certificate.cases import CASES
-from sklearn_dp.audit._certificate.likelihood import log_likelihood_ratio
+from sklearn_dp.audit._certify import CASES
+from sklearn_dp.audit._distinguishers import log_likelihood_ratio
 
 
 def test_every_estimator_has_a_case():

@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator
 
 from sklearn_dp import DPKMeans
 from sklearn_dp.audit import Certificate, Finding, Pair, certify
-from sklearn_dp.audit._certificate.cases import CASES
-from sklearn_dp.audit._certificate.epsilon_bounds import GAUSSIAN, Claim, Rates
+from sklearn_dp.audit._certify import CASES
+from sklearn_dp.audit._epsilon_bounds import GAUSSIAN, Claim, Rates
 
 PAIR = Pair("zeros and a one", np.zeros((4, 1)), [1.0])
 

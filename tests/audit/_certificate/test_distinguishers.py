@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_dp.audit._certificate.distinguishers import scores, separation
-from sklearn_dp.audit._certificate.shown import Table
+from sklearn_dp.audit._distinguishers import Table, scores, separation
 
 N = 800
 OTHER = np.arange(N) % 2 == 1

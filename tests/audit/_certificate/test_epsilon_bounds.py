@@ -8,7 +8,7 @@ from scipy.special import ndtr
 
 from sklearn_dp import DPKMeans, DPOneCluster
 from sklearn_dp._privacy import _accounting as accounting
-from sklearn_dp.audit._certificate.epsilon_bounds import (
+from sklearn_dp.audit._epsilon_bounds import (
     APPROXIMATE,
     GAUSSIAN,
     ZCDP,

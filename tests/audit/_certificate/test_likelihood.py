@@ -5,8 +5,8 @@ import pytest
 from scipy.special import ndtr
 
 from sklearn_dp._privacy._trace import Event
-from sklearn_dp.audit._certificate import likelihood
-from sklearn_dp.audit._certificate.likelihood import log_likelihood_ratio
+from sklearn_dp.audit import _distinguishers
+from sklearn_dp.audit._distinguishers import log_likelihood_ratio
 
 
 def event(kind, value, scale, output, **public):
@@ -14,7 +14,7 @@ def event(kind, value, scale, output, **public):
 
 
 def ratio(kind, before, after, scale, output, **public):
-    return likelihood._RATIOS[kind](
+    return _distinguishers._RATIOS[kind](
         event(kind, before, scale, output, **public), event(kind, after, scale, None, **public)
     )
 

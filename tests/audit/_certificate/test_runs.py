@@ -5,8 +5,7 @@ import pytest
 
 from sklearn_dp import DPKMeans
 from sklearn_dp._privacy._noise import NoiseSource
-from sklearn_dp.audit._certificate.cases import equal_rows
-from sklearn_dp.audit._certificate.runs import less_noise, run_pair
+from sklearn_dp.audit._certify import equal_rows, less_noise, run_pair
 
 PAIR = equal_rows(3)
 

@@ -22,7 +22,7 @@ from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Event, Trace, trace
 from sklearn_dp._privacy.mechanisms import selection
 from sklearn_dp._privacy.mechanisms.shares import NoiseShares
-from sklearn_dp.audit._certificate.epsilon_bounds import Rates
+from sklearn_dp.audit._epsilon_bounds import Rates
 from sklearn_dp.audit.mechanisms import KINDS, law_of
 from sklearn_dp.audit.mechanisms.selection import _passing
 from sklearn_dp.cluster import FarBallsOptions, aggregate_k_tuples

@@ -6,7 +6,7 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 from sklearn_dp._privacy._trace import Event
-from sklearn_dp.audit._player import Replay
+from sklearn_dp.audit._replay import Replay
 from sklearn_dp.audit.mechanisms import law_of
 
 

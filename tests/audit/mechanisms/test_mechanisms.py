@@ -15,11 +15,10 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Event, Trace, trace
-from sklearn_dp.audit import _conversions, _plan_consistency, _recount
-from sklearn_dp.audit._certificate import epsilon_bounds, likelihood
+from sklearn_dp.audit import _conversions, _distinguishers, _epsilon_bounds, _recount
 from sklearn_dp.audit._noise_law import _standardized, noise_problems
-from sklearn_dp.audit._plan_consistency import check_claims, paid
-from sklearn_dp.audit._player import Replay
+from sklearn_dp.audit._recount import check_claims, paid
+from sklearn_dp.audit._replay import Replay
 from sklearn_dp.audit.mechanisms import KINDS, UnknownLawError, law_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -70,7 +69,7 @@ def test_what_costs_something_is_recounted_and_compared():
     paid_for = {kind for kind, law in KINDS.items() if law.rho is not None}
     assert paid_for - _recount._COSTS.keys() == _recount.TOLD
     assert not _recount.TOLD & _recount._COSTS.keys()
-    assert paid_for - likelihood._RATIOS.keys() == NOT_COMPARED
+    assert paid_for - _distinguishers._RATIOS.keys() == NOT_COMPARED
 
 
 def kernel_imports(module):
@@ -95,10 +94,9 @@ INDEPENDENT = [
         for item in pkgutil.iter_modules(sklearn_dp.audit.mechanisms.__path__)
     ),
     sklearn_dp.audit.mechanisms,
-    _plan_consistency,
-    _conversions,
     _recount,
-    epsilon_bounds,
+    _conversions,
+    _epsilon_bounds,
 ]
 
 

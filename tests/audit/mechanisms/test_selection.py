@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp._privacy._trace import Event
-from sklearn_dp.audit._player import Replay
+from sklearn_dp.audit._replay import Replay
 from sklearn_dp.audit.mechanisms import law_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")

@@ -15,10 +15,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ..._base import BaseDPEstimator
-from ..._privacy._noise import NoiseSource
-from ..._privacy.mechanisms import gaussian
-from .._mutation import MUTANTS, Mutant, after_fit, mutant
+from sklearn_dp._base import BaseDPEstimator
+from sklearn_dp._privacy._noise import NoiseSource
+from sklearn_dp._privacy.mechanisms import gaussian
+from sklearn_dp.audit._mutation import MUTANTS, Mutant, mutant
+
+from .changes import after_fit
 
 _drawn = partial(
     mutant, killed_by="check_drawn_data", owner=BaseDPEstimator, attribute="_fit_session"

@@ -15,9 +15,7 @@ import numpy as np
 from scipy.special import betaincinv, ndtr, ndtri
 from scipy.stats import binom
 
-from .._conversions import epsilon_of_gaussian, epsilon_of_zcdp
-
-__all__ = ["GAUSSIAN", "Claim", "Rates", "claim_of", "least_epsilon", "smallest_deficit"]
+from ._conversions import epsilon_of_gaussian, epsilon_of_zcdp
 
 GAUSSIAN, ZCDP, APPROXIMATE = "Gaussian DP", "zCDP", "(epsilon, delta)-DP"
 PARAMETER = {GAUSSIAN: "mu", ZCDP: "rho", APPROXIMATE: "epsilon"}
@@ -59,7 +57,7 @@ def _lower_limit(count: int, n: int, alpha: float) -> float:
 
 @dataclass(frozen=True)
 class Claim:
-    """What an estimator promises about one record more or less."""
+    """The guarantee that an estimator claims for one record more or less."""
 
     kind: str  # "Gaussian DP", "zCDP" or "(epsilon, delta)-DP"
     value: float  # mu, rho or epsilon
@@ -138,10 +136,8 @@ def _least_mu(true: float, false: float) -> float:
 
 
 def _least_rho(true: float, false: float) -> float:
-    """Of a rho-zCDP mechanism the Renyi divergence of order a, both ways, is at most a rho.
-
-    By the data-processing inequality that of the two rates is not larger.
-    """
+    """Return the rho that two rates need: their Renyi divergence of order a, both ways, is at most
+    a rho."""
     if not 0 < true <= 1 or true <= false or false >= 1:
         return 0.0
     return max(_renyi_slope(true, false), _renyi_slope(1 - false, 1 - true))

@@ -20,9 +20,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..._base import BaseDPEstimator
-from ...exceptions import UtilityWarning
-from .._mutation import MUTANTS, Mutant, after_fit, mutant
+from sklearn_dp._base import BaseDPEstimator
+from sklearn_dp.audit._mutation import MUTANTS, Mutant, mutant
+from sklearn_dp.exceptions import UtilityWarning
+
+from .changes import after_fit
 
 
 # labels_ tell of every training row which cluster it is in: in memory for ported code, no release.

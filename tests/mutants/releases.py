@@ -16,13 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from ..._base import BaseDPEstimator
-from ..._privacy._randomness import UnitDraws
-from ..._privacy._session import PrivacySession
-from ..._privacy._units import Units
-from ..._privacy.mechanisms import gaussian
-from ...exceptions import UtilityWarning
-from .._mutation import after_fit, mutant
+from sklearn_dp._base import BaseDPEstimator
+from sklearn_dp._privacy._randomness import UnitDraws
+from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._privacy._units import Units
+from sklearn_dp._privacy.mechanisms import gaussian
+from sklearn_dp.audit._mutation import mutant
+from sklearn_dp.exceptions import UtilityWarning
+
+from .changes import after_fit
 
 
 # A factor of the formula, as in published code: 1.25 where the tail bound has it, and not

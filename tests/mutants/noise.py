@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from ..._base import BaseDPEstimator
-from ..._privacy import _session
-from ..._privacy._noise import NoiseSource
-from ..._privacy._session import PrivacySession
-from .._mutation import mutant
+from sklearn_dp._base import BaseDPEstimator
+from sklearn_dp._privacy import _session
+from sklearn_dp._privacy._noise import NoiseSource
+from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp.audit._mutation import mutant
 
 
 # A standard deviation where a formula has a scale.
