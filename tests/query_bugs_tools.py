@@ -25,6 +25,7 @@ from sklearn_dp._queries import (
     ranks,
     samples,
     scores,
+    words,
 )
 from sklearn_dp._queries._query import PointQuery
 from sklearn_dp._rows import row_sums
@@ -52,6 +53,8 @@ QUESTIONS = {
     columns.VectorSums: ["vector_sums"],
     columns.OffsetSums: ["offset_sums"],
     names.CategoryCounts: ["category_counts"],
+    words.TopicSizes: ["topic_sizes"],
+    words.TopicWords: ["topic_words"],
     outputs.Working: ["working"],
     outputs.MiddleScores: ["middle_scores"],
     outputs.LengthScores: ["length_scores"],
@@ -146,6 +149,8 @@ ANY = {
 }
 OF_WEIGHTS = {"weights ignored", "weights of another row"}
 OF_SUMS = {"counted twice", "wraps", "tells the number of rows"}
+ADDS_NOTHING = {pairs.RadiusScores, words.TopicWords}
+"""What they bring together is counted at the end."""
 
 
 def there_is(question, kind):
@@ -153,8 +158,8 @@ def there_is(question, kind):
     if question is columns.UnitTotals and kind == "weights of another row":
         return False  # it asks what all of them are together
     if kind in OF_WEIGHTS:
-        return not issubclass(question, (active.Active, PointQuery))
-    return kind not in OF_SUMS or question is not pairs.RadiusScores  # which adds up nothing
+        return not issubclass(question, (active.Active, PointQuery, words.TopicWords))
+    return kind not in OF_SUMS or question not in ADDS_NOTHING
 
 
 # -- kinds that only some have ---------------------------------------------------------------------
@@ -287,6 +292,16 @@ def of_scaled_points(original):
     return squared
 
 
+def words_of_the_row_before(original):
+    before = []
+
+    def words(*arguments):
+        before.append(original(*arguments))
+        return [*before[-2:][0], *before[-1]]
+
+    return words
+
+
 def coins_of_the_number(original):
     return lambda self, part: (
         np.random.default_rng(part.units.n_rows).random(part.units.n_rows) < 0.7
@@ -380,6 +395,20 @@ SOME = {
     "numbers less the mean of their column": (
         names, "keys_of", lambda f: lambda values: f(values - np.mean(values)),
         names.CategoryCounts,
+    ),
+    "a word of any number of texts": (
+        words, "counted_pairs", lambda f: lambda parts, most: f(parts, most + 1), words.TopicWords,
+    ),
+    "each text of a unit counts": (
+        words, "counted_pairs",
+        lambda f: lambda parts, most: f([(None, *rest) for _, *rest in parts], most),
+        words.TopicWords,
+    ),
+    "words of the row before": (
+        words, "keywords_of", words_of_the_row_before, words.TopicWords,
+    ),
+    "topics of directions about their mean": (
+        words, "UnitRows", lambda f: lambda X: f(X - X.mean(axis=0)), words.TopicSizes,
     ),
     "a value in two categories": (
         names, "keys_of", lambda f: lambda values: [*f(values), *("again" for _ in values)],

@@ -25,6 +25,7 @@ from sklearn_dp._queries import (
     ranks,
     samples,
     scores,
+    words,
 )
 from sklearn_dp._queries.handles import GridRows
 
@@ -382,6 +383,36 @@ def score_sum(rng):
     return Case(scores.ScoreSum(low, high), 1, likely=likely)
 
 
+def _topical(rng, make):
+    """Topics of rows by their directions; words are names of columns."""
+    d, k = int(rng.integers(2, 6)), int(rng.integers(1, 4))
+    topics = words.Topical(rng.normal(size=(k, d)))
+
+    def prepare(rows):
+        rows.apply(topics)
+        return rows
+
+    return make(d, k), d, prepare
+
+
+def topic_sizes(rng):
+    query, d, prepare = _topical(rng, lambda d, k: words.TopicSizes(k))
+    return Case(query, d, prepare=prepare)
+
+
+def topic_words(rng):
+    listed, left_out = (("a", "c", "d"), ()) if rng.random() < 0.5 else (None, ("a",))
+    most = int(rng.integers(1, 3))
+    query, d, prepare = _topical(
+        rng, lambda d, k: words.TopicWords(k, most, listed, left_out, tuple("abcdef"[:d]))
+    )
+
+    def likely(direction):
+        return np.abs(direction)
+
+    return Case(query, d, prepare=prepare, likely=likely, additive=False)
+
+
 # Of points, which are rows that are units: a neighbor may also have another one in place of one.
 
 
@@ -522,8 +553,9 @@ CASES = {
         norm_counts, sum_and_totals, length_counts, second_moment, active_second_moment, nearest,
         pinned, cluster_sums, capped_squares, capped_sum, first_level, second_level, far_counts,
         leaf_sums, column_ranks, line_ranks, unit_totals, octaves, equal_bins, vector_ranks,
-        vector_sums, offset_sums, category_counts, working, middle_scores, length_scores, score_sum,
-        points, counts_about, ball_counts, ball_sum, ball_sum_replaced, members, fullest_boxes,
+        vector_sums, offset_sums, category_counts, topic_sizes, topic_words, working,
+        middle_scores, length_scores, score_sum, points,
+        counts_about, ball_counts, ball_sum, ball_sum_replaced, members, fullest_boxes,
         named_boxes, named_boxes_replaced,
         named_intervals, radius_scores,
     )

@@ -138,11 +138,11 @@ def problem(case, rng, n=10):
 
 
 def neighbors(case, rng, X, units):
-    """Answers of neighbors of rows that are units: without one of them, or with another instead."""
-    n = len(X)
+    """Answers of neighbors: without a unit, or of points with another one instead."""
+    n, index = len(X), np.arange(len(X)) if units.index is None else units.index
     if not case.additive:
-        for i in [n - 1] if case.numbered else range(n):
-            kept = np.arange(n) != i
+        for unit in [n - 1] if case.numbered else {*index.tolist()}:
+            kept = index != unit
             yield answers(case, X[kept], units.take(kept))
     if case.replace:
         new = np.asarray(rows_for(rng, case, n), dtype=X.dtype)

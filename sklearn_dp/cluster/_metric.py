@@ -16,12 +16,13 @@ from sklearn.preprocessing import Normalizer
 
 from .._privacy._checks import check_choice
 from .._privacy._domain import Domain, Sphere, unit_rows
+from .._rows.nearest import UnitRows
 from .._rows.quantized import without_zeros
 from .._rows.single_rows import distances
 from .._rows.sparse_rows import SparseRows
 from .._sklearn_compat import kmeans_of
 
-__all__ = ["Euclidean", "UnitRows", "metric_of"]
+__all__ = ["Euclidean", "metric_of"]
 
 
 class Euclidean:
@@ -102,18 +103,3 @@ def metric_of(name: Any) -> Euclidean:
     """The metric that a user asks for by its name."""
     check_choice("metric", name, tuple(_METRICS))
     return _METRICS[name]
-
-
-class UnitRows:
-    """Rows that are scaled to length 1 when they are read: takes the place of an array of them."""
-
-    def __init__(self, X: Any) -> None:
-        self._X, self.shape, self.dtype = X, X.shape, X.dtype
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __getitem__(self, rows: Any) -> Any:
-        """Scaled rows of a slice; for indices a view of these rows."""
-        found = self._X[rows]
-        return unit_rows(found).astype(self.dtype) if isinstance(rows, slice) else UnitRows(found)

@@ -41,7 +41,7 @@ LATER = {
         "separated_gaussians.terrific", "separated_gaussians.terrific_points",
         "separated_gaussians.tree",
     )),
-    *(f"cluster.{name}" for name in ("_dp_topics", "_interior", "_keywords")),
+    "cluster._interior",
     "_aggregate.tuples.core_aggregation", "_aggregate.tuples.stage", "decomposition._by_days",
     "decomposition._component_errors", "ensemble._targets", "federated._round_sensitivities",
     "federated._statistics", "mean._friendly_mean",
@@ -53,7 +53,7 @@ LATER = {
 PUBLIC = {
     "_rows.quantized": {"without_zeros"},
     "_rows.categories": None,
-    "_rows.nearest": {"nearest_point", "squares_to_nearest"},
+    "_rows.nearest": {"UnitRows", "nearest_point", "squares_to_nearest"},
     "_rows.row_sums": {"nearest_in"},
     "_rows.rows": {"GridGeometry", "row_slices"},
     "_rows.single_rows": None,

@@ -13,9 +13,10 @@ from sklearn.model_selection import GridSearchCV
 from sklearn_dp import DPBySegment, DPKMeans, PrivacyBudget, PrivacyLedger
 from sklearn_dp._privacy import _grid
 from sklearn_dp._privacy._domain import Sphere, unit_rows
+from sklearn_dp._rows.nearest import UnitRows
 from sklearn_dp._rows.sparse_rows import SparseRows
 from sklearn_dp.audit import replay_audit
-from sklearn_dp.cluster._metric import Cosine, UnitRows
+from sklearn_dp.cluster._metric import Cosine
 from sklearn_dp.inspection import utility_curve
 from sklearn_dp.model_selection import DPGridSearch, PrivateScorer
 

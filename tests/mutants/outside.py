@@ -35,10 +35,10 @@ from sklearn_dp._queries import clusters as _clusters
 from sklearn_dp._queries import grids as _grids
 from sklearn_dp._queries import places as _places
 from sklearn_dp._queries import scores as _scores
+from sklearn_dp._queries import words as _words
 from sklearn_dp._queries.boxes import NamedBoxes
 from sklearn_dp._queries.outputs import MiddleScores
 from sklearn_dp.audit import Mutant
-from sklearn_dp.cluster import _keywords
 from sklearn_dp.ensemble import SampleAndAggregate
 from sklearn_dp.ensemble._aggregation import Aggregation
 from sklearn_dp.federated import _client, _round_sensitivities
@@ -542,30 +542,21 @@ OUTSIDE = [
     ),
     Edit(
         "as many words of a person as there are",
-        _keywords,
+        _words,
         "counted_pairs",
         " and len(taken[unit]) < most",
         "",
-        "cluster/test_dp_topics.py::test_replays",
-        {"unit": "group", "vocabulary": ["apple", "fig", "pear", "plum", "lime", "kiwi"]},
+        "_queries/test_queries.py::test_a_question_is_as_proved",
+        {"name": "topic_words"},
     ),
     Edit(
         "counts of words with the noise of one word",
-        _keywords,
-        "released_counts",
-        "sensitivity=math.sqrt(most)",
-        "sensitivity=1.0",
-        "cluster/test_dp_topics.py::test_replays",
-        {"unit": "row", "vocabulary": ["apple", "fig", "pear", "plum", "lime", "kiwi"]},
-    ),
-    Edit(
-        "words that nobody listed with half of the noise",
-        _keywords,
-        "_found_counts",
-        "sensitivity=math.sqrt(most),\n        cells",
-        "sensitivity=math.sqrt(most) / 2,\n        cells",
-        "cluster/test_dp_topics.py::test_replays",
-        {"unit": "row"},
+        _words.TopicWords,
+        "claims",
+        "self.most",
+        "1",
+        "_queries/test_queries.py::test_a_question_is_as_proved",
+        {"name": "topic_words"},
     ),
     Edit(
         "a threshold for one word of a text",
