@@ -25,6 +25,7 @@ from sklearn_dp._queries import (
     ranks,
     samples,
     scores,
+    tuples,
     words,
 )
 from sklearn_dp._queries._query import PointQuery
@@ -67,6 +68,7 @@ QUESTIONS = {
     boxes.FullestBoxes: ["fullest_boxes"],
     boxes.NamedBoxes: ["named_boxes", "named_boxes_replaced", "named_intervals"],
     pairs.RadiusScores: ["radius_scores"],
+    tuples.TuplePairs: ["tuple_pairs", "tuple_pairs_replaced"],
 }
 """The cases of each question."""
 
@@ -149,7 +151,7 @@ ANY = {
 }
 OF_WEIGHTS = {"weights ignored", "weights of another row"}
 OF_SUMS = {"counted twice", "wraps", "tells the number of rows"}
-ADDS_NOTHING = {pairs.RadiusScores, words.TopicWords}
+ADDS_NOTHING = {pairs.RadiusScores, tuples.TuplePairs, words.TopicWords}
 """What they bring together is counted at the end."""
 
 
@@ -323,6 +325,19 @@ def other_parameters(**changes):
 
 SOME = {
     "radii: without the cap": (pairs, "radius_scores", without_the_cap, pairs.RadiusScores),
+    "pairs: friends of the first tuple only": (
+        tuples, "matched_distances",
+        lambda f: lambda *a: (lambda d: np.where(np.isfinite(d[:1]), d, np.inf))(f(*a)),
+        tuples.TuplePairs,
+    ),
+    "pairs: distances over the largest": (
+        tuples, "matched_distances",
+        lambda f: lambda *a: (lambda d: d / d[np.isfinite(d)].max(initial=1e-9))(f(*a)),
+        tuples.TuplePairs,
+    ),
+    "pairs: counted in both orders twice": (
+        tuples.TuplePairs, "_scores", lambda f: lambda *a: 2 * f(*a), tuples.TuplePairs,
+    ),
     "radii: distances of scaled points": (pairs, "_squared", of_scaled_points, pairs.RadiusScores),
     "scores twice as sensitive": (
         balls.Crossing, "scores", lambda f: lambda *a: 2 * f(*a), balls.BallCounts,

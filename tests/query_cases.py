@@ -25,6 +25,7 @@ from sklearn_dp._queries import (
     ranks,
     samples,
     scores,
+    tuples,
     words,
 )
 from sklearn_dp._queries.handles import GridRows
@@ -547,6 +548,34 @@ def radius_scores(rng):
     )
 
 
+def _tuple_pairs(rng, fixed):
+    """A few tuples, about alike, in any order; some of them with nothing."""
+    k, d, center = int(rng.integers(1, 4)), int(rng.integers(1, 3)), rng.normal(size=2)
+    places, radii = rng.uniform(-1, 1, (k, d)), 0.02 * 1.5 ** np.arange(8)
+
+    def likely(direction):
+        found = np.array([rng.permutation(places) for _ in direction]).reshape(-1, k, d)
+        found += 0.05 * direction.reshape(-1, k, d)
+        found[rng.random(len(found)) < 0.2] = np.nan
+        return found.reshape(len(direction), k * d)
+
+    def query(rows):
+        n = sum(part.units.n_rows for part in rows._raw().engine.states)
+        return tuples.TuplePairs(center[:d], 0.2, radii, n if fixed else None)
+
+    # Of a private number t, a score moves by 2 (t - 1) / t - 1/4 at most, and there are few here.
+    options = {"replace": fixed, "fixed": fixed, "reached": 0.9 if fixed else 0.7}
+    return Case(query, k * d, likely=likely, often=True, units=False, additive=False, **options)
+
+
+def tuple_pairs(rng):
+    return _tuple_pairs(rng, False)
+
+
+def tuple_pairs_replaced(rng):
+    return _tuple_pairs(rng, True)
+
+
 CASES = {
     each.__name__: each
     for each in (
@@ -557,7 +586,7 @@ CASES = {
         middle_scores, length_scores, score_sum, points,
         counts_about, ball_counts, ball_sum, ball_sum_replaced, members, fullest_boxes,
         named_boxes, named_boxes_replaced,
-        named_intervals, radius_scores,
+        named_intervals, radius_scores, tuple_pairs, tuple_pairs_replaced,
     )
 }  # fmt: skip
 

@@ -30,10 +30,13 @@ class Case:
     d: int
     radius: float = 1.0  # of the rows, about
     prepare: Callable = lambda rows: rows  # from the handle of a table to the one that is asked
-    likely: Callable | None = None  # from directions (n, d) to rows
+    likely: Callable | None = None  # from directions (n, d) to rows ...
+    often: bool = False  # ... that most are
+    reached: float = 0.9  # part of its claims that rows come to
     units: bool = True  # whether rows may have groups and weights
     additive: bool = True  # whether answers are sums over rows
-    replace: bool = False  # whether neighbors may also replace a row
+    replace: bool = False  # whether neighbors may also replace a row ...
+    fixed: bool = False  # ... and do nothing else
     numbered: bool = False  # whether rows are told apart by their numbers
 
 
@@ -140,7 +143,7 @@ def problem(case, rng, n=10):
 def neighbors(case, rng, X, units):
     """Answers of neighbors: without a unit, or of points with another one instead."""
     n, index = len(X), np.arange(len(X)) if units.index is None else units.index
-    if not case.additive:
+    if not case.additive and not case.fixed:
         for unit in [n - 1] if case.numbered else {*index.tolist()}:
             kept = index != unit
             yield answers(case, X[kept], units.take(kept))
@@ -180,7 +183,8 @@ def rows_for(rng, case, n):
     X[kind == 2] = np.sign(direction[kind == 2]) * radius
     X[kind == 3] = 0.0 if rng.random() < 0.5 else direction[kind == 3] * 1e-300
     if case.likely is not None:
-        X[kind >= 6] = case.likely(direction[kind >= 6])
+        likely = kind >= (1 if case.often else 6)
+        X[likely] = case.likely(direction[likely])
     unit = Grid.for_radius(radius).unit  # on edges of bins and cells: whole steps of the grid
     X[kind == 5] = np.rint(X[kind == 5] / unit) * unit
     return X

@@ -26,8 +26,8 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._published.easy_instances import noisy_centers, separated_balls
-from sklearn_dp._published.easy_instances.k_averages import box_means
+from sklearn_dp._queries import noisy_centers, separated_balls
+from sklearn_dp._queries.k_averages import box_means
 from sklearn_dp.audit._conversions import epsilon_of_gaussian, epsilon_of_zcdp
 from sklearn_dp.audit.mechanisms import law_of
 from sklearn_dp.ensemble._sample_and_aggregate import COPY_RATE
@@ -38,7 +38,8 @@ CLOSE = 1 + 1e-9
 
 # Who opens a step, or a session inside one; each has a test below.
 OPENED = {
-    "_aggregate/tuples/stage.py": {"run", "_run_partition"},
+    "_aggregate/tuples/stage.py": {"run"},
+    "_queries/far_tuples.py": {"far_centers"},
     "_privacy/_session.py": {"nested", "on_a_sample"},  # which opens one for others
     "ensemble/_sample_and_aggregate.py": {"_step"},
     "model_selection/_runs.py": {"run"},
@@ -97,9 +98,8 @@ def test_a_test_for_far_balls_and_its_answer(monkeypatch, aggregator, sampling):
     plan = PrivacyPlan(PrivacyBudget(rho=20.2, delta=0.1), one.entries())
 
     def make():
-        return one.run(
-            PrivacySession(plan, random_state=0), tuples_in_memory(tuples_of(one.size)), 0.0, 1.0
-        )
+        rows = tuples_in_memory(tuples_of(one.size))
+        return one.run(PrivacySession(plan, random_state=0), rows, np.zeros(2), 1.0)
 
     assert make() is not None
     events, first = recorded(make)
@@ -227,7 +227,7 @@ def test_a_friendly_core_of_tuples_with_copies():
     plan = PrivacyPlan(PrivacyBudget(rho=5.1, delta=0.3), one.entries())
     session = partial(PrivacySession, plan, random_state=0)
     events, first = recorded(
-        lambda: one.run(session(), tuples_in_memory(tuples_of(one.size)), 0.0, 1.0)
+        lambda: one.run(session(), tuples_in_memory(tuples_of(one.size)), np.zeros(2), 1.0)
     )
     check_copies(events, first, one.inner[1], stage.COPY_RATE)
 

@@ -3,9 +3,9 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from .._aggregate.friendly.core import MATCH_LIMIT
 from .._base import check_real
-from .._published.easy_instances.separated_balls import LEAST_SEPARATION
+from .._queries.separated_balls import LEAST_SEPARATION
+from .._queries.tuples import MATCH_LIMIT
 
 __all__ = ["FarBallsOptions", "FriendlyCoreOptions", "aggregator_settings"]
 

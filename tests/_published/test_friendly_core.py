@@ -5,14 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from sklearn_dp._aggregate.friendly import average as averages
-from sklearn_dp._aggregate.friendly.core import core_add_remove, friend_counts
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._rounding import sum_up
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._published import friendly_core as published
+from sklearn_dp._queries import averages
+from sklearn_dp._queries.cores import core_add_remove, friend_counts
 from sklearn_dp.audit._player import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")

@@ -21,7 +21,7 @@ from test_architecture import (
 TRUSTED = {"_privacy", "_rows", "_queries", "_base", "_partitions", "_tables", "audit"}
 LATER = {
     *(f"_aggregate.friendly.{name}" for name in (
-        "average", "clip_radius", "column_moments", "core", "later_days", "mean_routes",
+        "average", "clip_radius", "column_moments", "later_days", "mean_routes",
         "points", "refine",
     )),
     *(f"_aggregate.mixture.{name}" for name in ("days", "fit", "parts", "start")),
@@ -34,15 +34,14 @@ LATER = {
         "table", "table_units",
     )),
     *(f"_published.{name}" for name in (
-        "easy_instances.k_averages", "easy_instances.k_tuple_mixture",
-        "easy_instances.noisy_centers", "easy_instances.separated_balls", "feddp_kmeans.theory",
+        "easy_instances.k_tuple_mixture", "feddp_kmeans.theory",
         "friendly_core", "halves", "one_cluster.int_point", "separated_gaussians.partition",
         "separated_gaussians.projection", "separated_gaussians.spherical",
         "separated_gaussians.terrific", "separated_gaussians.terrific_points",
         "separated_gaussians.tree",
     )),
     "cluster._interior",
-    "_aggregate.tuples.core_aggregation", "_aggregate.tuples.stage", "decomposition._by_days",
+    "decomposition._by_days",
     "decomposition._component_errors", "ensemble._targets", "federated._round_sensitivities",
     "federated._statistics", "mean._friendly_mean",
 }  # fmt: skip
@@ -60,7 +59,19 @@ PUBLIC = {
     "_rows.sparse_rows": None,
     "_rows.threads": None,
     "_privacy._sealed": {"Sealed", "SealedCells", "SealedNames", "entry_of"},
-    "_queries.averages": {"Members", "average_of_members"},
+    "_queries.averages": {"Average", "Members", "average_of_members"},
+    "_queries.blocks": {"BlockFits", "block_rows", "fit_blocks", "uniforms"},
+    "_queries.cores": set(),
+    "_queries.k_averages": {"boxes_fit"},
+    "_queries.noisy_centers": {"default_separation"},
+    "_queries.separated_balls": {
+        "LEAST_SEPARATION",
+        "Constants",
+        "answer_budget",
+        "inner_constants",
+        "least_tuples",
+    },
+    "_queries.tuples": {"MATCH_LIMIT", "TuplePairs", "average_of_core"},
     "_queries.samples": {"Coins", "numbered", "released_numbers"},
 }
 SUMS_OF_ROWS = {
@@ -173,7 +184,7 @@ PLANTED = [
             "from ..._privacy import _sealed",
             "from ..._privacy._sealed import exact_of",
             "from ..._queries.samples import UnitNumbers",
-            "from ..._queries.blocks import _exact_rows",
+            "from ..._queries.blocks import exact_tuples",
             "from ... import _rows",
             "from ..._queries._query import _asked",
             "import sklearn_dp._rows.table",

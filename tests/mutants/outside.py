@@ -26,15 +26,15 @@ from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy.mechanisms import histograms as _histograms
 from sklearn_dp._privacy.mechanisms import selection as _selection
 from sklearn_dp._privacy.mechanisms.shares import NoiseShares
-from sklearn_dp._published.easy_instances import k_averages as _k_averages
-from sklearn_dp._published.easy_instances import noisy_centers as _noisy_centers
-from sklearn_dp._published.easy_instances import separated_balls as _separated_balls
 from sklearn_dp._published.separated_gaussians import terrific_points as _terrific_points
 from sklearn_dp._queries import blocks as _blocks
 from sklearn_dp._queries import clusters as _clusters
 from sklearn_dp._queries import grids as _grids
+from sklearn_dp._queries import k_averages as _k_averages
+from sklearn_dp._queries import noisy_centers as _noisy_centers
 from sklearn_dp._queries import places as _places
 from sklearn_dp._queries import scores as _scores
+from sklearn_dp._queries import separated_balls as _separated_balls
 from sklearn_dp._queries import words as _words
 from sklearn_dp._queries.boxes import NamedBoxes
 from sklearn_dp._queries.outputs import MiddleScores

@@ -37,8 +37,8 @@ from ..._privacy._rounding import exact_integers
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
 from ..._privacy.mechanisms.proportional import least_eta
-from ..friendly.average import core_size
-from ..friendly.core import core_fixed_size
+from ..._queries.averages import core_size
+from ..._queries.cores import core_fixed_size
 from ..shared.rows import ROWS, GridTable, Rows
 from ..shared.samples import UnitNumbers
 from ..shared.table import Part

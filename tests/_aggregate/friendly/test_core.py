@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from scipy.special import log_ndtr, ndtr
 from scipy.stats import binom
 
-from sklearn_dp._aggregate.friendly import core
 from sklearn_dp._privacy._accounting import zcdp_epsilon
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._noise import gaussian_tail
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._queries import cores as core
+from sklearn_dp._queries import tuples
 from sklearn_dp.audit._player import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -62,7 +63,7 @@ def test_match_agrees_with_all_permutations(seed, k, gamma):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(3, k, 2)) * 3
     Y = X[:, rng.permutation(k)] + rng.normal(size=(3, k, 2)) * rng.choice([0.05, 0.3, 1.0])
-    match, permutation, distance = core.match_gamma(X, Y, gamma)
+    match, permutation, distance = tuples.match_gamma(X, Y, gamma)
     for a, b in itertools.product(range(3), repeat=2):
         expected = brute_force_match(X[a], Y[b], gamma)
         assert match[a, b] == (expected is not None)
@@ -78,18 +79,18 @@ def test_match_is_symmetric_and_invariant(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(4, 3, 2)) * 2
     Y = X[:, ::-1] + rng.normal(size=(4, 3, 2)) * 0.2
-    match = core.match_gamma(X, Y)[0]
-    assert np.array_equal(core.match_gamma(Y, X)[0].T, match)
+    match = tuples.match_gamma(X, Y)[0]
+    assert np.array_equal(tuples.match_gamma(Y, X)[0].T, match)
     turn = np.linalg.qr(rng.normal(size=(2, 2)))[0]
     order = rng.permutation(3)
     moved = [(T @ turn * 4.0 + 7.0)[:, order] for T in (X, Y)]
-    assert np.array_equal(core.match_gamma(*moved)[0], match)
+    assert np.array_equal(tuples.match_gamma(*moved)[0], match)
 
 
 def test_match_edge_cases():
     def match(x, y, gamma):
         x, y = (np.array(t, dtype=float)[None, :, None] for t in (x, y))
-        return bool(core.match_gamma(x, y, gamma)[0][0, 0])
+        return bool(tuples.match_gamma(x, y, gamma)[0][0, 0])
 
     assert match([3], [1e9], 0.2)  # k = 1
     assert not match([1, 1], [1, 1], 1.0)  # duplicate centers are nobody's friend
@@ -108,9 +109,9 @@ def test_a_fifth_is_the_sharp_limit(k, ratio):
     step = 2 * np.pi / (6 * k)
     turn = np.array([[np.cos(step), np.sin(step)], [-np.sin(step), np.cos(step)]])
     pair = polygon[None], (polygon @ turn)[None]
-    assert not core.match_gamma(*pair, core.MATCH_LIMIT)[0][0, 0]
-    assert core.match_gamma(*pair, ratio * 1.0001)[0][0, 0]
-    assert not core.match_gamma(*pair, ratio * 0.9999)[0][0, 0]
+    assert not tuples.match_gamma(*pair, tuples.MATCH_LIMIT)[0][0, 0]
+    assert tuples.match_gamma(*pair, ratio * 1.0001)[0][0, 0]
+    assert not tuples.match_gamma(*pair, ratio * 0.9999)[0][0, 0]
 
 
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 1e6, 1e12]))

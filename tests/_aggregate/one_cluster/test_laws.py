@@ -13,7 +13,6 @@ from scipy import stats
 from scipy.special import ndtr
 
 from sklearn_dp import DPOneCluster
-from sklearn_dp._aggregate.friendly.average import friendly_average
 from sklearn_dp._privacy import _accounting as accounting
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._noise import NoiseSource, gaussian_tail
@@ -24,6 +23,7 @@ from sklearn_dp._privacy.mechanisms.gaussian import sigma_of
 from sklearn_dp._privacy.mechanisms.histograms import stability_threshold
 from sklearn_dp._published.one_cluster import good_center as _published
 from sklearn_dp._published.one_cluster.rec_concave import RecConcave
+from sklearn_dp._queries.averages import friendly_average
 from sklearn_dp._queries.balls import Crossing
 from sklearn_dp._queries.pairs import LogRadii, neighbor_counts, radius_scores
 

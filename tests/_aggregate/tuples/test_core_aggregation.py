@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
+from block_tools import tuples_in_memory
 
-from sklearn_dp._aggregate.friendly.core import match_gamma
-from sklearn_dp._aggregate.tuples import core_aggregation as _tuples
 from sklearn_dp._aggregate.tuples.core_aggregation import (
     TupleShares,
-    matched_distances,
     radii,
     search_steps,
     tuple_average,
@@ -18,6 +16,8 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._queries import tuples as _tuples
+from sklearn_dp._queries.tuples import TuplePairs, match_gamma, matched_distances
 from sklearn_dp.audit._player import Replay
 
 
@@ -45,9 +45,11 @@ def test_number_of_tuples_against_the_table_of_the_exact_formula():
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
 
-def averaged(session, tuples, radius, **options):
+def averaged(session, tuples, radius, *, clients=False, **options):
     """The average in the shape of a tuple."""
-    found = tuple_average(session, tuples, radius, **options)
+    rows, center = tuples_in_memory(tuples), np.zeros(tuples.shape[2])
+    n_tuples = None if clients else len(tuples)
+    found = tuple_average(session, rows, center, radius, n_tuples, **options)
     return None if found is None else found.mean.reshape(tuples.shape[1:])
 
 
@@ -182,14 +184,12 @@ def test_scores_move_within_the_claim_where_the_order_of_a_pair_decides(place):
     chosen = np.arange(t) % width < width // 2
     tuples = np.where(chosen[:, None, None], far, near)
     longer = np.insert(tuples, 0 if place == "first" else t, tuples[0], axis=0)
-    scores, sensitivity = [], None
+    pairs, scores = TuplePairs(np.zeros(2), 0.2, np.array([limit / _tuples._SAFE]), None), []
     for each in (tuples, longer):
         distances = matched_distances(each, 0.2)
         assert np.array_equal(distances, distances.T)
-        strangers = np.count_nonzero(~(distances <= limit))
-        score, sensitivity = _tuples._private_score(strangers, len(each))
-        scores.append(score)
-    assert abs(scores[0] - scores[1]) <= sensitivity
+        scores.append(int(pairs._scores(distances)[0]))
+    assert abs(scores[0] - scores[1]) <= pairs._claims(None)[0].of_one
 
 
 def test_aligned_tuples_of_a_friendly_set_are_within_two_radii():
@@ -334,24 +334,17 @@ def client_session(random_state=0):
 
 def test_clients_come_and_go():
     tuples, centers = make_tuples(np.random.default_rng(9))
-    found = averaged(client_session(), tuples, 1.0, relation="add or remove")
+    found = averaged(client_session(), tuples, 1.0, clients=True)
     assert unordered_error(found, centers) < 0.05
     for few in (tuples[:0], tuples[:1], tuples[:3]):
-        assert averaged(client_session(), few, 1.0, relation="add or remove") is None
+        assert averaged(client_session(), few, 1.0, clients=True) is None
 
 
 def test_the_share_of_strangers_moves_by_less_than_two():
-    """7.1.9, and nearly by two: one that is nobody's friend joins friends only."""
-    steps, (friends, sensitivity) = 2.0**20, _tuples._private_score(0, 50)
-    joined, _ = _tuples._private_score(2 * 50, 51)
-    assert 1.7 < (joined - friends) / steps < 2 and sensitivity == 2 * steps + 1
-    rng = np.random.default_rng(10)
-    for _ in range(200):
-        t = int(rng.integers(1, 30))
-        friend = rng.random((t + 1, t + 1)) < rng.random()
-        friend = np.triu(friend, 1) | np.triu(friend, 1).T
-        strangers = [int((~friend[:n, :n]).sum()) - n for n in (t, t + 1)]
-        one, two = (
-            _tuples._private_score(s, n)[0] for s, n in zip(strangers, (t, t + 1), strict=True)
-        )
-        assert abs(one - two) <= sensitivity
+    """7.1.9, and nearly by two: one that is nobody's friend joins friends only. All others are in
+    the property test."""
+    pairs, steps = TuplePairs(np.zeros(2), 0.2, np.ones(1), None), 2.0**20
+    friends, joined = np.zeros((50, 50)), np.zeros((51, 51))
+    joined[50] = joined[:, 50] = np.inf
+    moved = pairs._scores(joined) - pairs._scores(friends)
+    assert 1.7 < moved[0] / steps < 2 and pairs._claims(None)[0].of_one == 2 * steps + 1

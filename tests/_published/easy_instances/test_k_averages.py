@@ -9,8 +9,8 @@ from sklearn_dp._privacy._composite_mechanism import CompositeMechanism
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._published.easy_instances import k_averages as module
-from sklearn_dp._published.easy_instances.k_averages import (
+from sklearn_dp._queries import k_averages as module
+from sklearn_dp._queries.k_averages import (
     bounding_segment,
     box_means,
     boxes_fit,

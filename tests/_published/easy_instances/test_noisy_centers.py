@@ -11,12 +11,12 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._published.easy_instances.noisy_centers import (
+from sklearn_dp._queries.noisy_centers import (
     default_separation,
     noisy_centers,
     relative_noise,
 )
-from sklearn_dp._published.easy_instances.separated_balls import gaps
+from sklearn_dp._queries.separated_balls import gaps
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",

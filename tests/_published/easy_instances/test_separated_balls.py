@@ -11,8 +11,8 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._published.easy_instances import separated_balls as partition
-from sklearn_dp._published.easy_instances.separated_balls import (
+from sklearn_dp._queries import separated_balls as partition
+from sklearn_dp._queries.separated_balls import (
     answer_budget,
     close_tuples,
     constants_of,
