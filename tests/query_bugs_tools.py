@@ -15,6 +15,7 @@ from sklearn_dp._queries import (
     balls,
     boxes,
     cells,
+    client_rounds,
     clusters,
     columns,
     grids,
@@ -68,6 +69,11 @@ QUESTIONS = {
     boxes.FullestBoxes: ["fullest_boxes"],
     boxes.NamedBoxes: ["named_boxes", "named_boxes_replaced", "named_intervals"],
     pairs.RadiusScores: ["radius_scores"],
+    client_rounds.ClientRound: [
+        "round_of_rows",
+        "round_of_rows_replaced",
+        "round_of_clients",
+    ],
     tuples.TuplePairs: ["tuple_pairs", "tuple_pairs_replaced"],
 }
 """The cases of each question."""
@@ -150,6 +156,7 @@ ANY = {
     "a little less": ("claims", of_claims(1 - 1e-3)),
 }
 OF_WEIGHTS = {"weights ignored", "weights of another row"}
+WITHOUT_WEIGHTS = (active.Active, PointQuery, client_rounds.ClientRound, words.TopicWords)
 OF_SUMS = {"counted twice", "wraps", "tells the number of rows"}
 ADDS_NOTHING = {pairs.RadiusScores, tuples.TuplePairs, words.TopicWords}
 """What they bring together is counted at the end."""
@@ -160,7 +167,7 @@ def there_is(question, kind):
     if question is columns.UnitTotals and kind == "weights of another row":
         return False  # it asks what all of them are together
     if kind in OF_WEIGHTS:
-        return not issubclass(question, (active.Active, PointQuery, words.TopicWords))
+        return not issubclass(question, WITHOUT_WEIGHTS)
     return kind not in OF_SUMS or question not in ADDS_NOTHING
 
 
@@ -294,6 +301,14 @@ def of_scaled_points(original):
     return squared
 
 
+def client_clip_missing(original):
+    def clip(name, value, n_rows, bound, share, message):
+        steps = value / max(n_rows, 1) * (client_rounds.CLIENT_STEPS / (bound * share))
+        return np.trunc(steps).astype(np.int64)
+
+    return clip
+
+
 def words_of_the_row_before(original):
     before = []
 
@@ -325,6 +340,35 @@ def other_parameters(**changes):
 
 SOME = {
     "radii: without the cap": (pairs, "radius_scores", without_the_cap, pairs.RadiusScores),
+    "the clip skipped (clients)": (
+        client_rounds, "clipped_sums", far_clip, client_rounds.ClientRound,
+    ),
+    "the radius of a moment instead of its square": (
+        client_rounds, "row_bounds",
+        lambda f: lambda kind, message: {
+            name: bound**0.5 if name == "second moment" else bound
+            for name, bound in f(kind, message).items()
+        },
+        client_rounds.ClientRound,
+    ),
+    "a unit in the place of another, claimed as added": (
+        client_rounds, "_bound_of_a_swap", lambda f: lambda name, bound, asked: bound,
+        client_rounds.ClientRound,
+    ),
+    "labels of another row (clients)": (
+        client_rounds, "nearest", labels_of_others, client_rounds.ClientRound,
+    ),
+    "a client's clip missing": (
+        client_rounds, "_clip_whole", client_clip_missing, client_rounds.ClientRound,
+    ),
+    "a client's mean that is a sum": (
+        client_rounds, "_clip_whole",
+        lambda f: lambda name, value, n, *rest: n * f(name, value, n, *rest),
+        client_rounds.ClientRound,
+    ),
+    "a client's reach without a bound": (
+        client_rounds, "_reach", lambda f: lambda *a: 5 * f(*a), client_rounds.ClientRound,
+    ),
     "pairs: friends of the first tuple only": (
         tuples, "matched_distances",
         lambda f: lambda *a: (lambda d: np.where(np.isfinite(d[:1]), d, np.inf))(f(*a)),

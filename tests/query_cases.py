@@ -15,6 +15,7 @@ from sklearn_dp._queries import (
     balls,
     boxes,
     cells,
+    client_rounds,
     clusters,
     columns,
     grids,
@@ -548,6 +549,64 @@ def radius_scores(rng):
     )
 
 
+def _client_round(rng, kinds, clients=False, swap=False, l1=False):
+    """A message of a server, for rows or for clients as units."""
+    ground = Ground.draw(rng)
+    while ground.d == WIDE:
+        ground = Ground.draw(rng)
+    kind, d, k, none = str(rng.choice(kinds)), ground.d, int(rng.integers(1, 4)), np.empty(0)
+    origin = np.zeros(d) if ground.origin is None or "center" in kind else ground.origin
+    limit = float((ground.ball if "center" in kind else ground.limit) * rng.uniform(0.1, 1))
+    if "center" in kind:
+        limit = float(ground.ball)
+    anchors, within = np.trunc(rng.uniform(-0.5, 0.5, (k, d)) / np.sqrt(d) * ground.ball), None
+    if ground.domain.low is not None:
+        within = ground.domain
+    message = {
+        "center": ground.domain.center,
+        "radius": np.array([ground.domain.radius]),
+        "low": none if within is None else within.low,
+        "high": none if within is None else within.high,
+        "origin": none if not origin.any() else origin,
+        "limit": np.array([limit]),
+        "basis": np.empty((0, 0)) if ground.basis is None else ground.basis,
+        "anchors": anchors,
+        "l1": np.zeros(int(l1)),
+        "shares": none,
+    }
+    message["points"] = client_rounds.project(message, anchors)
+    if clients:
+        message["shares"] = rng.uniform(0.05, 1, len(client_rounds.ANSWERS[kind]))
+    query = client_rounds.ClientRound.of(kind, message, ground.unit, swap)
+
+    def likely(direction):
+        own = rng.integers(len(anchors), size=len(direction))
+        steps = anchors[own] + direction * limit * rng.choice([0.99, 1.0, 2.0])
+        return (steps + origin) * ground.unit + ground.domain.center
+
+    return Case(query, d, ground.domain.radius, likely=likely, units=clients)
+
+
+_OF_ROWS = ["bound", "center", "moment", "weights", "lift", "margin", "lloyd"]
+
+
+def round_of_rows(rng):
+    return _client_round(rng, _OF_ROWS)
+
+
+def round_of_rows_replaced(rng):
+    case = _client_round(rng, _OF_ROWS, swap=True)
+    case.replace = True
+    return case
+
+
+def round_of_clients(rng):
+    kinds = [*_OF_ROWS, "means", "moment reach", "lift reach"]
+    case = _client_round(rng, kinds, clients=True, l1=rng.random() < 0.5)
+    case.additive, case.together = False, True
+    return case
+
+
 def _tuple_pairs(rng, fixed):
     """A few tuples, about alike, in any order; some of them with nothing."""
     k, d, center = int(rng.integers(1, 4)), int(rng.integers(1, 3)), rng.normal(size=2)
@@ -587,6 +646,7 @@ CASES = {
         counts_about, ball_counts, ball_sum, ball_sum_replaced, members, fullest_boxes,
         named_boxes, named_boxes_replaced,
         named_intervals, radius_scores, tuple_pairs, tuple_pairs_replaced,
+        round_of_rows, round_of_rows_replaced, round_of_clients,
     )
 }  # fmt: skip
 

@@ -35,6 +35,7 @@ class Case:
     reached: float = 0.9  # part of its claims that rows come to
     units: bool = True  # whether rows may have groups and weights
     additive: bool = True  # whether answers are sums over rows
+    together: bool = False  # whether all rows of a unit are in one part
     replace: bool = False  # whether neighbors may also replace a row ...
     fixed: bool = False  # ... and do nothing else
     numbered: bool = False  # whether rows are told apart by their numbers
@@ -110,7 +111,8 @@ def problem(case, rng, n=10):
     with np.errstate(all="ignore"):
         whole = answers(case, X, units)
         cut = answers(case, X, units, np.sort(rng.integers(n + 1, size=2)))
-        if not all(_same(one, other) for (one, _), (other, _) in zip(whole, cut, strict=True)):
+        alike = [_same(one, other) for (one, _), (other, _) in zip(whole, cut, strict=True)]
+        if not (case.together or all(alike)):
             return "it depends on where the rows are", []
         changes = [[] for _ in whole]
         if case.additive:

@@ -21,11 +21,11 @@ may look at it.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from ._plan import PrivacyPlan
+from ._plan import PrivacyPlan, require
 from ._sealed import Sealed, SealedCells, SealedNames, opened
 from .mechanisms import filters, gaussian, histograms, laplace, proportional, selection, shares
 
@@ -79,7 +79,27 @@ class Releases:
         )
         return released, values - np.where(released >= n_hidden, _SHOWN * claim.unit, 0.0)
 
-    # -- exact statistics, of which the caller states what neighbors differ by
+    def release_laplace(self, entry: str, sealed: Sealed, *, epsilon: float) -> np.ndarray:
+        """Release an answer with Laplace noise for its claim in l1; see :meth:`laplace`."""
+        exact, claim = self._opened(sealed), sealed.claim
+        require(claim.l1 is not None, "a claim in l1")
+        most = float(cast(float, claim.l1))
+        return self.laplace(entry, exact, sensitivity=most, epsilon=epsilon, unit=claim.unit)
+
+    def release_shared(
+        self, entry: str, sealed: Sealed, *, n_honest: int, given: int | None, rho: float
+    ) -> np.ndarray:
+        """Release a sum over clients that gets its noise from them; see :meth:`shared_gaussian`."""
+        exact, claim = self._opened(sealed), sealed.claim
+        return self.shared_gaussian(
+            entry,
+            exact,
+            sensitivity=claim.l2,
+            unit=claim.unit,
+            n_honest=n_honest,
+            given=given,
+            rho=rho,
+        )
 
     def release_names(
         self, entry: str, sealed: SealedNames, *, rho: float, delta: float
@@ -117,6 +137,8 @@ class Releases:
         return self.report_leader_if_stable(
             entry, exact, sensitivity=int(most), epsilon=epsilon, delta=delta
         )
+
+    # -- exact statistics, of which the caller states what neighbors differ by
 
     def gaussian(
         self, entry: str, value: Any, *, sensitivity: Any, unit: Any = 1.0, rho: float | None = None

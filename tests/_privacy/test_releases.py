@@ -15,12 +15,14 @@ from sklearn_dp._privacy.mechanisms.histograms import stability_threshold
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
 CELLS = np.array([2, 7]), np.array([10**9, 10**9])
-SEALED = Sealed(np.array([10**9]), Claim(1.0), UnitFacts(), "Something")
+SEALED = Sealed(np.array([10**9]), Claim(1.0, l1=1.0), UnitFacts(), "Something")
 SEALED_CELLS = SealedCells(CELLS, Claim(1.0), UnitFacts(), "Many", 9, 1)
 SEALED_NAMES = SealedNames(CELLS, Claim(1.0), UnitFacts(), "Unlisted")
 SEALED_SCORES = Sealed(np.array([0, 10**9]), Claim(1.0), UnitFacts(), "Scores")
 CALLS = {
     "release": lambda s: s.release("a", SEALED, rho=0.1),
+    "release_laplace": lambda s: s.release_laplace("a", SEALED, epsilon=0.1),
+    "release_shared": lambda s: s.release_shared("a", SEALED, n_honest=2, given=None, rho=0.1),
     "release_cells": lambda s: s.release_cells("a", SEALED_CELLS, threshold=10**6, rho=0.1)[1][:2],
     "release_names": lambda s: s.release_names("a", SEALED_NAMES, rho=0.1, delta=1e-3)[1],
     "choose": lambda s: s.choose("a", SEALED_SCORES, epsilon=0.1),
@@ -50,6 +52,8 @@ CALLS = {
 }
 ABOUT = {
     "release",
+    "release_laplace",
+    "release_shared",
     "release_cells",
     "release_names",
     "gaussian",

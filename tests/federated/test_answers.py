@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from federated_states import CLIENT_STATES, ROW_STATES, D, all_kinds, data, states
 
-from sklearn_dp.federated import _client, _statistics, client_update
-from sklearn_dp.federated._answers import CLIENT_STEPS, check_answer
+from sklearn_dp._queries import client_rounds as _rounds
+from sklearn_dp._queries.client_rounds import CLIENT_STEPS
+from sklearn_dp.federated import client_update
+from sklearn_dp.federated._answers import check_answer
 from sklearn_dp.federated._engines import total_of
 
 
@@ -85,8 +87,8 @@ def test_rows_of_one_client_are_added_exactly(monkeypatch):
         return {"center sum": np.full(D, 2**62), "center count": np.array([len(X)])}
 
     state = next(state for state in states(server=False) if state.kind == "center")
-    monkeypatch.setattr(_client, "_BLOCK", 4)
-    monkeypatch.setitem(_statistics.STATISTICS, "center", large)
+    monkeypatch.setattr(_rounds, "_BLOCK", 4)
+    monkeypatch.setitem(_rounds.STATISTICS, "center", large)
     answer = client_update("center", state.message, data(2, 10))
     assert (answer["center sum"] == 2**61).all() and answer["center sum"].dtype == np.int64
     assert answer["center count"] == 10

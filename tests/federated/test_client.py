@@ -15,9 +15,9 @@ from federated_states import (
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sklearn_dp._queries.client_rounds import ANSWERS, CLIENT_STEPS, _clip_whole, norm_of
 from sklearn_dp.federated import client_update
-from sklearn_dp.federated._answers import ANSWERS, CLIENT_STEPS, check_answer, norm_of
-from sklearn_dp.federated._client import _clip_whole
+from sklearn_dp.federated._answers import check_answer
 from sklearn_dp.federated._engines import total_of
 
 
@@ -81,7 +81,7 @@ def test_it_does_not_matter_which_client_holds_a_row(state, cuts, seed):
 def test_blocks_of_rows_change_nothing(state, monkeypatch):
     X = data(4, 60, scale=2.0)
     whole = client_update(state.kind, state.message, X)
-    monkeypatch.setattr("sklearn_dp.federated._client._BLOCK", 7)
+    monkeypatch.setattr("sklearn_dp._queries.client_rounds._BLOCK", 7)
     for name, value in client_update(state.kind, state.message, X).items():
         assert np.array_equal(value, whole[name])
 

@@ -10,12 +10,11 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._queries.client_rounds import ANSWERS, CLIENT_STEPS, norm_of, row_bounds
 from sklearn_dp.federated import _client_bounds, client_update
-from sklearn_dp.federated._answers import ANSWERS, CLIENT_STEPS, norm_of
 from sklearn_dp.federated._client_bounds import client_shares, learn_reach
 from sklearn_dp.federated._messages import NOTHING, bound_anchors, message_of
 from sklearn_dp.federated._state import Setup, State, begin
-from sklearn_dp.federated._statistics import row_bounds
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 

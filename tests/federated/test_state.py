@@ -7,8 +7,8 @@ import pytest
 
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._grid import Grid
+from sklearn_dp._queries.client_rounds import BASIS_BITS
 from sklearn_dp.federated._state import Setup, State, begin, inside
-from sklearn_dp.federated._statistics import BASIS_BITS
 
 BALL = Domain(np.array([1.0, -2.0, 0.5]), 3.0)
 SERVER = np.array([[1.0, -2.0, 0.5], [2.0, -1.0, 0.5], [1.0, -2.0, 0.5], [90.0, 0.0, 0.0]])

@@ -28,6 +28,7 @@ from sklearn_dp._privacy.mechanisms import selection as _selection
 from sklearn_dp._privacy.mechanisms.shares import NoiseShares
 from sklearn_dp._published.separated_gaussians import terrific_points as _terrific_points
 from sklearn_dp._queries import blocks as _blocks
+from sklearn_dp._queries import client_rounds as _rounds
 from sklearn_dp._queries import clusters as _clusters
 from sklearn_dp._queries import grids as _grids
 from sklearn_dp._queries import k_averages as _k_averages
@@ -41,7 +42,7 @@ from sklearn_dp._queries.outputs import MiddleScores
 from sklearn_dp.audit import Mutant
 from sklearn_dp.ensemble import SampleAndAggregate
 from sklearn_dp.ensemble._aggregation import Aggregation
-from sklearn_dp.federated import _client, _round_sensitivities
+from sklearn_dp.federated import _client
 from sklearn_dp.federated._engines import LocalEngine
 from sklearn_dp.model_selection import _candidate_plan
 from sklearn_dp.model_selection._runs import Runner
@@ -248,7 +249,7 @@ OUTSIDE = [
     ),
     Edit(
         "moments of clients in one another's place without their rounding",
-        _round_sensitivities,
+        _rounds,
         "_bound_of_a_swap",
         "_ROOT_2 * (bound + rounded)",
         "_ROOT_2 * bound",
