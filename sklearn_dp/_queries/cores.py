@@ -26,6 +26,7 @@ from scipy.special import ndtri
 
 from .._privacy._rounding import round_up
 from .._privacy._session import PrivacySession
+from .._privacy.mechanisms import filters
 from .._privacy.mechanisms.histograms import stability_threshold
 
 _TILE = 1024  # rows and columns of a tile of distances: 8 MB
@@ -128,7 +129,8 @@ def core_add_remove(
     upper = _size_upper_bound(noisy_size, sd, delta / 2)
     sigma = round_up(math.sqrt(upper / (2 * rho)))
     threshold = stability_threshold(sigma, delta / 2 / (upper + 1) * _SAFE)
-    return session.friendly_core_filter(
+    return filters.friendly_core_filter(
+        session,
         entry,
         2 * friends - len(friends),
         sigma=sigma,
@@ -160,7 +162,8 @@ def core_fixed_size(
     sigma = round_up(math.sqrt(2 * (size - 1) / rho))
     bad = size % 2
     threshold = stability_threshold(sigma, delta / size * _SAFE) + bad - 1
-    return session.friendly_core_filter(
+    return filters.friendly_core_filter(
+        session,
         entry,
         2 * friends - size,
         sigma=sigma,
@@ -204,7 +207,8 @@ def core_basic(
     size = len(friends)
     width = max(size, 1)
     chances = np.clip(2 * friends - size, 0, width)
-    return session.unit_bernoulli(
+    return filters.unit_bernoulli(
+        session,
         entry,
         chances,
         width,

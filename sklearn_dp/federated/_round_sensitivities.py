@@ -19,7 +19,7 @@ import numpy as np
 from .._privacy._plan import Mechanism
 from .._privacy._sealed import Sealed
 from .._privacy._session import PrivacySession
-from .._privacy.mechanisms.shares import share_scale
+from .._privacy.mechanisms.shares import release_shared, share_scale
 from .._queries.client_rounds import Bound, ClientRound
 from ._federated_plan import laplace_epsilon
 from ._state import State
@@ -82,5 +82,5 @@ def release(
     sd = claim.bound * claim.step / math.sqrt(2 * rho)
     if n_honest is None:
         return session.release(name, answer, rho=rho) / length, sd
-    noisy = session.release_shared(name, answer, n_honest=n_honest, given=n_answers, rho=rho)
+    noisy = release_shared(session, name, answer, n_honest=n_honest, given=n_answers, rho=rho)
     return noisy / length, sd * math.sqrt((n_answers or n_honest) / n_honest)

@@ -107,6 +107,8 @@ def allowed(name):
     home, last = ".".join(parts[:2]), parts[-1]
     if home == "_privacy._aggregates":
         return last not in SUMS_OF_ROWS
+    if home == "_privacy.mechanisms":
+        return last not in STATED and parts[2:] != ["filters"]
     if parts[0] == "_rows" or home in PUBLIC:
         names = PUBLIC.get(home, ())
         return names is None or last in names
@@ -178,6 +180,10 @@ PLANTED = [
             "from ..shared.table import Table",
             "from ..shared.rows import GridTable",
             "from ..._privacy._aggregates import weighted_bincount",
+            "from ..._privacy.mechanisms import filters",
+            "from ..._privacy.mechanisms.filters import friendly_core_filter",
+            "from ..._privacy.mechanisms.proportional import proportional_noise_psd",
+            "from ..._privacy.mechanisms.shares import shared_gaussian",
             "from ..._privacy._sealed import opened",
             "from ..._privacy._sealed import Claim",
             "from ..._privacy import _sealed",

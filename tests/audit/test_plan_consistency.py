@@ -8,6 +8,7 @@ import pytest
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._privacy.mechanisms.filters import friendly_core_filter, unit_bernoulli
 from sklearn_dp.audit._plan_consistency import check_claims, paid, rho_of
 
 
@@ -48,10 +49,18 @@ def release_all(session):
     session.laplace("laplace", 7, sensitivity=3.0, epsilon=0.5)
     session.exponential("choice", [3, 9, 4], sensitivity=2.0, epsilon=0.5)
     session.above_threshold("threshold", [3, 9, 4], 5, sensitivity=2.0, epsilon=0.5)
-    session.friendly_core_filter(
-        "filter", [3, 9], sigma=4.0, threshold=5, bad=1, sensitivity=1.0, rho=0.3, delta=1e-3
+    friendly_core_filter(
+        session,
+        "filter",
+        [3, 9],
+        sigma=4.0,
+        threshold=5,
+        bad=1,
+        sensitivity=1.0,
+        rho=0.3,
+        delta=1e-3,
     )
-    session.unit_bernoulli("bernoulli", [3, 9], 9, sensitivity=1.0, rho=0.3, delta=1e-3)
+    unit_bernoulli(session, "bernoulli", [3, 9], 9, sensitivity=1.0, rho=0.3, delta=1e-3)
     session.unit_draws(5)
 
 

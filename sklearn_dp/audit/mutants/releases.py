@@ -20,7 +20,7 @@ from ..._base import BaseDPEstimator
 from ..._privacy._randomness import UnitDraws
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
-from ..._privacy.mechanisms import gaussian
+from ..._privacy.mechanisms import filters, gaussian
 from ...exceptions import UtilityWarning
 from .._mutation import after_fit, mutant
 
@@ -131,7 +131,7 @@ def _(original: Callable[..., Any]) -> Any:
 
 
 # Who survives is then a fact about the data, whatever the average does later.
-@mutant("friendly core without noise", "check_replay", PrivacySession, "friendly_core_filter")
+@mutant("friendly core without noise", "check_replay", filters, "friendly_core_filter")
 def _(original: Callable[..., Any]) -> Any:
     def friendly_core_filter(self: Any, *args: Any, sigma: Any, **options: Any) -> Any:
         return original(self, *args, sigma=1e-3, **options)
@@ -140,9 +140,7 @@ def _(original: Callable[..., Any]) -> Any:
 
 
 # A score moves by one; with less claimed, the noise is for another theorem.
-@mutant(
-    "friendly core: sensitivity too small", "check_replay", PrivacySession, "friendly_core_filter"
-)
+@mutant("friendly core: sensitivity too small", "check_replay", filters, "friendly_core_filter")
 def _(original: Callable[..., Any]) -> Any:
     def friendly_core_filter(self: Any, *args: Any, sensitivity: Any, **options: Any) -> Any:
         return original(self, *args, sensitivity=sensitivity / 1.25, **options)

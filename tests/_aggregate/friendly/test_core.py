@@ -18,6 +18,7 @@ from sklearn_dp._privacy._noise import gaussian_tail
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._privacy.mechanisms import filters
 from sklearn_dp._queries import cores as core
 from sklearn_dp._queries import tuples
 from sklearn_dp.audit._player import Replay
@@ -377,10 +378,10 @@ def halve(run):
 
 
 MUTANTS = {
-    "noise halved": (KINDS[:2], PrivacySession, "friendly_core_filter", halve),
+    "noise halved": (KINDS[:2], filters, "friendly_core_filter", halve),
     "sensitivity too small": (
         KINDS[:3],
-        PrivacySession,
+        filters,
         "friendly_core_filter",
         lambda run: (
             lambda self, *args, **options: run(

@@ -16,6 +16,7 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._privacy.mechanisms import filters as _filters
 from sklearn_dp._queries import tuples as _tuples
 from sklearn_dp._queries.tuples import TuplePairs, match_gamma, matched_distances
 from sklearn_dp.audit._player import Replay
@@ -279,12 +280,12 @@ def test_broken_aggregators_are_caught(mutant, monkeypatch):
 
     monkeypatch.setattr(session, "gaussian", changed)
     if mutant == "noise for adding a tuple":
-        known = session.friendly_core_filter
+        known = _filters.friendly_core_filter
 
         def filtered(self, entry, scores, *, sensitivity, sigma, **options):
             return known(self, entry, scores, sensitivity=1.0, sigma=sigma / 2, **options)
 
-        monkeypatch.setattr(session, "friendly_core_filter", filtered)
+        monkeypatch.setattr(_filters, "friendly_core_filter", filtered)
     if mutant == "first tuple of all":
         monkeypatch.setattr(_tuples, "_aligned", lambda core, rng: core)
     violations, _ = audit(60)
