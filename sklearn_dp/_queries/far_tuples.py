@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from .._privacy._composite_mechanism import open_step
 from .._privacy._grid import Grid
 from .._privacy._session import PrivacySession
 from .blocks import exact_tuples
@@ -40,7 +41,7 @@ def far_centers(
     tuples = exact_tuples(rows, len(center)) - center
     grid = Grid.for_radius(radius)
     ball, steps = math.ceil(radius / grid.unit), np.trunc(tuples / grid.unit)
-    step = session.step(entry, epsilon=cost[0], delta=cost[1])
+    step = open_step(session, entry, epsilon=cost[0], delta=cost[1])
 
     def answer(centers: np.ndarray, most: float, epsilon: float, delta: float) -> np.ndarray:
         if not averages:

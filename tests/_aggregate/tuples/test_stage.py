@@ -13,7 +13,7 @@ from sklearn_dp._aggregate.tuples import core_aggregation as _core_aggregation
 from sklearn_dp._aggregate.tuples import stage as _tuple_stage
 from sklearn_dp._aggregate.tuples.stage import TupleStage, amplified, before_sampling
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._composite_mechanism import CompositeMechanism
+from sklearn_dp._privacy._composite_mechanism import CompositeMechanism, open_step
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._sealed import Claim, exact_of
@@ -90,7 +90,7 @@ def proposal_of(stage, seed):
     session = PrivacySession(
         PrivacyPlan(PrivacyBudget(rho=100.0, delta=0.1), stage.entries()), random_state=seed
     )
-    step = session.step("tuples", epsilon=stage.cost[0], delta=stage.cost[1])
+    step = open_step(session, "tuples", epsilon=stage.cost[0], delta=stage.cost[1])
     return int(step.sample(stage.size, constants.m)[0])
 
 

@@ -15,6 +15,7 @@ from scipy.stats import chi2
 
 from sklearn_dp import DPKMeans, SampleAndAggregate
 from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._composite_mechanism import open_step
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._selection_rules import Thin
@@ -144,7 +145,7 @@ LAWS = {
     "proportional": lambda s: proportional_noise_psd(
         s, "a", np.eye(2, dtype=int) << 40, 1, bits=40, distance=1e-3, eta=1.0, rho=5.0, delta=1e-2
     ),
-    "a step": lambda s: draws_of(s.step("a", epsilon=0.5, delta=1e-3)),
+    "a step": lambda s: draws_of(open_step(s, "a", epsilon=0.5, delta=1e-3)),
     "draws": lambda s: s.unit_draws(20),
     "order": lambda s: s.random_order(np.zeros((7, 2))),
     "copies": lambda s: s.copies(np.ones(3)),
