@@ -14,18 +14,19 @@ sensitivity and prove it in a comment at that line. Statistics are integers, in 
 `unit`: what floating-point sums of neighbors differ by is not known exactly, and an integer sum is
 the same whatever the order of the rows.
 
-Laws that few estimators need have their release beside them (`mechanisms/filters.py`,
-`proportional.py`, `shares.py`): a session knows nothing of them, and pays for them all the same.
+Laws that few estimators need have their release elsewhere (:mod:`._pure_releases`, and beside the
+law in `mechanisms/filters.py`, `proportional.py` and `shares.py`): a session knows nothing of them,
+and pays for them all the same.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, cast
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from ._plan import PrivacyPlan, require
+from ._plan import PrivacyPlan
 from ._sealed import Sealed, SealedCells, SealedNames, opened
-from .mechanisms import gaussian, histograms, laplace, selection
+from .mechanisms import gaussian, histograms
 from .mechanisms._release import lengths
 
 __all__ = ["Releases"]
@@ -78,13 +79,6 @@ class Releases:
         )
         return released, values - np.where(released >= n_hidden, _SHOWN * claim.unit, 0.0)
 
-    def release_laplace(self, entry: str, sealed: Sealed, *, epsilon: float) -> np.ndarray:
-        """Release an answer with Laplace noise for its claim in l1; see :meth:`laplace`."""
-        exact, claim = self._opened(sealed), sealed.claim
-        require(claim.l1 is not None, "a claim in l1")
-        most = float(cast(float, claim.l1))
-        return self.laplace(entry, exact, sensitivity=most, epsilon=epsilon, unit=claim.unit)
-
     def release_names(
         self, entry: str, sealed: SealedNames, *, rho: float, delta: float
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -99,27 +93,6 @@ class Releases:
             delta=delta,
             sensitivity=sealed.claim.l2,
             cells=sealed.cells,
-        )
-
-    def choose(self, entry: str, scores: Sealed, *, epsilon: float) -> int:
-        """The number of an entry that is about the largest; see :meth:`exponential`."""
-        exact, most = self._opened(scores), scores.claim.of_one
-        return self.exponential(entry, exact, sensitivity=most, epsilon=epsilon)
-
-    def first_above(
-        self, entry: str, answers: Sealed, threshold: float, *, epsilon: float
-    ) -> int | None:
-        """The number of the first entry that is about above a public threshold, or None; see
-        :meth:`above_threshold`."""
-        exact, most = self._opened(answers), answers.claim.of_one
-        return self.above_threshold(entry, exact, threshold, sensitivity=most, epsilon=epsilon)
-
-    def leader(self, entry: str, scores: Sealed, *, epsilon: float, delta: float) -> int | None:
-        """The number of the largest entry if its lead is clear, or None; see
-        :meth:`report_leader_if_stable`."""
-        exact, most = self._opened(scores), scores.claim.of_one
-        return self.report_leader_if_stable(
-            entry, exact, sensitivity=int(most), epsilon=epsilon, delta=delta
         )
 
     # -- exact statistics, of which the caller states what neighbors differ by
@@ -164,49 +137,6 @@ class Releases:
         cells, values = self._release(entry, release)
         return cells.copy(), values * float(unit)
 
-    def laplace(
-        self, entry: str, value: Any, *, sensitivity: float, epsilon: float, unit: float = 1.0
-    ) -> np.ndarray:
-        """Release integers with rounded Laplace noise: epsilon-DP.
-
-        `value` is in grid steps of length `unit`, `sensitivity` is the l1 distance of the
-        statistics of neighbors in them. The plan is charged by the tight zCDP conversion for
-        Laplace noise, which is below that for any epsilon-DP mechanism.
-        """
-        release = laplace.release(value, sensitivity, epsilon, unit)
-        return self._release(entry, release) * float(unit)
-
-    def exponential(
-        self, entry: str, scores: np.ndarray | Sequence[int], *, sensitivity: float, epsilon: float
-    ) -> int:
-        """Choose an index with probability proportional to exp(epsilon score / (2 sensitivity)).
-
-        There is an int64 score for each public candidate; none changes by more than `sensitivity`
-        between neighbors. Epsilon-DP, and of bounded range epsilon, hence epsilon^2/8-zCDP.
-        """
-        return int(self._release(entry, selection.exponential(scores, sensitivity, epsilon)))
-
-    def above_threshold(
-        self, entry: str, queries: Any, threshold: float, *, sensitivity: float, epsilon: float
-    ) -> int | None:
-        """Index of the first query that is about above a public threshold, or None; epsilon-DP.
-
-        Exact integer queries, each of which moves by at most `sensitivity` between neighbors.
-        Epsilon is for the whole search, however many queries there are.
-        """
-        release = selection.above_threshold(queries, threshold, sensitivity, epsilon)
-        return _index(self._release(entry, release))
-
-    def report_leader_if_stable(
-        self, entry: str, scores: np.ndarray, *, sensitivity: int, epsilon: float, delta: float
-    ) -> int | None:
-        """Index of the best of some public candidates if its lead is clear, or None.
-
-        At least two int64 scores; none moves by more than `sensitivity` between neighbors.
-        (epsilon, delta)-DP: see :mod:`sklearn_dp._privacy.mechanisms.selection`.
-        """
-        return _index(self._release(entry, selection.lead(scores, sensitivity, epsilon, delta)))
-
     def stability_histogram(
         self,
         entry: str,
@@ -230,7 +160,3 @@ class Releases:
         release = histograms.stability(codes, counts, rho, delta, sensitivity, cells)
         codes, values = self._release(entry, release)
         return codes.copy(), values.astype(np.float64)
-
-
-def _index(chosen: int) -> int | None:
-    return None if chosen < 0 else int(chosen)

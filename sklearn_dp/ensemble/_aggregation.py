@@ -34,6 +34,7 @@ from .._aggregate.tuples.core_aggregation import tuple_average, tuple_entries, t
 from .._privacy._budget import PrivacyBudget
 from .._privacy._domain import Domain
 from .._privacy._plan import Mechanism, PlanEntry
+from .._privacy._pure_releases import choose
 from .._privacy._rounding import sum_down
 from .._privacy._session import PrivacySession
 from .._queries.coordinates import Columns
@@ -190,7 +191,7 @@ class Aggregation:
             _HELD * n_blocks, len(_BOUND_SQUARES), session.remaining("bound")
         )
         scores = outputs.ask(LengthScores(crossing, _BOUND_SQUARES))
-        chosen = session.choose("bound", scores, epsilon=epsilon)
+        chosen = choose(session, "bound", scores, epsilon=epsilon)
         return Domain.from_bounds(
             max(math.sqrt(_BOUND_SQUARES[chosen]), 2.0**-20), outputs.n_features
         )

@@ -17,6 +17,7 @@ from typing import Any, cast
 import numpy as np
 
 from .._privacy._plan import Mechanism
+from .._privacy._pure_releases import release_laplace
 from .._privacy._sealed import Sealed
 from .._privacy._session import PrivacySession
 from .._privacy.mechanisms.shares import release_shared, share_scale
@@ -77,7 +78,7 @@ def release(
     if entry.mechanism is Mechanism.LAPLACE:
         # The paper's counts: a row is in one bin, and clients are clipped in l1.
         epsilon = laplace_epsilon(rho)
-        noisy = session.release_laplace(name, answer, epsilon=epsilon)
+        noisy = release_laplace(session, name, answer, epsilon=epsilon)
         return noisy, math.sqrt(2) * claim.bound * claim.step / epsilon
     sd = claim.bound * claim.step / math.sqrt(2 * rho)
     if n_honest is None:

@@ -107,7 +107,7 @@ def allowed(name):
     home, last = ".".join(parts[:2]), parts[-1]
     if home == "_privacy._aggregates":
         return last not in SUMS_OF_ROWS
-    if home == "_privacy.mechanisms":
+    if home in ("_privacy.mechanisms", "_privacy._pure_releases"):
         return last not in STATED and parts[2:] != ["filters"]
     if parts[0] == "_rows" or home in PUBLIC:
         names = PUBLIC.get(home, ())
@@ -180,6 +180,7 @@ PLANTED = [
             "from ..shared.table import Table",
             "from ..shared.rows import GridTable",
             "from ..._privacy._aggregates import weighted_bincount",
+            "from ..._privacy._pure_releases import exponential",
             "from ..._privacy.mechanisms import filters",
             "from ..._privacy.mechanisms.filters import friendly_core_filter",
             "from ..._privacy.mechanisms.proportional import proportional_noise_psd",
@@ -199,8 +200,8 @@ PLANTED = [
         (states_no_sensitivity, source)
         for source in (
             "session.gaussian('a', 1, sensitivity=1.0)",
-            "context.session.laplace('a', 1, sensitivity=1.0, epsilon=1.0)",
-            "self._session.exponential('a', [1], sensitivity=1, epsilon=1.0)",
+            "context.session.gaussian('a', 1, sensitivity=1.0)",
+            "self._session.stability_histogram('a', [1], [1], rho=1.0, delta=0.1)",
             "step.gaussian(1, sensitivity=1.0, epsilon=1.0, delta=0.1)",
         )
     ],

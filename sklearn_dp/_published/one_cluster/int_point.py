@@ -19,6 +19,7 @@ from ..._aggregate.one_cluster.radius import exponential_epsilon
 from ..._aggregate.one_cluster.search import Search, fit_one_cluster, one_cluster_entries
 from ..._aggregate.shared.rows import Rows
 from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._pure_releases import exponential
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..._queries.handles import GridRows
@@ -70,8 +71,12 @@ def int_point(
     candidates = np.rint(ball.center[0] + reach * np.arange(-pieces, pieces + 1) / pieces)
     epsilon = exponential_epsilon(session.remaining("interior point"))
     # One number more or less moves the number on either side by at most one.
-    best = session.exponential(
-        "interior point", interior_scores(values, candidates), sensitivity=1, epsilon=epsilon
+    best = exponential(
+        session,
+        "interior point",
+        interior_scores(values, candidates),
+        sensitivity=1,
+        epsilon=epsilon,
     )
     return float(candidates[best])
 

@@ -18,6 +18,12 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._composite_mechanism import open_step
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._privacy._pure_releases import (
+    above_threshold,
+    exponential,
+    laplace,
+    report_leader_if_stable,
+)
 from sklearn_dp._privacy._selection_rules import Thin
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Event, Trace, trace
@@ -126,11 +132,11 @@ LAWS = {
         s, "a", [5, 6], sensitivity=3.0, n_honest=4, given=None, rho=0.5, unit=1.0
     ),
     "share": lambda s: NoiseShares(0, "client").draw("a", 1, 300.0, (4,)),
-    "laplace": lambda s: s.laplace("a", [5, 6], sensitivity=3.0, epsilon=0.5),
-    "exponential": lambda s: s.exponential("a", [5, 6, 9], sensitivity=3, epsilon=0.5),
-    "above threshold": lambda s: s.above_threshold("a", [5, 6], 4, sensitivity=3, epsilon=0.5),
-    "lead": lambda s: s.report_leader_if_stable(
-        "a", [5, 60], sensitivity=3, epsilon=0.5, delta=1e-3
+    "laplace": lambda s: laplace(s, "a", [5, 6], sensitivity=3.0, epsilon=0.5),
+    "exponential": lambda s: exponential(s, "a", [5, 6, 9], sensitivity=3, epsilon=0.5),
+    "above threshold": lambda s: above_threshold(s, "a", [5, 6], 4, sensitivity=3, epsilon=0.5),
+    "lead": lambda s: report_leader_if_stable(
+        s, "a", [5, 60], sensitivity=3, epsilon=0.5, delta=1e-3
     ),
     "sparse": lambda s: s.sparse_histogram(
         "a", **COUNTS, n_candidates=30, threshold=4.0, sensitivity=2.0, rho=0.5
