@@ -19,6 +19,7 @@ from sklearn_dp._queries import (
     clusters,
     columns,
     grids,
+    interior,
     names,
     outputs,
     pairs,
@@ -74,6 +75,7 @@ QUESTIONS = {
         "round_of_rows_replaced",
         "round_of_clients",
     ],
+    interior.InteriorScores: ["interior_scores"],
     tuples.TuplePairs: ["tuple_pairs", "tuple_pairs_replaced"],
 }
 """The cases of each question."""
@@ -309,6 +311,14 @@ def client_clip_missing(original):
     return clip
 
 
+def numbers_about_their_mean(original):
+    def numbers(part):
+        found = original(part)
+        return found - np.rint(found.sum() / max(len(found), 1))
+
+    return numbers
+
+
 def words_of_the_row_before(original):
     before = []
 
@@ -368,6 +378,14 @@ SOME = {
     ),
     "a client's reach without a bound": (
         client_rounds, "_reach", lambda f: lambda *a: 5 * f(*a), client_rounds.ClientRound,
+    ),
+    "scores about the mean of the numbers": (
+        interior, "_numbers", numbers_about_their_mean,
+        interior.InteriorScores,
+    ),
+    "scores that add both sides": (
+        interior.InteriorScores, "exact", lambda f: lambda self, sums: (3 * sums[0].sum(axis=0),),
+        interior.InteriorScores,
     ),
     "pairs: friends of the first tuple only": (
         tuples, "matched_distances",

@@ -19,6 +19,7 @@ from sklearn_dp._queries import (
     clusters,
     columns,
     grids,
+    interior,
     names,
     outputs,
     pairs,
@@ -549,6 +550,14 @@ def radius_scores(rng):
     )
 
 
+def interior_scores(rng):
+    ground = Ground.draw(rng)
+    while ground.n_features != 1:
+        ground = Ground.draw(rng)
+    query = interior.InteriorScores(ground.points(rng, 5)[:, 0])
+    return _points(ground, query, additive=False, replace=True)
+
+
 def _client_round(rng, kinds, clients=False, swap=False, l1=False):
     """A message of a server, for rows or for clients as units."""
     ground = Ground.draw(rng)
@@ -645,7 +654,7 @@ CASES = {
         middle_scores, length_scores, score_sum, points,
         counts_about, ball_counts, ball_sum, ball_sum_replaced, members, fullest_boxes,
         named_boxes, named_boxes_replaced,
-        named_intervals, radius_scores, tuple_pairs, tuple_pairs_replaced,
+        named_intervals, radius_scores, interior_scores, tuple_pairs, tuple_pairs_replaced,
         round_of_rows, round_of_rows_replaced, round_of_clients,
     )
 }  # fmt: skip

@@ -35,12 +35,11 @@ LATER = {
     )),
     *(f"_published.{name}" for name in (
         "easy_instances.k_tuple_mixture", "feddp_kmeans.theory",
-        "friendly_core", "halves", "one_cluster.int_point", "separated_gaussians.partition",
+        "friendly_core", "halves", "separated_gaussians.partition",
         "separated_gaussians.projection", "separated_gaussians.spherical",
         "separated_gaussians.terrific", "separated_gaussians.terrific_points",
         "separated_gaussians.tree",
     )),
-    "cluster._interior",
     "decomposition._by_days",
     "decomposition._component_errors", "ensemble._targets", "mean._friendly_mean",
 }  # fmt: skip
