@@ -355,7 +355,8 @@ class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, Para
         progress = Progress(self)
         X = None if X is None else saturated(X)
         self._fit(X, units, session, progress, **public)
-        if X is not None and (labeled := self._labeled_by()) is not None:
+        seen = X is not None and not isinstance(X, TableRows)  # rows of another fit get no labels
+        if seen and (labeled := self._labeled_by()) is not None:
             self.labels_ = labels_of(self._table(X, Units(0)), *labeled)
         self._tidy(np.float64 if X is None else X.dtype)
         self._add_report(session.report())
@@ -396,9 +397,9 @@ class BaseDPEstimator(Versioned, Guaranteed, InParts, CallbackSupportMixin, Para
         table = self._table(X, units)
         self._fit_table(TableRows(table) if self._asks else table, session, progress)
 
-    def _table(self, X: Any, units: Units) -> Table:
+    def _table(self, X: Any, units: Units) -> Any:
         """Rows as a table: in one part for each thread, unless they are in parts already."""
-        if isinstance(X, Table):
+        if isinstance(X, Table | TableRows):
             return X
         return Table.in_memory(X, units, None if self._requires_in_memory() else self.n_jobs)
 

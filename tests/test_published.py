@@ -9,7 +9,6 @@ OPTION_HOLDERS = {
     "_aggregate.mixture.mixture_plan",
     "_aggregate.one_cluster.radius",
     "_aggregate.one_cluster.search",
-    "_aggregate.tuples.stage",
     "cluster._interior",
     "cluster._k_tuples",
     "federated._learn",

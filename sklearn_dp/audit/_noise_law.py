@@ -23,6 +23,7 @@ from sklearn.base import BaseEstimator
 
 from .._privacy._budget import PrivacyBudget
 from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
+from .._privacy._pure_releases import laplace
 from .._privacy._session import PrivacySession
 from .._privacy._trace import Event, Shares, Trace, trace
 from .._silence.suppress_output import overheard
@@ -492,8 +493,12 @@ def kernel_problems(random_state: None | int = 0, *, size: Any = 450_000) -> lis
         session = PrivacySession(plan, random_state=random_state)
         for _ in range(4):
             session.gaussian("gaussian", np.zeros(shape, np.int64), sensitivity=2.0**20, rho=0.5)
-            session.laplace(
-                "laplace", np.zeros((shape[0], 62), np.int64), sensitivity=2.0**20, epsilon=0.5
+            laplace(
+                session,
+                "laplace",
+                np.zeros((shape[0], 62), np.int64),
+                sensitivity=2.0**20,
+                epsilon=0.5,
             )
     return noise_problems([recorder.events])
 

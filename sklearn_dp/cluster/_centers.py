@@ -55,7 +55,7 @@ from .._privacy._units import unit_of
 from .._queries.clusters import CappedSum
 from .._queries.coordinates import Columns
 from .._queries.handles import AnyTable, GridRows, TableRows
-from .._rows.nearest import nearest_point, squares_to_nearest
+from .._rows.nearest import UnitRows, nearest_point, squares_to_nearest
 from .._rows.quantized import without_zeros
 from .._rows.single_rows import distances, for_rows, narrowed, row_guard
 from .._rows.sparse_rows import SparseRows
@@ -286,21 +286,6 @@ def metric_of(name: Any) -> Euclidean:
     """The metric that a user asks for by its name."""
     check_choice("metric", name, tuple(_METRICS))
     return _METRICS[name]
-
-
-class UnitRows:
-    """Rows that are scaled to length 1 when they are read: takes the place of an array of them."""
-
-    def __init__(self, X: Any) -> None:
-        self._X, self.shape, self.dtype = X, X.shape, X.dtype
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __getitem__(self, rows: Any) -> Any:
-        """Scaled rows of a slice; for indices a view of these rows."""
-        found = self._X[rows]
-        return unit_rows(found).astype(self.dtype) if isinstance(rows, slice) else UnitRows(found)
 
 
 # -- centers ---------------------------------------------------------------------------------------

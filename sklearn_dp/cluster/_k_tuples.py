@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
-from .._aggregate.friendly.core import MATCH_LIMIT
 from .._aggregate.kmeans.engine import fit_engine
 from .._aggregate.kmeans.fit_context import Candidates, Context
 from .._aggregate.kmeans.lloyd import lloyd, lloyd_budget
@@ -29,8 +28,9 @@ from .._privacy._report import PrivacyReport
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
 from .._privacy._warn import warn
-from .._published.easy_instances.separated_balls import LEAST_SEPARATION
 from .._queries.handles import GridRows, TableRows
+from .._queries.separated_balls import LEAST_SEPARATION
+from .._queries.tuples import MATCH_LIMIT
 from .._rows.single_rows import row_guard, saturated
 from ..exceptions import UtilityWarning
 

@@ -37,6 +37,7 @@ import numpy as np
 
 from .._aggregate.shared.threads import ask_all, n_threads
 from .._base import fits_inside
+from .._privacy._composite_mechanism import open_step
 from .._privacy._plan import PrivacyPlan
 from .._privacy._selection_rules import CappedGeometric, Thin
 from .._privacy._session import PrivacySession
@@ -98,8 +99,8 @@ class Runner:
         plan = self._plan
         if plan.best_of is not None:
             target = plan.plan.target
-            self._step = self._session.step(
-                "selection", epsilon=cast(float, target.epsilon), delta=target.delta
+            self._step = open_step(
+                self._session, "selection", epsilon=cast(float, target.epsilon), delta=target.delta
             )
         if plan.prefix is not None:
             session = self._inner("first steps", plan.prefix.plan, "first steps")

@@ -300,7 +300,7 @@ class DPProfile(ProfileDisplays, Versioned, Guaranteed, ParameterNames):
         fit = partial(self._fitted, session, stages)
         scales = fit(_SCALES, np.column_stack([rows, *beyond]), units)
         flags = _flags(plain._columns())
-        low, high, mean = *stages[_SCALES][0].bounds, scales.mean_
+        (low, high), mean = stages[_SCALES][0].bounds, scales.mean_
         error = np.abs(low + high - 2 * mean) * scales.mean_std_error_ + scales.mean_std_error_**2
         scales.var_ = np.where(flags, (mean - low) * (high - mean), scales.var_)
         scales.var_std_error_ = np.where(flags, error, scales.var_std_error_)

@@ -9,8 +9,10 @@ import pytest
 from kernel_tools import make_plan, open_session
 
 from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._composite_mechanism import open_step
 from sklearn_dp._privacy._ledger import PrivacyLedger
 from sklearn_dp._privacy._plan import PlanEntry, PlanError, PrivacyPlan
+from sklearn_dp._privacy._pure_releases import laplace
 from sklearn_dp._privacy._rounding import in_steps
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
@@ -129,9 +131,9 @@ def test_an_entry_pays_for_what_the_plan_was_converted_by():
     """Laplace noise is no Gaussian: a plan that counts it as such would promise too much."""
     session = open_session()
     with pytest.raises(PlanError, match="for gaussian, not for laplace"):
-        session.laplace("sum", [1], sensitivity=1.0, epsilon=0.1)
+        laplace(session, "sum", [1], sensitivity=1.0, epsilon=0.1)
     with pytest.raises(PlanError, match="for gaussian, not for approximate DP"):
-        session.step("sum", epsilon=0.1, delta=1e-9)
+        open_step(session, "sum", epsilon=0.1, delta=1e-9)
     session = open_session(PlanEntry("a", "approximate DP", 0.5, 1e-9))
     with pytest.raises(PlanError, match="for approximate DP, not for gaussian"):
         session.gaussian("a", [1], sensitivity=1.0, rho=0.1)

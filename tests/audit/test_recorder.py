@@ -9,6 +9,7 @@ from kernel_tools import open_session
 from sklearn_dp import DPKMeans, FriendlyMean
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._plan import Mechanism, PlanEntry
+from sklearn_dp._privacy._pure_releases import above_threshold, exponential, laplace
 from sklearn_dp.audit import neighboring_pairs, record_releases, replay_releases
 
 pytestmark = [
@@ -50,11 +51,11 @@ def test_every_sampler_tells_its_law_and_scale():
     names = ("laplace", "exponential", "above_threshold")
     with record_releases() as events:
         session = open_session(*(PlanEntry(name, Mechanism[name.upper()], 0.2) for name in names))
-        session.laplace("laplace", [1, 2], sensitivity=3.0, epsilon=0.5)
-        session.exponential("exponential", np.array([1, 2]), sensitivity=1.0, epsilon=0.5)
-        session.above_threshold("above_threshold", [1, 2, 3], 2.0, sensitivity=1.0, epsilon=0.5)
-    laplace, choice, threshold = events[1:]
-    assert [(d.law, float(d.scale)) for d in laplace.draws] == [("laplace", laplace.scale)]
+        laplace(session, "laplace", [1, 2], sensitivity=3.0, epsilon=0.5)
+        exponential(session, "exponential", np.array([1, 2]), sensitivity=1.0, epsilon=0.5)
+        above_threshold(session, "above_threshold", [1, 2, 3], 2.0, sensitivity=1.0, epsilon=0.5)
+    noisy, choice, threshold = events[1:]
+    assert [(d.law, float(d.scale)) for d in noisy.draws] == [("laplace", noisy.scale)]
     assert [(d.law, d.scale) for d in choice.draws] == [("choice", choice.scale)]
     assert [(d.law, float(d.scale), d.size) for d in threshold.draws] == [
         ("laplace", threshold.scale, 1),

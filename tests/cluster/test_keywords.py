@@ -5,8 +5,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from sklearn_dp._privacy._units import Units
-from sklearn_dp.cluster._keywords import counted_pairs, described, keywords_of, status_of
+from sklearn_dp._queries.words import counted_pairs, keywords_of
+from sklearn_dp.cluster._keywords import described, status_of
 
 
 @pytest.mark.parametrize(
@@ -35,16 +35,14 @@ def test_of_a_vocabulary_only_its_words_count():
 
 def test_a_unit_is_in_so_many_pairs_and_in_each_once():
     words = [["a", "b", "c"], ["a"], ["a", "d"], ["e"]]
-    rows = Units(4)
-    assert counted_pairs([0, 0, 1, 1], words, rows, 2) == Counter(
+    topics = [0, 0, 1, 1]
+    assert counted_pairs([(None, topics, words)], 2) == Counter(
         {(0, "a"): 2, (0, "b"): 1, (1, "a"): 1, (1, "d"): 1, (1, "e"): 1}
     )
-    groups = Units(4, ["ann", "ann", "ann", "bob"])
-    # Of ann: the first words of all her texts come first, and (0, "a") counts once.
-    assert counted_pairs([0, 0, 1, 1], words, groups, 2) == Counter(
-        {(0, "a"): 1, (1, "a"): 1, (1, "e"): 1}
-    )
-    assert counted_pairs([0, 0, 1, 1], words, groups, 1) == Counter({(0, "a"): 1, (1, "e"): 1})
+    # Of unit 0: the first words of all its texts come first, and (0, "a") counts once.
+    groups = [([0, 0], topics[:2], words[:2]), ([0, 1], topics[2:], words[2:])]
+    assert counted_pairs(groups, 2) == Counter({(0, "a"): 1, (1, "a"): 1, (1, "e"): 1})
+    assert counted_pairs(groups, 1) == Counter({(0, "a"): 1, (1, "e"): 1})
 
 
 def test_a_word_that_all_topics_use_is_no_keyword():

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from federated_states import CLIENT_STATES, ROW_STATES, all_kinds, data
 
+from sklearn_dp._queries.client_rounds import CLIENT_STEPS
 from sklearn_dp.federated import client_update
-from sklearn_dp.federated._answers import CLIENT_STEPS, check_answer
+from sklearn_dp.federated._answers import check_answer
 from sklearn_dp.federated._engines import total_of
 
 

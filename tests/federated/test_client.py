@@ -13,9 +13,9 @@ from federated_states import (
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sklearn_dp._queries.client_rounds import ANSWERS, CLIENT_STEPS, _clip_whole, norm_of
 from sklearn_dp.federated import client_update
-from sklearn_dp.federated._answers import ANSWERS, CLIENT_STEPS, check_answer, norm_of
-from sklearn_dp.federated._client import _clip_whole
+from sklearn_dp.federated._answers import check_answer
 from sklearn_dp.federated._engines import total_of
 
 

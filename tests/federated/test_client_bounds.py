@@ -9,8 +9,8 @@ from federated_states import CLIENT_STATES, D, all_kinds, states
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._queries.client_rounds import ANSWERS, CLIENT_STEPS, norm_of
 from sklearn_dp.federated import _client_bounds, client_update
-from sklearn_dp.federated._answers import ANSWERS, CLIENT_STEPS, norm_of
 from sklearn_dp.federated._client_bounds import client_shares, learn_reach
 from sklearn_dp.federated._messages import NOTHING, bound_anchors, message_of
 

@@ -10,6 +10,7 @@ import pytest
 from sklearn_dp import FederatedDPKMeans, PrivacyLedger
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._queries import client_rounds as _rounds
 from sklearn_dp.audit._replay import Replay
 from sklearn_dp.federated import (
     _answers,
@@ -17,7 +18,6 @@ from sklearn_dp.federated import (
     _round_sensitivities,
     _server,
     _state,
-    _statistics,
     client_update,
 )
 from sklearn_dp.federated._engines import LocalEngine, check_distinct
@@ -170,13 +170,11 @@ def audit(seed, unit):
         ):
             wrong.append("clients are told different things")
     bounds = [
-        bound
-        for kind, message in told[::3]
-        for bound in _statistics.row_bounds(kind, message).values()
+        bound for kind, message in told[::3] for bound in _rounds.row_bounds(kind, message).values()
     ]
     events = [event for event in recorder.events if event.kind == "gaussian"]
     for event, bound in zip(events, bounds, strict=True):
-        if np.max(event.sensitivity) < (bound if unit == "row" else _answers.CLIENT_STEPS):
+        if np.max(event.sensitivity) < (bound if unit == "row" else _rounds.CLIENT_STEPS):
             wrong.append(f"{event.entry}: claimed less than clients were told")
     far = np.full((1, D), 1e300)
     near = [np.vstack([parts[0], far]), *parts[1:]] if unit == "row" else [*parts, 5 + rows(9)]
@@ -210,7 +208,7 @@ def claims_after_the_answers(patch):
     patch.setattr(
         "sklearn_dp.federated._federated_dp_kmeans.server_update",
         lambda state, *rest: update(
-            replace(state, claims=_round_sensitivities.claims_of(state)), *rest
+            replace(state, asked=_round_sensitivities.round_of(state)), *rest
         ),
     )
 

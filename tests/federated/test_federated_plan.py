@@ -12,9 +12,9 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._queries.client_rounds import coarse_step
 from sklearn_dp.federated import FederatedOptions, first_message, server_update
 from sklearn_dp.federated._state import Setup
-from sklearn_dp.federated._statistics import coarse_step
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",

@@ -11,8 +11,8 @@ from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PlanError, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._queries.client_rounds import ANSWERS
 from sklearn_dp.federated import client_update, first_message, server_update
-from sklearn_dp.federated._answers import ANSWERS
 from sklearn_dp.federated._federated_plan import entries_of
 from sklearn_dp.federated._round_sensitivities import claims_of
 from sklearn_dp.federated._state import Setup

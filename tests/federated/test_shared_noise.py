@@ -9,13 +9,13 @@ from sklearn.base import clone
 from sklearn_dp import FederatedDPKMeans
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy.mechanisms import shares as _shares
+from sklearn_dp._queries import client_rounds as _rounds
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._noise_law import noise_audit, noise_problems
 from sklearn_dp.audit._recount import check_claims
 from sklearn_dp.audit._replay import Replay
 from sklearn_dp.exceptions import UtilityWarning
 from sklearn_dp.federated import (
-    _answers,
     _client,
     _engines,
     _federated_dp_kmeans,
@@ -346,10 +346,10 @@ def rounds_share_their_noise(patch):
 def clip_after_the_noise(patch):
     """The client's clip, which is what bounds it, left out because the noise hides it anyway."""
     patch.setattr(
-        _client,
+        _rounds,
         "_clip_whole",
         lambda name, value, n, bound, share, message: np.trunc(
-            value * (_answers.CLIENT_STEPS / (bound * share))
+            value * (_rounds.CLIENT_STEPS / (bound * share))
         ).astype(np.int64),
     )
 

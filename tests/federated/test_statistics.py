@@ -6,10 +6,15 @@ from federated_states import NASTY, ROW_STATES, D, all_kinds, data, states
 
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._grid import Grid
+from sklearn_dp._queries.client_rounds import (
+    NORM_EDGES,
+    STATISTICS,
+    coarse_step,
+    norm_of,
+    row_bounds,
+)
 from sklearn_dp.federated import client_update
-from sklearn_dp.federated._answers import NORM_EDGES, norm_of
 from sklearn_dp.federated._messages import empty_message
-from sklearn_dp.federated._statistics import STATISTICS, coarse_step, row_bounds
 
 
 @all_kinds(ROW_STATES)

@@ -20,7 +20,7 @@ from sklearn_dp._base import BaseDPEstimator
 from sklearn_dp._privacy._randomness import UnitDraws
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._privacy.mechanisms import gaussian
+from sklearn_dp._privacy.mechanisms import filters, gaussian
 from sklearn_dp.audit._mutation import mutant
 from sklearn_dp.exceptions import UtilityWarning
 
@@ -133,7 +133,7 @@ def _(original: Callable[..., Any]) -> Any:
 
 
 # Who survives is then a fact about the data, whatever the average does later.
-@mutant("friendly core without noise", "check_replay", PrivacySession, "friendly_core_filter")
+@mutant("friendly core without noise", "check_replay", filters, "friendly_core_filter")
 def _(original: Callable[..., Any]) -> Any:
     def friendly_core_filter(self: Any, *args: Any, sigma: Any, **options: Any) -> Any:
         return original(self, *args, sigma=1e-3, **options)
@@ -142,9 +142,7 @@ def _(original: Callable[..., Any]) -> Any:
 
 
 # A score moves by one; with less claimed, the noise is for another theorem.
-@mutant(
-    "friendly core: sensitivity too small", "check_replay", PrivacySession, "friendly_core_filter"
-)
+@mutant("friendly core: sensitivity too small", "check_replay", filters, "friendly_core_filter")
 def _(original: Callable[..., Any]) -> Any:
     def friendly_core_filter(self: Any, *args: Any, sensitivity: Any, **options: Any) -> Any:
         return original(self, *args, sensitivity=sensitivity / 1.25, **options)

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_dp._aggregate.friendly import average as averages
-from sklearn_dp._aggregate.friendly.core import non_friend_pairs
+from sklearn_dp._aggregate.friendly import average as _radius
 from sklearn_dp._privacy import _accounting as accounting
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._noise import gaussian_tail
@@ -16,7 +15,9 @@ from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._rounding import sum_up
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._queries import averages
 from sklearn_dp._queries.averages import average_lattice
+from sklearn_dp._queries.cores import non_friend_pairs
 from sklearn_dp.audit._replay import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -164,10 +165,10 @@ def test_far_pairs_over_n_move_by_less_than_two(seed, n):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 2))
     changed = np.concatenate([X[:-1], X[:1] + 3]) if n else X
-    u = averages._pair_scores(X, np.array([0.7]))[0]
+    u = _radius._pair_scores(X, np.array([0.7]))[0]
     for other in (X[:-1], changed):
-        moved = abs(averages._pair_scores(other, np.array([0.7]))[0] - u)
-        assert moved <= 2.0 ** (averages._PAIR_BITS + 1) + 1
+        moved = abs(_radius._pair_scores(other, np.array([0.7]))[0] - u)
+        assert moved <= 2.0 ** (_radius._PAIR_BITS + 1) + 1
 
 
 def test_two_is_the_limit():
@@ -178,9 +179,9 @@ def test_two_is_the_limit():
 
 
 def radius_of(X, rho, seed=0, slack=0.0, low=1e-6, high=1e12):
-    radii = averages.radius_grid(low, high)
+    radii = _radius.radius_grid(low, high)
     events, found = recorded(
-        lambda: averages.find_radius(
+        lambda: _radius.find_radius(
             session_of([PlanEntry("radius", "gaussian", rho, uses=None)], seed),
             "radius",
             X,
@@ -197,7 +198,7 @@ def radius_of(X, rho, seed=0, slack=0.0, low=1e-6, high=1e12):
     [(1.0, 1.0, 1, 0), (1.0, 1.5, 2, 1), (1e-6, 1e12, 104, 7), (0.1, 1e4, 30, 5)],
 )
 def test_grid_and_number_of_steps(low, high, size, calls):
-    radii = averages.radius_grid(low, high)
+    radii = _radius.radius_grid(low, high)
     assert len(radii) == size and radii[0] == low and radii[-1] >= high * (1 - 1e-9)
     worst = max(
         radius_of(X, 10.0, low=low, high=high)[1]
@@ -224,8 +225,8 @@ def test_replay_of_the_radius_search():
 
 def radius_of_replay(X, seed):
     session = session_of([PlanEntry("radius", "gaussian", 1.0, uses=None)], seed)
-    return averages.find_radius(
-        session, "radius", X, averages.radius_grid(1e-3, 1e3), rho=1.0, slack=3.0
+    return _radius.find_radius(
+        session, "radius", X, _radius.radius_grid(1e-3, 1e3), rho=1.0, slack=3.0
     )
 
 

@@ -12,13 +12,15 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 from scipy.stats import binom
 
-from sklearn_dp._aggregate.friendly import core
 from sklearn_dp._privacy._accounting import zcdp_epsilon
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._noise import gaussian_tail
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._privacy.mechanisms import filters
+from sklearn_dp._queries import cores as core
+from sklearn_dp._queries import tuples
 from sklearn_dp.audit._replay import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -48,12 +50,12 @@ def test_match_is_symmetric_and_invariant(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(4, 3, 2)) * 2
     Y = X[:, ::-1] + rng.normal(size=(4, 3, 2)) * 0.2
-    match = core.match_gamma(X, Y)[0]
-    assert np.array_equal(core.match_gamma(Y, X)[0].T, match)
+    match = tuples.match_gamma(X, Y)[0]
+    assert np.array_equal(tuples.match_gamma(Y, X)[0].T, match)
     turn = np.linalg.qr(rng.normal(size=(2, 2)))[0]
     order = rng.permutation(3)
     moved = [(T @ turn * 4.0 + 7.0)[:, order] for T in (X, Y)]
-    assert np.array_equal(core.match_gamma(*moved)[0], match)
+    assert np.array_equal(tuples.match_gamma(*moved)[0], match)
 
 
 @pytest.mark.parametrize("k, ratio", [(3, 0.22668), (10, 0.20221)])
@@ -64,9 +66,9 @@ def test_a_fifth_is_the_sharp_limit(k, ratio):
     step = 2 * np.pi / (6 * k)
     turn = np.array([[np.cos(step), np.sin(step)], [-np.sin(step), np.cos(step)]])
     pair = polygon[None], (polygon @ turn)[None]
-    assert not core.match_gamma(*pair, core.MATCH_LIMIT)[0][0, 0]
-    assert core.match_gamma(*pair, ratio * 1.0001)[0][0, 0]
-    assert not core.match_gamma(*pair, ratio * 0.9999)[0][0, 0]
+    assert not tuples.match_gamma(*pair, tuples.MATCH_LIMIT)[0][0, 0]
+    assert tuples.match_gamma(*pair, ratio * 1.0001)[0][0, 0]
+    assert not tuples.match_gamma(*pair, ratio * 0.9999)[0][0, 0]
 
 
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 1e6, 1e12]))
@@ -322,10 +324,10 @@ def halve(run):
 
 
 MUTANTS = {
-    "noise halved": (KINDS[:2], PrivacySession, "friendly_core_filter", halve),
+    "noise halved": (KINDS[:2], filters, "friendly_core_filter", halve),
     "sensitivity too small": (
         KINDS[:3],
-        PrivacySession,
+        filters,
         "friendly_core_filter",
         lambda run: (
             lambda self, *args, **options: run(

@@ -15,6 +15,7 @@ from sklearn_dp._privacy import _accounting as accounting
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._plan import PlanEntry, PlanError, PrivacyPlan
+from sklearn_dp._privacy._pure_releases import choose
 from sklearn_dp._privacy._sealed import Claim, Sealed
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import UnitFacts
@@ -202,6 +203,6 @@ def test_what_is_paid_for_as_a_sample_is_one():
     for rate in (1.0, 0.2):
         scores = Sealed(np.arange(3), Claim.of_entries(1, 3, rate), UnitFacts(), "scores")
         with pytest.raises(PlanError, match="no sample at the rate"):
-            inner.choose("r", scores, epsilon=1e-3)
+            choose(inner, "r", scores, epsilon=1e-3)
     scores = Sealed(np.arange(3), Claim.of_entries(1, 3, 0.1), UnitFacts(), "scores")
     assert inner.choose("r", scores, epsilon=1e-3) in range(3)

@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
+from block_tools import tuples_in_memory
 
-from sklearn_dp._aggregate.friendly.core import match_gamma
-from sklearn_dp._aggregate.tuples import core_aggregation as _tuples
 from sklearn_dp._aggregate.tuples.core_aggregation import (
     TupleShares,
-    matched_distances,
     radii,
     tuple_average,
     tuple_entries,
@@ -17,6 +15,9 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._privacy.mechanisms import filters as _filters
+from sklearn_dp._queries import tuples as _tuples
+from sklearn_dp._queries.tuples import TuplePairs, match_gamma, matched_distances
 from sklearn_dp.audit._replay import Replay
 
 
@@ -37,9 +38,11 @@ def test_number_of_tuples_against_the_table_of_the_exact_formula():
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
 
-def averaged(session, tuples, radius, **options):
+def averaged(session, tuples, radius, *, clients=False, **options):
     """The average in the shape of a tuple."""
-    found = tuple_average(session, tuples, radius, **options)
+    rows, center = tuples_in_memory(tuples), np.zeros(tuples.shape[2])
+    n_tuples = None if clients else len(tuples)
+    found = tuple_average(session, rows, center, radius, n_tuples, **options)
     return None if found is None else found.mean.reshape(tuples.shape[1:])
 
 
@@ -134,14 +137,12 @@ def test_scores_move_within_the_claim_where_the_order_of_a_pair_decides(place):
     chosen = np.arange(t) % width < width // 2
     tuples = np.where(chosen[:, None, None], far, near)
     longer = np.insert(tuples, 0 if place == "first" else t, tuples[0], axis=0)
-    scores, sensitivity = [], None
+    pairs, scores = TuplePairs(np.zeros(2), 0.2, np.array([limit / _tuples._SAFE]), None), []
     for each in (tuples, longer):
         distances = matched_distances(each, 0.2)
         assert np.array_equal(distances, distances.T)
-        strangers = np.count_nonzero(~(distances <= limit))
-        score, sensitivity = _tuples._private_score(strangers, len(each))
-        scores.append(score)
-    assert abs(scores[0] - scores[1]) <= sensitivity
+        scores.append(int(pairs._scores(distances)[0]))
+    assert abs(scores[0] - scores[1]) <= pairs._claims(None)[0].of_one
 
 
 def test_aligned_tuples_of_a_friendly_set_are_within_two_radii():
@@ -231,12 +232,12 @@ def test_broken_aggregators_are_caught(mutant, monkeypatch):
 
     monkeypatch.setattr(session, "gaussian", changed)
     if mutant == "noise for adding a tuple":
-        known = session.friendly_core_filter
+        known = _filters.friendly_core_filter
 
         def filtered(self, entry, scores, *, sensitivity, sigma, **options):
             return known(self, entry, scores, sensitivity=1.0, sigma=sigma / 2, **options)
 
-        monkeypatch.setattr(session, "friendly_core_filter", filtered)
+        monkeypatch.setattr(_filters, "friendly_core_filter", filtered)
     if mutant == "first tuple of all":
         monkeypatch.setattr(_tuples, "_aligned", lambda core, rng: core)
     violations, _ = audit(60)

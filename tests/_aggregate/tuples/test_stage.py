@@ -9,18 +9,21 @@ import pytest
 from block_tools import copied_rows, tuples_in_memory
 from scipy import stats
 
-from sklearn_dp._aggregate.tuples import core_aggregation as _tuples
+from sklearn_dp._aggregate.tuples import core_aggregation as _core_aggregation
 from sklearn_dp._aggregate.tuples import stage as _tuple_stage
 from sklearn_dp._aggregate.tuples.stage import TupleStage, amplified, before_sampling
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._composite_mechanism import CompositeMechanism
+from sklearn_dp._privacy._composite_mechanism import CompositeMechanism, open_step
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._plan import PrivacyPlan
+from sklearn_dp._privacy._sealed import Claim, exact_of
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._published.easy_instances import k_averages as _box_mean
-from sklearn_dp._published.easy_instances import noisy_centers as _noisy_centers
-from sklearn_dp._published.easy_instances import separated_balls as _partition
+from sklearn_dp._queries import far_tuples as _far_tuples
+from sklearn_dp._queries import k_averages as _box_mean
+from sklearn_dp._queries import noisy_centers as _noisy_centers
+from sklearn_dp._queries import separated_balls as _partition
+from sklearn_dp._queries import tuples as _tuples
 from sklearn_dp.audit._noise_law import noise_problems
 from sklearn_dp.audit._recount import check_claims
 from sklearn_dp.audit._replay import Replay
@@ -55,7 +58,7 @@ def run(stage, tuples, seed, recorder=None):
     plan = PrivacyPlan(PrivacyBudget(rho=1.01 * stage.rho, delta=stage.delta), stage.entries())
     with trace(recorder or Trace()) as recording:
         session = PrivacySession(plan, random_state=seed)
-        found = stage.run(session, tuples_in_memory(tuples), 0.0, 1.0)
+        found = stage.run(session, tuples_in_memory(tuples), np.zeros(2), 1.0)
     return found, recording, session
 
 
@@ -87,7 +90,7 @@ def proposal_of(stage, seed):
     session = PrivacySession(
         PrivacyPlan(PrivacyBudget(rho=100.0, delta=0.1), stage.entries()), random_state=seed
     )
-    step = session.step("tuples", epsilon=stage.cost[0], delta=stage.cost[1])
+    step = open_step(session, "tuples", epsilon=stage.cost[0], delta=stage.cost[1])
     return int(step.sample(stage.size, constants.m)[0])
 
 
@@ -270,7 +273,7 @@ def _first_of_all(patch):
     def whole(session, step, centers, separation, ball, epsilon, delta):
         return centers.copy()
 
-    patch.setattr(_noisy_centers, "noisy_centers", whole)
+    patch.setattr(_far_tuples, "noisy_centers", whole)
 
 
 def _order_of_the_tuple(patch):
@@ -316,10 +319,12 @@ def _distances_of_tuple_zero(patch):
 
 
 def _score_for_half(patch):
-    original = _tuples._private_score
-    patch.setattr(
-        _tuples, "_private_score", lambda strangers, t: (original(strangers, t)[0], 2.0**20)
-    )
+    original = _tuples.TuplePairs._claims
+
+    def claims(self, facts):
+        return Claim.of_entries(2.0**20, len(self.radii)), *original(self, facts)[1:]
+
+    patch.setattr(_tuples.TuplePairs, "_claims", claims)
 
 
 def _public_number(patch):
@@ -335,11 +340,10 @@ def _public_number(patch):
 
 
 def _slack_of_the_true_number(patch):
-    def search(session, entry, distances, grid, score=None):
-        apart = ~np.eye(len(distances), dtype=bool)
-        return float(np.max(distances[apart & np.isfinite(distances)], initial=0.01))
+    def search(session, entry, scores, grid):
+        return float(grid[np.argmax(exact_of(scores) <= 0)])
 
-    patch.setattr(_tuples, "_find_radius", search)
+    patch.setattr(_core_aggregation, "_find_radius", search)
 
 
 FAULTS = {

@@ -12,7 +12,13 @@ from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._plan import PlanEntry, PlanError, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy.mechanisms import proportional as _proportional
-from sklearn_dp._privacy.mechanisms.proportional import draw, holds, least_eta, renyi
+from sklearn_dp._privacy.mechanisms.proportional import (
+    draw,
+    holds,
+    least_eta,
+    proportional_noise_psd,
+    renyi,
+)
 
 
 def gaussian_divergence(order, mean, variance, other_mean, other_variance):
@@ -235,11 +241,11 @@ def test_a_session_refuses_too_little_noise():
     eta = least_eta(0.01, 2, 0.1, 1e-6)
     total = integers(np.eye(2), 10)
     with pytest.raises(PlanError, match="eta"):
-        session.proportional_noise_psd("matrix", total, 1, eta=eta / 2, **options)
+        proportional_noise_psd(session, "matrix", total, 1, eta=eta / 2, **options)
     assert session.spent == 0
-    session.proportional_noise_psd("matrix", total, 1, eta=eta, **options)
+    proportional_noise_psd(session, "matrix", total, 1, eta=eta, **options)
     with pytest.raises(PlanError):
-        session.proportional_noise_psd("matrix", total, 1, eta=eta, **options)
+        proportional_noise_psd(session, "matrix", total, 1, eta=eta, **options)
     assert not plan.gaussian and plan.delta_failure == 1e-6
 
 

@@ -5,6 +5,7 @@ import pytest
 from kernel_tools import open_session
 
 from sklearn_dp._privacy._plan import PlanEntry, PlanError
+from sklearn_dp._privacy._pure_releases import above_threshold, exponential, report_leader_if_stable
 from sklearn_dp._privacy.mechanisms import selection
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -14,10 +15,10 @@ def choose(kind, scores=(3, 9, 4), sensitivity=2, epsilon=0.5, delta=1e-3, thres
     session = open_session(PlanEntry("a", "lead", 1.0, 0.2), delta=0.5)
     options = {"sensitivity": sensitivity, "epsilon": epsilon}
     if kind == "above_threshold":
-        return session.above_threshold("a", scores, threshold, **options)
+        return above_threshold(session, "a", scores, threshold, **options)
     if kind == "lead":
-        return session.report_leader_if_stable("a", scores, delta=delta, **options)
-    return session.exponential("a", scores, **options)
+        return report_leader_if_stable(session, "a", scores, delta=delta, **options)
+    return exponential(session, "a", scores, **options)
 
 
 KINDS = ["exponential", "above_threshold", "lead"]

@@ -17,6 +17,7 @@ from sklearn_dp._privacy.mechanisms.shares import (
     SHARES_DELTA,
     NoiseShares,
     share_scale,
+    shared_gaussian,
 )
 from sklearn_dp.audit._replay import Replay
 
@@ -101,8 +102,15 @@ def session_of(uses=1, seed=0, delta=SHARES_DELTA):
 
 
 def released(total, given=None, n_honest=3, **options):
-    return session_of().shared_gaussian(
-        "a", total, sensitivity=2.0, n_honest=n_honest, given=given, unit=0.5, **options
+    return shared_gaussian(
+        session_of(),
+        "a",
+        total,
+        sensitivity=2.0,
+        n_honest=n_honest,
+        given=given,
+        unit=0.5,
+        **options,
     )
 
 
@@ -142,12 +150,12 @@ def test_fewer_shares_than_are_counted_on_release_nothing(given):
 
 def test_delta_is_in_the_plan():
     with pytest.raises(PlanError, match="delta"):
-        session_of(delta=0.0).shared_gaussian(
-            "a", np.zeros(1, dtype=int), sensitivity=1.0, n_honest=1
+        shared_gaussian(
+            session_of(delta=0.0), "a", np.zeros(1, dtype=int), sensitivity=1.0, n_honest=1
         )
     session = session_of(uses=2)
     for _ in range(2):
-        session.shared_gaussian("a", np.zeros(3, dtype=int), sensitivity=1.0, n_honest=2, rho=RHO)
+        shared_gaussian(session, "a", np.zeros(3, dtype=int), sensitivity=1.0, n_honest=2, rho=RHO)
     report = session.report()
     assert [row["delta"] for row in report.releases] == [SHARES_DELTA] * 2
     assert session.plan.gaussian and session.plan.delta_failure == 2 * SHARES_DELTA
@@ -168,7 +176,7 @@ def test_an_audit_sees_the_exact_sum_behind_the_shares():
             (np.array([value]) << scale.bits) + NoiseShares(seed, j).draw("a", 0, scale.sigma, (1,))
             for j, value in enumerate(values)
         )
-        return session_of().shared_gaussian("a", total, sensitivity=2.0, n_honest=2, given=3)
+        return shared_gaussian(session_of(), "a", total, sensitivity=2.0, n_honest=2, given=3)
 
     with trace(Trace()) as recorder:
         output = fit([5, 0, 7], 1)

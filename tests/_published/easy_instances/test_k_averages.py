@@ -5,11 +5,11 @@ import pytest
 from scipy import stats
 
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._composite_mechanism import CompositeMechanism
+from sklearn_dp._privacy._composite_mechanism import CompositeMechanism, open_step
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._published.easy_instances.k_averages import (
+from sklearn_dp._queries.k_averages import (
     bounding_segment,
     box_means,
     extremes,
@@ -30,7 +30,7 @@ def session_of(seed=0):
 
 
 def step_of(seed=0):
-    return session_of(seed).step("tuples", epsilon=1.0, delta=1e-6)
+    return open_step(session_of(seed), "tuples", epsilon=1.0, delta=1e-6)
 
 
 # -- interior point (easy_instances:A5,A6,B9) --------------------------------------------------
@@ -220,7 +220,7 @@ def test_joint_averages_are_less_noisy():
             session = session_of()
             k_averages(
                 session,
-                session.step("tuples", epsilon=1.0, delta=1e-6),
+                open_step(session, "tuples", epsilon=1.0, delta=1e-6),
                 tuples,
                 tuples[0],
                 2**23,

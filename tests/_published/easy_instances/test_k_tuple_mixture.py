@@ -40,7 +40,7 @@ def test_adding_a_row_changes_one_tuple():
         table = Table.in_memory(rows, Units(len(rows)))
         context = context_of(session, table, 250.0, settings)
         found = _mixture_tuples._tuples(context, UnitNumbers.of(table), stage)
-        return blocks._exact_rows(found, (3, 3))
+        return blocks.exact_tuples(found, 3)
 
     found = []
     for n in range(1990, 2001):

@@ -8,10 +8,13 @@ from scipy import stats
 
 from sklearn_dp._privacy import _accounting as accounting
 from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._composite_mechanism import open_step
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._published.easy_instances.noisy_centers import noisy_centers
+from sklearn_dp._queries.noisy_centers import (
+    noisy_centers,
+)
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
@@ -52,7 +55,7 @@ def test_the_scale_is_private_and_the_printed_one_is_not():
 
 def released(seed, centers, separation, epsilon, delta):
     session = session_of(seed)
-    step = session.step("tuples", epsilon=1.0, delta=1e-6)
+    step = open_step(session, "tuples", epsilon=1.0, delta=1e-6)
     with trace(Trace()) as recording:
         session._trace = recording
         noisy = noisy_centers(session, step, centers, separation, 2**24, epsilon, delta)

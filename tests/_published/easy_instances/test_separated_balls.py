@@ -8,11 +8,12 @@ from scipy import stats
 
 from sklearn_dp._privacy import _accounting as accounting
 from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._composite_mechanism import open_step
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._published.easy_instances import separated_balls as partition
-from sklearn_dp._published.easy_instances.separated_balls import (
+from sklearn_dp._queries import separated_balls as partition
+from sklearn_dp._queries.separated_balls import (
     answer_budget,
     close_tuples,
     constants_of,
@@ -38,7 +39,7 @@ def session_of(seed=0):
 
 
 def step_of(seed=0):
-    return session_of(seed).step("tuples", epsilon=1.0, delta=1e-6)
+    return open_step(session_of(seed), "tuples", epsilon=1.0, delta=1e-6)
 
 
 def corners(t, rng, spread=0.5):
@@ -298,7 +299,7 @@ def test_what_is_drawn_and_at_which_scale():
     for tuples in (corners(1500, rng), np.rint(1000 * rng.normal(size=(1500, 3, 2)))):
         with trace(Trace()) as recording:
             session = session_of()
-            step = session.step("tuples", epsilon=1.0, delta=1e-6)
+            step = open_step(session, "tuples", epsilon=1.0, delta=1e-6)
             found = release_if_private(
                 step,
                 tuples,

@@ -152,7 +152,7 @@ def test_each_row_counts_once_at_its_nearest_point():
     points = on_grid(np.array([[-0.5, 0.0], [0.5, 0.0]]), domain)
     X = np.array([[-0.4, 0.0], [0.3, 0.1], [1e9, 0.0], [0.0, 0.5], [-0.1, -0.9]])
     noisy, exact, event, near = counted([X[:2], X[2:], X[:0]], points, domain)
-    assert exact.tolist() == [3, 2] and event.sensitivity == 1.0
+    assert exact.tolist() == [3, 2] and 1 <= event.sensitivity <= 1 + 2**-52
     assert np.abs(noisy - exact).max() < 0.1  # a standard deviation of 7e-4
     with pytest.raises(PlanError):
         near(points, 1e6)  # the entry has one use

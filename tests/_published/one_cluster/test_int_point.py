@@ -6,13 +6,13 @@ import pytest
 from sklearn_dp._aggregate.one_cluster.search import Search
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PrivacyPlan
+from sklearn_dp._privacy._sealed import exact_of
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._published.one_cluster.int_point import (
-    int_point,
-    int_point_entries,
-    interior_scores,
-)
+from sklearn_dp._published.one_cluster.int_point import int_point, int_point_entries
+from sklearn_dp._queries.handles import GridRows
+from sklearn_dp._queries.interior import InteriorScores
+from sklearn_dp._rows.rows import Rows
 from sklearn_dp.audit._replay import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -20,10 +20,18 @@ SEARCH = Search(center_method="clip", replace=True)
 RADIUS = 2.0**20
 
 
+def rows_of(values):
+    return GridRows.in_memory(Rows.of(np.asarray(values, dtype=float)[:, None].copy(), RADIUS))
+
+
+def interior_scores(values, candidates):
+    return exact_of(rows_of(values).ask(InteriorScores(candidates)))
+
+
 def run(values, n_points=500, rho=0.5, seed=0):
     plan = PrivacyPlan(PrivacyBudget(rho=rho, delta=1e-6), int_point_entries(rho, 1e-6, SEARCH))
     session = PrivacySession(plan, random_state=seed)
-    point = int_point(session, values, RADIUS, n_points, SEARCH)
+    point = int_point(session, rows_of(values), n_points, SEARCH)
     assert session.spent <= rho
     return point
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
+from sklearn_dp._privacy._pure_releases import laplace
 from sklearn_dp._privacy._trace import Event
 from sklearn_dp.audit import _distinguishers
 from sklearn_dp.audit._distinguishers import log_likelihood_ratio
@@ -88,7 +89,7 @@ def test_control_flow_that_depends_on_data_tells_everything(make_toy, after_fit,
                 raise ValueError
             session.gaussian("extra", len(X), sensitivity=1.0)
         elif plant == "another release":
-            session.laplace("extra", len(X), sensitivity=1.0, epsilon=0.01)
+            laplace(session, "extra", len(X), sensitivity=1.0, epsilon=0.01)
 
     make_toy._SHARES = {**make_toy._SHARES, "extra": 0.05}
     try:

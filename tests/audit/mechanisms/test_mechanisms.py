@@ -13,6 +13,7 @@ import sklearn_dp._privacy.mechanisms
 import sklearn_dp.audit.mechanisms
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._privacy._pure_releases import above_threshold, report_leader_if_stable
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Event, Trace, trace
 from sklearn_dp.audit import _conversions, _distinguishers, _epsilon_bounds, _recount
@@ -137,14 +138,14 @@ def numbers_of(release, fits=300):
 
 
 RELEASES = {
-    "above threshold, coarse": lambda s: s.above_threshold(
-        "a", [0, 2, 5, 3], 4, sensitivity=1, epsilon=1.0
+    "above threshold, coarse": lambda s: above_threshold(
+        s, "a", [0, 2, 5, 3], 4, sensitivity=1, epsilon=1.0
     ),
-    "above threshold, fine": lambda s: s.above_threshold(
-        "a", [0, 2000, 5000, 3000], 4000, sensitivity=1000, epsilon=1.0
+    "above threshold, fine": lambda s: above_threshold(
+        s, "a", [0, 2000, 5000, 3000], 4000, sensitivity=1000, epsilon=1.0
     ),
-    "lead": lambda s: s.report_leader_if_stable(
-        "a", [0, 30, 7], sensitivity=1, epsilon=1.0, delta=1e-5
+    "lead": lambda s: report_leader_if_stable(
+        s, "a", [0, 30, 7], sensitivity=1, epsilon=1.0, delta=1e-5
     ),
     "draws": lambda s: s.unit_draws(20),
     "order": lambda s: s.random_order(np.zeros((7, 2))),

@@ -3,8 +3,8 @@
 A filter looks at how many *friends* each element has and keeps it or drops it at random. Its keep
 decisions are no release. The guarantee is conditional: but for a failure probability delta, any
 two survivors on either of two neighboring data sets have a common friend, so a mechanism that is
-private on such pairs only (`average.friendly_average`) may run on the survivors, and its cost
-adds to that of the filter [1]_.
+private on such pairs only (:func:`.averages.friendly_average`) may run on the survivors, and its
+cost adds to that of the filter [1]_.
 
 Every predicate is a pure function of the two elements: a distance never depends on which other
 elements share a tile with them, and ties with the radius are decided the same way on both of two
@@ -24,18 +24,13 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import ndtri
 
-from ..._privacy._rounding import round_up
-from ..._privacy._session import PrivacySession
-from ..._privacy.mechanisms.histograms import stability_threshold
-
-MATCH_LIMIT = 0.2
-"""Largest gamma for which matchings of friendly tuples compose consistently; a sharp limit."""
+from .._privacy._rounding import round_up
+from .._privacy._session import PrivacySession
+from .._privacy.mechanisms import filters
+from .._privacy.mechanisms.histograms import stability_threshold
 
 _TILE = 1024  # rows and columns of a tile of distances: 8 MB
-_SAFE = 1 - 1e-9  # far more than the rounding error of a squared distance
-
-
-# -- predicates -------------------------------------------------------------------------------
+_SAFE = 1 - 1e-9  # of a failure probability
 
 
 def dist_r(X: np.ndarray, Y: np.ndarray, radius: float) -> np.ndarray:
@@ -43,65 +38,6 @@ def dist_r(X: np.ndarray, Y: np.ndarray, radius: float) -> np.ndarray:
     # One fixed loop over the coordinates for each pair: the same bits in every tile, and
     # symmetric. (A matrix product is neither.)
     return cdist(X, Y, "sqeuclidean") <= float(radius) ** 2
-
-
-def match_gamma(
-    X: np.ndarray, Y: np.ndarray, gamma: float = MATCH_LIMIT
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Which pairs (a, b) of unordered k-tuples (., k, d) of points match at ratio `gamma` <= 1.
-
-    X and Y match if some permutation pi has, for all i, ``|x_i - y_pi(i)|`` below gamma times every
-    ``|x_i - y_pi(j)|`` and ``|x_j - y_pi(i)|`` with j != i: it can only be the map to the nearest
-    neighbor. Tuples with a NaN match nothing. With the matches, the permutations (a, b, k), the
-    index in ``Y[q]`` of the partner of ``X[p, i]``, and the Frobenius distances (a, b) of the
-    matched tuples, inf where they do not match.
-    """
-    if not 0 < gamma <= 1:
-        raise ValueError("gamma must lie in (0, 1].")
-    square = _tuple_distances(X, Y)
-    match, distance = _matches(square, gamma)
-    return match, square.argmin(axis=2).transpose(1, 2, 0), distance
-
-
-def match_distances(X: np.ndarray, Y: np.ndarray, gamma: float) -> np.ndarray:
-    """The third part of :func:`match_gamma` alone."""
-    return _matches(_tuple_distances(X, Y), gamma)[1]
-
-
-def _tuple_distances(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """Squared distances (k, a, k, b), inf where a point is not finite: fast in loops over
-    centers."""
-    (a, k, d), b = X.shape, len(Y)
-    X, Y = (each.transpose(1, 0, 2).reshape(-1, d) for each in (X, Y))
-    square = cdist(X, Y, "sqeuclidean").reshape(k, a, k, b)
-    square[np.isnan(square)] = np.inf
-    return square
-
-
-def _matches(square: np.ndarray, gamma: float) -> tuple[np.ndarray, np.ndarray]:
-    """Which tuples match, and the distances of those that do."""
-    k = len(square)
-    limit = (gamma * _SAFE) ** 2  # rounding must never make gamma larger
-    row, column = _second(square.transpose(2, 0, 1, 3)), _second(square)
-    # Partners are so near that both next ones are 1 / gamma times as far: the smallest of its row
-    # and of its column, so there is at most one in each, and k in all if every point has its own.
-    partner = square < limit * np.minimum(row[:, :, None], column)
-    match = partner.sum(axis=(0, 2)) == k
-    near = np.where(partner, square, 0.0).sum(axis=2)  # all but one are 0: exact
-    total = np.zeros(match.shape)
-    for each in near:  # one by one, for the same rounding in a tile of any shape
-        total += each
-    return match, np.sqrt(np.where(match, total, np.inf))
-
-
-def _second(values: np.ndarray) -> np.ndarray:
-    """The second smallest along the first axis; of one value, inf."""
-    first, second = values[0].copy(), np.full(values.shape[1:], np.inf)
-    spare = np.empty_like(first)
-    for value in values[1:]:
-        np.minimum(second, np.maximum(first, value, out=spare), out=second)
-        np.minimum(first, value, out=first)
-    return second
 
 
 # -- counts -----------------------------------------------------------------------------------
@@ -193,7 +129,8 @@ def core_add_remove(
     upper = _size_upper_bound(noisy_size, sd, delta / 2)
     sigma = round_up(math.sqrt(upper / (2 * rho)))
     threshold = stability_threshold(sigma, delta / 2 / (upper + 1) * _SAFE)
-    return session.friendly_core_filter(
+    return filters.friendly_core_filter(
+        session,
         entry,
         2 * friends - len(friends),
         sigma=sigma,
@@ -225,7 +162,8 @@ def core_fixed_size(
     sigma = round_up(math.sqrt(2 * (size - 1) / rho))
     bad = size % 2
     threshold = stability_threshold(sigma, delta / size * _SAFE) + bad - 1
-    return session.friendly_core_filter(
+    return filters.friendly_core_filter(
+        session,
         entry,
         2 * friends - size,
         sigma=sigma,
@@ -269,7 +207,8 @@ def core_basic(
     size = len(friends)
     width = max(size, 1)
     chances = np.clip(2 * friends - size, 0, width)
-    return session.unit_bernoulli(
+    return filters.unit_bernoulli(
+        session,
         entry,
         chances,
         width,

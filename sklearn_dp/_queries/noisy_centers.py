@@ -28,10 +28,10 @@ import math
 import numpy as np
 from scipy.optimize import brentq
 
-from ..._privacy import _accounting as accounting
-from ..._privacy._composite_mechanism import CompositeMechanism
-from ..._privacy._rounding import bounded_integers, exact_integers
-from ..._privacy._session import PrivacySession
+from .._privacy import _accounting as accounting
+from .._privacy._composite_mechanism import CompositeMechanism
+from .._privacy._rounding import bounded_integers, exact_integers
+from .._privacy._session import PrivacySession
 from .separated_balls import LEAST_SEPARATION, answer_budget, gaps
 
 __all__ = ["default_separation", "noisy_centers", "relative_noise"]

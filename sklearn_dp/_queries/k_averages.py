@@ -37,9 +37,9 @@ import math
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from ..._privacy._composite_mechanism import CompositeMechanism
-from ..._privacy._rounding import exact_integers
-from ..._privacy._session import PrivacySession
+from .._privacy._composite_mechanism import CompositeMechanism
+from .._privacy._rounding import exact_integers
+from .._privacy._session import PrivacySession
 
 __all__ = [
     "MOST_CELLS",

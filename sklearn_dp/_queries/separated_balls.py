@@ -19,10 +19,10 @@ A neighbor replaces one tuple: it changes each of the m counts by one at most, a
 proposals with probability m / t. All is charged as one (epsilon, delta)-DP step, because the
 guarantee of the parts is conditional.
 
-Points are integers on a public grid, so that distances are exact. `TupleStage` calls this. Why
-friendly cores are the default although they compare all pairs: they find an answer for clusters
-that are a few times farther apart than tuples differ, and far balls for hundreds of times (figures
-in :mod:`.noisy_centers` and :mod:`.k_averages`).
+Points are integers on a public grid, so that distances are exact. :func:`.far_tuples.far_centers`
+calls this. Why friendly cores are the default although they compare all pairs: they find an answer
+for clusters that are a few times farther apart than tuples differ, and far balls for hundreds of
+times (figures in :mod:`.noisy_centers` and :mod:`.k_averages`).
 
 References
 ----------
@@ -38,7 +38,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from ..._privacy._composite_mechanism import CompositeMechanism
+from .._privacy._composite_mechanism import CompositeMechanism
 
 __all__ = [
     "LEAST_SEPARATION", "Constants", "answer_budget", "close_tuples", "constants_of", "gaps",
