@@ -110,9 +110,9 @@ class FriendlyMean(Replacing, StandardErrors, OneToOneFeatureMixin, TransformerM
         its error.
     column_status_ : ndarray of str of shape (n_features,)
         For each column "ok"; "noise" if the standard error of its mean is at least half its spread,
-        or nothing was found; "unknown" if noise hides the spread; "bound" if many rows are beyond
-        the `bounds`, or, in a ball, the mean is at a bound other than 0; or "constant" if a single
-        value is visible.
+        or nothing was found; "unknown" if noise hides the spread, so that the error may be large
+        beside it; "bound" if many rows are beyond the `bounds`, or, in a ball, the mean is at a
+        bound other than 0; or "constant" if a single value is visible, which is the mean then.
     trustworthy_ : bool
         Whether `status_` begins with "ok".
     status_ : str

@@ -245,8 +245,8 @@ def test_a_mean_that_is_less_than_its_error_is_named():
     rng, n = np.random.default_rng(0), 300
     X = np.column_stack([rng.normal(45, 15, n), rng.exponential(20, n) * (rng.random(n) < 0.1)])
     model = FriendlyMean(bounds=([0, 0], [90, 1e4]), random_state=0).fit(X)
-    assert model.column_status_.tolist() == ["ok", "noise"]
-    assert "these columns: x1;" in model.status_
+    assert model.column_status_.tolist() == ["ok", "unknown"] and not model.trustworthy_
+    assert "spread of these columns" in model.status_ and "it: x1;" in model.status_
 
 
 def test_bounds_whose_squares_are_beyond_floats():

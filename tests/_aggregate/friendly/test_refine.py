@@ -171,7 +171,7 @@ def test_a_rare_value_beside_other_columns_is_in_the_interval(columns, n, epsilo
         model = FriendlyMean(epsilon=epsilon, bounds=(0 * high, high), random_state=seed)
         model.fit(X)
         assert (model.column_status_[:-1] == "ok").all()
-        assert model.column_status_[-1] in ("ok", "constant")
+        assert model.column_status_[-1] in ("ok", "constant", "unknown")
         flags.append((model.mean_[-1] - 0.01) / model.mean_std_error_[-1])
         others.append(model.mean_std_error_[:-1] * np.sqrt(n) / 15)
     assert np.mean(np.abs(flags) < 1.96) > 0.8
