@@ -12,9 +12,9 @@ from sklearn_dp import DPCoreset, DPKMeans
 from sklearn_dp._aggregate.friendly import mean as friendly
 from sklearn_dp._aggregate.friendly import mean_facts, points
 from sklearn_dp._aggregate.friendly.mean_routes import _Cells as CellsOfMeans
-from sklearn_dp._aggregate.shared.samples import ByPart
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import UnitFacts, unit_of
+from sklearn_dp._queries.samples import ByPart
 from sklearn_dp._rows import table_units
 from sklearn_dp._rows.nearest import labels_of
 from sklearn_dp._rows.table import (

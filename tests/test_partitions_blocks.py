@@ -26,8 +26,8 @@ from test_partitions import (
 )
 
 from sklearn_dp import DPKTupleKMeans, SampleAndAggregate
-from sklearn_dp._aggregate.shared.samples import ByPart, UnitNumbers
 from sklearn_dp._queries import blocks
+from sklearn_dp._queries.samples import ByPart, UnitNumbers
 from sklearn_dp._rows.table import LocalEngine
 from sklearn_dp.covariance import FriendlyCovariance
 

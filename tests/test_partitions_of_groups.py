@@ -30,7 +30,7 @@ import sklearn_dp._queries.group_points as group_points
 from sklearn_dp import DPOneCluster, FriendlyMean
 from sklearn_dp._aggregate.friendly import mean as friendly
 from sklearn_dp._aggregate.friendly import mean_facts, points
-from sklearn_dp._aggregate.shared.samples import ByPart
+from sklearn_dp._queries.samples import ByPart
 from sklearn_dp._rows import table_units
 from sklearn_dp._rows.table import LocalEngine
 from sklearn_dp._rows.table_units import GroupSizes

@@ -21,11 +21,11 @@ from test_partitions import (
 )
 
 from sklearn_dp._aggregate.one_cluster import center, search
-from sklearn_dp._aggregate.shared.samples import ByPart, Coins, UnitNumbers
 from sklearn_dp._aggregate.shared.table import CellCounts, LocalEngine
-from sklearn_dp._aggregate.shared.table_units import GroupSizes
 from sklearn_dp._published import halves
 from sklearn_dp._published.separated_gaussians import terrific_points
+from sklearn_dp._queries.samples import ByPart, Coins, UnitNumbers
+from sklearn_dp._rows.table_units import GroupSizes
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 from sklearn_dp.mixture import DPGaussianMixture
 

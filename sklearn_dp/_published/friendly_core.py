@@ -25,11 +25,11 @@ from .._aggregate.friendly.core import core_add_remove, friend_counts
 from .._aggregate.friendly.mean_answer import answer
 from .._aggregate.friendly.mean_facts import Found, FriendlyMeanResult, PublicFacts
 from .._aggregate.friendly.refine import Refined
-from .._aggregate.shared.columns import Columns
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
+from .._queries.coordinates import Columns
 
 __all__ = ["fc_average", "fc_average_entries", "fit_published_mean"]
 

@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from .._aggregate.shared.threads import ask_all
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
 from .._privacy._warn import warn
 from .._privacy.mechanisms.shares import NoiseShares
 from .._queries.blocks import block_rows
+from .._rows.threads import ask_all
 from .._silence.suppress_output import attempt
 from ..exceptions import UtilityWarning
 from ._answers import (

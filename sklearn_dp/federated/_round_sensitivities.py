@@ -19,10 +19,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from .._aggregate.shared.row_sums import WEIGHT_BITS
 from .._privacy._plan import Mechanism
 from .._privacy._session import PrivacySession
 from .._privacy.mechanisms.shares import share_scale
+from .._rows.row_sums import WEIGHT_BITS
 from ._answers import CLIENT_STEPS, REACHES, is_count, upper_triangle
 from ._client import client_rounding
 from ._federated_plan import laplace_epsilon

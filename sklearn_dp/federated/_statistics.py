@@ -23,13 +23,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._aggregate.shared.row_sums import WEIGHT_BITS, clipped_sums, nearest, to_centers
 from .._aggregate.shared.rows import Rows
 from .._privacy._aggregates import norm_places
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid, clip_integer_rows
 from .._privacy._rounding import exact_integers
 from .._privacy._units import Units
+from .._rows.row_sums import WEIGHT_BITS, clipped_sums, nearest, to_centers
 from ._answers import NORM_EDGES, REACHES, Arrays, upper_triangle
 
 __all__ = ["BASIS_BITS", "STATISTICS", "coarse_step", "message_domain", "project", "row_bounds"]

@@ -16,7 +16,6 @@ from .._aggregate.friendly.later_days import later_entries
 from .._aggregate.friendly.mean import fit_friendly_mean, friendly_mean_entries
 from .._aggregate.friendly.mean_routes import LOCATORS
 from .._aggregate.friendly.points import Points, group_points, unit_points
-from .._aggregate.shared.columns import Columns
 from .._aggregate.shared.single_rows import for_rows, narrowed, row_guard
 from .._aggregate.shared.table import Table
 from .._base import Bounds, LedgerLike, RandomStateLike, check_real, weighted_mean
@@ -25,6 +24,7 @@ from .._intervals import StandardErrors
 from .._privacy._checks import check_choice, is_real
 from .._privacy._domain import column_ends
 from .._published.friendly_core import fit_published_mean
+from .._queries.coordinates import Columns
 from .._sklearn_compat import with_callbacks
 from .._weights import with_max_weight
 from ._by_days import BaseMean

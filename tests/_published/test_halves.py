@@ -8,13 +8,13 @@ from mixture_tools import context_of, session_of
 from test_partitions import Elsewhere, Piece
 
 from sklearn_dp._aggregate.shared.rows import ROWS
-from sklearn_dp._aggregate.shared.samples import ByPart, UnitNumbers
 from sklearn_dp._aggregate.shared.table import LocalEngine, Table
-from sklearn_dp._aggregate.shared.table_units import open_units
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._published.halves import in_first, in_second, second_half, unit_points
+from sklearn_dp._queries.samples import ByPart, UnitNumbers
+from sklearn_dp._rows.table_units import open_units
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 

@@ -13,13 +13,13 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.decomposition import TruncatedSVD
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from sklearn_dp._aggregate.shared.columns import Columns
 from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._aggregate.tuples.stage import amplified
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._queries import blocks as _blocks
 from sklearn_dp._queries.balls import BallSum
+from sklearn_dp._queries.coordinates import Columns
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._certificate.cases import Detector
 from sklearn_dp.ensemble import SampleAndAggregate

@@ -26,8 +26,8 @@ from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
 from ..._queries.columns import OCTAVES, EqualBins, Octaves
+from ..._queries.coordinates import Columns
 from ..._queries.handles import AnyTable, TableRows
-from ..shared.columns import Columns
 
 COLUMNS = "columns"
 """Name of the plan entry that pays for looks at columns."""

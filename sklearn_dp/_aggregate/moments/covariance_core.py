@@ -37,10 +37,10 @@ from ..._privacy._rounding import exact_integers
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
 from ..._privacy.mechanisms.proportional import least_eta
+from ..._queries.samples import UnitNumbers
 from ..friendly.average import core_size
 from ..friendly.core import core_fixed_size
 from ..shared.rows import ROWS, GridTable, Rows
-from ..shared.samples import UnitNumbers
 from ..shared.table import Part
 from .ellipsoid import Ellipsoid, normal_quantile
 

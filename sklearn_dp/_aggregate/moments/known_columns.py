@@ -24,12 +24,12 @@ from scipy.special import ndtri
 from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
+from ..._queries.coordinates import Columns
 from ..columns.answer import beyond_bounds
 from ..columns.look import COLUMNS
 from ..columns.moments import Moments, counted, located, measured, rho_entries
 from ..shared.advice import listed
 from ..shared.bounds import with_caveat
-from ..shared.columns import Columns
 from ..shared.rows import GridTable
 from ..shared.table import Table
 from .codes import codes_of

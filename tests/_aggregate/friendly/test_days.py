@@ -8,7 +8,7 @@ import pytest
 
 from sklearn_dp._aggregate.friendly.days import Means, combined
 from sklearn_dp._aggregate.friendly.mean_facts import FriendlyMeanResult
-from sklearn_dp._aggregate.shared.columns import Columns
+from sklearn_dp._queries.coordinates import Columns
 
 
 def day(mean, error, bias=0.0, size=100.0, spread=1.0, codes="ok", status="ok", hidden=False):

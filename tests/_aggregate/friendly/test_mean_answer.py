@@ -8,8 +8,8 @@ import pytest
 from sklearn_dp._aggregate.friendly.mean_answer import _codes, _in_words
 from sklearn_dp._aggregate.friendly.mean_facts import PublicFacts
 from sklearn_dp._aggregate.friendly.refine import Refined
-from sklearn_dp._aggregate.shared.columns import Columns
 from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._queries.coordinates import Columns
 
 BOX = Columns.of(Domain.from_bounds(([0, -10, 5], [100, 10, 5]), 3), 3)
 

@@ -12,9 +12,7 @@ from test_partitions import Elsewhere, Piece
 import sklearn_dp._queries.group_points as module
 from sklearn_dp._aggregate.friendly.mean_facts import most_pairs
 from sklearn_dp._aggregate.friendly.points import Points
-from sklearn_dp._aggregate.shared.columns import Columns
 from sklearn_dp._aggregate.shared.table import ArraySource, LocalEngine, Part, Table
-from sklearn_dp._aggregate.shared.table_units import open_units
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
@@ -22,7 +20,9 @@ from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._queries import samples
+from sklearn_dp._queries.coordinates import Columns
 from sklearn_dp._queries.group_points import group_points, unit_points
+from sklearn_dp._rows.table_units import open_units
 from sklearn_dp.exceptions import PartError
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")

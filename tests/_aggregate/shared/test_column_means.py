@@ -14,10 +14,10 @@ from sklearn_dp._aggregate.shared.column_means import (
     unequal,
     unrefined_centers,
 )
-from sklearn_dp._aggregate.shared.columns import Columns
 from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._queries.coordinates import Columns
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from sklearn_dp._aggregate.shared.columns import Columns
 from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._queries.coordinates import Columns
 
 
 def test_a_box_is_the_unit_cube():

@@ -6,7 +6,6 @@ from mixture_tools import WAYS, Mixture, audit_data, context_of
 from scipy.stats import chi2
 
 from sklearn_dp._aggregate.mixture.parts import Settings
-from sklearn_dp._aggregate.shared.samples import UnitNumbers
 from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
@@ -15,6 +14,7 @@ from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._published.easy_instances import k_tuple_mixture as _mixture_tuples
 from sklearn_dp._queries import blocks
+from sklearn_dp._queries.samples import UnitNumbers
 from sklearn_dp.mixture import (
     DPGaussianMixture,
     KTupleOptions,
