@@ -18,7 +18,7 @@ from sklearn_dp._published.separated_gaussians.partition import partition_entrie
 from sklearn_dp._published.separated_gaussians.tree import NODES, Recursion
 from sklearn_dp._queries.samples import ByPart
 from sklearn_dp._rows.rows import GridTable, Rows
-from sklearn_dp.audit._distinguishers import Table
+from sklearn_dp._rows.sparse_rows import Table
 from sklearn_dp.mixture import (
     KTupleOptions,
     PartitionOptions,

@@ -11,7 +11,7 @@ from test_partitions import cuts, fitted, in_memory, released
 from sklearn_dp._aggregate.one_cluster import center, search
 from sklearn_dp._published.separated_gaussians import terrific_points
 from sklearn_dp._queries.samples import Coins
-from sklearn_dp.federated._engines import LocalEngine
+from sklearn_dp._rows.table import LocalEngine
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 from sklearn_dp.mixture import DPGaussianMixture
 

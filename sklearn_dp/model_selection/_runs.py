@@ -35,13 +35,13 @@ from typing import Any, cast
 
 import numpy as np
 
-from .._aggregate.shared.threads import ask_all, n_threads
 from .._base import fits_inside
 from .._privacy._composite_mechanism import open_step
 from .._privacy._plan import PrivacyPlan
 from .._privacy._selection_rules import CappedGeometric, Thin
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
+from .._rows.threads import ask_all, n_threads
 from .._silence.suppress_output import attempt_silently, suppress_output
 from .._sklearn_compat import without_callbacks
 from ._candidate_plan import SCORE, Fit

@@ -11,9 +11,9 @@ from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._published.halves import in_first, in_second, second_half, unit_points
 from sklearn_dp._queries.samples import ByPart, UnitNumbers
 from sklearn_dp._rows.rows import ROWS
+from sklearn_dp._rows.sparse_rows import Table
+from sklearn_dp._rows.table import LocalEngine
 from sklearn_dp._rows.table_units import open_units
-from sklearn_dp.audit._distinguishers import Table
-from sklearn_dp.federated._engines import LocalEngine
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 

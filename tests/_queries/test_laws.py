@@ -30,8 +30,7 @@ LATER = {
         "tails",
     )),
     *(f"_aggregate.shared.{name}" for name in (
-        "adaptive_center", "inner_tables", "pieces", "quantized", "row_sums", "rows", "samples",
-        "table", "table_units",
+        "adaptive_center", "inner_tables", "rows", "table",
     )),
     *(f"_published.{name}" for name in (
         "easy_instances.k_tuple_mixture", "feddp_kmeans.theory",

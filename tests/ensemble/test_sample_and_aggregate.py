@@ -12,15 +12,15 @@ from scipy import stats
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import Ridge
 
-from sklearn_dp._aggregate.shared.columns import Columns
 from sklearn_dp._aggregate.tuples.stage import amplified
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._queries import blocks as _blocks
 from sklearn_dp._queries.balls import BallSum
+from sklearn_dp._queries.coordinates import Columns
+from sklearn_dp._rows.table import Table
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._certify import Detector
-from sklearn_dp.audit._distinguishers import Table
 from sklearn_dp.ensemble import SampleAndAggregate
 from sklearn_dp.ensemble import _sample_and_aggregate as module
 from sklearn_dp.ensemble._aggregation import Aggregation

@@ -79,11 +79,11 @@ def test_segments_are_described_in_natural_units(found):
     ]
 
 
-def test_the_three_fits_cost_what_was_asked_for_and_are_charged_once():
+def test_the_fits_cost_what_was_asked_for_and_are_charged_once():
     ledger = PrivacyLedger(PrivacyBudget(epsilon=1.5, delta=1e-5))
     model = DPProfile(SCHEMA, 3, epsilon=1.0, ledger=ledger)
     plan = model.privacy_plan()
-    assert [entry.name for entry in plan.entries] == ["scales", "clusters", "segments"]
+    assert [entry.name for entry in plan.entries] == ["scales", "shares", "clusters", "segments"]
     assert plan.gaussian and plan.epsilon <= 1.0 * (1 + 1e-9) and plan.epsilon > 0.999
     report = model.fit(persons()).privacy_report_
     (charge,) = ledger.entries
@@ -170,7 +170,7 @@ def test_the_page_has_the_table_the_status_and_the_guarantee(found, tmp_path):
 ANY_WIDTH = {"check_replay", "check_drawn_data", "check_noise_law", "check_noise_has_entropy"}
 UNCHECKED = {"check_small_data", "check_noise_is_fresh"}
 LONG = {"check_replay_of_hard_groups", "check_refit", "check_no_leaks"}
-"""What needs any number of columns, and what needs parts of the base class. The three fits are
+"""What needs any number of columns, and what needs parts of the base class. The fits are
 those of estimators that pass all of them."""
 
 

@@ -39,8 +39,8 @@ from ..._privacy._units import Units
 from ..._privacy.mechanisms.proportional import least_eta, proportional_noise_psd
 from ..._queries.averages import core_size
 from ..._queries.cores import core_fixed_size
+from ..._queries.samples import UnitNumbers
 from ..shared.rows import ROWS, GridTable, Rows
-from ..shared.samples import UnitNumbers
 from ..shared.table import Part
 from .ellipsoid import Ellipsoid, normal_quantile
 

@@ -5,7 +5,7 @@ of one value, and amounts that are zero in nearly all rows. Rounds of clips that
 law take these for narrower and narrower, until a few rows decide everything. So :func:`margins`
 releases of each column, in this order,
 
-1. its origin and scale (:mod:`..shared.columns`), within a public box in units of that;
+1. its origin and scale (:mod:`..columns.look`), within a public box in units of that;
 2. two histograms: of the distances from the origin, in scales, and of the bits of the values. The
    first tells the spread and how far out the farthest rows are that can be seen; the second whether
    many rows share a value, whatever it is: values that differ are spread over all of its bins.
@@ -29,10 +29,10 @@ from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import round_up
 from ..._privacy._session import PrivacySession
+from ..._queries.coordinates import Columns
 from ..columns.look import COLUMNS, column_entries, look_at_columns
 from ..shared.advice import listed
 from ..shared.centering import noise_sd
-from ..shared.columns import Columns
 from ..shared.rows import row_slices
 from ..shared.table import Part, Table
 from .ellipsoid import NARROWEST, Ellipsoid, normal_quantile

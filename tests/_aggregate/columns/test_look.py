@@ -8,7 +8,7 @@ from sklearn_dp._aggregate.columns.look import column_entries, columns_of, look_
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._gaussian_dp import gaussian_mu
 from sklearn_dp._privacy._units import Units
-from sklearn_dp.audit._distinguishers import Table
+from sklearn_dp._rows.table import Table
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 

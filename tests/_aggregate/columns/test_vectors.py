@@ -5,13 +5,10 @@ import pytest
 from kernel_tools import open_session
 
 from sklearn_dp._aggregate.columns.vectors import clipped_mean
-from sklearn_dp._aggregate.moments.joined import Part
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._queries.columns import Vectors
-from sklearn_dp._rows.table import ArraySource
-from sklearn_dp.audit._distinguishers import Table
-from sklearn_dp.federated._engines import LocalEngine
+from sklearn_dp._rows.table import ArraySource, LocalEngine, Part, Table
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 

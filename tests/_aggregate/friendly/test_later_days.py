@@ -34,7 +34,7 @@ def test_days_of_few_rows_add_up(bounds, options):
     ]
     errors = np.array([model.mean_ - 0.7 for model in models])
     said = np.array([model.mean_std_error_ for model in models])
-    most = 0.12 if options else 0.045  # of all columns together; .17 and .05 if days are averaged
+    most = 0.13 if options else 0.045  # of all columns together; .17 and .05 if days are averaged
     assert np.linalg.norm(errors, axis=1).max() < most
     assert (np.abs(errors) < 5 * said).all()
     assert options or all(model.trustworthy_ for model in models)

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from sklearn_dp._aggregate.friendly.mean_facts import PublicFacts
 from sklearn_dp._aggregate.friendly.mean_routes import LOCATORS, _counted_cells, choose_route
-from sklearn_dp._aggregate.moments.joined import Part
 from sklearn_dp._privacy._units import Units
-from sklearn_dp._rows.table import ArraySource
+from sklearn_dp._rows.table import ArraySource, Part
 
 
 def cells(X, shift):

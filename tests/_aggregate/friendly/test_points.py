@@ -8,18 +8,16 @@ from test_partitions import Elsewhere, Piece
 
 from sklearn_dp._aggregate.friendly.mean_facts import most_pairs
 from sklearn_dp._aggregate.friendly.points import Points
-from sklearn_dp._aggregate.moments.joined import Part
-from sklearn_dp._aggregate.shared.columns import Columns
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp._queries import samples
+from sklearn_dp._queries.coordinates import Columns
 from sklearn_dp._queries.group_points import group_points, unit_points
-from sklearn_dp._rows.table import ArraySource
+from sklearn_dp._rows.sparse_rows import Table
+from sklearn_dp._rows.table import ArraySource, LocalEngine, Part
 from sklearn_dp._rows.table_units import open_units
-from sklearn_dp.audit._distinguishers import Table
-from sklearn_dp.federated._engines import LocalEngine
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 

@@ -16,12 +16,12 @@ from sklearn_dp._aggregate.friendly.refine import (
     released_mean,
     rows_about,
 )
-from sklearn_dp._aggregate.shared.columns import Columns
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
+from sklearn_dp._queries.coordinates import Columns
 from sklearn_dp._rows import rows as _rows
 from sklearn_dp._rows.rows import ROWS
 from sklearn_dp._rows.table import Table

@@ -11,12 +11,11 @@ from sklearn_dp._aggregate.moments.ellipsoid import (
     Ellipsoid,
     normal_quantile,
 )
-from sklearn_dp._aggregate.moments.joined import Part
 from sklearn_dp._aggregate.moments.moment_releases import WEIGHTS, exact_moments
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._units import Units
 from sklearn_dp._rows.rows import ROWS, Rows
-from sklearn_dp._rows.table import ArraySource
+from sklearn_dp._rows.table import ArraySource, Part
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),

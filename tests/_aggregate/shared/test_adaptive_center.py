@@ -11,7 +11,7 @@ from sklearn_dp._aggregate.shared.adaptive_center import (
     center_radius_entries,
 )
 from sklearn_dp._privacy._units import Units
-from sklearn_dp.audit._distinguishers import Table
+from sklearn_dp._rows.table import Table
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 

@@ -6,7 +6,7 @@ import pytest
 from sklearn_dp import DPKMeans, DPKTupleKMeans
 from sklearn_dp._aggregate.shared.column_codes import told_by_column
 from sklearn_dp._aggregate.shared.column_means import RefinedCenters, unrefined_centers
-from sklearn_dp._aggregate.shared.columns import Columns
+from sklearn_dp._queries.coordinates import Columns
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),

@@ -9,10 +9,10 @@ from sklearn_dp._aggregate.shared.column_means import (
     refinement_entry,
     unrefined_centers,
 )
-from sklearn_dp._aggregate.shared.columns import Columns
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._units import Units
-from sklearn_dp.audit._distinguishers import Table
+from sklearn_dp._queries.coordinates import Columns
+from sklearn_dp._rows.sparse_rows import Table
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),

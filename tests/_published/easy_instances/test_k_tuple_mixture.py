@@ -14,7 +14,7 @@ from sklearn_dp._privacy._units import Units
 from sklearn_dp._published.easy_instances import k_tuple_mixture as _mixture_tuples
 from sklearn_dp._queries import blocks
 from sklearn_dp._queries.samples import UnitNumbers
-from sklearn_dp.audit._distinguishers import Table
+from sklearn_dp._rows.sparse_rows import Table
 from sklearn_dp.mixture import (
     DPGaussianMixture,
     KTupleOptions,
